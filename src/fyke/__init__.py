@@ -1,0 +1,1 @@
+"""Fyke: a web crawler."""

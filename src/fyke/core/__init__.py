@@ -1,0 +1,1 @@
+"""What words do we use? The vocabulary every other room is written in."""

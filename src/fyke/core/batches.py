@@ -1,0 +1,122 @@
+"""URLs are columns: the record batches that travel between stages.
+
+A batch is a `pyarrow.RecordBatch` with the schema `URLS`: fixed-width columns without nulls and the
+text in one byte buffer with offsets, so that Python's cost is paid once a batch. `Visit`
+(`fyke.core.visits`) is the same row as an object, for the few that are about to be fetched.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fyke.core.urls import Locator
+
+U64 = npt.NDArray[np.uint64]
+Mask = npt.NDArray[np.bool_]
+
+
+class Kind(IntEnum):
+    """How a URL was linked to."""
+
+    PAGE = 0  # a link to follow
+    REQUISITE = 1  # what a page needs to be shown: image, script, style, media
+    SEED = 2  # asked for by a person: no filter but robots applies
+
+
+URLS = pa.schema(
+    [
+        ("key", pa.uint64()),  # xxh3-64 of the canonical URL
+        ("host", pa.uint64()),  # xxh3-64 of its host name
+        ("domain", pa.uint64()),  # xxh3-64 of its pay-level domain
+        ("via", pa.uint64()),  # key of the page it was found on, 0 for a seed
+        ("depth", pa.uint16()),  # links from a seed
+        ("kind", pa.uint8()),  # a `Kind`
+        ("tries", pa.uint8()),  # visits that failed so far
+        ("url", pa.binary()),  # the canonical URL, ASCII
+    ]
+)
+
+EMPTY = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in URLS], schema=URLS)
+
+
+def u64(batch: pa.RecordBatch, column: str) -> U64:
+    """A 64-bit column as a NumPy view, uint64[n]."""
+    return batch.column(column).to_numpy(zero_copy_only=True)  # type: ignore[no-any-return]
+
+
+def numbers(batch: pa.RecordBatch, column: str) -> npt.NDArray[np.integer]:
+    """Any fixed-width column as a NumPy view, [n]."""
+    return batch.column(column).to_numpy(zero_copy_only=True)  # type: ignore[no-any-return]
+
+
+def binary_array(texts: Sequence[bytes]) -> pa.BinaryArray:
+    """Byte strings as one Arrow array: one join and one cumulative sum (six times `pa.array`)."""
+    lengths = np.fromiter(map(len, texts), np.int32, len(texts))
+    offsets = np.zeros(len(texts) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), len(texts), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(texts))]
+    )
+
+
+def url_batch(
+    locators: Sequence[Locator],
+    *,
+    via: Iterable[int] | int = 0,
+    depth: Iterable[int] | int = 0,
+    kind: Iterable[int] | int = Kind.PAGE,
+    tries: Iterable[int] | int = 0,
+) -> pa.RecordBatch:
+    """A batch with the schema `URLS` from n locators; the other columns are n values or one for all."""
+    count = len(locators)
+    if not count:
+        return EMPTY
+    urls, keys, hosts, domains = zip(*locators, strict=True)
+    arrays = [
+        pa.array(np.fromiter(keys, np.uint64, count)),
+        pa.array(np.fromiter(hosts, np.uint64, count)),
+        pa.array(np.fromiter(domains, np.uint64, count)),
+        pa.array(_column(via, np.uint64, count)),
+        pa.array(_column(depth, np.uint16, count)),
+        pa.array(_column(kind, np.uint8, count)),
+        pa.array(_column(tries, np.uint8, count)),
+        binary_array(urls),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=URLS)
+
+
+def _column(values: Iterable[int] | int, dtype: type, count: int) -> npt.NDArray[np.integer]:
+    if isinstance(values, int):
+        return np.full(count, values, dtype)
+    return np.fromiter(values, dtype, count)
+
+
+def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """One batch out of many of the schema `URLS`, in order."""
+    if not batches:
+        return EMPTY
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def keep(batch: pa.RecordBatch, mask: Mask) -> pa.RecordBatch:
+    """The rows of `batch` where `mask` (bool[n]) is true, in order."""
+    if mask.all():
+        return batch
+    return batch.filter(pa.array(mask))
+
+
+def first_of_each_key(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """`batch` without the later rows of a key that came before in it, in order."""
+    _, first = np.unique(u64(batch, "key"), return_index=True)
+    if len(first) == batch.num_rows:
+        return batch
+    return batch.take(pa.array(np.sort(first)))
+
+
+def texts(batch: pa.RecordBatch) -> list[str]:
+    """The URLs as Python strings: for the few rows that become objects."""
+    return pc.cast(batch.column("url"), pa.string()).to_pylist()  # type: ignore[no-any-return]

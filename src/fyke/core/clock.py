@@ -1,0 +1,40 @@
+"""Time, passed in.
+
+Nobody in Fyke asks the operating system for the time but `SystemClock`; every decision takes `now`
+or a `Clock`. So the frontier also runs against a virtual web, faster than life.
+"""
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Tells the time in seconds since the epoch."""
+
+    def now(self) -> float: ...
+
+
+class SystemClock:
+    """The machine's time, made monotonic: it never runs backwards when the wall clock is set."""
+
+    def __init__(self) -> None:
+        self._offset = time.time() - time.monotonic()
+
+    def now(self) -> float:
+        return time.monotonic() + self._offset
+
+
+class VirtualClock:
+    """A clock that stands still until it is told to move."""
+
+    def __init__(self, start: float = 1_000_000_000.0) -> None:
+        self._now = start
+
+    def now(self) -> float:
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        """Move on by `seconds` (not negative)."""
+        if seconds < 0:
+            raise ValueError(f"time does not run backwards: {seconds}")
+        self._now += seconds

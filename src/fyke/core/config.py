@@ -1,0 +1,201 @@
+"""What was asked: one TOML file of frozen sections.
+
+Each section is given to the one room that uses it. Units are in the names, an unknown key is an
+error, zero means "no limit" where a limit is meant. `render` writes the complete file with a
+sentence a key, as `fyke.toml` in every crawl directory; `load` reads it back.
+"""
+
+import json
+import tomllib
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fyke.core.errors import ConfigurationError
+
+
+class Scope(StrEnum):
+    """How far from the seeds links are followed."""
+
+    PREFIX = "prefix"  # below a seed's folder
+    HOST = "host"  # on a seed's host
+    DOMAIN = "domain"  # in a seed's pay-level domain
+    WEB = "web"  # anywhere
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Seconds = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(gt=0)]
+
+
+class CrawlSection(_Section):
+    """What to crawl, and how much of it."""
+
+    seeds: list[str] = Field([], description="Where the crawl begins: URLs.")
+    scope: Scope = Field(Scope.HOST, description="Links followed: prefix, host, domain (of the seeds), or web.")
+    pages: Count = Field(0, description="Stop after this many pages; 0: when nothing is left.")
+    for_s: Seconds = Field(0, description="Stop after this many seconds of crawling; 0: no limit.")
+    depth: Count = Field(0, description="Follow links this many steps from a seed; 0: no limit.")
+    allow: list[str] = Field([], description="If any are given, a URL must match one of these RE2 expressions.")
+    deny: list[str] = Field([], description="A URL that matches one of these RE2 expressions is left out.")
+    requisites: bool = Field(False, description="Also fetch images, styles and scripts, one hop beyond the scope.")
+
+
+class AgentSection(_Section):
+    """Who we say we are."""
+
+    user_agent: str = Field(
+        "fyke",
+        pattern=r"^[A-Za-z_-]+$",
+        description="The product token: also the name looked for in robots.txt.",
+    )
+    contact: str = Field("", description="A URL or e-mail address for owners of sites, sent with every request.")
+
+
+class PolitenessSection(_Section):
+    """How gently: a host waits for the longest of its delays, an address for its own."""
+
+    host_delay_s: Seconds = Field(1.0, description="Least time between two requests to a host, in seconds.")
+    address_delay_s: Seconds = Field(1.0, description="Least time between two requests to a server address.")
+    delay_factor: Annotated[float, Field(ge=0)] = Field(
+        10.0, description="A host also waits this many times as long as its last download took."
+    )
+    max_delay_s: Seconds = Field(60.0, description="Ceiling of the wait that delay_factor asks for.")
+    robots_ttl_s: Seconds = Field(86400.0, description="Longest time a robots.txt is believed (RFC 9309, 2.4).")
+    host_failures: Positive = Field(8, description="Failures in a row after which a host is given up.")
+    failure_delay_s: Seconds = Field(
+        15.0, description="A host's sleep after its first failure; it doubles with each further one."
+    )
+    throttle_delay_s: Seconds = Field(30.0, description="Wait after a 429 or 503 that names no Retry-After.")
+    max_sleep_s: Seconds = Field(3600.0, description="Longest sleep of a failing host; a longer Retry-After is kept.")
+    tries: Positive = Field(4, description="Visits to one URL before its failure is final.")
+
+
+class FetchSection(_Section):
+    """Limits of one download."""
+
+    connections: Positive = Field(256, description="Downloads at a time.")
+    connect_timeout_s: Seconds = Field(15.0, description="Longest time for a connection, TLS included.")
+    timeout_s: Seconds = Field(300.0, description="Longest time for a whole download.")
+    min_rate_bytes_s: Count = Field(64, description="A download slower than this over stall_s is broken off.")
+    stall_s: Positive = Field(20, description="Whole seconds over which min_rate_bytes_s is measured.")
+    max_body_bytes: Positive = Field(64 << 20, description="Longer bodies are cut here, and archived as cut.")
+    max_decoded_bytes: Positive = Field(128 << 20, description="Most bytes a compressed body may unfold to.")
+    max_decode_ratio: Positive = Field(1000, description="Most a compressed body may unfold, as a ratio.")
+    verify_tls: bool = Field(True, description="Refuse servers whose certificate cannot be verified.")
+    ca_file: str = Field("", description="Certificates to trust, a PEM file; empty: the system's.")
+    http2: bool = Field(True, description="Offer HTTP/2 to https servers.")
+
+
+class DnsSection(_Section):
+    """How names become addresses."""
+
+    servers: list[str] = Field([], description="Name servers, address or address:port; empty: the system's.")
+    timeout_s: Annotated[float, Field(gt=0)] = Field(5.0, description="Longest wait for one answer.")
+    tries: Positive = Field(3, description="Times a name is asked for, over all servers.")
+    min_ttl_s: Seconds = Field(60.0, description="An answer is believed at least this long.")
+    max_ttl_s: Seconds = Field(86400.0, description="An answer is believed at most this long.")
+    negative_ttl_s: Seconds = Field(600.0, description="How long a name that was not found stays so.")
+    cache_names: Positive = Field(50_000, description="Names whose answers are kept in memory.")
+
+
+class FrontierSection(_Section):
+    """What is kept in memory of what waits."""
+
+    window_visits: Positive = Field(20_000, description="Visits held in memory for politeness to choose from.")
+    host_visits: Positive = Field(500, description="Most of them of one host; the rest waits on disk.")
+    seen_memory_bytes: Positive = Field(32 << 20, description="Memory for URLs waiting to be checked against disk.")
+    content_memory_bytes: Positive = Field(8 << 20, description="Memory for body fingerprints waiting for their check.")
+    link_cache: Count = Field(100_000, description="Resolved links remembered, since most links repeat.")
+
+
+class StoreSection(_Section):
+    """Where pages rest."""
+
+    warc_bytes: Positive = Field(1_000_000_000, description="A WARC file is closed when it is this long.")
+    links: bool = Field(True, description="Keep the links table.")
+    table_rows: Positive = Field(200_000, description="Rows in one Parquet file of pages; links: 20 times that.")
+    checkpoint_s: Annotated[float, Field(gt=0)] = Field(
+        10.0, description="Time between checkpoints: the most work a crash repeats."
+    )
+
+
+class PluginsSection(_Section):
+    """Plug-ins by `module:Name` or entry point, used in this order."""
+
+    filters: list[str] = Field([], description="URL filters.")
+    protocols: list[str] = Field([], description="Protocol modules, asked before the built-in ones.")
+    processors: list[str] = Field([], description="Processing modules.")
+    sinks: list[str] = Field([], description="Page sinks.")
+
+
+class Config(_Section):
+    """The whole of `fyke.toml`."""
+
+    crawl: CrawlSection = CrawlSection()
+    agent: AgentSection = AgentSection()
+    politeness: PolitenessSection = PolitenessSection()
+    fetch: FetchSection = FetchSection()
+    dns: DnsSection = DnsSection()
+    frontier: FrontierSection = FrontierSection()
+    store: StoreSection = StoreSection()
+    plugins: PluginsSection = PluginsSection()
+
+
+def build(values: dict[str, Any], source: str) -> Config:
+    """A Config from nested values. Raises ConfigurationError that names `source`, key and mend."""
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        raise ConfigurationError(_explain(error, source)) from None
+
+
+def load(path: Path) -> Config:
+    """The Config in the TOML file at `path`. Raises ConfigurationError."""
+    return build(read(path), str(path))
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The nested values of the TOML file at `path`. Raises ConfigurationError."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} is not TOML: {error}") from None
+
+
+def _explain(error: ValidationError, source: str) -> str:
+    first = error.errors()[0]
+    place = ".".join(str(step) for step in first["loc"])
+    if first["type"] == "extra_forbidden":
+        section = first["loc"][0] if len(first["loc"]) > 1 else ""
+        known = Config.model_fields
+        if section:
+            known = known[str(section)].annotation.model_fields  # type: ignore[union-attr]
+        return f"{source}: unknown key {place}; known here: {', '.join(known)}"
+    return f"{source}: {place} = {first['input']!r} cannot be used: {first['msg'].lower()}"
+
+
+def render(config: Config) -> str:
+    """`config` as complete TOML, one sentence a key."""
+    lines = ["# What this crawl was asked. `fyke crawl --config` reads this file.\n"]
+    for name, section in config:
+        lines.append(f"\n# {type(section).__doc__}\n[{name}]\n")
+        for key, value in section:
+            lines.append(f"# {type(section).model_fields[key].description}\n{key} = {_literal(value)}\n")
+    return "".join(lines)
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(_literal(item) for item in value)}]"
+    if isinstance(value, str):
+        return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007F")
+    return json.dumps(value)

@@ -1,0 +1,70 @@
+"""The rewindable stream: a body that is in memory while small and on disk when large.
+
+Mercator's RewindInputStream (section 3.4): a protocol module writes it once, then the archive and
+any number of processing modules read it, each from the beginning. Differs: no subclass by source,
+and the disk copy is an unnamed temporary file, so that nothing is left behind by a crash.
+"""
+
+import io
+import tempfile
+from typing import BinaryIO
+
+MEMORY_BYTES = 1 << 20
+
+
+class Document:
+    """Bytes written once and read as often as needed.
+
+    Held in memory up to `memory_bytes`, then moved to an unnamed file in `folder` (the system's
+    temporary folder if None).
+    """
+
+    __slots__ = ("_chunks", "_file", "_folder", "_memory_bytes", "size")
+
+    def __init__(self, data: bytes = b"", *, memory_bytes: int = MEMORY_BYTES, folder: str | None = None) -> None:
+        self._chunks: list[bytes] = [data] if data else []
+        self._file: BinaryIO | None = None
+        self._memory_bytes = memory_bytes
+        self._folder = folder
+        self.size = len(data)
+
+    def __repr__(self) -> str:
+        return f"Document({self.size} bytes {'on disk' if self._file else 'in memory'})"
+
+    def write(self, chunk: bytes) -> None:
+        """Append `chunk`. Raises OSError when the disk is full."""
+        self.size += len(chunk)
+        if self._file is not None:
+            self._file.write(chunk)
+            return
+        self._chunks.append(chunk)
+        if self.size > self._memory_bytes:
+            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed by `close`
+            self._file.writelines(self._chunks)
+            self._chunks = []
+
+    def read(self, limit: int = -1) -> bytes:
+        """The first `limit` bytes, or all."""
+        if self._file is not None:
+            self._file.seek(0)
+            data = self._file.read(limit)
+            self._file.seek(0, io.SEEK_END)
+            return data
+        if len(self._chunks) > 1:
+            self._chunks = [b"".join(self._chunks)]
+        data = self._chunks[0] if self._chunks else b""
+        return data if limit < 0 else data[:limit]
+
+    def open(self) -> BinaryIO:
+        """A stream at the first byte. One at a time when the document is on disk."""
+        if self._file is None:
+            return io.BytesIO(self.read())
+        self._file.seek(0)
+        return self._file
+
+    def close(self) -> None:
+        """Let go of the memory or the file."""
+        self._chunks = []
+        if self._file is not None:
+            self._file.close()
+            self._file = None

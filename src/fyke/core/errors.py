@@ -1,0 +1,60 @@
+"""What can go wrong with *us*: our configuration, our directory, our disk.
+
+What the web does wrong is a value (`fyke.core.outcomes.Outcome`), never an exception. Each error
+here says in one line what happened, to what, and what to do; `fyke.cli` prints that line and exits
+with the class's `exit_status`.
+"""
+
+
+class FykeError(Exception):
+    """Root of all errors a person can do something about."""
+
+    exit_status = 1
+
+
+class ConfigurationError(FykeError):
+    """A key, option or value that cannot be used."""
+
+    exit_status = 2
+
+
+class BadUrl(ConfigurationError):
+    """A seed that is not a URL Fyke can fetch."""
+
+
+class PluginError(ConfigurationError):
+    """A plug-in that cannot be imported or does not fit its protocol."""
+
+
+class DirectoryError(FykeError):
+    """A crawl directory that cannot be used."""
+
+    exit_status = 3
+
+
+class DirectoryInUse(DirectoryError):
+    """Another process is crawling into this directory."""
+
+
+class OtherCrawl(DirectoryError):
+    """The directory holds a crawl with other settings."""
+
+
+class NotACrawl(DirectoryError):
+    """The directory holds no crawl."""
+
+
+class StateDamaged(DirectoryError):
+    """No whole manifest, or a file that does not hold what its manifest says."""
+
+
+class DiskFull(FykeError):
+    """A write failed; what was safe before is safe still."""
+
+    exit_status = 4
+
+
+class NetworkDown(FykeError):
+    """Nothing at all could be reached."""
+
+    exit_status = 5

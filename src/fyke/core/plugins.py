@@ -1,0 +1,86 @@
+"""The seams: what a plug-in is, one small protocol each.
+
+A plug-in is named in `fyke.toml` under `[plugins]` as `module:Name` (or by the name of an entry
+point in the group `fyke.<kind>`), made by calling it without arguments, and used in list order. One
+that raises costs its page, is counted by name, and never widens the crawl: a filter that raises
+refuses.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from fyke.core.batches import Mask
+from fyke.core.errors import PluginError
+from fyke.core.visits import Exchange, Page, Visit
+
+
+@runtime_checkable
+class UrlFilter(Protocol):
+    """Says which URLs may enter the frontier."""
+
+    def accept(self, urls: pa.RecordBatch) -> Mask:
+        """True for each row of `urls` (schema `fyke.core.batches.URLS`) that may be fetched: bool[n].
+
+        A pure function of the rows: it is asked again by `fyke why`, and for the same URL met twice.
+        """
+        ...
+
+
+@runtime_checkable
+class ProtocolModule(Protocol):
+    """Fetches the URLs of some schemes."""
+
+    @property
+    def schemes(self) -> Sequence[str]: ...
+
+    def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
+        """Start fetching `visit` from the server at `address` (an IP address); call `done` once.
+
+        Runs on the event loop and must not block; `done` is called later, on the same loop.
+        """
+        ...
+
+
+@runtime_checkable
+class ProcessingModule(Protocol):
+    """Reads pages of some media types: extracts, counts, whatever one wants to know."""
+
+    @property
+    def media_types(self) -> Sequence[str]:
+        """For instance `["text/html", "image/*"]`."""
+        ...
+
+    def process(self, page: Page) -> None: ...
+
+
+@runtime_checkable
+class PageSink(Protocol):
+    """Receives every archived page, once it has been parsed."""
+
+    def page(self, page: Page) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def load_plugin(reference: str, kind: str, protocol: type) -> Any:
+    """The plug-in named `reference` (`module:Name`, or an entry point of group `fyke.<kind>`), made.
+
+    Raises PluginError when it cannot be imported or lacks what `protocol` asks.
+    """
+    try:
+        if ":" in reference:
+            module, _, name = reference.partition(":")
+            factory = getattr(import_module(module), name)
+        else:
+            (entry,) = entry_points(group=f"fyke.{kind}", name=reference)
+            factory = entry.load()
+        plugin = factory()
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise PluginError(f"plug-in {reference!r} ({kind}) cannot be loaded: {error}") from error
+    if not isinstance(plugin, protocol):
+        raise PluginError(f"plug-in {reference!r} is not a {protocol.__name__}: see fyke.core.plugins")
+    return plugin

@@ -1,0 +1,132 @@
+"""What a URL is here: its one canonical form, its key, its host, its pay-level domain.
+
+Every room uses these words. The canonical form is WHATWG parsing (`ada_url`), then: no fragment, no
+credentials, no default port, percent-encoding normalised (RFC 3986, section 6.2.2: hexadecimal in
+capitals, unreserved characters decoded), an empty path written `/`. Nothing here can change which
+page is meant. The *key* of anything is the xxh3-64 of its bytes: of the canonical URL, of the host
+name, of the pay-level domain; keys are what the tables on disk are sorted by.
+
+Invariant: `canonical(canonical(x)) == canonical(x)`.
+"""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+import ada_url
+import xxhash
+from publicsuffixlist import PublicSuffixList
+
+SCHEMES = frozenset({"http", "https", "ftp", "gopher"})
+DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "gopher": 70}
+MAX_URL_BYTES = 8192
+
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_SPLIT = re.compile(r"([a-z]+)://(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?(.*)", re.DOTALL)
+_IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
+
+
+class UrlParts(NamedTuple):
+    """A canonical URL taken apart; `port` is the effective one, `target` is path and query."""
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port as one word: what one robots.txt speaks for (RFC 9309, 2.3)."""
+        return f"{self.scheme}://{self.host}:{self.port}"
+
+
+class Locator(NamedTuple):
+    """A canonical URL with the three keys by which it is remembered, ordered and kept polite."""
+
+    url: bytes
+    key: int
+    host: int
+    domain: int
+
+
+def key_of(data: bytes | str) -> int:
+    """The xxh3-64 of `data` (text as UTF-8): an unsigned 64-bit integer."""
+    return xxhash.xxh3_64_intdigest(data)
+
+
+def _normalise_escape(match: re.Match[str]) -> str:
+    byte = int(match[1], 16)
+    return chr(byte) if byte in _UNRESERVED else f"%{match[1].upper()}"
+
+
+def canonical(url: str, base: str | None = None) -> str | None:
+    """The canonical form of `url`, resolved against `base` if given.
+
+    None when it is no URL, has a scheme Fyke has no word for, has no host, or is longer than
+    `MAX_URL_BYTES`: such links are not links to pages.
+    """
+    if len(url) > 2 * MAX_URL_BYTES:
+        return None
+    try:
+        parsed = ada_url.URL(url, base=base)
+    except (ValueError, UnicodeError):
+        return None
+    scheme = parsed.protocol[:-1]
+    if scheme not in SCHEMES or not parsed.hostname:
+        return None
+    href = f"{scheme}://{_authority(scheme, parsed)}{parsed.pathname or '/'}{parsed.search}"
+    if "%" in href:
+        href = _ESCAPE.sub(_normalise_escape, href)
+        if "/." in href:  # a decoded dot may make a dot segment
+            href = ada_url.URL(href).href
+    return href if len(href) <= MAX_URL_BYTES else None
+
+
+def _authority(scheme: str, parsed: ada_url.URL) -> str:
+    host = parsed.hostname.lower()
+    port = parsed.port
+    return f"{host}:{port}" if port and int(port) != DEFAULT_PORTS[scheme] else host
+
+
+def split(url: str) -> UrlParts:
+    """The parts of a canonical URL. Raises ValueError for text that is not one."""
+    match = _SPLIT.fullmatch(url)
+    if match is None:
+        raise ValueError(f"not a canonical URL: {url!r}")
+    scheme, host, port, target = match.groups()
+    return UrlParts(scheme, host, int(port) if port else DEFAULT_PORTS[scheme], target)
+
+
+def is_address(host: str) -> bool:
+    """Whether `host` is a literal IP address rather than a name."""
+    return host.startswith("[") or _IPV4.fullmatch(host) is not None
+
+
+@lru_cache(maxsize=1)
+def _suffixes() -> PublicSuffixList:
+    return PublicSuffixList()
+
+
+@lru_cache(maxsize=1 << 16)
+def pay_level_domain(host: str) -> str:
+    """The registrable domain of `host` by the Public Suffix List shipped with the package.
+
+    A literal address, and a name that is itself a public suffix, is its own domain.
+    """
+    if is_address(host):
+        return host
+    return _suffixes().privatesuffix(host.rstrip(".")) or host
+
+
+@lru_cache(maxsize=1 << 16)
+def host_keys(host: str) -> tuple[int, int]:
+    """The keys of `host` and of its pay-level domain."""
+    return key_of(host), key_of(pay_level_domain(host))
+
+
+def locate(url: str) -> Locator:
+    """The locator of a canonical URL."""
+    text = url.encode()
+    host, domain = host_keys(split(url).host)
+    return Locator(text, key_of(text), host, domain)

@@ -1,0 +1,168 @@
+"""Pages are objects: one visit, the exchange it leads to, and the page that comes of it.
+
+The frontier hands out `Visit`s; a protocol module turns one into an `Exchange`; parsing turns an
+exchange into a `Page`, which processing modules, sinks and the store read. Each is made by one room
+and only read by the others.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import pyarrow as pa
+from selectolax.lexbor import LexborHTMLParser
+
+from fyke.core.batches import EMPTY, URLS, Kind, numbers, texts, url_batch
+from fyke.core.document import Document
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import Locator, UrlParts, locate, split
+
+
+class Purpose(IntEnum):
+    """Why a visit is made."""
+
+    PAGE = 0
+    ROBOTS = 1
+
+
+@dataclass(slots=True)
+class Visit:
+    """One URL about to be fetched: a row of `fyke.core.batches.URLS` as an object."""
+
+    url: str
+    key: int
+    host: int
+    domain: int
+    via: int = 0
+    depth: int = 0
+    kind: int = Kind.PAGE
+    tries: int = 0
+    purpose: Purpose = Purpose.PAGE
+    robots_of: str = ""  # the origin whose rules a ROBOTS visit is to bring
+    not_before: float = 0.0  # unix seconds; a retry may not come sooner
+
+    @property
+    def parts(self) -> UrlParts:
+        return split(self.url)
+
+
+def visits_of(batch: pa.RecordBatch) -> list[Visit]:
+    """The rows of a `URLS` batch as visits."""
+    columns = (numbers(batch, name).tolist() for name in ("key", "host", "domain", "via", "depth", "kind", "tries"))
+    return [Visit(*row) for row in zip(texts(batch), *columns, strict=True)]
+
+
+def batch_of(visits: Iterable[Visit]) -> pa.RecordBatch:
+    """Page visits as a `URLS` batch, in order."""
+    rows = list(visits)
+    if not rows:
+        return EMPTY
+    batch = url_batch(
+        [Locator(v.url.encode(), v.key, v.host, v.domain) for v in rows],
+        via=(v.via for v in rows),
+        depth=(v.depth for v in rows),
+        kind=(v.kind for v in rows),
+        tries=(v.tries for v in rows),
+    )
+    assert batch.schema == URLS
+    return batch
+
+
+def robots_visit(url: str, origin: str) -> Visit:
+    """The visit that fetches `url` to learn the robots rules of `origin`."""
+    at = locate(url)
+    return Visit(url, at.key, at.host, at.domain, purpose=Purpose.ROBOTS, robots_of=origin)
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request and its answer, as the wire had them.
+
+    `head` is the status line and header lines as the server sent them, with the blank line; `body`
+    is what followed, transfer coding and content coding untouched. Protocols without headers leave
+    `request` and `head` empty. `truncated` is WARC's word when the body is not all there
+    (`length`, `time`, `disconnect`), else empty.
+    """
+
+    visit: Visit
+    outcome: Outcome
+    started_at: float  # unix seconds
+    duration_s: float
+    address: str = ""
+    detail: str = ""  # for people: what exactly went wrong
+    status: int = 0
+    request: bytes = b""
+    head: bytes = b""
+    body: Document = field(default_factory=Document)
+    truncated: str = ""
+    effective_protocol: str = ""  # as WARC-Protocol has it: "http/1.1", "h2", "ftp", "gopher"
+
+    def headers(self, name: str) -> list[str]:
+        """The values of every header field `name` (any case), as Latin-1, in order."""
+        wanted = name.lower().encode() + b":"
+        size = len(wanted)
+        return [
+            line[size:].strip().decode("latin-1") for line in self.head.split(b"\n") if line[:size].lower() == wanted
+        ]
+
+    def header(self, name: str) -> str:
+        """The first value of header field `name`, or the empty string."""
+        return next(iter(self.headers(name)), "")
+
+
+@dataclass(slots=True)
+class Links:
+    """What a page points at, as written in it; `base` is what they are relative to.
+
+    `pages` are links to follow, `nofollow` links the page asks not to follow, `requisites` what is
+    needed to show it.
+    """
+
+    base: str
+    pages: list[str] = field(default_factory=list)
+    nofollow: list[str] = field(default_factory=list)
+    requisites: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Page:
+    """An answer understood: content decoded, media type and charset known, links found.
+
+    `content` is the body after transfer and content coding; `findings` is where processing modules
+    leave results, by module name.
+    """
+
+    exchange: Exchange
+    media_type: str
+    content: bytes
+    charset: str = ""  # empty for what is not text
+    links: Links = field(default_factory=lambda: Links(""))
+    title: str = ""
+    noindex: bool = False
+    nofollow: bool = False
+    duplicate: bool = False  # a body met before under another URL: not parsed again
+    fingerprint: int = 0  # xxh3-64 of `content`
+    findings: dict[str, Any] = field(default_factory=dict)
+    _tree: LexborHTMLParser | None = None
+
+    @property
+    def url(self) -> str:
+        return self.exchange.visit.url
+
+    @property
+    def status(self) -> int:
+        return self.exchange.status
+
+    @property
+    def text(self) -> str:
+        """`content` as text by its charset, faults replaced; empty for what is not text."""
+        return self.content.decode(self.charset, "replace") if self.charset else ""
+
+    @property
+    def tree(self) -> LexborHTMLParser:
+        """The HTML tree, parsed once however many modules ask."""
+        if self._tree is None:
+            utf8 = self.charset in ("utf-8", "us-ascii", "ascii")
+            self._tree = LexborHTMLParser(self.content if utf8 else self.text.encode("utf-8", "replace"))
+        return self._tree
