@@ -1,0 +1,154 @@
+"""Which URLs are wanted at all: scope, depth, allow and deny, plug-ins.
+
+The first stage after the links: a batch comes in, a mask goes out. Called by the frontier for every
+batch of links, and by `fyke why` for one URL, so a filter must be a pure function of its rows. A
+filter that raises on a row refuses it, and is counted.
+
+Invariant: a seed passes every filter; a requisite passes the scope (one hop beyond it) and no more.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fyke.core.batches import Kind, Mask, keep, numbers, u64
+from fyke.core.config import CrawlSection, Scope
+from fyke.core.errors import ConfigurationError
+from fyke.core.plugins import UrlFilter
+from fyke.core.urls import Locator
+
+
+class ScopeFilter:
+    """Within the seeds' folders, hosts or domains."""
+
+    def __init__(self, scope: Scope, seeds: Sequence[Locator]) -> None:
+        self._scope = scope
+        self._hosts = np.unique(np.array([seed.host for seed in seeds], np.uint64))
+        self._domains = np.unique(np.array([seed.domain for seed in seeds], np.uint64))
+        self._prefixes = sorted({seed.url[: seed.url.rindex(b"/") + 1] for seed in seeds})
+
+    def __repr__(self) -> str:
+        return f"scope {self._scope.value}"
+
+    def accept(self, urls: pa.RecordBatch) -> Mask:
+        required = numbers(urls, "kind") == Kind.REQUISITE
+        if self._scope is Scope.WEB:
+            return np.ones(urls.num_rows, bool)
+        if self._scope is Scope.HOST:
+            return np.isin(u64(urls, "host"), self._hosts) | required
+        if self._scope is Scope.DOMAIN:
+            return np.isin(u64(urls, "domain"), self._domains) | required
+        mask = required
+        for prefix in self._prefixes:
+            mask = mask | _mask(pc.starts_with(urls.column("url"), pattern=prefix))
+        return mask
+
+
+class DepthFilter:
+    """At most so many links from a seed; what a page needs to be shown counts no link."""
+
+    def __init__(self, depth: int) -> None:
+        self._depth = depth
+
+    def __repr__(self) -> str:
+        return f"depth {self._depth}"
+
+    def accept(self, urls: pa.RecordBatch) -> Mask:
+        links = numbers(urls, "depth") - (numbers(urls, "kind") == Kind.REQUISITE)
+        return links <= self._depth  # type: ignore[no-any-return]
+
+
+class SchemeFilter:
+    """Only schemes for which there is a protocol module."""
+
+    def __init__(self, schemes: Sequence[str]) -> None:
+        self._prefixes = [f"{scheme}://".encode() for scheme in schemes]
+
+    def __repr__(self) -> str:
+        return "schemes " + " ".join(prefix[:-3].decode() for prefix in self._prefixes)
+
+    def accept(self, urls: pa.RecordBatch) -> Mask:
+        mask = np.zeros(urls.num_rows, bool)
+        for prefix in self._prefixes:
+            mask |= _mask(pc.starts_with(urls.column("url"), pattern=prefix))
+        return mask
+
+
+class PatternFilter:
+    """URLs that match one of some RE2 expressions (`allow`), or none of them (`deny`).
+
+    RE2 and not Python's `re`: it cannot backtrack, so no pattern makes a crawl stand still.
+    """
+
+    def __init__(self, patterns: Sequence[str], *, wanted: bool) -> None:
+        self._pattern = "|".join(f"(?:{pattern})" for pattern in patterns)
+        self._wanted = wanted
+        for pattern in patterns:
+            try:
+                pc.match_substring_regex(pa.array([b""]), pattern)
+            except pa.ArrowInvalid as error:
+                raise ConfigurationError(f"{'allow' if wanted else 'deny'} {pattern!r}: {error}") from None
+
+    def __repr__(self) -> str:
+        return f"{'allow' if self._wanted else 'deny'} {self._pattern}"
+
+    def accept(self, urls: pa.RecordBatch) -> Mask:
+        return _mask(pc.match_substring_regex(urls.column("url"), self._pattern)) == self._wanted
+
+
+class Filters:
+    """All filters of a crawl, in order; a URL must pass each."""
+
+    def __init__(self, filters: Sequence[UrlFilter]) -> None:
+        self._filters = filters
+        self.failures: Counter[str] = Counter()
+
+    def accept(self, urls: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of `urls` that every filter accepts, in order."""
+        for wanted in self._filters:
+            if not urls.num_rows:
+                break
+            urls = keep(urls, self._ask(wanted, urls) | (numbers(urls, "kind") == Kind.SEED))
+        return urls
+
+    def refusal(self, url: pa.RecordBatch) -> str:
+        """The name of the first filter that refuses `url` (one row), or the empty string."""
+        for wanted in self._filters:
+            if not (self._ask(wanted, url) | (numbers(url, "kind") == Kind.SEED))[0]:
+                return repr(wanted)
+        return ""
+
+    def _ask(self, wanted: UrlFilter, urls: pa.RecordBatch) -> Mask:
+        try:
+            mask = np.asarray(wanted.accept(urls), bool)
+        except Exception:  # noqa: BLE001 - a plug-in may raise anything; it then widens nothing
+            mask = np.zeros(0, bool)
+        if mask.shape == (urls.num_rows,):
+            return mask
+        if urls.num_rows > 1:  # find the row that it cannot bear, so that only this one is lost
+            return np.concatenate([self._ask(wanted, urls.slice(row, 1)) for row in range(urls.num_rows)])
+        self.failures[type(wanted).__name__] += urls.num_rows
+        return np.zeros(urls.num_rows, bool)
+
+
+def filters_for(
+    crawl: CrawlSection, seeds: Sequence[Locator], schemes: Sequence[str], plugins: Sequence[UrlFilter]
+) -> Filters:
+    """The filters a crawl asks for, its plug-ins last."""
+    filters: list[UrlFilter] = [SchemeFilter(schemes), ScopeFilter(crawl.scope, seeds)]
+    if crawl.depth:
+        filters.append(DepthFilter(crawl.depth))
+    if crawl.allow:
+        filters.append(PatternFilter(crawl.allow, wanted=True))
+    if crawl.deny:
+        filters.append(PatternFilter(crawl.deny, wanted=False))
+    return Filters([*filters, *plugins])
+
+
+
+
+def _mask(array: pa.BooleanArray) -> Mask:
+    return array.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]

@@ -1,0 +1,292 @@
+"""Which host may be asked next, and when: the workbench.
+
+Visits wait here in one FIFO a host. A host may be asked when its delay has passed and no request to
+it is under way; if it shares its server's address with others, that address must be free too. The
+caller asks `next(now)`, fetches one visit of the host it is given, and says `finished`.
+
+The rule is Mercator's (section 3.2 and its successor's k x download time) and IRLbot's (section 6.1,
+host and server limits together): after a request a host rests for the longest of its own delay, its
+Crawl-delay, `delay_factor` times the download's duration (up to a ceiling) and what the server asked
+for in Retry-After. Differs: an address with a delay is asked one thing at a time, and its rest counts
+from the end of the request; counted from its start, a delayed packet could shorten the gap that the
+server sees.
+
+Invariant: every host that has visits and is not busy, parked or queued at its address is in the heap
+exactly once; no clock is read here.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from fyke.core.config import PolitenessSection
+from fyke.core.visits import Visit
+
+FORGET_AFTER_S = 60.0
+
+
+@dataclass(slots=True, eq=False)
+class Address:
+    """A server's address: one request at a time, and a rest after each."""
+
+    text: str
+    due: float = 0.0
+    busy: bool = False
+    hosts: int = 0
+    waiting: deque["Host"] = field(default_factory=deque)
+
+
+@dataclass(slots=True, eq=False)
+class Host:
+    """A host with work, or whose rest is not over yet."""
+
+    key: int
+    name: str
+    visits: deque[Visit] = field(default_factory=deque)
+    due: float = 0.0
+    crawl_delay_s: float = 0.0
+    failures: int = 0
+    busy: bool = False  # a request is under way
+    parked: bool = False  # waits for its name or its rules
+    queued: bool = False  # in the heap, or in line at its address
+    overflowed: bool = False  # more of its visits wait on disk
+    address: Address | None = None
+    address_expires: float = 0.0
+    known: Any = None  # what the caller keeps with a host: its rules and its record in the host book
+
+
+@dataclass(frozen=True, slots=True)
+class WorkbenchStatistics:
+    """How the workbench stands."""
+
+    hosts: int
+    visits: int
+    busy: int
+    parked: int
+    asleep: int
+    addresses: int
+
+
+class Workbench:
+    """Visits in memory, per host, with the times at which they may be made.
+
+    Filled by the loop from the ready queue, emptied by the fetcher; bounded by `window_visits` in
+    all and `host_visits` a host (the loop asks `room`).
+    """
+
+    def __init__(self, config: PolitenessSection, window_visits: int, host_visits: int) -> None:
+        self._config = config
+        self._window_visits = window_visits
+        self._host_visits = host_visits
+        self._hosts: dict[int, Host] = {}
+        self._addresses: dict[str, Address] = {}
+        self._heap: list[tuple[float, int, Host | Address]] = []
+        self._order = count()
+        self.visits = 0
+        self.busy = 0
+
+    def __repr__(self) -> str:
+        return f"Workbench({self.visits} visits of {len(self._hosts)} hosts, {self.busy} under way)"
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def __iter__(self) -> Iterator[Host]:
+        return iter(self._hosts.values())
+
+    def get(self, key: int) -> Host | None:
+        """The host with this key, if it is here."""
+        return self._hosts.get(key)
+
+    @property
+    def room(self) -> int:
+        """How many more visits fit."""
+        return max(0, self._window_visits - self.visits)
+
+    def host_room(self, host: Host) -> int:
+        """How many more visits of `host` fit; at most its share."""
+        return min(self.room, self._host_visits - len(host.visits))
+
+    def hungry(self, host: Host) -> bool:
+        """Whether `host` has visits on disk and should be given more of them."""
+        return host.overflowed and len(host.visits) < max(1, self._host_visits // 4) and self.room > 0
+
+    def enter(self, key: int, name: str, due: float) -> Host:
+        """A new host, which may not be asked before `due`."""
+        host = Host(key, name, due=due)
+        self._hosts[key] = host
+        return host
+
+    def add(self, host: Host, visit: Visit, *, first: bool = False) -> None:
+        """Let `visit` wait for its turn at `host`; `first` puts it before the others."""
+        if first:
+            host.visits.appendleft(visit)
+        else:
+            host.visits.append(visit)
+        self.visits += 1
+        self._queue(host)
+
+    def next(self, now: float) -> Host | None:
+        """A host that may be asked now, or None.
+
+        The caller then takes one of its visits (`take`), parks it, or lets it go (`rest`).
+        """
+        while self._heap and self._heap[0][0] <= now:
+            _, _, entity = heapq.heappop(self._heap)
+            host = self._at_address(entity, now) if isinstance(entity, Address) else self._at_host(entity, now)
+            if host is not None:
+                return host
+        return None
+
+    def _at_host(self, host: Host, now: float) -> Host | None:
+        host.queued = False
+        if host.due > now:
+            self._queue(host)
+            return None
+        if not host.visits:
+            self._forget(host)
+            return None
+        address = host.address
+        if address is None or not self._config.address_delay_s:
+            return host
+        if address.busy or address.due > now or address.waiting:
+            host.queued = True
+            address.waiting.append(host)
+            if len(address.waiting) == 1 and not address.busy:
+                self._push(address.due, address)
+            return None
+        return host
+
+    def _at_address(self, address: Address, now: float) -> Host | None:
+        if address.busy:
+            return None  # `finished` brings it back
+        if address.due > now:
+            self._push(address.due, address)
+            return None
+        while address.waiting:
+            host = address.waiting.popleft()
+            host.queued = False
+            if host.visits and host.address is address:
+                if address.waiting:
+                    self._push(max(now, address.due), address)
+                return host
+            self._queue(host)
+        return None
+
+    def next_due(self) -> float | None:
+        """When `next` may have something, or None when nothing waits for a time."""
+        return self._heap[0][0] if self._heap else None
+
+    def take(self, host: Host, now: float) -> Visit | None:
+        """Take a visit of `host` that may be made now and mark host and address busy.
+
+        None when all of them are retries whose time has not come; the host then waits for the first.
+        """
+        for _ in range(len(host.visits)):
+            visit = host.visits.popleft()
+            if visit.not_before <= now:
+                self._start(host)
+                return visit
+            host.visits.append(visit)
+        host.due = min(visit.not_before for visit in host.visits)
+        self._queue(host)
+        return None
+
+    def _start(self, host: Host) -> None:
+        self.visits -= 1
+        self.busy += 1
+        host.busy = True
+        if host.address is not None and self._config.address_delay_s:
+            host.address.busy = True
+
+    def finished(self, host: Host, now: float, duration_s: float, wait_s: float = 0.0) -> None:
+        """The request to `host` is over after `duration_s`; it rests, for `wait_s` at least."""
+        self.busy -= 1
+        host.busy = False
+        host.due = now + max(wait_s, self.delay_s(host, duration_s))
+        address = host.address
+        if address is not None and address.busy:
+            address.busy = False
+            address.due = now + self._config.address_delay_s
+            if address.waiting:
+                self._push(address.due, address)
+        if host.visits or host.due - now <= FORGET_AFTER_S or host.overflowed:
+            self._queue(host)
+        else:
+            self._forget(host)
+
+    def delay_s(self, host: Host, duration_s: float) -> float:
+        """How long `host` rests after a download that took `duration_s`, in seconds."""
+        config = self._config
+        own = min(config.delay_factor * duration_s, config.max_delay_s)
+        return max(config.host_delay_s, own, host.crawl_delay_s)
+
+    def park(self, host: Host) -> None:
+        """Take `host` out of the order until `unpark`: its name or rules are not known yet."""
+        host.parked = True
+
+    def unpark(self, host: Host) -> None:
+        host.parked = False
+        self._queue(host)
+
+    def sleep_until(self, host: Host, due: float) -> None:
+        """`host` may not be asked before `due`."""
+        host.due = max(host.due, due)
+        self._queue(host)
+
+    def settle(self, host: Host, address: str, expires: float) -> None:
+        """`host` answers at `address`."""
+        host.address_expires = expires
+        if host.address is not None and host.address.text == address:
+            return
+        self._leave_address(host)
+        at = self._addresses.get(address)
+        if at is None:
+            at = self._addresses[address] = Address(address)
+        at.hosts += 1
+        host.address = at
+
+    def _leave_address(self, host: Host) -> None:
+        if host.address is not None:
+            host.address.hosts -= 1
+            host.address = None
+
+    def drain(self, host: Host) -> list[Visit]:
+        """All visits of `host` that wait, taken out."""
+        visits = list(host.visits)
+        host.visits.clear()
+        self.visits -= len(visits)
+        return visits
+
+    def waiting(self) -> Iterator[Visit]:
+        """Every visit that waits here."""
+        for host in self._hosts.values():
+            yield from host.visits
+
+    def _queue(self, host: Host) -> None:
+        if not (host.queued or host.busy or host.parked):
+            host.queued = True
+            self._push(host.due, host)
+
+    def _push(self, due: float, entity: Host | Address) -> None:
+        heapq.heappush(self._heap, (due, next(self._order), entity))
+
+    def _forget(self, host: Host) -> None:
+        if host.overflowed or host.busy or host.parked:
+            return
+        self._leave_address(host)
+        self._hosts.pop(host.key, None)
+
+    def prune(self, now: float) -> None:
+        """Forget addresses that no host uses and whose rest is over."""
+        gone = [text for text, at in self._addresses.items() if not at.hosts and at.due <= now]
+        for text in gone:
+            del self._addresses[text]
+
+    def statistics(self, now: float) -> WorkbenchStatistics:
+        asleep = sum(1 for host in self._hosts.values() if host.due > now and not host.busy)
+        parked = sum(1 for host in self._hosts.values() if host.parked)
+        return WorkbenchStatistics(len(self._hosts), self.visits, self.busy, parked, asleep, len(self._addresses))
