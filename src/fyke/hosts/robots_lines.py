@@ -90,7 +90,7 @@ def product_token(value: str) -> str:
 
     `FooBot/2.1 (news)` names `foobot`, and so does `FooBot Images`.
     """
-    if value.startswith("*") and (len(value) == 1 or value[1].isspace()):
+    if value.startswith("*") and (len(value) == 1 or value[1] in _BLANK):
         return "*"
     match = _TOKEN.match(value)
     return match[0].lower() if match else ""

@@ -1,0 +1,196 @@
+"""Laws of the host book: what was saved is read back, also after death; faults have one clear line."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, NotACrawl, StateDamaged
+from fyke.hosts.book import HostBook, HostRecord
+from fyke.hosts.robots import RobotsRecord, RobotsState
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+TIMES = st.floats(0, 1e11)
+HOSTS = st.builds(
+    HostRecord,
+    name=WORDS,
+    domain=WORDS,
+    addresses=st.lists(st.ip_addresses().map(str), max_size=3).map(tuple),
+    addresses_until=TIMES,
+    next_allowed_at=TIMES,
+    failures=st.integers(0, 1 << 40),
+    retired=WORDS,
+    pages=st.integers(0, 1 << 60),
+    first_seen=TIMES,
+    last_seen=TIMES,
+    crawl_delay_s=st.none() | TIMES,
+)
+ROBOTS = st.builds(
+    RobotsRecord,
+    origin=WORDS,
+    state=st.sampled_from(RobotsState),
+    fetched_at=TIMES,
+    expires_at=TIMES,
+    status=st.integers(0, 999),
+    reason=WORDS,
+    body=st.binary(max_size=200),
+    failures=st.integers(0, 1000),
+    _agent=st.just(""),
+    _rules=st.none(),
+)
+
+
+def robots(origin: str, fetched_at: float) -> RobotsRecord:
+    return RobotsRecord(origin, RobotsState.RULES, fetched_at, fetched_at + 9, 200, "robots.txt", b"Disallow: /\n")
+
+
+@pytest.fixture(scope="module")
+def shared_book(tmp_path_factory):
+    with HostBook(tmp_path_factory.mktemp("book") / "hosts.db") as book:
+        yield book
+
+
+@given(st.lists(HOSTS, max_size=5), st.lists(ROBOTS, max_size=5))
+def test_what_was_saved_is_read_back(shared_book, hosts, records):
+    for host in hosts[:2]:
+        shared_book.save_host(host)
+    shared_book.save_hosts(hosts[2:])
+    for record in records:
+        shared_book.save_robots(record)
+    for name, host in {host.name: host for host in hosts}.items():
+        assert shared_book.host(name) == host
+    for origin, record in {record.origin: record for record in records}.items():
+        assert shared_book.robots(origin) == record
+
+
+def test_all_hosts_and_counts(tmp_path):
+    with HostBook(tmp_path / "hosts.db") as book:
+        assert book.host("a.test") is None and book.robots("http://a.test:80") is None
+        book.save_hosts(HostRecord(f"h{i}.test", "test", retired="silent" if i < 3 else "") for i in range(20))
+        book.save_robots(robots("http://h1.test:80", 5.0))
+        assert {host.name for host in book.all_hosts()} == {f"h{i}.test" for i in range(20)}
+        counts = book.statistics()
+        assert (counts.hosts, counts.robots, counts.retired) == (20, 1, 3) and counts.size_bytes > 0
+
+
+def test_robots_fetched_after_the_cut_are_forgotten(tmp_path):
+    with HostBook(tmp_path / "hosts.db") as book:
+        for t in (1.0, 2.0, 3.0):
+            book.save_robots(robots(f"http://h{t:.0f}:80", t))
+        assert book.forget_robots_since(2.0) == 1
+        assert book.robots("http://h2:80") and not book.robots("http://h3:80")
+
+
+def test_saves_survive_sudden_death(tmp_path):
+    program = textwrap.dedent("""
+        import os, sys
+        from pathlib import Path
+        from fyke.hosts.book import HostBook, HostRecord
+        book = HostBook(Path(sys.argv[1]))
+        for i in range(100):
+            book.save_host(HostRecord(f"h{i}.test", "test", next_allowed_at=float(i)))
+        book._connection.execute("BEGIN IMMEDIATE")
+        book.save_host(HostRecord("h0.test", "torn"))
+        os._exit(9)
+    """)
+    path = tmp_path / "hosts.db"
+    done = subprocess.run([sys.executable, "-c", program, str(path)], check=False)
+    assert done.returncode == 9
+    with HostBook(path) as book:
+        assert [book.host(f"h{i}.test").next_allowed_at for i in range(100)] == list(range(100))
+        assert book.host("h0.test").domain == "test"
+
+
+def test_many_are_saved_all_or_none(tmp_path):
+    def broken():
+        yield HostRecord("a.test", "test")
+        raise RuntimeError("the plug")
+
+    with HostBook(tmp_path / "hosts.db") as book:
+        with pytest.raises(RuntimeError, match="plug"):
+            book.save_hosts(broken())
+        assert book.host("a.test") is None
+        book.save_host(HostRecord("b.test", "test"))
+        assert book.host("b.test")
+
+
+def test_it_can_be_read_while_another_writes_and_after_it_ended(tmp_path):
+    path = tmp_path / "hosts.db"
+    with HostBook(path) as book:
+        book.save_host(HostRecord("a.test", "test"))
+        with HostBook(path, read_only=True) as reader:
+            assert reader.host("a.test")
+            book.save_host(HostRecord("b.test", "test"))
+            assert reader.host("b.test")
+            with pytest.raises(DirectoryError):
+                reader.save_host(HostRecord("c.test", "test"))
+    with HostBook(path, read_only=True) as reader:
+        assert reader.host("b.test")
+
+
+def test_two_writers_are_told(tmp_path, monkeypatch):
+    path = tmp_path / "hosts.db"
+    real = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **given: real(*a, **(given | {"timeout": 0.0})))
+    with HostBook(path) as one, HostBook(path) as other:
+        one._connection.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DirectoryInUse, match=r"hosts\.db"):
+            other.save_host(HostRecord("a.test", "test"))
+        one._connection.execute("ROLLBACK")
+
+
+def test_a_full_disk_says_so_and_keeps_what_was_safe(tmp_path):
+    with HostBook(tmp_path / "hosts.db") as book:
+        book.save_host(HostRecord("a.test", "test"))
+        book._connection.execute("PRAGMA max_page_count = 10")
+        with pytest.raises(DiskFull, match=r"hosts\.db"):
+            book.save_hosts(HostRecord(f"h{i}.test", "x" * 1000) for i in range(1000))
+        assert book.host("a.test") and not book.host("h0.test")
+
+
+@pytest.mark.parametrize("content", [b"this is no database at all" * 100, b"SQLite format 3\0" + os.urandom(5000)])
+def test_a_damaged_file_says_so(tmp_path, content):
+    path = tmp_path / "hosts.db"
+    path.write_bytes(content)
+    for read_only in (False, True):
+        with pytest.raises(StateDamaged, match=r"hosts\.db is damaged"):
+            HostBook(path, read_only=read_only)
+
+
+def test_damage_inside_is_found_when_it_is_read(tmp_path):
+    path = tmp_path / "hosts.db"
+    with HostBook(path) as book:
+        book.save_robots(robots("http://a:80", 1.0))
+        book._connection.execute("UPDATE robots SET body = x'00'")
+        with pytest.raises(StateDamaged, match="http://a:80"):
+            book.robots("http://a:80")
+        book.save_hosts(HostRecord(f"h{i}.test", "test") for i in range(2000))
+    data = path.read_bytes()
+    path.write_bytes(data[:8192] + b"\xff" * (len(data) - 8192))
+    with HostBook(path) as book, pytest.raises(StateDamaged):
+        list(book.all_hosts())
+
+
+def test_another_format_and_a_missing_file(tmp_path):
+    with pytest.raises(NotACrawl):
+        HostBook(tmp_path / "none.db", read_only=True)
+    with pytest.raises(DirectoryError):
+        HostBook(tmp_path / "no" / "folder" / "hosts.db")
+    path = tmp_path / "hosts.db"
+    HostBook(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StateDamaged, match="format 99"):
+        HostBook(path)
+
+
+def test_memory_is_bounded_by_the_page_cache(tmp_path):
+    with HostBook(tmp_path / "hosts.db") as book:
+        (pages,) = book._connection.execute("PRAGMA cache_size").fetchone()
+        assert pages == -4096

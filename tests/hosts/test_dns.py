@@ -1,0 +1,327 @@
+"""Laws of the resolver, against name servers that really answer on 127.0.0.1."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from fyke.core.clock import VirtualClock
+from fyke.core.config import DnsSection
+from fyke.core.errors import ConfigurationError
+from fyke.core.outcomes import Outcome
+from fyke.hosts.dns import FAILURE_TTL_S, Resolver
+from fyke.hosts.dns_query import server_of
+
+PUBLIC, OTHER, SIX = "93.184.216.34", "8.8.4.4", "2606:2800:220:1::1"
+
+
+def resolver_of(*servers, clock=None, trusted=lambda host: False, hosts_file="/nonexistent", lookups=1, **given):
+    """A resolver whose c-ares channels live for one question, so that c-ares remembers nothing."""
+    settings = {"timeout_s": 1.0, "min_ttl_s": 0.0} | given
+    config = DnsSection(servers=[server.address for server in servers], **settings)
+    clock = clock or VirtualClock()
+    return Resolver(config, clock, trusted, hosts_file=Path(hosts_file), channel_lookups=lookups)
+
+
+async def settled(resolver):
+    """Wait until what is in flight has landed."""
+    while resolver._in_flight:
+        await asyncio.gather(*resolver._in_flight.values())
+
+
+@pytest.mark.parametrize("runner", [asyncio.run, uvloop.run])
+def test_an_answer_is_kept_for_its_ttl_and_not_longer(with_name_servers, runner):
+    async def scenario(server):
+        clock = VirtualClock()
+        resolver = resolver_of(server, clock=clock)
+        answer = await resolver.resolve("a.test")
+        assert (answer.outcome, answer.addresses) == (Outcome.OK, (PUBLIC,))
+        assert answer.expires_at == clock.now() + 300
+        clock.advance(269)
+        assert await resolver.resolve("A.test.") == answer
+        assert server.asked("a.test") == 1
+        clock.advance(32)
+        assert await resolver.resolve("a.test") != answer
+        assert server.asked("a.test") == 2
+        assert server.asked("a.test", "AAAA") == 0
+        await resolver.close()
+
+    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}}, runner=runner)
+
+
+@pytest.mark.parametrize(("ttl", "believed"), [(1, 60), (100, 100), (999_999, 3600)])
+def test_the_configuration_bounds_the_ttl(with_name_servers, ttl, believed):
+    async def scenario(server):
+        clock = VirtualClock()
+        resolver = resolver_of(server, clock=clock, min_ttl_s=60, max_ttl_s=3600)
+        assert (await resolver.resolve("a.test")).expires_at == clock.now() + believed
+        await resolver.close()
+
+    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}, "ttl": ttl})
+
+
+def test_the_ttl_is_the_least_of_a_chain_of_aliases(with_name_servers):
+    async def scenario(server):
+        clock = VirtualClock()
+        resolver = resolver_of(server, clock=clock)
+        answer = await resolver.resolve("www.test")
+        assert (answer.addresses, answer.expires_at) == ((PUBLIC,), clock.now() + 20)
+        await resolver.close()
+
+    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}, "aliases": {"www.test": ("a.test", 20)}})
+
+
+def test_a_name_that_does_not_exist_stays_so_for_a_while(with_name_servers):
+    async def scenario(server):
+        clock = VirtualClock()
+        resolver = resolver_of(server, clock=clock, negative_ttl_s=600)
+        for _ in range(3):
+            answer = await resolver.resolve("no.test")
+            assert answer.outcome is Outcome.NO_SUCH_NAME and "no.test" in answer.detail
+        assert server.asked("no.test") == 1
+        clock.advance(601)
+        server.zone["no.test"] = (PUBLIC,)
+        assert (await resolver.resolve("no.test")).ok
+        assert resolver.statistics().negatives == 1
+        await resolver.close()
+
+    with_name_servers(scenario, {})
+
+
+def test_ipv6_only_where_there_is_no_ipv4(with_name_servers):
+    async def scenario(server):
+        resolver = resolver_of(server)
+        assert (await resolver.resolve("both.test")).addresses == (PUBLIC,)
+        assert (await resolver.resolve("six.test")).addresses == (SIX,)
+        nothing = await resolver.resolve("nothing.test")
+        assert nothing.outcome is Outcome.NO_SUCH_NAME and "no address" in nothing.detail
+        await resolver.close()
+
+    with_name_servers(scenario, {"zone": {"both.test": (SIX, PUBLIC), "six.test": (SIX,), "nothing.test": ()}})
+
+
+@pytest.mark.parametrize("says", ["SERVFAIL", "REFUSED", "nothing"])
+def test_a_failing_server_is_a_value_and_soon_asked_again(with_name_servers, says):
+    async def scenario(server):
+        clock = VirtualClock()
+        resolver = resolver_of(server, clock=clock, timeout_s=0.1, tries=2)
+        answer = await resolver.resolve("a.test")
+        assert answer.outcome is Outcome.DNS_FAILED and answer.detail.startswith("a.test: ")
+        asked = len(server.questions)
+        assert await resolver.resolve("a.test") == answer
+        assert len(server.questions) == asked
+        clock.advance(FAILURE_TTL_S + 1)
+        server.says = ""
+        assert (await resolver.resolve("a.test")).ok
+        assert resolver.statistics().failures == 1
+        await resolver.close()
+
+    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}, "says": says})
+
+
+@pytest.mark.parametrize("says", ["SERVFAIL", "nothing"])
+def test_the_next_server_is_asked_on_its_own_port(with_name_servers, says):
+    async def scenario(dead, alive):
+        assert dead.port != alive.port
+        resolver = resolver_of(dead, alive, timeout_s=0.3, tries=4)
+        assert (await resolver.resolve("a.test")).addresses == (PUBLIC,)
+        assert dead.asked("a.test") and alive.asked("a.test")
+        await resolver.close()
+
+    with_name_servers(scenario, {"says": says}, {"zone": {"a.test": (PUBLIC,)}})
+
+
+def test_one_question_in_flight_however_many_wait(with_name_servers):
+    async def scenario(server):
+        resolver = resolver_of(server)
+        waiting = [asyncio.ensure_future(resolver.resolve("a.test")) for _ in range(50)]
+        await asyncio.sleep(0)
+        assert resolver.statistics().in_flight == 1
+        waiting[0].cancel()
+        answers = await asyncio.gather(*waiting[1:])
+        assert {answer.addresses for answer in answers} == {(PUBLIC,)}
+        assert server.asked("a.test") == 1
+        await resolver.close()
+
+    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}})
+
+
+PRIVATE = [
+    "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
+    "240.0.0.1", "255.255.255.255", "192.0.2.1", "198.18.0.1", "::1", "::", "fe80::1", "fc00::1", "fec0::1", "ff0e::1",
+    "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:7f00:1::1", "2001:db8::1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_an_address_that_is_not_public_is_refused_unless_a_seed_named_the_host(with_name_servers, address):
+    async def scenario(server):
+        resolver = resolver_of(server, trusted=lambda host: host == "seed.test")
+        refused = await resolver.resolve("evil.test")
+        assert refused.outcome is Outcome.ADDRESS_REFUSED and not refused.addresses
+        assert (await resolver.resolve("seed.test")).ok
+        assert resolver.statistics().refused == 1
+        literal = f"[{address}]" if ":" in address else address
+        assert (await resolver.resolve(literal)).outcome is Outcome.ADDRESS_REFUSED
+        await resolver.close()
+
+    with_name_servers(scenario, {"zone": {"evil.test": (address,), "seed.test": (address,)}})
+
+
+def test_of_a_mixed_answer_the_public_addresses_are_kept(with_name_servers):
+    async def scenario(server):
+        resolver = resolver_of(server)
+        assert (await resolver.resolve("a.test")).addresses == (PUBLIC,)
+        await resolver.close()
+
+    with_name_servers(scenario, {"zone": {"a.test": ("10.0.0.1", PUBLIC)}})
+
+
+def test_an_answer_used_near_its_end_is_refreshed_while_it_is_served(with_name_servers):
+    async def scenario(server):
+        clock = VirtualClock()
+        resolver = resolver_of(server, clock=clock)
+        await resolver.resolve("a.test")
+        server.zone["a.test"] = (OTHER,)
+        clock.advance(271)
+        assert (await resolver.resolve("a.test")).addresses == (PUBLIC,)
+        await settled(resolver)
+        answer = resolver.cached("a.test")
+        assert answer.addresses == (OTHER,) and answer.expires_at == clock.now() + 300
+        assert resolver.statistics().refreshes == 1
+        await resolver.close()
+
+    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}})
+
+
+def test_refresh_asks_only_for_what_is_missing_or_near_its_end(with_name_servers):
+    async def scenario(server):
+        clock = VirtualClock()
+        resolver = resolver_of(server, clock=clock)
+        hosts = ["a.test", "b.test", "127.0.0.1"]
+        assert resolver.refresh(hosts) == 2
+        assert resolver.refresh(hosts) == 0  # in flight
+        await settled(resolver)
+        assert resolver.refresh(hosts) == 0  # fresh
+        clock.advance(299)
+        assert resolver.refresh(hosts) == 2
+        await settled(resolver)
+        assert server.asked("a.test") == 2
+        await resolver.close()
+
+    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,), "b.test": (PUBLIC,)}})
+
+
+def test_a_refresh_that_fails_leaves_the_answer_until_it_expires(with_name_servers):
+    async def scenario(server):
+        clock = VirtualClock()
+        resolver = resolver_of(server, clock=clock, tries=1)
+        await resolver.resolve("a.test")
+        server.says = "SERVFAIL"
+        clock.advance(280)
+        for _ in range(3):
+            assert (await resolver.resolve("a.test")).addresses == (PUBLIC,)
+            await settled(resolver)
+        assert resolver.statistics().refreshes == 1
+        clock.advance(21)
+        assert (await resolver.resolve("a.test")).outcome is Outcome.DNS_FAILED
+        await resolver.close()
+
+    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}})
+
+
+def test_memory_and_channels_are_bounded(with_name_servers):
+    async def scenario(server):
+        resolver = resolver_of(server, cache_names=10, lookups=7)
+        for first in range(0, 60, 5):
+            await asyncio.gather(*(resolver.resolve(f"h{first + i}.test") for i in range(5)))
+            assert len(resolver._servers._open) <= 2
+        assert resolver.statistics().names == 10
+        assert resolver.cached("h0.test") is None and resolver.cached("h59.test") is not None
+        await resolver.close()
+
+    with_name_servers(scenario, {"zone": {f"h{i}.test": (PUBLIC,) for i in range(60)}})
+
+
+def test_the_hosts_file_and_localhost_need_no_dns(tmp_path):
+    hosts = tmp_path / "hosts"
+    hosts.write_text(
+        "# comment\n93.184.216.34 www.intra Intra # more\n::1 six\nnot-an-address x\n::1 both\n8.8.8.8 both\n"
+    )
+
+    async def scenario():
+        resolver = resolver_of(trusted=lambda host: host.endswith(("localhost", "six")), hosts_file=hosts)
+        assert (await resolver.resolve("intra")).addresses == (PUBLIC,)
+        assert (await resolver.resolve("both")).addresses == ("8.8.8.8",)
+        assert (await resolver.resolve("six")).addresses == ("::1",)
+        assert (await resolver.resolve("localhost")).addresses == ("127.0.0.1",)
+        assert (await resolver.resolve("app.localhost")).addresses == ("127.0.0.1",)
+        assert (await resolver.resolve("[2606:2800:220:1::1]")).addresses == (SIX,)
+        assert resolver.statistics().lookups == 0
+        await resolver.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("host", ["", "a..b", "x" * 64 + ".test", "a." * 127 + "test", "a b", "é.test", "a\\b", "."])
+def test_what_is_no_name_is_not_asked_for(host):
+    async def scenario():
+        resolver = resolver_of()
+        assert (await resolver.resolve(host)).outcome is Outcome.NO_SUCH_NAME
+        assert resolver.statistics().lookups == 0
+        await resolver.close()
+
+    asyncio.run(scenario())
+
+
+def test_saved_answers_are_believed_but_checked(with_name_servers):
+    async def scenario(server):
+        clock = VirtualClock()
+        first = resolver_of(server, clock=clock)
+        await first.resolve("a.test")
+        await first.resolve("no.test")
+        saved = [*first.dump(), ("evil.test", ("127.0.0.1",), clock.now() + 100), ("old.test", (PUBLIC,), clock.now())]
+        await first.close()
+
+        second = resolver_of(server, clock=clock, max_ttl_s=50)
+        second.load(saved)
+        assert second.statistics().names == 1
+        assert second.cached("a.test").addresses == (PUBLIC,)
+        assert second.cached("a.test").expires_at == clock.now() + 50
+        assert server.asked("a.test") == 1
+        await second.close()
+
+    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}})
+
+
+def test_closing_ends_those_who_wait(with_name_servers):
+    async def scenario(server):
+        resolver = resolver_of(server)
+        waiting = asyncio.ensure_future(resolver.resolve("a.test"))
+        await asyncio.sleep(0)
+        await resolver.close()
+        await resolver.close()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    with_name_servers(scenario, {"says": "nothing"})
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("9.9.9.9", "9.9.9.9:53"),
+        ("9.9.9.9:5353", "9.9.9.9:5353"),
+        ("::1", "[::1]:53"),
+        ("[::1]:5353", "[::1]:5353"),
+    ],
+)
+def test_servers_are_addresses_with_or_without_a_port(given, meant):
+    assert server_of(given) == meant
+
+
+@pytest.mark.parametrize("given", ["", "dns.example", "9.9.9.9:0", "9.9.9.9:99999", "9.9.9.9:", "1.2.3", "[::1]53"])
+def test_any_other_server_is_a_configuration_error(given):
+    with pytest.raises(ConfigurationError, match=r"dns\.servers"):
+        server_of(given)

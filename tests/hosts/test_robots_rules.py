@@ -1,0 +1,199 @@
+"""Laws of the rules: Google's matcher is the judge, the standard decides where the two differ."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jwm.robotstxt.googlebot import RobotsMatcher
+
+from fyke.hosts.robots_lines import MAX_BYTES
+from fyke.hosts.robots_rules import RobotsRules, Verdict
+
+AGENT = "FooBot"
+
+
+def judged(body: bytes, target: str, agent: str = AGENT) -> bool:
+    return RobotsMatcher().OneAgentAllowedByRobots(body, agent, f"http://foo.bar{target}")
+
+
+def allows(body: bytes | str, target: str, agent: str = AGENT) -> bool:
+    body = body.encode() if isinstance(body, str) else body
+    return RobotsRules.parse(body, agent).allows(target)
+
+
+# Nothing here is read differently by the judge: see "Where it and the standard differ" in the module.
+PIECES = ["/", "a", "b", "ab", "*", "$", "?", "=", "&", ".", "%C3%A9", "%c3%a9", "é", "%2F", "%", "%%", "%z1"]
+PATTERNS = st.lists(st.sampled_from(PIECES), max_size=7).map("".join).map(str.encode)
+ROOTED = PATTERNS.map(lambda rest: b"/" + rest)
+VALUES = st.one_of(ROOTED, ROOTED, PATTERNS, st.sampled_from([b"", b"/", b"*", b"/*a*b*a", b"$", b"/$"]))
+TARGETS = st.lists(
+    st.sampled_from(["/", "a", "b", "ab", "$", "?", "=", "&", ".", "%C3%A9", "%2F", "%", "%z1"]), max_size=9
+).map(lambda parts: "/" + "".join(parts))
+AGENTS = st.sampled_from(
+    [b"*", b"FooBot", b"foobot/1.0", b"FOOBOT news", b"Foo", b"FooBotX", b"* x", b"", b"Bar", b"*x"]
+)
+RULES = st.sampled_from(
+    [b"Allow", b"allow", b"Disallow", b"DISALLOW", b"disalow", b"Dissallow", b"disallowed", b"Disallow "]
+)
+NAMES = st.sampled_from([b"User-agent", b"user-agent", b"USERAGENT", b"user agent", b"User-agent "])
+SEPARATORS = st.sampled_from([b":", b": ", b":\t", b" : ", b" ", b"\t", b"::"])
+TAILS = st.sampled_from([b"", b"", b"", b" ", b"\t", b" # why", b"#why", b"\0/x"])
+NOISE = st.sampled_from(
+    [
+        b"",
+        b"# hm",
+        b"Crawl-delay: 3",
+        b"Sitemap: http://x/s",
+        b"Host: x",
+        b"nonsense",
+        b":",
+        b": /",
+        b"a b c",
+        b"\xff\xfe",
+    ]
+)
+ENDS = st.sampled_from([b"\n", b"\r\n", b"\r", b"\n\n", b"\n\r", b"\r\r\n"])
+LINES = st.one_of(
+    st.tuples(NAMES, SEPARATORS, AGENTS, TAILS).map(b"".join),
+    st.tuples(RULES, SEPARATORS, VALUES, TAILS).map(b"".join),
+    st.tuples(RULES, SEPARATORS, VALUES, TAILS).map(b"".join),
+    NOISE,
+)
+BODIES = st.tuples(
+    st.sampled_from([b"", b"", b"\xef\xbb\xbf", b"\xef\xbb", b"\xef", b"\xbb"]),
+    st.lists(st.tuples(LINES, ENDS).map(b"".join), max_size=14).map(b"".join),
+).map(b"".join)
+
+
+@settings(max_examples=1500, deadline=None)
+@given(BODIES, st.lists(TARGETS, min_size=1, max_size=5))
+def test_ours_is_the_judges_verdict(body, targets):
+    rules = RobotsRules.parse(body, AGENT)
+    for target in targets:
+        assert rules.allows(target) == judged(body, target), (body, target)
+
+
+@settings(max_examples=300, deadline=None)
+@given(BODIES, TARGETS)
+def test_the_verdict_names_the_line_that_decides(body, target):
+    verdict = RobotsRules.parse(body, AGENT).verdict(target)
+    assert verdict.allowed == allows(body, target)
+    if verdict.line_number == 0:
+        assert verdict == Verdict(True, 0, "")
+        return
+    lines = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    line = lines[verdict.line_number - 1]
+    assert verdict.line_text == line.decode("utf-8", "replace").strip()
+    assert allows(b"User-agent: *\n" + line, target) == verdict.allowed
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=400), st.text(max_size=40))
+def test_nothing_makes_it_raise(body, target):
+    for text in (body, b"User-agent: *\nDisallow: " + body):
+        rules = RobotsRules.parse(text, AGENT)
+        assert rules.allows(target) == rules.verdict(target).allowed
+        assert rules.crawl_delay_s is None or rules.crawl_delay_s >= 0
+
+
+# What the standard says in words: (robots.txt, allowed targets, forbidden targets).
+STANDARD = {
+    "longest match wins": ("Disallow: /x/\nAllow: /x/page", ["/x/page.html", "/y"], ["/x/", "/x/pag"]),
+    "allow wins ties": ("Disallow: /x\nAllow: /x", ["/x", "/xy"], []),
+    "a wildcard counts its octets": ("Allow: /page\nDisallow: /*.html", ["/page"], ["/page.html"]),
+    "a literal and an equal wildcard": ("Disallow: /ab\nAllow: /*b", ["/ab"], []),
+    "end of pattern": ("Disallow: /a$\nDisallow: /*.gif$", ["/a/", "/ab", "/x.gif?y"], ["/a", "/x.gif"]),
+    "a dollar elsewhere is itself": ("Disallow: /a$b", ["/a", "/ab"], ["/a$b", "/a%24bc"]),
+    "escaped star and dollar are literal": ("Disallow: /f%2A.x\nDisallow: /%24", ["/fa.x", "/"], ["/f*.x", "/$"]),
+    "escapes of unreserved characters": ("Disallow: /foo/%62%61%7A", ["/foo/ba"], ["/foo/baz"]),
+    "unreserved characters escaped in the URL": ("Disallow: /foo/baz", ["/foo/ba"], ["/foo/%62%61%7a"]),
+    "escapes of reserved ones differ": ("Disallow: /a%2Fb", ["/a/b"], ["/a%2Fb", "/a%2fbc"]),
+    "beyond ASCII": ("Disallow: /foo/bar/ツ", ["/foo/bar/"], ["/foo/bar/%E3%83%84", "/foo/bar/ツ"]),
+    "what may not stand in a URL": ("Disallow: /a b|c", ["/a"], ["/a%20b%7Cc", "/a%20b|c"]),
+    "case matters in paths": ("Disallow: /X", ["/x"], ["/X"]),
+    "robots.txt itself": ("Disallow: /", ["/robots.txt"], ["/", "/robots.txt?x", "/robots.txt/"]),
+    "empty restricts nothing": ("Disallow:\nDisallow:   # all", ["/", "/a"], []),
+    "index.html is only itself": ("Disallow: /\nAllow: /d/index.html", ["/d/index.html"], ["/d/"]),
+    "a query is part of the path": ("Disallow: /*?", ["/a"], ["/a?b", "/?"]),
+    "only stars": ("Disallow: **", [], ["/", "/a"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", STANDARD)
+def test_the_standard(case):
+    rules, allowed, forbidden = STANDARD[case]
+    body = f"User-agent: *\n{rules}\n"
+    assert [target for target in allowed if not allows(body, target)] == []
+    assert [target for target in forbidden if allows(body, target)] == []
+
+
+def test_groups_for_us_are_merged_and_hide_those_for_everyone():
+    body = (
+        "Disallow: /before\nUser-agent: *\nDisallow: /everyone\n\nUser-agent: foobot\nUser-agent: Bar\n"
+        "Sitemap: /s\nunknown: x\n\nDisallow: /one\nUser-agent: Bar\nDisallow: /bar\n"
+        "User-agent: FooBot/2\nDisallow: /two"
+    )
+    assert [t for t in ("/before", "/everyone", "/bar", "/") if not allows(body, t)] == []
+    assert [t for t in ("/one", "/two") if allows(body, t)] == []
+    assert not allows(body, "/everyone", "Other") and allows(body, "/one", "Other")
+    assert not allows(body, "/one", "Bar") and not allows(body, "/bar", "Bar")
+    assert RobotsRules.parse(body.encode(), AGENT).specific
+
+
+def test_a_group_for_us_without_rules_allows_all():
+    assert allows("User-agent: *\nDisallow: /\nUser-agent: FooBot\n", "/a")
+
+
+@pytest.mark.parametrize(
+    ("body", "delay"),
+    [
+        ("User-agent: *\nCrawl-delay: 2.5", 2.5),
+        ("User-agent: *\nCrawl-delay: 10s # please\nDisallow:", 10.0),
+        ("User-agent: *\nCrawl-delay: 7\nUser-agent: FooBot\nDisallow: /x", None),
+        ("User-agent: FooBot\nCrawl-delay: 1\nUser-agent: *\nCrawl-delay: 10\nDisallow: /x", 1.0),
+        ("User-agent: FooBot\nCrawl-delay: 3\nUser-agent: FooBot\nCrawl-delay: 2", 3.0),
+        ("User-agent: a\nUser-agent: FooBot\nCrawl-delay: 4", 4.0),
+        ("User-agent: *\nCrawl-delay: -1\nCrawl-delay: nan\nCrawl-delay: inf\nCrawl-delay: x\nCrawl-delay:", None),
+        ("Crawl-delay: 3", None),
+    ],
+)
+def test_crawl_delay_is_that_of_our_group(body, delay):
+    assert RobotsRules.parse(body.encode(), AGENT).crawl_delay_s == delay
+
+
+def test_sitemaps_belong_to_no_group():
+    body = "Sitemap: http://a/1.xml\nUser-agent: x\nsite-map:/2.xml\nDisallow: /\nSITEMAP: http://a/é.xml\nSitemap: http://a/1.xml"
+    assert RobotsRules.parse(body.encode(), AGENT).sitemaps == ("http://a/1.xml", "/2.xml", "http://a/é.xml")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_line_numbers_are_those_of_an_editor(end):
+    body = end.join(["\ufeffUser-agent: *", "", "# x", "  Disallow: /café  ", ""]).encode()
+    assert RobotsRules.parse(body, AGENT).verdict("/caf%C3%A9") == Verdict(False, 4, "Disallow: /café")
+
+
+def test_at_least_500_kib_are_read_and_no_half_line():
+    filler = b"# " + b"x" * 61 + b"\n"
+    start = b"User-agent: *\n"
+    count = (500 * 1024 - len(start)) // len(filler)
+    within = start + filler * (count - 1) + b"Disallow: /in" + b"\n"
+    assert not allows(within, "/in")
+    beyond = start + b"#" * (MAX_BYTES - len(start) - len("\nDisallow: /o")) + b"\nDisallow: /out\n"
+    assert allows(beyond, "/o") and allows(beyond, "/out")
+
+
+def test_no_pattern_is_slow():
+    nasty = [b"/*" + b"a*" * 2000 + b"b", b"*" * 5000 + b"$", (b"*a" * 2000) + b"$", b"/*" + b"ab*" * 2000 + b"$"]
+    body = b"User-agent: *\n" + b"".join(b"Disallow: %b\n" % pattern for pattern in nasty)
+    rules = RobotsRules.parse(body, AGENT)
+    begin = time.process_time()
+    for target in ("/" + "a" * 8000, "/" + "ab" * 4000, "/b" + "a" * 8000 + "c"):
+        rules.allows(target)
+    assert time.process_time() - begin < 0.5  # a backtracking matcher needs the age of the universe
+
+
+def test_disallow_all_says_why():
+    rules = RobotsRules.disallow_all("robots.txt could not be had: timed out")
+    assert rules.verdict("/a") == Verdict(False, 0, "robots.txt could not be had: timed out")
+    assert RobotsRules.allow_all().allows("/a")
