@@ -1,0 +1,287 @@
+"""The archive being written: WARC files one after the other, each with its index.
+
+The loop calls `write` once for every exchange with an answer, before the page is parsed. Files are
+`warc/fyke-<crawl>-00000.warc.gz` and so on; one is closed when it is `warc_bytes` long, and its
+index sorted. All records of an exchange (request, response or resource or revisit, metadata) lie
+side by side in one file, each a gzip member of its own.
+
+Invariant: `restore(state())` gives back exactly the bytes there were at that `state()`, whatever was
+written since. For that the unsorted index of a closed file stays until `durable()` says that a
+manifest made after the closing is safe.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from fyke.core.visits import Exchange
+from fyke.store import records
+from fyke.store.appending import cut, open_append
+from fyke.store.cdxj import index_line, media_type_of, sort_lines
+from fyke.store.disk_errors import explained, writing
+from fyke.store.records import Original
+
+BUFFER_BYTES = 1 << 18
+WHOLE_BYTES = 1 << 20  # longer bodies are streamed
+FOLDER = "warc"
+
+
+class RecordPlace(NamedTuple):
+    """Where a response lies: file below the crawl directory, offset, length, and what it is called.
+
+    `digest` is the payload's (`sha1:` and Base32), `date` the WARC-Date: what an `Original` needs.
+    """
+
+    file: str
+    offset: int
+    length: int
+    digest: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class WarcStatistics:
+    """What the archive holds, over the whole crawl."""
+
+    files: int
+    exchanges: int
+    revisits: int
+    bytes: int
+
+
+class WarcWriter:
+    """Appends exchanges to the WARC files of the crawl directory `folder`.
+
+    `crawl` names the crawl in file names; `software` is who writes, in the warcinfo record, to which
+    `info` adds fields (operator, user agent, …). Raises DiskFull or DirectoryError.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        warc_bytes: int,
+        software: str,
+        *,
+        crawl: str = "crawl",
+        info: Mapping[str, str] | None = None,
+    ) -> None:
+        self._folder = folder
+        self._warc_bytes = warc_bytes
+        self._crawl = re.sub(r"[^A-Za-z0-9_.]+", "-", crawl)
+        self._info = {
+            "software": software,
+            "format": "WARC File Format 1.1",
+            "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+            "isPartOf": crawl,
+            **(info or {}),
+        }
+        self._ids = records.RecordIds()
+        self._dates = records.Dates()
+        self._serial = 0
+        self._file: BinaryIO | None = None
+        self._index: BinaryIO | None = None
+        self._path = self._index_path = folder
+        self._position = self._index_position = 0
+        self._exchanges = self._revisits = self._closed_bytes = 0
+        self._warcinfo_id = b""
+        self._name = ""
+        self._unsynced: set[Path] = set()
+        self._spent: list[Path] = []  # unsorted indexes of closed files
+        self._spent_when_durable: list[Path] = []
+        with writing(folder):
+            (folder / FOLDER).mkdir(parents=True, exist_ok=True)
+
+    def __repr__(self) -> str:
+        return f"WarcWriter({self._file_name(self._serial)} at {self._position}, {self._exchanges} exchanges)"
+
+    def write(
+        self,
+        exchange: Exchange,
+        *,
+        via: str = "",
+        media_type: str = "",
+        charset: str = "",
+        refers_to: Original | None = None,
+    ) -> RecordPlace:
+        """Archive `exchange`; `via` is the URL of the page that linked to it.
+
+        With `refers_to` the body is left out and a revisit record points at the original. `media_type`
+        is for protocols without a head. Raises DiskFull or DirectoryError; ValueError for an exchange
+        that brought neither head nor body from a server that speaks with heads.
+        """
+        if not exchange.head and exchange.visit.url.startswith("http"):
+            raise ValueError(f"nothing to archive: {exchange.visit.url} was not answered ({exchange.outcome})")
+        try:
+            file = self._file or self._open(exchange.started_at)
+            place = self._write(file, exchange, (via, media_type, charset), refers_to)
+            if self._position >= self._warc_bytes:
+                self._close_file()
+        except OSError as error:
+            raise explained(error, self._path) from error
+        return place
+
+    def _write(
+        self, file: BinaryIO, exchange: Exchange, facts: tuple[str, str, str], refers_to: Original | None
+    ) -> RecordPlace:
+        via, media_type, charset = facts
+        date = self._dates.warc(exchange.started_at)
+        ids = self._ids.three()
+        common = records.common_header(exchange, date, self._warcinfo_id)
+        before = records.request_member(common, ids, exchange.request) if exchange.request else b""
+        after = records.metadata_member(common, ids, records.metadata_fields(exchange, via, charset))
+        offset = self._position + len(before)
+        if refers_to is None:
+            header = records.response_header(exchange, ids[1], common, media_type)
+        else:
+            header = records.revisit_header(ids[1], common, refers_to)
+            self._revisits += 1
+        if refers_to is not None:
+            member, digest = records.revisit_member(header, exchange.head, exchange.body)
+            length = file.write(before + member + after) - len(before) - len(after)
+        elif exchange.body.size <= WHOLE_BYTES:
+            member, digest = records.body_member(header, exchange.head, exchange.body.read())
+            length = len(member)
+            file.write(b"".join((before, member, after)))
+        else:
+            pieces, digest = records.streamed_member(header, exchange.head, exchange.body)
+            file.write(before)
+            length = sum(map(file.write, pieces))
+            file.write(after)
+        self._position = offset + length + len(after)
+        self._exchanges += 1
+        mime = "warc/revisit" if refers_to else media_type_of(exchange.head) if exchange.head else media_type
+        self._note(index_line(exchange, date, mime, digest, (self._name, offset, length)))
+        return RecordPlace(f"{FOLDER}/{self._name}", offset, length, digest, date)
+
+    def _note(self, line: bytes) -> None:
+        assert self._index is not None
+        self._index.write(line)
+        self._index_position += len(line)
+
+    def _file_name(self, serial: int) -> str:
+        return f"fyke-{self._crawl}-{serial:05d}.warc.gz"
+
+    def _open(self, now: float) -> BinaryIO:
+        """A new file, begun with its warcinfo record."""
+        self._name_paths()
+        self._file = open_append(self._path, BUFFER_BYTES)
+        self._index = open_append(self._index_path, BUFFER_BYTES)
+        self._warcinfo_id = self._ids.three()[0]
+        date = self._dates.warc(now)
+        self._position = self._file.write(records.warcinfo_member(self._warcinfo_id, date, self._name, self._info))
+        self._index_position = 0
+        return self._file
+
+    def _name_paths(self) -> None:
+        self._name = self._file_name(self._serial)
+        self._path = self._folder / FOLDER / self._name
+        self._index_path = self._path.with_name(self._name.removesuffix(".warc.gz") + ".cdxj.open")
+        self._unsynced |= {self._path, self._index_path, self._path.parent}
+
+    def _close_file(self) -> None:
+        """Close the file at hand and sort its index; the next record opens the next file."""
+        assert self._file is not None and self._index is not None
+        self._file.close()
+        self._index.close()
+        self._file = self._index = None
+        target = self._index_path.with_suffix("")
+        sort_lines(self._index_path, target)
+        self._unsynced |= {target, target.parent}
+        self._unsynced.discard(self._index_path)
+        self._spent.append(self._index_path)
+        self._closed_bytes += self._position
+        self._serial += 1
+        self._position = self._index_position = 0
+
+    def flush(self) -> None:
+        """Hand all that was written to the operating system, so that others can read it."""
+        with writing(self._path):
+            for file in (self._file, self._index):
+                if file is not None:
+                    file.flush()
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint records: the file being written and its length; all before it are closed."""
+        self.flush()
+        self._spent_when_durable = list(self._spent)
+        return {
+            "serial": self._serial,
+            "file": f"{FOLDER}/{self._file_name(self._serial)}",
+            "length": self._position,
+            "index_length": self._index_position,
+            "exchanges": self._exchanges,
+            "revisits": self._revisits,
+            "closed_bytes": self._closed_bytes,
+            "warcinfo": self._warcinfo_id.decode() if self._file else "",
+        }
+
+    def dirty_files(self) -> list[Path]:
+        """What must be fsynced for the last `state` to hold; files that grew, and folders with new names."""
+        dirty = sorted(path for path in self._unsynced if path.exists())
+        self._unsynced = {self._path, self._index_path} if self._file else set()
+        return dirty
+
+    def durable(self) -> None:
+        """The manifest that holds the last `state` is safe: what only older ones need may go."""
+        for path in self._spent_when_durable:
+            with writing(path):
+                path.unlink(missing_ok=True)
+        self._spent = [path for path in self._spent if path not in self._spent_when_durable]
+        self._spent_when_durable = []
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Cut and delete until the files are those of `state`; an empty mapping is a crawl not begun.
+
+        Raises StateDamaged when a file is shorter than it was then.
+        """
+        self._abandon()
+        self._serial = state.get("serial", 0)
+        self._exchanges = state.get("exchanges", 0)
+        self._revisits = state.get("revisits", 0)
+        self._closed_bytes = state.get("closed_bytes", 0)
+        length = state.get("length", 0)
+        with writing(self._folder / FOLDER):
+            self._delete_newer(self._serial if length else self._serial - 1)
+            if not length:
+                return
+            self._name_paths()
+            self._path.with_name(self._index_path.stem).unlink(missing_ok=True)
+            cut(self._path, length)
+            cut(self._index_path, state["index_length"])
+            self._file = open_append(self._path, BUFFER_BYTES)
+            self._index = open_append(self._index_path, BUFFER_BYTES)
+        self._position, self._index_position = length, state["index_length"]
+        self._warcinfo_id = state["warcinfo"].encode()
+
+    def _delete_newer(self, kept: int) -> None:
+        """Delete files of this crawl with a serial above `kept`, leftovers of sorting, spent indexes."""
+        ours = re.compile(rf"fyke-{re.escape(self._crawl)}-(\d{{5,}})\.(warc\.gz|cdxj|cdxj\.open|cdxj\.part)")
+        for path in (self._folder / FOLDER).iterdir():
+            found = ours.fullmatch(path.name)
+            if found is None:
+                continue
+            serial, kind = int(found[1]), found[2]
+            if serial > kept or kind == "cdxj.part" or (kind == "cdxj.open" and serial < self._serial):
+                path.unlink()
+
+    def _abandon(self) -> None:
+        for file in (self._file, self._index):
+            if file is not None:
+                file.close()
+        self._file = self._index = None
+        self._path = self._index_path = self._folder
+        self._position = self._index_position = 0
+        self._unsynced, self._spent, self._spent_when_durable = set(), [], []
+        self._name = ""
+
+    def close(self) -> None:
+        """Close the last file and sort its index. The crawl may still be resumed: in a new file."""
+        with writing(self._path):
+            if self._file is not None:
+                self._close_file()
+
+    def statistics(self) -> WarcStatistics:
+        files = self._serial + (self._file is not None)
+        return WarcStatistics(files, self._exchanges, self._revisits, self._closed_bytes + self._position)
