@@ -136,9 +136,10 @@ class Resolver:
         """
         now = self._clock.now()
         for host, addresses, expires_at in saved:
+            name = _plain(host)
             until = min(expires_at, now + self._config.max_ttl_s)
-            if until > now and addresses and host not in self._answers:
-                answer = self._judged(host, addresses, until - now)
+            if until > now and addresses and name not in self._answers:
+                answer = self._judged(name, addresses, until - now)
                 if answer.ok:
                     self._keep(answer)
 

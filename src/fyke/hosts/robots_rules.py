@@ -15,6 +15,9 @@ Where it and the standard differ, this follows the standard:
 - `Allow: /dir/index.html` does not allow `/dir/`;
 - long lines are not cut at 16 KiB, only the file is, at 500 KiB and the line that crosses it.
 
+Where it follows Google rather than the standard's letter: reserved characters are compared as written
+(the table in 2.2.2 escapes those of a query), and misspelt or longer field names are understood.
+
 Invariant: a check takes time linear in the URL's length, for each rule, whatever the rule.
 """
 
