@@ -22,13 +22,14 @@ def allows(body: bytes | str, target: str, agent: str = AGENT) -> bool:
     return RobotsRules.parse(body, agent).allows(target)
 
 
-# Nothing here is read differently by the judge: see "Where it and the standard differ" in the module.
+# Nothing here is read differently by the judge (see "Where it and the standard differ" in the module);
+# it wants targets with escapes in capitals, as canonical URLs have them.
 PIECES = ["/", "a", "b", "ab", "*", "$", "?", "=", "&", ".", "%C3%A9", "%c3%a9", "é", "%2F", "%", "%%", "%z1"]
 PATTERNS = st.lists(st.sampled_from(PIECES), max_size=7).map("".join).map(str.encode)
 ROOTED = PATTERNS.map(lambda rest: b"/" + rest)
 VALUES = st.one_of(ROOTED, ROOTED, PATTERNS, st.sampled_from([b"", b"/", b"*", b"/*a*b*a", b"$", b"/$"]))
 TARGETS = st.lists(
-    st.sampled_from(["/", "a", "b", "ab", "$", "?", "=", "&", ".", "%C3%A9", "%2F", "%", "%z1"]), max_size=9
+    st.sampled_from(["/", "a", "b", "ab", "$", "?", "=", "&", ".", "%C3%A9", "%2F", "%z1"]), max_size=9
 ).map(lambda parts: "/" + "".join(parts))
 AGENTS = st.sampled_from(
     [b"*", b"FooBot", b"foobot/1.0", b"FOOBOT news", b"Foo", b"FooBotX", b"* x", b"", b"Bar", b"*x"]
