@@ -1,0 +1,73 @@
+"""libcurl's error codes as outcomes: the one place where its words are known.
+
+`CurlEngine` asks once for each failed transfer. libcurl uses some codes for several things (a
+timeout has many stages, a receive error may be a reset or nonsense), so the message decides there;
+a test meets each case with a real server, because messages may change between releases.
+"""
+
+from typing import NamedTuple
+
+import pycurl
+
+from fyke.core.outcomes import Outcome
+
+_HTTP2_STREAM = 92  # CURLE_HTTP2_STREAM, which pycurl does not name
+
+_BY_CODE = {
+    pycurl.E_URL_MALFORMAT: Outcome.UNSUPPORTED,
+    pycurl.E_COULDNT_RESOLVE_HOST: Outcome.CONNECT_FAILED,
+    pycurl.E_COULDNT_CONNECT: Outcome.CONNECT_FAILED,
+    pycurl.E_SSL_CONNECT_ERROR: Outcome.TLS_FAILED,
+    pycurl.E_PEER_FAILED_VERIFICATION: Outcome.TLS_FAILED,
+    pycurl.E_SSL_CERTPROBLEM: Outcome.TLS_FAILED,
+    pycurl.E_SSL_CIPHER: Outcome.TLS_FAILED,
+    pycurl.E_SSL_CACERT_BADFILE: Outcome.TLS_FAILED,
+    pycurl.E_SSL_ISSUER_ERROR: Outcome.TLS_FAILED,
+    pycurl.E_SSL_INVALIDCERTSTATUS: Outcome.TLS_FAILED,
+    pycurl.E_PARTIAL_FILE: Outcome.BROKEN_OFF,
+    pycurl.E_GOT_NOTHING: Outcome.BROKEN_OFF,
+    pycurl.E_SEND_ERROR: Outcome.BROKEN_OFF,
+    _HTTP2_STREAM: Outcome.BROKEN_OFF,
+}
+
+# What libcurl says with E_RECV_ERROR when the connection, and not the answer, is at fault.
+_CONNECTION_WORDS = ("reset", "recv failure", "ssl_read", "closed abruptly", "connection died", "unexpected eof")
+
+_TRUNCATED = {
+    Outcome.TOO_LARGE: "length",
+    Outcome.TIMED_OUT: "time",
+    Outcome.STALLED: "time",
+    Outcome.BROKEN_OFF: "disconnect",
+    Outcome.BAD_ANSWER: "disconnect",
+}
+
+
+class Ending(NamedTuple):
+    """How a transfer ended: its outcome, and a line for people (empty when all went well)."""
+
+    outcome: Outcome
+    detail: str
+
+    def truncated(self, size_bytes: int) -> str:
+        """WARC's word for why a body of which `size_bytes` came is not all there."""
+        return _TRUNCATED.get(self.outcome, "") if size_bytes else ""
+
+
+def ending(code: int, message: str, *, connected: bool) -> Ending:
+    """What libcurl's error `code` with `message` means; `connected` once the server took the connection."""
+    detail = message or f"libcurl error {code}"
+    if code == pycurl.E_OPERATION_TIMEDOUT:
+        return Ending(_timeout(message, connected), detail)
+    if code == pycurl.E_RECV_ERROR:
+        said = message.lower()
+        broken = any(words in said for words in _CONNECTION_WORDS)
+        return Ending(Outcome.BROKEN_OFF if broken else Outcome.BAD_ANSWER, detail)
+    if code == pycurl.E_UNSUPPORTED_PROTOCOL and not connected:
+        return Ending(Outcome.UNSUPPORTED, detail)
+    return Ending(_BY_CODE.get(code, Outcome.BAD_ANSWER), detail)
+
+
+def _timeout(message: str, connected: bool) -> Outcome:
+    if "too slow" in message:
+        return Outcome.STALLED
+    return Outcome.TIMED_OUT if connected else Outcome.CONNECT_FAILED

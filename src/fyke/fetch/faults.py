@@ -1,0 +1,90 @@
+"""What does an outcome cost? One row for each, in one table.
+
+Asked by the crawl after every visit: whether the URL is tried again, how its host must wait, and
+whether the host's good name suffers (`politeness.host_failures` of those in a row retire it).
+`retry_after` reads how long a server asks us to wait.
+
+Invariant: `FAULTS` has a row for every `Outcome`.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from types import MappingProxyType
+
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import Exchange
+
+MAX_RETRY_AFTER_S = 86400.0  # a server that says "next year" is asked again tomorrow
+
+
+class Wait(Enum):
+    """Which extra delay a host gets, beside its usual one."""
+
+    NONE = "none"
+    FAILURE = "failure"  # politeness.failure_delay_s, doubling
+    THROTTLE = "throttle"  # Retry-After, else politeness.throttle_delay_s
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The cost of an outcome."""
+
+    retry: bool  # the URL is visited again, up to politeness.tries
+    wait: Wait
+    costs_host: bool  # counts towards politeness.host_failures
+
+
+_NOTHING = Fault(retry=False, wait=Wait.NONE, costs_host=False)
+_AGAIN = Fault(retry=True, wait=Wait.NONE, costs_host=False)
+_AGAIN_LATER = Fault(retry=True, wait=Wait.FAILURE, costs_host=True)
+
+FAULTS: Mapping[Outcome, Fault] = MappingProxyType(
+    {
+        Outcome.OK: _NOTHING,
+        Outcome.REDIRECTED: _NOTHING,
+        Outcome.CLIENT_ERROR: _NOTHING,
+        # A host whose pages fail but answers is alive: it waits, and is not retired for it.
+        Outcome.SERVER_ERROR: Fault(retry=True, wait=Wait.FAILURE, costs_host=False),
+        Outcome.THROTTLED: Fault(retry=True, wait=Wait.THROTTLE, costs_host=False),
+        Outcome.NO_SUCH_NAME: Fault(retry=False, wait=Wait.FAILURE, costs_host=True),
+        Outcome.DNS_FAILED: _AGAIN_LATER,
+        Outcome.ADDRESS_REFUSED: _NOTHING,
+        Outcome.CONNECT_FAILED: _AGAIN_LATER,
+        # A bad certificate is not mended in minutes.
+        Outcome.TLS_FAILED: Fault(retry=False, wait=Wait.FAILURE, costs_host=True),
+        Outcome.TIMED_OUT: _AGAIN_LATER,
+        Outcome.STALLED: _AGAIN_LATER,
+        Outcome.BROKEN_OFF: _AGAIN_LATER,
+        Outcome.BAD_ANSWER: Fault(retry=False, wait=Wait.FAILURE, costs_host=True),
+        Outcome.TOO_LARGE: _NOTHING,
+        Outcome.ROBOTS_FORBADE: _NOTHING,
+        Outcome.ROBOTS_UNREACHABLE: _AGAIN,  # when robots.txt is asked for again is its cache's affair
+        Outcome.HOST_RETIRED: _NOTHING,
+        Outcome.UNSUPPORTED: _NOTHING,
+        Outcome.PLUGIN_FAILED: _NOTHING,
+    }
+)
+
+_SECONDS = re.compile(r"\d+")
+
+
+def retry_after(exchange: Exchange, now: float) -> float | None:
+    """Seconds from `now` (unix) that the answer asks us to wait (RFC 9110, 10.2.3): 0 to a day, or None.
+
+    None when there is no such field or it cannot be read.
+    """
+    value = exchange.header("retry-after")
+    if not value:
+        return None
+    if _SECONDS.fullmatch(value):
+        wait = float(value[:12])
+    else:
+        try:
+            wait = parsedate_to_datetime(value).timestamp() - now
+        except (ValueError, TypeError, OverflowError, IndexError):
+            return None
+    return min(max(wait, 0.0), MAX_RETRY_AFTER_S) if math.isfinite(wait) else None

@@ -1,0 +1,98 @@
+"""HTTP and HTTPS: words the request, reads the head, says what the status means.
+
+Called by the registry. The head of the request is composed here, in the order in which libcurl
+writes it, because asking libcurl what it sent costs a callback for every event; a test holds the two
+against each other byte for byte. With HTTP/2 request and head are recorded in the form of HTTP/1.1,
+as WARC tools expect, and `effective_protocol` says "h2".
+
+A 3xx with a Location is REDIRECTED. One without leads nowhere and is taken at its word: OK (300 may
+carry a list of choices, 304 says that nothing changed).
+
+Invariant: `exchange.head` is the final answer's: interim answers (1xx) and trailers are not in it.
+"""
+
+import re
+from collections.abc import Iterable
+from importlib.metadata import version
+
+import pycurl
+
+from fyke.core.config import AgentSection
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import Exchange, Visit
+from fyke.fetch.decoding import accepted_codings
+from fyke.fetch.engine import CurlEngine
+from fyke.fetch.transfer import Done, Option, Request
+
+ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+_BLANK = re.compile(rb"\r?\n\r?\n")
+_PROTOCOLS = {b"HTTP/1.1": "http/1.1", b"HTTP/1.0": "http/1.0", b"HTTP/2 ": "h2", b"HTTP/3 ": "h3"}
+
+
+def agent_name(agent: AgentSection) -> str:
+    """The User-Agent value: product token, version, and how to reach the people behind it."""
+    name = f"{agent.user_agent}/{version('fyke')}"
+    return f"{name} (+{agent.contact})" if agent.contact else name
+
+
+class Http:
+    """The protocol module for `http` and `https`."""
+
+    schemes = ("http", "https")
+
+    def __init__(self, engine: CurlEngine, agent: AgentSection) -> None:
+        self._engine = engine
+        self._name = agent_name(agent)
+        self._fields = [f"Accept: {ACCEPT}", f"Accept-Encoding: {', '.join(accepted_codings())}"]
+        self._rest = "\r\n".join(["", f"User-Agent: {self._name}", *self._fields, "", ""])
+
+    def fetch(self, visit: Visit, address: str, done: Done) -> None:
+        """Start fetching `visit` from `address`; `done` is called once."""
+        self._engine.start(Request(visit, address, self, self.request_head(visit.url)), done)
+
+    def request_head(self, url: str) -> bytes:
+        """The request for a canonical `url`, as it is on the wire."""
+        start = url.index("//") + 2
+        path = url.index("/", start)
+        return f"GET {url[path:]} HTTP/1.1\r\nHost: {url[start:path]}{self._rest}".encode()
+
+    def options(self) -> Iterable[Option]:
+        """What libcurl must know once for each handle."""
+        return [(pycurl.USERAGENT, self._name), (pycurl.HTTPHEADER, self._fields)]
+
+    def conclude(self, exchange: Exchange, lines: list[bytes], code: int) -> None:
+        """Head, status and outcome of an answer."""
+        if not lines:
+            return
+        head = final_head(lines)
+        exchange.head = head
+        exchange.effective_protocol = _PROTOCOLS.get(head[:8], "") or _PROTOCOLS.get(head[:7], "http/1.1")
+        exchange.status = code
+        if exchange.outcome is Outcome.OK:
+            exchange.outcome = Outcome.OK if 200 <= code < 300 else _outcome(code, exchange)
+
+
+def final_head(lines: list[bytes]) -> bytes:
+    """The status line and fields of the last answer in `lines`, with its blank line."""
+    head = b"".join(lines)
+    blank = _BLANK.search(head)
+    if blank is None or (blank.end() == len(head) and head[9:10] != b"1"):
+        return head
+    start = 0
+    while head[start : start + 13].partition(b" ")[2].startswith(b"1") and blank is not None:
+        start = blank.end()
+        blank = _BLANK.search(head, start)
+    return head[start : blank.end()] if blank else head[start:]
+
+
+def _outcome(code: int, exchange: Exchange) -> Outcome:
+    if code in (429, 503):
+        return Outcome.THROTTLED
+    if code >= 500:
+        return Outcome.SERVER_ERROR
+    if code >= 400:
+        return Outcome.CLIENT_ERROR
+    if code >= 300:
+        return Outcome.REDIRECTED if exchange.header("location") else Outcome.OK
+    return Outcome.BAD_ANSWER

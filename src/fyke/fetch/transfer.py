@@ -1,0 +1,103 @@
+"""One request on its way: what a protocol module asks of the engine, and the reused handle that carries it.
+
+A `Request` is made by a protocol module, which is its `Dialect`: it sets what libcurl must know once
+for each handle, and concludes what the answer means. A `Slot` is one libcurl easy handle, kept for
+many requests of one dialect because most of its options never change; only the engine touches it.
+
+Invariant: a slot's body never grows beyond the size limit. The limit is kept here and not by
+CURLOPT_MAXFILESIZE, which gives up before the first byte when the Content-Length is larger: the
+beginning of a long body is worth archiving.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pycurl
+
+from fyke.core.document import Document
+from fyke.core.visits import Exchange, Visit
+
+Option = tuple[int, Any]
+Done = Callable[[Exchange], None]
+
+
+class Dialect(Protocol):
+    """What one protocol adds to the engine."""
+
+    def options(self) -> Iterable[Option]:
+        """libcurl options for its handles, set once for each handle."""
+        ...
+
+    def conclude(self, exchange: Exchange, lines: list[bytes], code: int) -> None:
+        """Fill in what the answer means.
+
+        `exchange.outcome` is OK when libcurl saw no fault, else the fault; `lines` are the header or
+        control lines received, `code` is libcurl's response code.
+        """
+        ...
+
+
+@dataclass(slots=True)
+class Request:
+    """One URL to fetch from the server at `address`, in the words of `dialect`."""
+
+    visit: Visit
+    address: str
+    dialect: Dialect
+    head: bytes = b""  # the request as it will be on the wire, for the archive
+
+
+class Slot:
+    """One easy handle with the receiving end of its present transfer."""
+
+    __slots__ = ("_address", "_limit_bytes", "body", "curl", "cut", "disk_error", "done", "lines", "request", "started")
+
+    def __init__(self, options: Iterable[Option], limit_bytes: int) -> None:
+        self.curl = curl = pycurl.Curl()
+        self._limit_bytes = limit_bytes
+        self._address = ""
+        self.lines: list[bytes] = []
+        self.body: Document
+        self.request: Request
+        self.done: Done
+        self.started = 0.0
+        self.cut = False
+        self.disk_error: OSError | None = None
+        for option, value in options:
+            curl.setopt(option, value)
+        curl.setopt(pycurl.HEADERFUNCTION, self.lines.append)
+        curl.setopt(pycurl.WRITEFUNCTION, self.write)
+
+    def __repr__(self) -> str:
+        return f"Slot({self._address or 'unused'})"
+
+    def aim(self, request: Request, done: Done, now: float, body: Document) -> None:
+        """Make ready for `request`. Raises pycurl.error or ValueError for a URL libcurl cannot take."""
+        self.request, self.done, self.started, self.body = request, done, now, body
+        self.curl.setopt(pycurl.URL, request.visit.url)
+        address = request.address
+        if address != self._address:
+            self.curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
+            self._address = address
+
+    def write(self, chunk: bytes) -> int | None:
+        """Take a piece of the body; 0 tells libcurl to break off."""
+        try:
+            room = self._limit_bytes - self.body.size
+            if len(chunk) > room:
+                self.cut = True
+                self.body.write(chunk[:room])
+                return 0
+            self.body.write(chunk)
+        except OSError as error:
+            self.disk_error = error
+            return 0
+        return None
+
+    def forget(self) -> None:
+        """Drop what the finished transfer left, so that an idle slot holds no page in memory."""
+        self.lines.clear()
+        self.cut = False
+        self.disk_error = None
+        del self.body, self.request, self.done

@@ -1,0 +1,154 @@
+"""A web server that says whatever a test wants, and an engine to ask it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+import uvloop
+from fyke.core.clock import SystemClock
+from fyke.core.config import AgentSection, FetchSection
+from fyke.core.plugins import ProtocolModule
+from fyke.core.urls import locate
+from fyke.core.visits import Exchange, Visit
+from fyke.fetch import CurlEngine, Registry, build_registry
+
+LOCAL = "127.0.0.1"
+AGENT = AgentSection(user_agent="fyke-test", contact="https://example.org/bot")
+Script = Callable[[bytes, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@dataclass
+class WebServer:
+    """Plays `script` for each request head it reads; keeps the connection while the script does."""
+
+    script: Script
+    heads: list[bytes] = field(default_factory=list)
+    connections: int = 0
+    port: int = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while not writer.is_closing():
+                head = await reader.readuntil(b"\r\n\r\n")
+                self.heads.append(head)
+                await self.script(head, reader, writer)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    def url(self, target: str = "/", host: str = "site.test") -> str:
+        return f"http://{host}:{self.port}{target}"
+
+
+@asynccontextmanager
+async def listening(handler, **options) -> AsyncIterator[int]:
+    """The port of a server for as long as the block runs."""
+    tasks = set()
+
+    async def tracked(reader, writer):
+        tasks.add(asyncio.current_task())
+        try:
+            await handler(reader, writer)
+        except asyncio.CancelledError:
+            writer.transport.abort()
+
+    server = await asyncio.start_server(tracked, LOCAL, 0, **options)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def web(script: Script, **options) -> AsyncIterator[WebServer]:
+    server = WebServer(script)
+    async with listening(server.serve, **options) as server.port:
+        yield server
+
+
+def saying(*pieces: bytes, close: bool = False) -> Script:
+    """A script that sends `pieces`, each by itself."""
+
+    async def script(_head, _reader, writer):
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0)
+        if close:
+            writer.close()
+
+    return script
+
+
+def visit_to(url: str) -> Visit:
+    at = locate(url)
+    return Visit(url, at.key, at.host, at.domain)
+
+
+class Client:
+    """An engine with the built-in modules, and every answer counted."""
+
+    def __init__(self, plugins: list[ProtocolModule] = (), folder: str | None = None, **limits) -> None:  # type: ignore[assignment]
+        loop = asyncio.get_running_loop()
+        settings = {"connect_timeout_s": 2, "timeout_s": 5, "connections": 32} | limits
+        self.engine = CurlEngine(loop, FetchSection(**settings), SystemClock(), folder)
+        self.registry: Registry = build_registry(loop, self.engine, AGENT, SystemClock(), plugins)
+        self.answers: list[Exchange] = []
+
+    async def get(self, url: str, address: str = LOCAL) -> Exchange:
+        return (await self.get_all([url], address))[0]
+
+    async def get_all(self, urls: list[str], address: str = LOCAL) -> list[Exchange]:
+        """Every URL at once; fails when one is answered twice or from inside `fetch`."""
+        futures = []
+        for url in urls:
+            future = asyncio.get_running_loop().create_future()
+            futures.append(future)
+            self.registry.fetch(visit_to(url), address, self._into(future))
+            assert not future.done()
+        answers = await asyncio.wait_for(asyncio.gather(*futures), 20)
+        self.answers += answers
+        return answers
+
+    def _into(self, future):
+        def done(exchange: Exchange) -> None:
+            assert not future.done(), "answered twice"
+            future.set_result(exchange)
+
+        return done
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        self.engine.close()
+        assert self.engine.in_flight == 0
+        for answer in self.answers:
+            answer.body.close()
+
+
+@pytest.fixture
+def run():
+    """Runs a coroutine on a loop of its own; what the loop would only log fails the test."""
+
+    def runner(coroutine, loop_factory=uvloop.new_event_loop):
+        failures = []
+
+        async def main():
+            asyncio.get_running_loop().set_exception_handler(lambda _loop, context: failures.append(context))
+            return await asyncio.wait_for(coroutine, 30)
+
+        with asyncio.Runner(loop_factory=loop_factory) as loop:
+            result = loop.run(main())
+        assert not failures, failures
+        return result
+
+    return runner
