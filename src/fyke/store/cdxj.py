@@ -31,10 +31,11 @@ def index_line(exchange: Exchange, date: str, mime: str, digest: str, place: tup
     """The line for a record at `place` (file name, offset, length); `date` is its WARC-Date."""
     name, offset, length = place
     url = exchange.visit.url
+    mime = f', "mime": {_quoted(mime)}' if mime else ""
     status = f', "status": "{exchange.status}"' if exchange.head else ""
     stamp = date[:4] + date[5:7] + date[8:10] + date[11:13] + date[14:16] + date[17:19]
     return (
-        f'{surt(url)} {stamp} {{"url": {_quoted(url)}, "mime": {_quoted(mime or "unk")}{status}, "digest": "{digest}", '
+        f'{surt(url)} {stamp} {{"url": {_quoted(url)}{mime}{status}, "digest": "{digest}", '
         f'"length": "{length}", "offset": "{offset}", "filename": "{name}"}}\n'
     ).encode()
 

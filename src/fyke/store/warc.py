@@ -85,7 +85,6 @@ class WarcWriter:
         self._path = self._index_path = folder
         self._position = self._index_position = 0
         self._exchanges = self._revisits = self._closed_bytes = 0
-        self._warcinfo_id = b""
         self._name = ""
         self._unsynced: set[Path] = set()
         self._spent: list[Path] = []  # unsorted indexes of closed files
@@ -128,14 +127,15 @@ class WarcWriter:
         via, media_type, charset = facts
         date = self._dates.warc(exchange.started_at)
         ids = self._ids.three()
-        common = records.common_header(exchange, date, self._warcinfo_id)
-        before = records.request_member(common, ids, exchange.request) if exchange.request else b""
+        common = records.common_header(exchange.visit.url, date)
+        wire = common + records.wire_header(exchange)
+        before = records.request_member(wire, ids, exchange.request) if exchange.request else b""
         after = records.metadata_member(common, ids, records.metadata_fields(exchange, via, charset))
         offset = self._position + len(before)
         if refers_to is None:
-            header = records.response_header(exchange, ids[1], common, media_type)
+            header = records.response_header(exchange, ids[1], wire, media_type)
         else:
-            header = records.revisit_header(ids[1], common, refers_to)
+            header = records.revisit_header(ids[1], wire, refers_to)
             self._revisits += 1
         if refers_to is not None:
             member, digest = records.revisit_member(header, exchange.head, exchange.body)
@@ -168,9 +168,8 @@ class WarcWriter:
         self._name_paths()
         self._file = open_append(self._path, BUFFER_BYTES)
         self._index = open_append(self._index_path, BUFFER_BYTES)
-        self._warcinfo_id = self._ids.three()[0]
-        date = self._dates.warc(now)
-        self._position = self._file.write(records.warcinfo_member(self._warcinfo_id, date, self._name, self._info))
+        warcinfo = records.warcinfo_member(self._ids.three()[0], self._dates.warc(now), self._name, self._info)
+        self._position = self._file.write(warcinfo)
         self._index_position = 0
         return self._file
 
@@ -214,7 +213,6 @@ class WarcWriter:
             "exchanges": self._exchanges,
             "revisits": self._revisits,
             "closed_bytes": self._closed_bytes,
-            "warcinfo": self._warcinfo_id.decode() if self._file else "",
         }
 
     def dirty_files(self) -> list[Path]:
@@ -253,7 +251,6 @@ class WarcWriter:
             self._file = open_append(self._path, BUFFER_BYTES)
             self._index = open_append(self._index_path, BUFFER_BYTES)
         self._position, self._index_position = length, state["index_length"]
-        self._warcinfo_id = state["warcinfo"].encode()
 
     def _delete_newer(self, kept: int) -> None:
         """Delete files of this crawl with a serial above `kept`, leftovers of sorting, spent indexes."""
