@@ -36,6 +36,7 @@ class Bodies:
         spec = layout.spec
         self._count = spec.links_per_page
         self._filler = Filler(spec.seed, self._count, max(0, spec.mean_page_bytes // self._count - ANCHOR_BYTES))
+        self._words = [words.decode() for words in self._filler.anchors]
         self._whole: dict[int, bytes] = {}
         self._short: dict[int, bytes] = {}
         styles = spec.style_shares
@@ -76,15 +77,15 @@ class Bodies:
         host = names.host_of(page)
         start, end = names.starts[host], names.starts[host + 1]
         short, whole = self._short, self._whole
-        if len(short) + len(whole) > CACHED_ANCHORS:
-            short.clear()
-            whole.clear()
         anchors = []
         for target in targets:
             cache = short if start <= target < end else whole
             anchor = cache.get(target)
             if anchor is None:
-                anchor = cache[target] = self._anchor(target, cache is short)
+                anchor = self._anchor(target, host if cache is short else None)
+                # Links go mostly to few pages, which are met early: when full, the cache holds those.
+                if len(cache) < CACHED_ANCHORS:
+                    cache[target] = anchor
             anchors.append(anchor)
         pieces = [b""] * (2 * len(anchors) + 2)
         pieces[0] = self._head(page, host)
@@ -93,14 +94,19 @@ class Bodies:
         pieces[-1] = self._tail(page, host)
         return b"".join(pieces)
 
-    def _anchor(self, page: int, short: bool) -> bytes:
-        resource = self.layout.page(page)
-        url = self.layout.target(resource) if short else self.layout.url(resource)
-        return b'<a href="%b">%b</a>\n' % (url.encode(), self.anchor(page))
+    def _anchor(self, page: int, own: int | None) -> bytes:
+        """The link to a page, without its origin when it lies on the host `own`."""
+        layout, names = self.layout, self.layout.names
+        host = names.host_of(page) if own is None else own
+        draw = layout.bits(page)
+        local = page - names.starts[host]
+        target = layout.form(page, host, draw) % local if local else "/"
+        words = self._words[draw >> 50 & 1023]
+        return f'<a href="{layout.origin(host) if own is None else ""}{target}">{words}</a>\n'.encode()
 
-    def anchor(self, page: int) -> bytes:
+    def anchor(self, page: int) -> str:
         """The words of links to a page; also in its title."""
-        return self._filler.anchors[self.layout.bits(page) >> 50 & 1023]
+        return self._words[self.layout.bits(page) >> 50 & 1023]
 
     def _careless(self, page: int) -> bytes:
         layout = self.layout
@@ -116,7 +122,7 @@ class Bodies:
         for place, (target, prose) in enumerate(zip(layout.targets(page), paragraphs, strict=True)):
             there = layout.page(target)
             link = sloppy.Link(own, origin, layout.origin(there.host), layout.target(there), literal)
-            anchor, ways = self.anchor(target).decode(), bits(draw, b"way", place)
+            anchor, ways = self.anchor(target), bits(draw, b"way", place)
             pieces.append(sloppy.based(link, anchor) if with_base else sloppy.write(link, ways, anchor))
             pieces.append(prose.decode())
             if ways >> 56 < 32 and not with_base:
@@ -142,7 +148,7 @@ class Bodies:
     def _head(self, page: int, host: int) -> bytes:
         layout = self.layout
         name = layout.names.name(host)
-        words = self.anchor(page).decode()
+        words = self.anchor(page)
         lines = [f"<!doctype html>\n<html><head><title>{words}: page {page} of {name}</title>\n"]
         kind = layout.kind(page)
         if kind is PageKind.NOINDEX or kind is PageKind.NOFOLLOW:

@@ -117,7 +117,7 @@ class Layout:
         for draw in words(spec.seed, b"links", page, self._drawn - len(found)):
             share = (draw >> 8) * _PER_24_BITS
             if draw & 255 < local:
-                found.append(start + int(share * share * size))
+                found.append(start + int(share * share * share * size))
             else:
                 found.append(int(share * share * share * pages))
         return found
@@ -207,16 +207,19 @@ class Layout:
         local = page - self.names.starts[host]
         if local == 0:
             return "/"
-        draw = self.bits(page)
-        kind = self.kind(page)
-        leaf = self.spec.branching * local + 1 >= self.names.size(host)
-        section = SECTIONS[(draw >> 20 & 15) % (len(SECTIONS) if leaf else ORDINARY_SECTIONS)]
-        if kind is PageKind.PDF or kind is PageKind.TEXT:
-            return f"/{section}/{local}.{'pdf' if kind is PageKind.PDF else 'txt'}"
-        form = draw >> 24 & 3
-        if form < 2:
-            return f"/{section}/{local}.html"
-        return f"/{section}/{local}/" if form == 2 else f"/{section}/page?id={local}"
+        form = self.form(page, host, self.bits(page))
+        return form % local
+
+    def form(self, page: int, host: int, draw: int) -> str:
+        """The path of a page (not a front page) whose bits are `draw`, with `%d` for its local number."""
+        names, spec = self.names, self.spec
+        if spec.branching * (page - names.starts[host]) + 1 < names.starts[host + 1] - names.starts[host]:
+            return _INNER_FORMS[draw >> 20 & 63]
+        if not self._kinds.constant:
+            kind = self.kind(page)
+            if kind is PageKind.PDF or kind is PageKind.TEXT:
+                return _OUTER_FORMS[draw >> 20 & 15].replace("html", "pdf" if kind is PageKind.PDF else "txt")
+        return _OUTER_FORMS[draw >> 20 & 63]
 
     def _sitemap_target(self, host: int, step: int) -> str:
         kind = self.names.sitemap_kind(host)
@@ -284,6 +287,17 @@ class Layout:
 
 
 _PER_24_BITS = 1.0 / (1 << 24)
+
+
+def _forms(sections: int) -> list[str]:
+    """Paths by 4 bits for the section and 2 for the form, with `%d` for the local number."""
+    endings = ("%d.html", "%d.html", "%d/", "page?id=%d")
+    folders = [SECTIONS[place % sections].replace("%", "%%") for place in range(16)]
+    return [f"/{folder}/{ending}" for ending in endings for folder in folders]
+
+
+_INNER_FORMS = _forms(ORDINARY_SECTIONS)
+_OUTER_FORMS = _forms(len(SECTIONS))
 _PLAIN_SECTIONS = {
     "robots-of": What.ROBOTS_MOVED,
     "listed": What.LISTED,
