@@ -9,8 +9,9 @@ Bounded by the disk; memory holds one batch a queue. Invariant: a URL that came 
 queue, or was handed out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +34,7 @@ class ReadyStatistics:
 class Ready:
     """The ready queue and the spill queues."""
 
-    def __init__(self, store: Store, state: dict[str, object] | None = None) -> None:
+    def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
         states = state or {}
         self._ready = DiskQueue(store, "ready", URLS, states.get("ready"))
         self._spills = [DiskQueue(store, f"spill-{n:02}", URLS, states.get(f"spill-{n:02}")) for n in range(SPILLS)]
@@ -43,6 +44,11 @@ class Ready:
 
     def __len__(self) -> int:
         return len(self._ready) + self.spilled
+
+    @property
+    def waiting(self) -> int:
+        """Rows that were never handed out."""
+        return len(self._ready)
 
     @property
     def spilled(self) -> int:
@@ -79,7 +85,7 @@ class Ready:
         """All queues, for checkpoints and explanations."""
         return [self._ready, *self._spills]
 
-    def state(self) -> dict[str, object]:
+    def state(self) -> dict[str, Any]:
         return {queue.name: queue.state() for queue in self.queues()}
 
     def statistics(self) -> ReadyStatistics:
