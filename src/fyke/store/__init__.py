@@ -1,10 +1,33 @@
 """Where do pages rest?
 
-The archive: `WarcWriter` (WARC/1.1, with a CDXJ index beside each file). A checkpoint goes: `state()`
-of every writer, fsync of its `dirty_files()`, the manifest, then `durable()`.
+Writers: `WarcWriter` (WARC/1.1, with a CDXJ index beside each file), `PagesTable` and `LinksTable`
+(Parquet), `write_hosts`. Readers: `read_table`, `scan_table`.
+
+A checkpoint goes: `state()` of every writer, fsync of its `dirty_files()` (files and folders), the
+manifest, then `durable()`. A crawl that starts again gives every writer its state by `restore`
+before anything is written.
 """
 
+from fyke.store.reading import read_table, scan_table, sealed_table
 from fyke.store.records import Original
+from fyke.store.schemas import SCHEMAS
+from fyke.store.table_files import TableStatistics
+from fyke.store.tables import HostRow, LinkKind, LinksTable, PagesTable, write_hosts
 from fyke.store.warc import RecordPlace, WarcStatistics, WarcWriter
 
-__all__ = ["Original", "RecordPlace", "WarcStatistics", "WarcWriter"]
+__all__ = [
+    "SCHEMAS",
+    "HostRow",
+    "LinkKind",
+    "LinksTable",
+    "Original",
+    "PagesTable",
+    "RecordPlace",
+    "TableStatistics",
+    "WarcStatistics",
+    "WarcWriter",
+    "read_table",
+    "scan_table",
+    "sealed_table",
+    "write_hosts",
+]

@@ -1,9 +1,9 @@
 """The archive being written: WARC files one after the other, each with its index.
 
 The loop calls `write` once for every exchange with an answer, before the page is parsed. Files are
-`warc/fyke-<crawl>-00000.warc.gz` and so on; one is closed when it is `warc_bytes` long, and its
-index sorted. All records of an exchange (request, response or resource or revisit, metadata) lie
-side by side in one file, each a gzip member of its own.
+`warc/fyke-<crawl>-00000.warc.gz` and so on; one is closed when it is `warc_bytes` long, and a thread
+sorts its index and writes its checksum. All records of an exchange (request, response or resource or
+revisit, metadata) lie side by side in one file, each a gzip member of its own.
 
 Invariant: `restore(state())` gives back exactly the bytes there were at that `state()`, whatever was
 written since. For that the unsorted index of a closed file stays until `durable()` says that a
@@ -19,7 +19,9 @@ from typing import Any, BinaryIO, NamedTuple
 from fyke.core.visits import Exchange
 from fyke.store import records
 from fyke.store.appending import cut, open_append
+from fyke.store.background import Background
 from fyke.store.cdxj import index_line, media_type_of, sort_lines
+from fyke.store.checksum import checksum_path, write_checksum
 from fyke.store.disk_errors import explained, writing
 from fyke.store.records import Original
 
@@ -49,6 +51,13 @@ class WarcStatistics:
     exchanges: int
     revisits: int
     bytes: int
+
+
+def finish(warc: Path, unsorted: Path) -> None:
+    """What a closed file still needs: its sorted index and its checksum."""
+    with writing(warc):
+        sort_lines(unsorted, unsorted.with_suffix(""))
+        write_checksum(warc, warc)
 
 
 class WarcWriter:
@@ -86,7 +95,10 @@ class WarcWriter:
         self._position = self._index_position = 0
         self._exchanges = self._revisits = self._closed_bytes = 0
         self._name = ""
-        self._unsynced: set[Path] = set()
+        self._unsynced: set[Path] = set()  # written since the last `dirty_files`
+        self._syncing: set[Path] = set()  # given out by it, and not yet known to be safe
+        self._closing: list[tuple[int, int, int]] = []  # serial and two lengths of closed files not yet finished
+        self._finishing = Background("fyke-finish-warc")
         self._spent: list[Path] = []  # unsorted indexes of closed files
         self._spent_when_durable: list[Path] = []
         with writing(folder):
@@ -175,24 +187,39 @@ class WarcWriter:
 
     def _name_paths(self) -> None:
         self._name = self._file_name(self._serial)
-        self._path = self._folder / FOLDER / self._name
-        self._index_path = self._path.with_name(self._name.removesuffix(".warc.gz") + ".cdxj.open")
+        self._path, self._index_path = self._paths(self._serial)
         self._unsynced |= {self._path, self._index_path, self._path.parent}
 
+    def _paths(self, serial: int) -> tuple[Path, Path]:
+        """The file with this number, and its unsorted index."""
+        path = self._folder / FOLDER / self._file_name(serial)
+        return path, path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj.open")
+
     def _close_file(self) -> None:
-        """Close the file at hand and sort its index; the next record opens the next file."""
+        """Close the file at hand and have it finished; the next record opens the next file."""
         assert self._file is not None and self._index is not None
         self._file.close()
         self._index.close()
         self._file = self._index = None
-        target = self._index_path.with_suffix("")
-        sort_lines(self._index_path, target)
-        self._unsynced |= {target, target.parent}
-        self._unsynced.discard(self._index_path)
-        self._spent.append(self._index_path)
+        self._closing.append((self._serial, self._position, self._index_position))
         self._closed_bytes += self._position
         self._serial += 1
         self._position = self._index_position = 0
+        if len(self._closing) > 1:  # the thread is behind: wait, so that files cannot pile up
+            self._settle(wait=True)
+        self._finish_next()
+
+    def _finish_next(self) -> None:
+        if self._closing and not self._finishing.busy:
+            self._finishing.start(finish, *self._paths(self._closing[0][0]))
+
+    def _settle(self, *, wait: bool) -> None:
+        """Take note of the file that the thread has finished, and give it the next."""
+        while self._finishing.finished(wait=wait):
+            path, unsorted = self._paths(self._closing.pop(0)[0])
+            self._unsynced |= {unsorted.with_suffix(""), checksum_path(path), path.parent}
+            self._spent.append(unsorted)
+            self._finish_next()
 
     def flush(self) -> None:
         """Hand all that was written to the operating system, so that others can read it."""
@@ -203,6 +230,7 @@ class WarcWriter:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint records: the file being written and its length; all before it are closed."""
+        self._settle(wait=False)
         self.flush()
         self._spent_when_durable = list(self._spent)
         return {
@@ -213,13 +241,14 @@ class WarcWriter:
             "exchanges": self._exchanges,
             "revisits": self._revisits,
             "closed_bytes": self._closed_bytes,
+            "closing": [list(closing) for closing in self._closing],
         }
 
     def dirty_files(self) -> list[Path]:
         """What must be fsynced for the last `state` to hold; files that grew, and folders with new names."""
-        dirty = sorted(path for path in self._unsynced if path.exists())
+        self._syncing = {path for path in self._syncing | self._unsynced if path.exists()}
         self._unsynced = {self._path, self._index_path} if self._file else set()
-        return dirty
+        return sorted(self._syncing)
 
     def durable(self) -> None:
         """The manifest that holds the last `state` is safe: what only older ones need may go."""
@@ -228,6 +257,7 @@ class WarcWriter:
                 path.unlink(missing_ok=True)
         self._spent = [path for path in self._spent if path not in self._spent_when_durable]
         self._spent_when_durable = []
+        self._syncing = set()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Cut and delete until the files are those of `state`; an empty mapping is a crawl not begun.
@@ -240,44 +270,58 @@ class WarcWriter:
         self._revisits = state.get("revisits", 0)
         self._closed_bytes = state.get("closed_bytes", 0)
         length = state.get("length", 0)
+        self._closing = [(serial, size, index) for serial, size, index in state.get("closing", [])]
         with writing(self._folder / FOLDER):
-            self._delete_newer(self._serial if length else self._serial - 1)
-            if not length:
-                return
-            self._name_paths()
-            self._path.with_name(self._index_path.stem).unlink(missing_ok=True)
-            cut(self._path, length)
-            cut(self._index_path, state["index_length"])
-            self._file = open_append(self._path, BUFFER_BYTES)
-            self._index = open_append(self._index_path, BUFFER_BYTES)
-        self._position, self._index_position = length, state["index_length"]
+            self._delete_others(self._serial if length else self._serial - 1)
+            for serial, size, index in self._closing:
+                path, unsorted = self._paths(serial)
+                cut(path, size)
+                cut(unsorted, index)
+            if length:
+                self._reopen(length, state["index_length"])
+        self._finish_next()
 
-    def _delete_newer(self, kept: int) -> None:
-        """Delete files of this crawl with a serial above `kept`, leftovers of sorting, spent indexes."""
-        ours = re.compile(rf"fyke-{re.escape(self._crawl)}-(\d{{5,}})\.(warc\.gz|cdxj|cdxj\.open|cdxj\.part)")
+    def _reopen(self, length: int, index_length: int) -> None:
+        self._name_paths()
+        cut(self._path, length)
+        cut(self._index_path, index_length)
+        self._file = open_append(self._path, BUFFER_BYTES)
+        self._index = open_append(self._index_path, BUFFER_BYTES)
+        self._position, self._index_position = length, index_length
+
+    def _delete_others(self, newest: int) -> None:
+        """Delete files of this crawl with a serial above `newest`, and what finishing a file left behind."""
+        unfinished = {self._serial, *(serial for serial, _, _ in self._closing)}
+        ours = re.compile(
+            rf"fyke-{re.escape(self._crawl)}-(\d{{5,}})\.(warc\.gz|warc\.gz\.xxh3|cdxj|cdxj\.open|cdxj\.part)"
+        )
         for path in (self._folder / FOLDER).iterdir():
             found = ours.fullmatch(path.name)
             if found is None:
                 continue
             serial, kind = int(found[1]), found[2]
-            if serial > kept or kind == "cdxj.part" or (kind == "cdxj.open" and serial < self._serial):
+            wanted = {"warc.gz", "cdxj.open"} if serial in unfinished else {"warc.gz", "warc.gz.xxh3", "cdxj"}
+            if serial > newest or kind not in wanted:
                 path.unlink()
 
     def _abandon(self) -> None:
+        self._finishing.close()
         for file in (self._file, self._index):
             if file is not None:
                 file.close()
         self._file = self._index = None
         self._path = self._index_path = self._folder
         self._position = self._index_position = 0
-        self._unsynced, self._spent, self._spent_when_durable = set(), [], []
+        self._unsynced, self._syncing, self._spent, self._spent_when_durable = set(), set(), [], []
         self._name = ""
 
     def close(self) -> None:
-        """Close the last file and sort its index. The crawl may still be resumed: in a new file."""
+        """Close the last file and finish it; take a last `state` after it. A resumed crawl begins a new file."""
         with writing(self._path):
             if self._file is not None:
                 self._close_file()
+            self._settle(wait=True)
+        self._finishing.close()
 
     def statistics(self) -> WarcStatistics:
         files = self._serial + (self._file is not None)

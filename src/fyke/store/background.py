@@ -1,0 +1,48 @@
+"""One job at a time beside the loop: what is done to a file that no longer changes.
+
+The WARC writer has a closed file finished here, the tables have a segment sealed. A job must touch
+nothing but its own files, since the loop goes on meanwhile. Invariant: a job that failed raises in
+the loop, at the next `finished`.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import ParamSpec
+
+P = ParamSpec("P")
+
+
+class Background:
+    """A thread for one job; there is no thread while there is none."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._thread: ThreadPoolExecutor | None = None
+        self._job: Future[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"Background({self._name}, {'busy' if self.busy else 'idle'})"
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job was started that `finished` has not yet reported."""
+        return self._job is not None
+
+    def start(self, work: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        assert self._job is None, "one job at a time"
+        self._thread = self._thread or ThreadPoolExecutor(1, thread_name_prefix=self._name)
+        self._job = self._thread.submit(work, *args, **kwargs)
+
+    def finished(self, *, wait: bool) -> bool:
+        """Whether a job has ended that was not reported before. Raises what the job raised."""
+        if self._job is None or not (wait or self._job.done()):
+            return False
+        job, self._job = self._job, None
+        job.result()
+        return True
+
+    def close(self) -> None:
+        """Wait for the job, if any, and forget it."""
+        if self._thread is not None:
+            self._thread.shutdown(wait=True)
+        self._thread = self._job = None
