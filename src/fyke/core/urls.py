@@ -6,7 +6,7 @@ capitals, unreserved characters decoded), an empty path written `/`. Nothing her
 page is meant. The *key* of anything is the xxh3-64 of its bytes: of the canonical URL, of the host
 name, of the pay-level domain; keys are what the tables on disk are sorted by.
 
-Invariant: `canonical(canonical(x)) == canonical(x)`.
+Invariant: `canonical(canonical(x)) == canonical(x)`, and neither raises, whatever the text.
 """
 
 import re
@@ -23,8 +23,14 @@ MAX_URL_BYTES = 8192
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_STRAY = re.compile(r"%[0-9A-Fa-f]?\Z")
 _SPLIT = re.compile(r"([a-z]+)://(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?(.*)", re.DOTALL)
 _IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
+# What the WHATWG serialiser writes that needs nothing more done: no credentials, escapes, fragment or empty query.
+_TIDY = re.compile(r"(?:https?|ftp)://[^/?#@%]+/[^?#%]*(?:\?[^#%]+)?")
+_SERIALISED = re.compile(
+    r"(https?|ftp|gopher)://(?:[^/?#@]*@)?(\[[^\]]*\]|[^:/?#]+)(?::(\d+))?([^?#]*)(\?[^#]+)?\??(?:#.*)?", re.DOTALL
+)
 
 
 class UrlParts(NamedTuple):
@@ -52,41 +58,53 @@ class Locator(NamedTuple):
 
 def key_of(data: bytes | str) -> int:
     """The xxh3-64 of `data` (text as UTF-8): an unsigned 64-bit integer."""
-    return xxhash.xxh3_64_intdigest(data)
-
-
-def _normalise_escape(match: re.Match[str]) -> str:
-    byte = int(match[1], 16)
-    return chr(byte) if byte in _UNRESERVED else f"%{match[1].upper()}"
+    return xxhash.xxh3_64_intdigest(data.encode() if isinstance(data, str) else data)
 
 
 def canonical(url: str, base: str | None = None) -> str | None:
     """The canonical form of `url`, resolved against `base` if given.
 
     None when it is no URL, has a scheme Fyke has no word for, has no host, or is longer than
-    `MAX_URL_BYTES`: such links are not links to pages.
+    `MAX_URL_BYTES`: such links are not links to pages. Never raises.
     """
     if len(url) > 2 * MAX_URL_BYTES:
         return None
     try:
-        parsed = ada_url.URL(url, base=base)
+        href: str = ada_url.join_url(base, url) if base is not None else ada_url.URL(url).href
     except (ValueError, UnicodeError):
         return None
-    scheme = parsed.protocol[:-1]
-    if scheme not in SCHEMES or not parsed.hostname:
+    tidy = href if _TIDY.fullmatch(href) else _tidied(href)
+    return tidy if tidy is not None and len(tidy) <= MAX_URL_BYTES else None
+
+
+def _tidied(href: str) -> str | None:
+    match = _SERIALISED.fullmatch(href)
+    if match is None:
         return None
-    href = f"{scheme}://{_authority(scheme, parsed)}{parsed.pathname or '/'}{parsed.search}"
-    if "%" in href:
-        href = _ESCAPE.sub(_normalise_escape, href)
-        if "/." in href:  # a decoded dot may make a dot segment
-            href = ada_url.URL(href).href
-    return href if len(href) <= MAX_URL_BYTES else None
+    scheme, host, port, path, query = match.groups()
+    if scheme == "gopher":
+        host = _named_host(host)
+        if host is None:
+            return None
+    authority = f"{host}:{port}" if port and int(port) != DEFAULT_PORTS[scheme] else host
+    target = f"{path or '/'}{query or ''}"
+    return f"{scheme}://{authority}{_ESCAPE.sub(_normalise_escape, target) if '%' in target else target}"
 
 
-def _authority(scheme: str, parsed: ada_url.URL) -> str:
-    host = parsed.hostname.lower()
-    port = parsed.port
-    return f"{host}:{port}" if port and int(port) != DEFAULT_PORTS[scheme] else host
+def _named_host(opaque: str) -> str | None:
+    """The host of a gopher URL as an http URL would have it: to WHATWG it is opaque, to the DNS it is a name."""
+    try:
+        return str(ada_url.URL(f"http://{opaque}/").hostname) or None
+    except ValueError:
+        return None
+
+
+def _normalise_escape(match: re.Match[str]) -> str:
+    byte = int(match[1], 16)
+    # After a stray per cent sign a decoded character could complete an escape that was never written.
+    if byte in _UNRESERVED and not _STRAY.search(match.string, max(0, match.start() - 2), match.start()):
+        return chr(byte)
+    return f"%{match[1].upper()}"
 
 
 def split(url: str) -> UrlParts:
@@ -125,8 +143,14 @@ def host_keys(host: str) -> tuple[int, int]:
     return key_of(host), key_of(pay_level_domain(host))
 
 
+@lru_cache(maxsize=1 << 16)
+def _authority_keys(authority: str) -> tuple[int, int]:
+    return host_keys(split(f"http://{authority}/").host)
+
+
 def locate(url: str) -> Locator:
-    """The locator of a canonical URL."""
+    """The locator of a canonical URL. Raises ValueError for text that is not one."""
+    _, _, authority, _ = url.split("/", 3)
     text = url.encode()
-    host, domain = host_keys(split(url).host)
+    host, domain = _authority_keys(authority)
     return Locator(text, key_of(text), host, domain)
