@@ -33,6 +33,8 @@ _BY_CODE = {
 # What libcurl says with E_RECV_ERROR when the connection, and not the answer, is at fault.
 _CONNECTION_WORDS = ("reset", "recv failure", "ssl_read", "closed abruptly", "connection died", "unexpected eof")
 
+_SILENT = {100: "a header line is too long"}  # errors libcurl has no message for
+
 _TRUNCATED = {
     Outcome.TOO_LARGE: "length",
     Outcome.TIMED_OUT: "time",
@@ -55,7 +57,7 @@ class Ending(NamedTuple):
 
 def ending(code: int, message: str, *, connected: bool) -> Ending:
     """What libcurl's error `code` with `message` means; `connected` once the server took the connection."""
-    detail = message or f"libcurl error {code}"
+    detail = message or _SILENT.get(code, f"libcurl error {code}")
     if code == pycurl.E_OPERATION_TIMEDOUT:
         return Ending(_timeout(message, connected), detail)
     if code == pycurl.E_RECV_ERROR:

@@ -236,7 +236,8 @@ class CurlEngine:
             self._failure.__cause__ = slot.disk_error
             self._deliver(slot, Ending(Outcome.BROKEN_OFF, f"our disk: {slot.disk_error}"))
         else:
-            connected = bool(curl.getinfo(pycurl.CONNECT_TIME))
+            # On a kept connection there is no time of connecting, but something was sent.
+            connected = bool(slot.lines or curl.getinfo(pycurl.CONNECT_TIME) or curl.getinfo(pycurl.REQUEST_SIZE))
             self._deliver(slot, ending(code, message, connected=connected))
 
     def _deliver(self, slot: Slot, how: Ending) -> None:
@@ -256,7 +257,7 @@ class CurlEngine:
             body,
             how.truncated(size),
         )
-        request.dialect.conclude(exchange, slot.lines, curl.getinfo(pycurl.RESPONSE_CODE))
+        request.dialect.conclude(exchange, slot.lines, curl)
         done = slot.done
         self._rest(slot)
         self._call(done, exchange)

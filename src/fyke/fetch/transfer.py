@@ -29,11 +29,11 @@ class Dialect(Protocol):
         """libcurl options for its handles, set once for each handle."""
         ...
 
-    def conclude(self, exchange: Exchange, lines: list[bytes], code: int) -> None:
+    def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
         """Fill in what the answer means.
 
         `exchange.outcome` is OK when libcurl saw no fault, else the fault; `lines` are the header or
-        control lines received, `code` is libcurl's response code.
+        control lines received, `curl` is the handle, to be asked with `getinfo` and nothing else.
         """
         ...
 

@@ -9,6 +9,7 @@ Not the reply but libcurl's view decides whether a transfer went well.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import pycurl
 
@@ -43,10 +44,10 @@ class Ftp:
             (pycurl.FTP_SKIP_PASV_IP, 1),
         ]
 
-    def conclude(self, exchange: Exchange, lines: list[bytes], code: int) -> None:
+    def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
         """Status and outcome of an answer; control lines are not kept."""
         exchange.effective_protocol = "ftp"
-        exchange.status = code
+        exchange.status = code = curl.getinfo(pycurl.RESPONSE_CODE)
         if code >= 400 and exchange.outcome in _REFUSALS:
             exchange.outcome = _outcome(code)
             exchange.detail = lines[-1].decode("latin-1").strip() if lines else exchange.detail

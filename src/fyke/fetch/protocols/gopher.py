@@ -8,6 +8,7 @@ A cut connection cannot be told from the end of a document.
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
@@ -35,7 +36,7 @@ class Gopher:
         """Nothing that libcurl would not know."""
         return ()
 
-    def conclude(self, exchange: Exchange, lines: list[bytes], code: int) -> None:
+    def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
         """The outcome, from the body alone."""
         exchange.effective_protocol = "gopher"
         if exchange.outcome is not Outcome.OK or exchange.body.size > _MAX_ERROR_BYTES:

@@ -14,6 +14,7 @@ Invariant: `exchange.head` is the final answer's: interim answers (1xx) and trai
 import re
 from collections.abc import Iterable
 from importlib.metadata import version
+from typing import Any
 
 import pycurl
 
@@ -27,7 +28,7 @@ from fyke.fetch.transfer import Done, Option, Request
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 _BLANK = re.compile(rb"\r?\n\r?\n")
-_PROTOCOLS = {b"HTTP/1.1": "http/1.1", b"HTTP/1.0": "http/1.0", b"HTTP/2 ": "h2", b"HTTP/3 ": "h3"}
+_PROTOCOLS = {b"HTTP/2 ": "h2", b"HTTP/3 ": "h3"}
 
 
 def agent_name(agent: AgentSection) -> str:
@@ -45,6 +46,7 @@ class Http:
         self._engine = engine
         self._name = agent_name(agent)
         self._fields = [f"Accept: {ACCEPT}", f"Accept-Encoding: {', '.join(accepted_codings())}"]
+        self._old_ports: set[int] = set()  # our ends of connections whose last answer was HTTP/1.0
         self._rest = "\r\n".join(["", f"User-Agent: {self._name}", *self._fields, "", ""])
 
     def fetch(self, visit: Visit, address: str, done: Done) -> None:
@@ -61,16 +63,28 @@ class Http:
         """What libcurl must know once for each handle."""
         return [(pycurl.USERAGENT, self._name), (pycurl.HTTPHEADER, self._fields)]
 
-    def conclude(self, exchange: Exchange, lines: list[bytes], code: int) -> None:
+    def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
         """Head, status and outcome of an answer."""
-        if not lines:
-            return
         head = final_head(lines)
+        if self._old_ports or head.startswith(b"HTTP/1.0"):
+            self._note_version(exchange, head, curl)
+        if not head:
+            return
         exchange.head = head
-        exchange.effective_protocol = _PROTOCOLS.get(head[:8], "") or _PROTOCOLS.get(head[:7], "http/1.1")
-        exchange.status = code
-        if exchange.outcome is Outcome.OK:
-            exchange.outcome = Outcome.OK if 200 <= code < 300 else _outcome(code, exchange)
+        exchange.effective_protocol = _PROTOCOLS.get(head[:7]) or head[:8].decode("latin-1").lower()
+        exchange.status = code = curl.getinfo(pycurl.RESPONSE_CODE)
+        if exchange.outcome is Outcome.OK and not 200 <= code < 300:
+            exchange.outcome = _outcome(code, exchange)
+
+    def _note_version(self, exchange: Exchange, head: bytes, curl: Any) -> None:
+        """Keep the recorded request true: on a connection that last answered in HTTP/1.0, libcurl asks in it."""
+        port = curl.getinfo(pycurl.LOCAL_PORT)
+        if port in self._old_ports and not curl.getinfo(pycurl.NUM_CONNECTS):
+            exchange.request = exchange.request.replace(b" HTTP/1.1\r\n", b" HTTP/1.0\r\n", 1)
+        if head.startswith(b"HTTP/1.0"):
+            self._old_ports.add(port)
+        else:
+            self._old_ports.discard(port)
 
 
 def final_head(lines: list[bytes]) -> bytes:
