@@ -1,1 +1,5 @@
-"""Fyke: a web crawler."""
+"""Fyke: a web crawler that is polite, loses nothing, and keeps its memory bounded."""
+
+from importlib.metadata import version
+
+__version__ = version("fyke")

@@ -92,6 +92,8 @@ def url_batch(
 def _column(values: Iterable[int] | int, dtype: type, count: int) -> npt.NDArray[np.integer]:
     if isinstance(values, int):
         return np.full(count, values, dtype)
+    if isinstance(values, np.ndarray):
+        return values.astype(dtype, copy=False)
     return np.fromiter(values, dtype, count)
 
 

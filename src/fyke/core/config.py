@@ -102,6 +102,9 @@ class DnsSection(_Section):
     min_ttl_s: Seconds = Field(60.0, description="An answer is believed at least this long.")
     max_ttl_s: Seconds = Field(86400.0, description="An answer is believed at most this long.")
     negative_ttl_s: Seconds = Field(600.0, description="How long a name that was not found stays so.")
+    private: list[str] = Field(
+        [], description="Domains whose hosts may have private addresses, beside the hosts that seeds name."
+    )
     cache_names: Positive = Field(50_000, description="Names whose answers are kept in memory.")
 
 

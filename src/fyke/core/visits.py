@@ -36,7 +36,7 @@ class Visit:
     domain: int
     via: int = 0
     depth: int = 0
-    kind: int = Kind.PAGE
+    kind: Kind = Kind.PAGE
     tries: int = 0
     purpose: Purpose = Purpose.PAGE
     robots_of: str = ""  # the origin whose rules a ROBOTS visit is to bring
@@ -50,7 +50,10 @@ class Visit:
 def visits_of(batch: pa.RecordBatch) -> list[Visit]:
     """The rows of a `URLS` batch as visits."""
     columns = (numbers(batch, name).tolist() for name in ("key", "host", "domain", "via", "depth", "kind", "tries"))
-    return [Visit(*row) for row in zip(texts(batch), *columns, strict=True)]
+    return [
+        Visit(url, key, host, domain, via, depth, Kind(kind), tries)
+        for url, key, host, domain, via, depth, kind, tries in zip(texts(batch), *columns, strict=True)
+    ]
 
 
 def batch_of(visits: Iterable[Visit]) -> pa.RecordBatch:

@@ -34,14 +34,19 @@ class ScopeFilter:
         return f"scope {self._scope.value}"
 
     def accept(self, urls: pa.RecordBatch) -> Mask:
-        required = numbers(urls, "kind") == Kind.REQUISITE
+        required: Mask = numbers(urls, "kind") == Kind.REQUISITE
         if self._scope is Scope.WEB:
             return np.ones(urls.num_rows, bool)
-        if self._scope is Scope.HOST:
-            return np.isin(u64(urls, "host"), self._hosts) | required
-        if self._scope is Scope.DOMAIN:
-            return np.isin(u64(urls, "domain"), self._domains) | required
         mask = required
+        if self._scope is Scope.HOST:
+            mask = mask | np.isin(u64(urls, "host"), self._hosts)
+        elif self._scope is Scope.DOMAIN:
+            mask = mask | np.isin(u64(urls, "domain"), self._domains)
+        else:
+            mask = self._below_prefixes(urls, mask)
+        return mask
+
+    def _below_prefixes(self, urls: pa.RecordBatch, mask: Mask) -> Mask:
         for prefix in self._prefixes:
             mask = mask | _mask(pc.starts_with(urls.column("url"), pattern=prefix))
         return mask
@@ -122,6 +127,7 @@ class Filters:
         return ""
 
     def _ask(self, wanted: UrlFilter, urls: pa.RecordBatch) -> Mask:
+        mask: Mask
         try:
             mask = np.asarray(wanted.accept(urls), bool)
         except Exception:  # noqa: BLE001 - a plug-in may raise anything; it then widens nothing
@@ -146,8 +152,6 @@ def filters_for(
     if crawl.deny:
         filters.append(PatternFilter(crawl.deny, wanted=False))
     return Filters([*filters, *plugins])
-
-
 
 
 def _mask(array: pa.BooleanArray) -> Mask:

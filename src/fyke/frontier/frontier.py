@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, URLS, concat, first_of_each_key, keep, numbers, u64, url_batch
+from fyke.core.batches import URLS, first_of_each_key, keep, numbers, u64, url_batch
 from fyke.core.config import FrontierSection
 from fyke.core.urls import Locator
-from fyke.disk.queue import DiskQueue
-from fyke.disk.store import Store
 from fyke.frontier.filters import Filters
 from fyke.frontier.ready import Ready
 from fyke.frontier.seen import UrlSeen
+from fyke.shelf.queue import DiskQueue
+from fyke.shelf.store import Store
 
 BATCH_LINKS = 8192
 MERGE_SHARE = 4  # merges while starving may take one part in this many of the time
@@ -157,12 +157,11 @@ class Frontier:
 
     def take(self, rows: int) -> pa.RecordBatch:
         """The next URLs to fetch, `rows` at most; schema `URLS`, possibly empty."""
-        batch = self.ready.take(rows)
-        return EMPTY if batch is None else batch
+        return self.ready.take(rows)
 
-    def requeue(self, batches: Sequence[pa.RecordBatch]) -> None:
-        """Let URLs that were handed out before wait again, ahead of nothing in particular."""
-        self.ready.put(concat(batches))
+    def requeue(self, urls: pa.RecordBatch) -> None:
+        """Let `urls`, handed out before and not fetched, wait again."""
+        self.ready.put(urls)
 
     @property
     def empty(self) -> bool:

@@ -9,16 +9,16 @@ Bounded by the disk; memory holds one batch a queue. Invariant: a URL that came 
 queue, or was handed out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import URLS, u64
-from fyke.disk.queue import DiskQueue
-from fyke.disk.store import Store
+from fyke.core.batches import EMPTY, URLS, u64
+from fyke.shelf.queue import DiskQueue
+from fyke.shelf.store import Store
 
 SPILLS = 16
 
@@ -59,9 +59,10 @@ class Ready:
         """Let `urls` wait."""
         self._ready.put(urls)
 
-    def take(self, rows: int) -> pa.RecordBatch | None:
-        """The next `rows` URLs or fewer; None when nothing is ready."""
-        return self._ready.get(rows)
+    def take(self, rows: int) -> pa.RecordBatch:
+        """The next `rows` URLs or fewer."""
+        batch = self._ready.get(rows)
+        return EMPTY if batch is None else batch
 
     def put_back(self, urls: pa.RecordBatch) -> None:
         """Let `urls`, for which their hosts had no room, wait in the spill queues."""
@@ -73,9 +74,10 @@ class Ready:
         """Rows in the spill queue of the host with this key, its own and others'."""
         return len(self._spills[host % SPILLS])
 
-    def take_spilled(self, host: int, rows: int) -> pa.RecordBatch | None:
-        """The next `rows` URLs of that spill queue or fewer; None when it is empty."""
-        return self._spills[host % SPILLS].get(rows)
+    def take_spilled(self, host: int, rows: int) -> pa.RecordBatch:
+        """The next `rows` URLs of that spill queue or fewer."""
+        batch = self._spills[host % SPILLS].get(rows)
+        return EMPTY if batch is None else batch
 
     def longest_spill(self) -> int:
         """A host key whose spill queue is the longest."""
@@ -84,6 +86,11 @@ class Ready:
     def queues(self) -> Sequence[DiskQueue]:
         """All queues, for checkpoints and explanations."""
         return [self._ready, *self._spills]
+
+    def scan(self) -> Iterator[pa.RecordBatch]:
+        """Every URL that waits here."""
+        for queue in self.queues():
+            yield from queue.scan()
 
     def state(self) -> dict[str, Any]:
         return {queue.name: queue.state() for queue in self.queues()}

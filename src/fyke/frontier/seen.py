@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.core.batches import URLS, keep, u64
-from fyke.disk.drum import KEY, Drum, DrumStatistics
-from fyke.disk.store import Store
+from fyke.shelf.drum import KEY, Drum, DrumStatistics
+from fyke.shelf.store import Store
 
 
 class UrlSeen:

@@ -1,0 +1,44 @@
+# Everything a person or a machine does with this project.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO ?= demo
+
+.DEFAULT_GOAL := help
+.PHONY: help setup crawl check format test bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Fyke needs Python 3.11 or newer; say make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@
+
+setup: $(VENV)/ready ## make .venv with Fyke and all it needs
+
+crawl: setup ## crawl the synthetic web on this machine, with everything set up
+	$(BIN)/python examples/first_crawl.py $(DEMO)
+
+check: setup ## format, lint, types, import floors
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## put the code in form
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: setup ## run the tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+bench: setup ## measure Fyke against Scrapy, and the parts by themselves (needs nginx)
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python benches/against_scrapy.py
+
+clean: ## remove what was made
+	rm -rf $(VENV) $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,211 @@
+"""What does a person type? The command line.
+
+Each command gathers what was asked, calls one room, and prints. A `FykeError` becomes one line on
+stderr and its exit status; anything else is our own mistake and shows itself.
+"""
+
+import json
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+import fyke.simweb as simweb
+from fyke import __version__
+from fyke.core.config import Config, Scope, build, read
+from fyke.core.errors import ConfigurationError, FykeError
+from fyke.crawl.directory import CrawlDirectory
+from fyke.crawl.explain import why as explain
+from fyke.crawl.inspect import Progress, check_crawl, status_of
+from fyke.crawl.monitor import duration, size
+from fyke.crawl.run import crawl_with_panel, report
+
+app = typer.Typer(
+    help="A polite, crash-safe web crawler with bounded memory.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+Folder = Annotated[Path, typer.Argument(help="The directory of a crawl.", metavar="DIR")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def seconds(text: str) -> float:
+    """`90`, `90s`, `10m`, `2h` or `1d` in seconds."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
+    try:
+        value = float(number) * _UNITS[unit]
+    except ValueError:
+        value = -1.0
+    if not 0 < value < float("inf"):
+        raise ConfigurationError(f"--for {text}: not a duration; say 90s, 10m or 2h")
+    return value
+
+
+@app.command()
+def crawl(  # noqa: PLR0913 - one parameter an option
+    urls: Annotated[list[str] | None, typer.Argument(help="Where to begin.", metavar="URL...")] = None,
+    into: Annotated[Path | None, typer.Option(help="The crawl's directory; the same again resumes it.")] = None,
+    scope: Annotated[Scope | None, typer.Option(help="How far to follow links.  [default: host]")] = None,
+    pages: Annotated[int | None, typer.Option(help="Stop after so many pages.", min=1)] = None,
+    for_: Annotated[str | None, typer.Option("--for", help="Stop after a time: 90s, 10m, 2h.")] = None,
+    depth: Annotated[int | None, typer.Option(help="Follow links so many steps from a seed.", min=1)] = None,
+    allow: Annotated[list[str] | None, typer.Option(help="Only URLs matching this RE2 expression.")] = None,
+    deny: Annotated[list[str] | None, typer.Option(help="No URLs matching this RE2 expression.")] = None,
+    requisites: Annotated[bool | None, typer.Option("--requisites", help="Fetch images, styles, scripts too.")] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings, as in a crawl's fyke.toml.")] = None,
+    user_agent: Annotated[str | None, typer.Option(help="Our name, also in robots.txt.")] = None,
+    contact: Annotated[str | None, typer.Option(help="URL or e-mail for owners of sites.")] = None,
+    dns: Annotated[list[str] | None, typer.Option(help="Name server, address or address:port.")] = None,
+    private: Annotated[list[str] | None, typer.Option(help="A domain whose addresses may be private.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Crawl, beginning at the URLs; or go on with the crawl in the directory."""
+    if into is None:
+        raise ConfigurationError("where to? give the crawl's directory with --into DIR")
+    asked: dict[str, dict[str, Any]] = {
+        "crawl": {
+            "seeds": urls or None, "scope": scope, "pages": pages, "for_s": seconds(for_) if for_ else None,
+            "depth": depth, "allow": allow, "deny": deny, "requisites": requisites,
+        },
+        "agent": {"user_agent": user_agent, "contact": contact},
+        "dns": {"servers": dns, "private": private},
+    }  # fmt: skip
+    directory = CrawlDirectory(into)
+    settings = _settings(directory, config, asked)
+    console = Console(stderr=True)
+    summary = crawl_with_panel(directory, settings, console)
+    if as_json:
+        print_json(summary.as_dict())
+    report(summary, directory, console)
+
+
+def _settings(directory: CrawlDirectory, config: Path | None, asked: dict[str, dict[str, Any]]) -> Config:
+    """What the directory already holds, over it the file, over it the options."""
+    values: dict[str, Any] = {}
+    if directory.holds_crawl:
+        values = directory.config().model_dump(mode="json")
+        values["crawl"]["for_s"] = 0
+    for name, section in (read(config) if config else {}).items():
+        if isinstance(section, dict):
+            values.setdefault(name, {}).update(section)
+        else:
+            values[name] = section
+    for name, options in asked.items():
+        values.setdefault(name, {}).update({key: value for key, value in options.items() if value is not None})
+    settings = build(values, str(config) if config else "command line")
+    if not settings.crawl.seeds:
+        raise ConfigurationError("nothing to crawl: give a URL, or the directory of a crawl to resume")
+    return settings
+
+
+@app.command()
+def status(directory: Folder, as_json: AsJson = False) -> None:
+    """How a crawl stands, running or not."""
+    now = status_of(CrawlDirectory(directory))
+    if as_json:
+        print_json(now.as_dict())
+        return
+    console = Console()
+    crawled = now.statistics
+    console.print(f"{directory}: {now.state}", highlight=False)
+    console.print(
+        f"  {crawled.pages:,} pages, {size(crawled.bytes)} in {duration(crawled.total_s)};"
+        f" {crawled.waiting:,} URLs wait, {crawled.urls:,} seen",
+        highlight=False,
+    )
+    for outcome, count in sorted(crawled.outcomes.items(), key=lambda item: -item[1]):
+        console.print(f"  {count:>10,}  {outcome.replace('_', ' ')}", highlight=False)
+
+
+@app.command()
+def why(directory: Folder, url: Annotated[str, typer.Argument(metavar="URL")], as_json: AsJson = False) -> None:
+    """What happened to a URL, and why."""
+    answer = explain(CrawlDirectory(directory), url)
+    if as_json:
+        print_json(answer.as_dict())
+        return
+    print(answer.verdict)
+    for fact in answer.facts:
+        print(f"  {fact}")
+
+
+@app.command()
+def check(directory: Folder, as_json: AsJson = False) -> None:
+    """Verify checkpoint, tables and every archived record; exit 1 with the place of each fault."""
+    with Progress(Console(stderr=True)) as progress:
+        faults = list(check_crawl(CrawlDirectory(directory), progress.advance))
+    if as_json:
+        print_json({"faults": [{"place": fault.place, "what": fault.what} for fault in faults]})
+    else:
+        for fault in faults:
+            print(f"{fault.place}: {fault.what}")
+        print(f"{directory}: {progress.records:,} records checked, {len(faults)} faults")
+    if faults:
+        raise typer.Exit(1)
+
+
+@app.command()
+def web(
+    pages: Annotated[int, typer.Option(help="How many pages it has.", min=1)] = 3600,
+    hosts: Annotated[int, typer.Option(help="On how many hosts.", min=1)] = 120,
+    seed: Annotated[int, typer.Option(help="Which of all possible webs.")] = 1,
+    plain: Annotated[bool, typer.Option("--plain", help="A web without faults and surprises.")] = False,
+    port: Annotated[int, typer.Option(help="Its HTTP port; 0: any.", min=0, max=65535)] = 0,
+    dns_port: Annotated[int, typer.Option(help="Its DNS port; 0: any.", min=0, max=65535)] = 0,
+    ledger: Annotated[Path | None, typer.Option(help="Write every request it gets to this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the synthetic web on this machine, for any crawler to be pointed at. Ctrl-C ends it."""
+    kind = simweb.plain if plain else simweb.lively
+    spec = kind(pages=pages, hosts=hosts, seed=seed, http_port=port, dns_port=dns_port)
+
+    def ready(running: simweb.Web) -> None:
+        if as_json:
+            print(json.dumps({"seeds": running.seeds, "dns": running.dns}), flush=True)
+        else:
+            print(running.welcome(), flush=True)
+
+    try:
+        simweb.serve(spec, ready, ledger)
+    except OSError as error:
+        raise ConfigurationError(f"the synthetic web cannot listen: {error.strerror}; choose another port") from None
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One JSON document on stdout."""
+    print(json.dumps(value, indent=2, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"fyke {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
+) -> None:
+    """A polite, crash-safe web crawler with bounded memory."""
+
+
+def main() -> None:
+    """The `fyke` command."""
+    try:
+        app()
+    except FykeError as error:
+        print(f"fyke: {error}", file=sys.stderr)
+        sys.exit(error.exit_status)
+    except BrokenPipeError:
+        sys.exit(141)

@@ -1,0 +1,291 @@
+"""One agent: opens a crawl's directory, puts the rooms together, runs the loop, keeps it safe.
+
+The only place that knows all rooms. `Agent` is used by the command line (`crawl_with_panel`) and by the
+Python interface (`fyke.Crawl`). Order matters at both ends: a crawl is restored before anything is
+written, and closed so that its last checkpoint says what is on the disk.
+
+Invariant: between `open` and `close` the directory is held by this process alone.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import structlog
+from fyke.parse import Parser
+
+from fyke import __version__
+from fyke.core.batches import Kind
+from fyke.core.clock import Clock, SystemClock
+from fyke.core.config import Config
+from fyke.core.errors import BadUrl
+from fyke.core.outcomes import Outcome
+from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin
+from fyke.core.resolve import LinkResolver
+from fyke.core.urls import Locator, canonical, locate, split
+from fyke.core.visits import Exchange, batch_of
+from fyke.crawl.directory import CrawlDirectory
+from fyke.crawl.fetcher import Fetcher, Wiring
+from fyke.crawl.harvest import Barn, Harvest
+from fyke.crawl.keeper import Keeper, Kept
+from fyke.crawl.loop import Ending, Engines, Loop
+from fyke.crawl.statistics import CrawlStatistics, memory_bytes
+from fyke.fetch import CurlEngine, build_registry
+from fyke.frontier.filters import filters_for
+from fyke.frontier.frontier import Frontier
+from fyke.frontier.seen import ContentSeen
+from fyke.hosts.book import HostBook
+from fyke.hosts.dns import Resolver
+from fyke.hosts.politeness import Workbench
+from fyke.shelf.checkpoint import Checkpoint
+from fyke.shelf.store import Store
+from fyke.store import HostRow, LinksTable, PagesTable, WarcWriter, write_hosts
+
+SCHEMES = ("http", "https", "ftp", "gopher")
+
+
+class Agent:
+    """A crawl of `config` in `directory`. Use as an async context manager; then `run` it."""
+
+    def __init__(
+        self, directory: CrawlDirectory, config: Config, *, clock: Clock | None = None, sinks: Sequence[PageSink] = ()
+    ) -> None:
+        self.directory = directory
+        self.config = config
+        self._clock = clock or SystemClock()
+        self._given_sinks = sinks
+        self._seeds = seeds_of(config)
+        self._ended: deque[Exchange] = deque()
+        self._ending: Ending | None = None
+        self._log: Any = None
+
+    def __repr__(self) -> str:
+        return f"Agent({self.directory!r})"
+
+    # -- opening ---------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> "Agent":
+        config, directory = self.config, self.directory
+        directory.prepare(config)
+        self._store = Store(directory.shard)
+        try:
+            self._open()
+        except BaseException:
+            self._store.close()
+            raise
+        return self
+
+    def _open(self) -> None:
+        checkpoint = Checkpoint(self._store)
+        saved = checkpoint.recover()
+        self._totals: dict[str, Any] = saved.get("totals", {})
+        self._started_at = self._clock.now()
+        self._log = open_log(self.directory.logs / "fyke.log")
+        self._open_stores(saved)
+        self._open_plugins()
+        self._open_frontier(saved)
+        self._open_fetcher(saved)
+        self._keeper = Keeper(self._store, checkpoint, self._kept(), self._clock, self.config.store.checkpoint_s)
+        self._loop = Loop(
+            Engines(self._frontier, self._bench, self._fetcher, self._harvest), self.config, self._clock, self._ended
+        )
+        asyncio.get_running_loop().set_exception_handler(self._failed)
+        self._resume(saved)
+        self._log.info("resumed" if saved else "begun", seeds=self.config.crawl.seeds, waiting=self._bench.visits)
+
+    def _open_stores(self, saved: dict[str, Any]) -> None:
+        store, path = self.config.store, self.directory.path
+        info = {"operator": self.config.agent.contact, "robots": "RFC 9309", "http-header-user-agent": ""}
+        self._archive = WarcWriter(
+            path, store.warc_bytes, f"fyke/{__version__}", crawl=path.resolve().name or "crawl",
+            info={key: value for key, value in info.items() if value},
+        )  # fmt: skip
+        self._pages = PagesTable(path, store.table_rows)
+        self._links = LinksTable(path, store.table_rows)
+        self._archive.restore(saved.get("archive", {}))
+        self._pages.restore(saved.get("pages", {}))
+        self._links.restore(saved.get("links", {}))
+        self._book = HostBook(self.directory.hosts)
+        if saved:
+            self._book.forget_robots_since(saved["taken_at"])
+
+    def _open_plugins(self) -> None:
+        named = self.config.plugins
+        self._filters: list[UrlFilter] = [load_plugin(name, "filters", UrlFilter) for name in named.filters]
+        self._protocols: list[ProtocolModule] = [
+            load_plugin(name, "protocols", ProtocolModule) for name in named.protocols
+        ]
+        self._processors: list[ProcessingModule] = [
+            load_plugin(name, "processors", ProcessingModule) for name in named.processors
+        ]
+        self._sinks: list[PageSink] = [load_plugin(name, "sinks", PageSink) for name in named.sinks]
+        self._sinks += self._given_sinks
+
+    def _open_frontier(self, saved: dict[str, Any]) -> None:
+        config = self.config
+        filters = filters_for(config.crawl, self._seeds, SCHEMES, self._filters)
+        self._frontier = Frontier(
+            self._store, config.frontier, filters, by_level=config.crawl.depth > 0, state=saved.get("frontier")
+        )
+        self._content_seen = ContentSeen(self._store, config.frontier.content_memory_bytes, saved.get("content"))
+        self._filtering = filters
+
+    def _open_fetcher(self, saved: dict[str, Any]) -> None:
+        config, clock, loop = self.config, self._clock, asyncio.get_running_loop()
+        politeness, frontier = config.politeness, config.frontier
+        self._bench = Workbench(politeness, frontier.window_visits, frontier.host_visits)
+        self._resolver = Resolver(config.dns, clock, self._may_be_private)
+        self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state))
+        self._registry = build_registry(loop, self._engine, config.agent, clock, self._protocols)
+        barn = Barn(
+            self._archive, self._pages, self._links if config.store.links else None,
+            self._frontier, self._content_seen, self._sinks,
+        )  # fmt: skip
+        self._parser = Parser(self._processors, requisites=config.crawl.requisites)
+        self._fetcher = Fetcher(
+            Wiring(self._bench, self._resolver, self._book, self._registry, self._engine.close, clock),
+            config,
+            ended=self._visit_ended,
+            sitemaps=lambda urls: self._harvest.sitemaps(urls),
+            rested_since=self._started_at if saved else 0.0,
+        )
+        self._harvest = Harvest(
+            self._parser, barn, config.fetch, LinkResolver(frontier.link_cache),
+            done=lambda exchange: self._fetcher.forget(exchange.visit),
+            outcomes=Counter(self._totals.get("outcomes", {})),
+        )  # fmt: skip
+        self._harvest.body_bytes = int(self._totals.get("bytes", 0))
+        if config.crawl.pages:
+            self._fetcher.pages_left = max(0, config.crawl.pages - self._harvest.outcomes[Outcome.OK])
+
+    def _may_be_private(self, host: str) -> bool:
+        """Whether `host` was meant to have a private address: a seed or the settings named it."""
+        named = any(split(seed.url.decode()).host == host for seed in self._seeds)
+        return named or any(host == domain or host.endswith(f".{domain}") for domain in self.config.dns.private)
+
+    def _kept(self) -> Kept:
+        return Kept(
+            writers={"archive": self._archive, "pages": self._pages, "links": self._links},
+            states={
+                "frontier": self._frontier.state,
+                "content": self._content_seen.state,
+                "totals": lambda: self.statistics().as_dict(),
+            },
+            leased=lambda: batch_of(self._fetcher.waiting()),
+            before=self._fetcher.write_book,
+        )
+
+    def _resume(self, saved: dict[str, Any]) -> None:
+        for batch in self._keeper.leased(saved):
+            self._frontier.requeue(batch)
+        self._frontier.discover(self._seeds, via=0, depth=0, kind=Kind.SEED)
+
+    # -- running ---------------------------------------------------------------------------------
+
+    async def run(self) -> Ending:
+        """Crawl until the end, a limit, or `stop`."""
+        self._ending = await self._loop.run(self._keeper.due, self._keeper.take)
+        return self._ending
+
+    def stop(self) -> None:
+        """End soon, so that the crawl can be resumed."""
+        self._loop.stop()
+
+    def _visit_ended(self, exchange: Exchange) -> None:
+        self._ended.append(exchange)
+        self._loop.wake()
+
+    def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An exception nobody caught, in a callback or a task: the crawl ends with it."""
+        self._loop.failure = context.get("exception") or RuntimeError(context["message"])
+        self._loop.wake()
+
+    def statistics(self) -> CrawlStatistics:
+        """How the crawl stands now."""
+        now = self._clock.now()
+        frontier, bench = self._frontier.statistics(), self._bench.statistics(now)
+        elapsed = now - self._started_at
+        outcomes = self._harvest.outcomes
+        failures = self._filtering.failures + self._harvest.sink_failures
+        failures.update(self._parser.statistics().failures)
+        failures.update(self._registry.statistics().plugin_failures)
+        return CrawlStatistics(
+            pages=outcomes[Outcome.OK],
+            visits=outcomes.total(),
+            outcomes=dict(outcomes),
+            bytes=self._harvest.body_bytes,
+            elapsed_s=elapsed,
+            total_s=float(self._totals.get("total_s", 0.0)) + elapsed,
+            in_flight=self._fetcher.in_flight,
+            hosts=bench.hosts,
+            hosts_asleep=bench.asleep,
+            links=frontier.links,
+            urls=frontier.unique,
+            waiting=bench.visits + frontier.ready + frontier.spilled + frontier.later + self._fetcher.in_flight,
+            unchecked=frontier.unchecked,
+            archive_bytes=self._archive.statistics().bytes,
+            memory_bytes=memory_bytes(),
+            plugin_failures=dict(failures),
+        )
+
+    # -- closing ---------------------------------------------------------------------------------
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        self._engine.close()
+        await self._resolver.close()
+        asyncio.get_running_loop().set_exception_handler(None)
+        try:
+            if error is None:
+                self._close_whole()
+        finally:
+            for closing in (self._frontier, self._content_seen, self._book, self._store):
+                closing.close()
+            self._log.info("closed", ending=self._ending or "error", error=repr(error) if error else None)
+
+    def _close_whole(self) -> None:
+        """Close what a person reads: archive and tables whole, and the last checkpoint after them."""
+        self._fetcher.write_book()
+        write_hosts(self.directory.path, self._host_rows())
+        for writer in (self._archive, self._pages, self._links):
+            writer.close()
+        for sink in self._sinks:
+            sink.close()
+        ending = self._ending.value if self._ending else Ending.STOPPED.value
+        self._keeper.last(ending)
+
+    def _host_rows(self) -> Iterator[HostRow]:
+        for record in self._book.all_hosts():
+            yield HostRow(
+                record.name,
+                record.domain,
+                record.addresses[0] if record.addresses else "",
+                self._fetcher.robots_word(record.name),
+                record.crawl_delay_s,
+                record.pages,
+                record.failures,
+                record.retired,
+                record.first_seen or None,
+                record.last_seen or None,
+            )
+
+
+def seeds_of(config: Config) -> list[Locator]:
+    """The seeds as locators. Raises BadUrl for the first that is none."""
+    found = []
+    for seed in config.crawl.seeds:
+        url = canonical(seed) or (canonical(f"http://{seed}") if "://" not in seed and "." in seed else None)
+        if url is None:
+            raise BadUrl(f"{seed!r} is not a URL Fyke can fetch: say http://, https://, ftp:// or gopher:// and a host")
+        found.append(locate(url))
+    return found
+
+
+def open_log(path: Path) -> Any:
+    """A log of what happened, one JSON object a line, at `path`."""
+    file = path.open("a", encoding="utf-8")
+    return structlog.wrap_logger(
+        structlog.PrintLogger(file),
+        processors=[structlog.processors.TimeStamper(fmt="iso"), structlog.processors.JSONRenderer()],
+    )

@@ -1,0 +1,88 @@
+"""A crawl's directory: where things are, and whether it may be used.
+
+    fyke.toml   what was asked, complete
+    warc/       the archive, with its indexes
+    tables/     Parquet
+    state/      what a restart needs
+    logs/       what happened, one JSON object a line
+
+Used by the agent to begin or resume a crawl and by the commands that read one. Invariant: a directory
+that holds anything but a crawl is never written to.
+"""
+
+import errno
+import os
+from pathlib import Path
+
+from fyke.core.config import Config, load, render
+from fyke.core.errors import DirectoryError, DiskFull, NotACrawl, OtherCrawl
+
+SAME_CRAWL = ("seeds", "scope", "depth", "allow", "deny", "requisites")
+
+
+class CrawlDirectory:
+    """The paths of the crawl in the folder `path`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.settings = path / "fyke.toml"
+        self.warc = path / "warc"
+        self.tables = path / "tables"
+        self.state = path / "state"
+        self.logs = path / "logs"
+        self.shard = self.state / "shard-0000"
+        self.hosts = self.state / "hosts.sqlite"
+
+    def __repr__(self) -> str:
+        return f"CrawlDirectory({str(self.path)!r})"
+
+    @property
+    def holds_crawl(self) -> bool:
+        return self.settings.is_file()
+
+    def config(self) -> Config:
+        """What was asked of the crawl here. Raises NotACrawl."""
+        if not self.holds_crawl:
+            raise NotACrawl(
+                f"{self.path} holds no crawl (no fyke.toml): begin one with fyke crawl URL --into {self.path}"
+            )
+        return load(self.settings)
+
+    def prepare(self, config: Config) -> None:
+        """Make the folders and write down `config`.
+
+        Raises OtherCrawl when a crawl that was asked something else is here, DirectoryError when the
+        folder holds other things or cannot be written.
+        """
+        if self.holds_crawl:
+            self.compare(config)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            if not self.holds_crawl and any(self.path.iterdir()):
+                raise DirectoryError(f"{self.path} is not empty and holds no crawl: choose another folder with --into")
+            for folder in (self.warc, self.tables, self.state, self.logs):
+                folder.mkdir(exist_ok=True)
+            self._write(render(config))
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise DiskFull(f"no space left for {self.path}: free some and run the command again") from None
+            raise DirectoryError(f"cannot write to {self.path}: {error.strerror}; choose another with --into") from None
+
+    def compare(self, asked: Config) -> None:
+        """Raises OtherCrawl when `asked` is not the crawl that is here."""
+        there = self.config()
+        other = [key for key in SAME_CRAWL if getattr(there.crawl, key) != getattr(asked.crawl, key)]
+        if other:
+            key = other[0]
+            raise OtherCrawl(
+                f"{self.path} holds another crawl ({key} = {getattr(there.crawl, key)!r}, not"
+                f" {getattr(asked.crawl, key)!r}): choose another folder with --into, or give no URL to resume that one"
+            )
+
+    def _write(self, text: str) -> None:
+        part = self.settings.with_suffix(".part")
+        with part.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(self.settings)

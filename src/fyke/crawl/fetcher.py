@@ -1,0 +1,402 @@
+"""The half of the loop that acts: from a visit to an exchange, politely.
+
+The loop gives it visits; it knows from the workbench which host may be asked, resolves names, brings
+the rules of robots.txt as visits of their own (so they are as polite as any), drops what the rules
+forbid, sends the rest to the protocol modules, and hands every visit that has ended to `ended`, once.
+Nothing it holds must last: what was under way when the process died is still a waiting visit in the
+last checkpoint; what it learned of a host is in the host book.
+
+Invariant: every visit given to `offer` is in the workbench, under way, or was handed to `ended`.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from fyke.core.clock import Clock
+from fyke.core.config import Config
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import host_keys, pay_level_domain, split
+from fyke.core.visits import Exchange, Purpose, Visit, robots_visit
+from fyke.fetch import FAULTS, Fault, Registry, Wait, decode_body, retry_after, robots_url
+from fyke.hosts.book import HostBook, HostRecord
+from fyke.hosts.dns import Answer, Resolver
+from fyke.hosts.politeness import Host, Workbench
+from fyke.hosts.robots import RobotsRecord, RobotsState, redirect_of, rules_from
+
+BOOKED_WAIT_S = 5.0  # a rest longer than this is written down, so that it outlives the process
+
+
+@dataclass(slots=True)
+class Known:
+    """What the fetcher keeps with a host at the workbench."""
+
+    record: HostRecord
+    rules: dict[str, RobotsRecord] = field(default_factory=dict)  # by origin
+    asking: set[str] = field(default_factory=set)  # origins whose rules are on their way
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """The rooms the fetcher acts through."""
+
+    bench: Workbench
+    resolver: Resolver
+    book: HostBook
+    protocols: Registry
+    abort: Callable[[], None]  # breaks off every request under way
+    clock: Clock
+
+
+class Fetcher:
+    """Drives the workbench: call `offer` with visits and `pump` whenever something may be due."""
+
+    def __init__(
+        self,
+        rooms: Wiring,
+        config: Config,
+        *,
+        ended: Callable[[Exchange], None],
+        sitemaps: Callable[[Sequence[str]], None],
+        rested_since: float = 0.0,
+    ) -> None:
+        self._rooms = rooms
+        self._bench = rooms.bench
+        self._clock = rooms.clock
+        self._politeness = config.politeness
+        self._limits = config.fetch
+        self._connections = config.fetch.connections
+        self._product = config.agent.user_agent
+        self._ended = ended
+        self._sitemaps = sitemaps
+        self._rested_since = rested_since  # of a crawl that resumes: what came before is not known
+        self._touched: dict[str, HostRecord] = {}  # changed since the book was written
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._under_way: dict[int, Visit] = {}
+        self.in_flight = 0
+        self.stopping = False
+        self.pages_left = -1  # how many more pages may be begun; below zero: any number
+
+    def offer(self, visits: Iterable[Visit]) -> list[Visit]:
+        """Let `visits` wait at their hosts; returns those for which a host had no room."""
+        excess = []
+        now = self._clock.now()
+        for visit in visits:
+            host = self._bench.get(visit.host) or self._enter(visit.host, split(visit.url).host, now)
+            if self._bench.host_room(host) > 0:
+                self._bench.add(host, visit)
+            else:
+                host.overflowed = True
+                excess.append(visit)
+        return excess
+
+    def _enter(self, key: int, name: str, now: float) -> Host:
+        record = self._touched.get(name) or self._rooms.book.host(name)
+        due = self._rested_since + self._politeness.host_delay_s if self._rested_since else 0.0
+        if record is None:
+            record = HostRecord(name, pay_level_domain(name), first_seen=now)
+        else:
+            due = max(due, record.next_allowed_at, self._rested_since + (record.crawl_delay_s or 0.0))
+            self._rooms.resolver.load([(name, record.addresses, record.addresses_until)])
+        host = self._bench.enter(key, name, due)
+        host.failures = record.failures
+        host.crawl_delay_s = record.crawl_delay_s or 0.0
+        host.known = Known(record)
+        return host
+
+    def waiting(self) -> Iterator[Visit]:
+        """Every page visit that has not ended: what a checkpoint must remember."""
+        yield from (visit for visit in self._bench.waiting() if visit.purpose is Purpose.PAGE)
+        yield from self._under_way.values()
+
+    def forget(self, visit: Visit) -> None:
+        """The loop has made safe what came of `visit`."""
+        self._under_way.pop(visit.key, None)
+
+    def pump(self) -> None:
+        """Start every request that may start now, and come back when the next one may."""
+        now = self._clock.now()
+        while self._may_start:
+            host = self._bench.next(now)
+            if host is None:
+                break
+            self._serve(host, now)
+        self._set_alarm(now)
+
+    @property
+    def _may_start(self) -> bool:
+        return self.in_flight < self._connections and self.pages_left != 0 and not self.stopping
+
+    def _set_alarm(self, now: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        due = self._bench.next_due()
+        if due is not None and self._may_start:
+            self._alarm = asyncio.get_running_loop().call_later(max(0.0, due - now), self.pump)
+
+    # -- one host's turn -------------------------------------------------------------------------
+
+    def _serve(self, host: Host, now: float) -> None:
+        known: Known = host.known
+        if known.record.retired:
+            self._abandon(host, Outcome.HOST_RETIRED, known.record.retired)
+        elif self._at_address(host, now):
+            self._request(host, known, now)
+
+    def _request(self, host: Host, known: Known, now: float) -> None:
+        while (visit := self._bench.pop(host, now)) is not None:
+            if visit.purpose is Purpose.ROBOTS:
+                self._start(host, visit)
+                return
+            origin = visit.parts.origin
+            rules = known.rules.get(origin) or self._remembered_rules(host, known, origin)
+            if rules is None or not rules.fresh(now):
+                self._bench.add(host, visit, first=True)
+                if not self._ask_for_rules(host, known, origin):
+                    return
+                continue
+            if rules.state is RobotsState.DISALLOW_ALL:
+                self._bench.add(host, visit, first=True)
+                self._bench.sleep_until(host, rules.expires_at)
+                return
+            verdict = rules.rules(self._product).verdict(visit.parts.target)
+            if verdict.allowed:
+                self._start(host, visit)
+                return
+            self._end(visit, Outcome.ROBOTS_FORBADE, f"line {verdict.line_number}: {verdict.line_text}")
+        self._bench.rest(host)
+
+    def _start(self, host: Host, visit: Visit) -> None:
+        assert host.address is not None
+        self._bench.start(host)
+        self.in_flight += 1
+        if visit.purpose is Purpose.PAGE:
+            self._under_way[visit.key] = visit
+            self._count_started()
+        self._rooms.protocols.fetch(visit, host.address.text, lambda exchange: self._done(host, exchange))
+
+    def _count_started(self) -> None:
+        if self.pages_left > 0:
+            self.pages_left -= 1
+
+    def _count_failed(self, exchange: Exchange) -> None:
+        """A page that was begun did not become one: another may be begun instead."""
+        if self.pages_left >= 0 and exchange.visit.purpose is Purpose.PAGE and exchange.outcome is not Outcome.OK:
+            self.pages_left += 1
+
+    def _done(self, host: Host, exchange: Exchange) -> None:
+        self.in_flight -= 1
+        self._count_failed(exchange)
+        if self.stopping and not exchange.outcome.answered:
+            return  # broken off by us: it is still a waiting visit
+        now = self._clock.now()
+        fault = FAULTS[exchange.outcome]
+        wait_s = self._account(host, exchange, fault, now)
+        visit = exchange.visit
+        if visit.purpose is Purpose.ROBOTS:
+            self._bench.finished(host, now, exchange.duration_s, wait_s)
+            self._learn_rules(host, exchange, now)
+        elif fault.retry and visit.tries + 1 < self._politeness.tries and not host.known.record.retired:
+            self._under_way.pop(visit.key, None)
+            visit.tries += 1
+            visit.not_before = now + wait_s
+            self._bench.add(host, visit)
+            self._bench.finished(host, now, exchange.duration_s, wait_s)
+            exchange.body.close()
+        else:
+            self._bench.finished(host, now, exchange.duration_s, wait_s)
+            self._ended(exchange)
+        self.pump()
+
+    # -- what an answer costs the host -----------------------------------------------------------
+
+    def _account(self, host: Host, exchange: Exchange, fault: Fault, now: float) -> float:
+        """Seconds that `host` must rest beyond its usual delay because of this answer."""
+        politeness = self._politeness
+        record: HostRecord = host.known.record
+        if fault.costs_host:
+            host.failures += 1
+        elif host.failures:
+            host.failures = 0
+        wait_s = 0.0
+        if fault.wait is Wait.THROTTLE:
+            asked = retry_after(exchange, now)
+            doubled = politeness.throttle_delay_s * 2**exchange.visit.tries
+            wait_s = min(doubled, politeness.max_sleep_s) if asked is None else asked
+        elif fault.wait is Wait.FAILURE:
+            wait_s = self._sleep_s(host)
+        self._judge(host, exchange.outcome, exchange.detail)
+        record.failures = host.failures
+        record.last_seen = now
+        record.pages += exchange.outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE
+        self._touched[host.name] = record
+        if wait_s > BOOKED_WAIT_S or record.retired:
+            record.next_allowed_at = now + wait_s
+            self._rooms.book.save_host(record)
+        return wait_s
+
+    def _sleep_s(self, host: Host) -> float:
+        doubled: float = self._politeness.failure_delay_s * 2 ** max(0, min(host.failures, 20) - 1)
+        return min(doubled, self._politeness.max_sleep_s)
+
+    def _judge(self, host: Host, outcome: Outcome, detail: str) -> None:
+        if host.failures >= self._politeness.host_failures:
+            host.known.record.retired = f"{host.failures} failures in a row, the last: {outcome}" + (
+                f" ({detail})" if detail else ""
+            )
+
+    # -- names -----------------------------------------------------------------------------------
+
+    def _at_address(self, host: Host, now: float) -> bool:
+        """Whether the address of `host` is known; if not, the host is parked until it is."""
+        if host.address is not None and host.address_expires > now:
+            return True
+        answer = self._rooms.resolver.cached(host.name)
+        if answer is not None and answer.addresses:
+            self._settle(host, answer)
+            self._bench.rest(host)  # the address has its own order
+            return False
+        self._bench.park(host)
+        task = asyncio.get_running_loop().create_task(self._name(host))
+        self._tasks.add(task)
+        task.add_done_callback(self._task_ended)
+        return False
+
+    def _task_ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": "looking up a name failed", "exception": task.exception()}
+            )
+
+    async def _name(self, host: Host) -> None:
+        answer = await self._rooms.resolver.resolve(host.name)
+        now = self._clock.now()
+        if answer.addresses:
+            self._settle(host, answer)
+        else:
+            self._unnamed(host, answer, now)
+        self._bench.unpark(host)
+        self.pump()
+
+    def _settle(self, host: Host, answer: Answer) -> None:
+        self._bench.settle(host, answer.addresses[0], answer.expires_at)
+        record: HostRecord = host.known.record
+        record.addresses, record.addresses_until = answer.addresses, answer.expires_at
+        self._touched[host.name] = record
+
+    def _unnamed(self, host: Host, answer: Answer, now: float) -> None:
+        outcome = answer.outcome
+        if outcome is Outcome.DNS_FAILED:
+            host.failures += 1
+            self._judge(host, outcome, answer.detail)
+            self._bench.sleep_until(host, now + self._sleep_s(host))
+        else:
+            self._abandon(host, outcome, answer.detail)
+
+    def _abandon(self, host: Host, outcome: Outcome, detail: str) -> None:
+        host.overflowed = host.overflowed and not host.known.record.retired
+        for visit in self._bench.drain(host):
+            if visit.purpose is Purpose.PAGE:
+                self._end(visit, outcome, detail)
+            else:
+                self._no_rules(visit, outcome, detail)
+        self._bench.rest(host)
+
+    # -- rules -----------------------------------------------------------------------------------
+
+    def _remembered_rules(self, host: Host, known: Known, origin: str) -> RobotsRecord | None:
+        record = self._rooms.book.robots(origin)
+        if record is not None:
+            self._adopt(host, known, record)
+        return record
+
+    def _adopt(self, host: Host, known: Known, record: RobotsRecord) -> None:
+        known.rules[record.origin] = record
+        delays = (one.rules(self._product).crawl_delay_s or 0.0 for one in known.rules.values())
+        host.crawl_delay_s = max(delays, default=0.0)
+        known.record.crawl_delay_s = host.crawl_delay_s
+
+    def _ask_for_rules(self, host: Host, known: Known, origin: str) -> bool:
+        """Put the visit that brings the rules of `origin` in line; False when they are on their way."""
+        if origin in known.asking:
+            self._bench.park(host)
+            return False
+        known.asking.add(origin)
+        url = robots_url(origin)
+        assert url is not None, f"no scheme but those of core.urls: {origin}"
+        self._bench.add(host, robots_visit(url, origin), first=True)
+        return True
+
+    def _learn_rules(self, host: Host, exchange: Exchange, now: float) -> None:
+        visit = exchange.visit
+        target = redirect_of(exchange, visit.depth)
+        if target is not None:
+            self._ended(exchange)
+            hop = robots_visit(target, visit.robots_of)
+            hop.depth = visit.depth + 1
+            at = self._bench.get(hop.host) or self._enter(hop.host, split(target).host, now)
+            self._bench.add(at, hop, first=True)
+            return
+        content = decode_body(exchange, self._limits).content
+        self._ended(exchange)
+        self._set_rules(exchange, content, now)
+
+    def _no_rules(self, visit: Visit, outcome: Outcome, detail: str) -> None:
+        """A robots visit could not even be made."""
+        now = self._clock.now()
+        self._set_rules(Exchange(visit, outcome, now, 0.0, detail=detail), b"", now)
+
+    def _set_rules(self, exchange: Exchange, content: bytes, now: float) -> None:
+        origin = exchange.visit.robots_of
+        host = self._bench.get(host_keys(split(f"{origin}/").host)[0])
+        previous = host.known.rules.get(origin) if host is not None else None
+        record = rules_from(exchange, content, now=now, robots_ttl_s=self._politeness.robots_ttl_s, previous=previous)
+        self._rooms.book.save_robots(record)
+        if host is None:
+            return
+        known: Known = host.known
+        known.asking.discard(origin)
+        self._adopt(host, known, record)
+        if record.state is RobotsState.DISALLOW_ALL and record.failures >= self._politeness.host_failures:
+            known.record.retired = f"robots.txt could not be had {record.failures} times: {record.reason}"
+            self._rooms.book.save_host(known.record)
+        self._sitemaps(record.rules(self._product).sitemaps)
+        if host.parked:
+            self._bench.unpark(host)
+
+    def write_book(self) -> None:
+        """Write down every host that changed."""
+        self._rooms.book.save_hosts(self._touched.values())
+        self._touched.clear()
+        self._bench.prune(self._clock.now())
+
+    def robots_word(self, name: str) -> str:
+        """What is known of the robots.txt of a host, in a word, for the table of hosts."""
+        for scheme in ("https", "http"):
+            known = self._rooms.book.robots(split(f"{scheme}://{name}/").origin)
+            if known is not None:
+                return known.state.value
+        return ""
+
+    # -- ends ------------------------------------------------------------------------------------
+
+    def _end(self, visit: Visit, outcome: Outcome, detail: str) -> None:
+        """End `visit` without a request."""
+        self._under_way[visit.key] = visit
+        self._ended(Exchange(visit, outcome, self._clock.now(), 0.0, detail=detail))
+
+    async def stop(self) -> None:
+        """Start nothing more, and let go of what waits for names."""
+        self.stopping = True
+        if self._alarm is not None:
+            self._alarm.cancel()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def abort(self) -> None:
+        """Break off what is under way: it stays a waiting visit."""
+        self._rooms.abort()

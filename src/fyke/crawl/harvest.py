@@ -1,0 +1,134 @@
+"""What becomes of an exchange: content-seen, parsed, archived, its links handed on.
+
+The loop gives it every visit that ended, once. Content-seen asks whether the same body was met at the
+same place: then its links are known and it is not parsed again. The place counts because relative links
+mean something else elsewhere: by the body alone (Mercator, section 3.5) pages would be lost.
+
+Invariant: when `take_in` returns, record, rows and links of the visit are handed over together, and the
+visit is no longer waiting.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fyke.parse import Parser
+
+from fyke.core.batches import Kind
+from fyke.core.config import FetchSection
+from fyke.core.outcomes import Outcome
+from fyke.core.plugins import PageSink
+from fyke.core.resolve import LinkResolver
+from fyke.core.urls import Locator, canonical, key_of, locate
+from fyke.core.visits import Exchange, Page, Purpose
+from fyke.fetch import decode_body
+from fyke.frontier.frontier import Frontier
+from fyke.frontier.seen import ContentSeen
+from fyke.store import LinkKind, LinksTable, PagesTable, WarcWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Barn:
+    """Where the harvest goes."""
+
+    archive: WarcWriter
+    pages: PagesTable
+    links: LinksTable | None  # None when nobody wants the table
+    frontier: Frontier
+    content_seen: ContentSeen
+    sinks: Sequence[PageSink]
+
+
+class Harvest:
+    """Turns exchanges into pages, records, rows and links."""
+
+    def __init__(
+        self,
+        parser: Parser,
+        barn: Barn,
+        limits: FetchSection,
+        links: LinkResolver,
+        *,
+        done: Callable[[Exchange], None],
+        outcomes: Counter[str],
+    ) -> None:
+        self._parser = parser
+        self._barn = barn
+        self._limits = limits
+        self._links = links
+        self._done = done
+        self.outcomes = outcomes
+        self.body_bytes = 0
+        self.sink_failures: Counter[str] = Counter()
+
+    def take_in(self, exchange: Exchange) -> None:
+        """Do all that is to be done with a visit that ended."""
+        if exchange.visit.purpose is Purpose.ROBOTS:
+            if exchange.outcome.answered:
+                self._barn.archive.write(exchange)
+        else:
+            self._page(exchange)
+        self.body_bytes += exchange.body.size
+        exchange.body.close()
+
+    def _page(self, exchange: Exchange) -> None:
+        page = self._understood(exchange)
+        place = None
+        if exchange.outcome.answered:
+            place = self._barn.archive.write(exchange, media_type=page.media_type, charset=page.charset)
+        count, redirect_to = self._hand_on_links(page)
+        self._barn.pages.add(exchange, place, page, links=count, redirect_to=redirect_to)
+        self.outcomes[exchange.outcome] += 1
+        self._done(exchange)
+        if exchange.outcome is Outcome.OK:
+            self._give_to_sinks(page)
+
+    def _understood(self, exchange: Exchange) -> Page:
+        outcome = exchange.outcome
+        if outcome is not Outcome.OK and outcome is not Outcome.REDIRECTED and outcome is not Outcome.TOO_LARGE:
+            return Page(exchange, "", b"")
+        page = self._parser.page_of(exchange, decode_body(exchange, self._limits).content)
+        if page.content and outcome is Outcome.OK:
+            place = exchange.visit.url.partition("?")[0]
+            page.duplicate = self._barn.content_seen.met(page.fingerprint ^ key_of(place.encode()))
+        if not page.duplicate:
+            self._parser.process(page)
+        return page
+
+    def _hand_on_links(self, page: Page) -> tuple[int, str | None]:
+        """Give what `page` points at to the frontier and the table: how many links, and a redirect's target."""
+        visit, links = page.exchange.visit, page.links
+        redirected = page.exchange.outcome is Outcome.REDIRECTED
+        if redirected:  # the same page elsewhere: as near to the seeds, and as wanted
+            targets = self._point(page, links.pages, LinkKind.REDIRECT, visit.depth, visit.kind)
+            return len(targets), targets[0].url.decode() if targets else None
+        count = len(self._point(page, links.pages, LinkKind.PAGE, visit.depth + 1, Kind.PAGE))
+        count += len(self._point(page, links.requisites, LinkKind.REQUISITE, visit.depth + 1, Kind.REQUISITE))
+        return count + len(self._point(page, links.nofollow, LinkKind.NOFOLLOW)), None
+
+    def _point(
+        self, page: Page, hrefs: Sequence[str], row: LinkKind, depth: int = 0, kind: Kind | None = None
+    ) -> list[Locator]:
+        """Resolve `hrefs` of `page`; rows for all, and links of a `kind` for the frontier."""
+        if not hrefs:
+            return []
+        source = page.exchange.visit.key
+        found = self._links.resolve(page.links.base, hrefs)
+        if self._barn.links is not None:
+            self._barn.links.add(source, found, row)
+        if kind is not None:
+            self._barn.frontier.discover(found, via=source, depth=depth, kind=kind)
+        return found
+
+    def _give_to_sinks(self, page: Page) -> None:
+        for sink in self._barn.sinks:
+            try:
+                sink.page(page)
+            except Exception:  # noqa: BLE001 - a plug-in may raise anything; it costs its page
+                self.sink_failures[type(sink).__name__] += 1
+
+    def sitemaps(self, urls: Sequence[str]) -> None:
+        """Sitemaps that a robots.txt names are links from nowhere, as near as a seed."""
+        found = [url for url in map(canonical, urls) if url]
+        if found:
+            self._barn.frontier.discover([locate(url) for url in found], via=0, depth=0, kind=Kind.PAGE)

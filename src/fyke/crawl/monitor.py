@@ -1,0 +1,142 @@
+"""What a person sees while it runs: one live panel on a terminal, plain lines in a pipe.
+
+Watches an agent from a task of its own, beside the loop; it only reads `statistics()`. Rates are over
+the last few seconds, so that they show what is happening now.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from fyke.core.config import CrawlSection
+from fyke.crawl.statistics import CrawlStatistics
+
+PANEL_S = 0.5
+LINE_S = 5.0
+WINDOW_S = 10.0
+
+_GOOD = ("ok", "redirected")
+
+
+class Rates:
+    """Pages and bytes a second over the last `WINDOW_S` seconds."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[float, int, int]] = deque(maxlen=int(WINDOW_S / PANEL_S))
+
+    def add(self, now: CrawlStatistics) -> tuple[float, float]:
+        """Pages/s and bytes/s up to `now`."""
+        self._samples.append((now.elapsed_s, now.pages, now.bytes))
+        first = self._samples[0]
+        span = now.elapsed_s - first[0]
+        if span <= 0:
+            return 0.0, 0.0
+        return (now.pages - first[1]) / span, (now.bytes - first[2]) / span
+
+
+def left_s(asked: CrawlSection, now: CrawlStatistics, pages_s: float) -> float | None:
+    """Seconds until a limit ends the crawl, where a limit makes that known."""
+    lefts = []
+    if asked.for_s:
+        lefts.append(asked.for_s - now.elapsed_s)
+    if asked.pages and pages_s > 0:
+        lefts.append((asked.pages - now.pages) / pages_s)
+    return max(0.0, min(lefts)) if lefts else None
+
+
+def size(count: float) -> str:
+    """Bytes for people."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(count) < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: `1h02m`, `3m05s`, `12s`."""
+    whole = int(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600}h{whole % 3600 // 60:02}m"
+    return f"{whole // 60}m{whole % 60:02}s" if whole >= 60 else f"{whole}s"
+
+
+def panel(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float]) -> Panel:
+    """The live panel."""
+    grid = Table.grid(padding=(0, 2))
+    for _ in range(3):
+        grid.add_column(justify="right", style="bold")
+        grid.add_column(justify="left", style="dim")
+    pages_s, bytes_s = rates
+    grid.add_row(f"{now.pages:,}", "pages", f"{pages_s:,.1f}", "pages/s", f"{bytes_s / 1e6:,.2f}", "MB/s")
+    grid.add_row(f"{now.waiting:,}", "waiting", f"{now.in_flight:,}", "under way", size(now.bytes), "fetched")
+    grid.add_row(
+        f"{now.hosts - now.hosts_asleep:,}", "hosts active", f"{now.hosts_asleep:,}", "resting",
+        size(now.memory_bytes), "memory",
+    )  # fmt: skip
+    grid.add_row(f"{now.urls:,}", "URLs seen", f"{now.links:,}", "links found", size(now.archive_bytes), "archived")
+    parts: list[Text | Table | ProgressBar] = [grid]
+    faults = {kind: count for kind, count in now.outcomes.items() if kind not in _GOOD}
+    if faults:
+        top = sorted(faults.items(), key=lambda item: -item[1])[:6]
+        parts.append(Text("  ".join(f"{kind.replace('_', ' ')} {count:,}" for kind, count in top), style="yellow"))
+    left = left_s(asked, now, pages_s)
+    if asked.pages:
+        parts.append(ProgressBar(total=asked.pages, completed=min(now.pages, asked.pages), width=60))
+    elif asked.for_s:
+        parts.append(ProgressBar(total=asked.for_s, completed=min(now.elapsed_s, asked.for_s), width=60))
+    seeds = asked.seeds[0] + (f" and {len(asked.seeds) - 1} more" if len(asked.seeds) > 1 else "")
+    foot = f"{duration(now.elapsed_s)}" + (f", about {duration(left)} left" if left is not None else "")
+    return Panel(
+        Group(*parts), title=f"fyke  {seeds}", subtitle=f"{foot}   Ctrl-C stops, and can be resumed", expand=False
+    )
+
+
+def line(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float]) -> str:
+    """The same in one line, for pipes and logs."""
+    pages_s, bytes_s = rates
+    left = left_s(asked, now, pages_s)
+    return (
+        f"{duration(now.elapsed_s)}  {now.pages} pages  {pages_s:.1f} pages/s  {bytes_s / 1e6:.2f} MB/s  "
+        f"{now.waiting} waiting  {now.hosts} hosts  {now.failed} failed  {size(now.memory_bytes)} memory"
+        + (f"  {duration(left)} left" if left is not None else "")
+    )
+
+
+class Monitor:
+    """Shows `read()` on `console` until cancelled."""
+
+    def __init__(self, read: Callable[[], CrawlStatistics], asked: CrawlSection, console: Console) -> None:
+        self._read = read
+        self._asked = asked
+        self._console = console
+        self._rates = Rates()
+
+    async def run(self) -> None:
+        if self._console.is_terminal:
+            await self._live()
+        else:
+            await self._lines()
+
+    async def _live(self) -> None:
+        with Live(self._picture(), console=self._console, auto_refresh=False, transient=True) as live:
+            while True:
+                await asyncio.sleep(PANEL_S)
+                live.update(self._picture(), refresh=True)
+
+    def _picture(self) -> Panel:
+        now = self._read()
+        return panel(self._asked, now, self._rates.add(now))
+
+    async def _lines(self) -> None:
+        while True:
+            await asyncio.sleep(LINE_S)
+            now = self._read()
+            self._console.print(line(self._asked, now, self._rates.add(now)), highlight=False, soft_wrap=True)

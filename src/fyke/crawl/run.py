@@ -1,0 +1,143 @@
+"""A crawl from the command line: the agent, the panel, Ctrl-C, and the summary at the end.
+
+The first Ctrl-C (or SIGTERM) stops cleanly within a few seconds, the second at once; neither loses
+anything, for what a checkpoint does not hold is fetched again.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import uvloop
+from rich.console import Console
+
+from fyke.core.config import Config
+from fyke.core.errors import NetworkDown
+from fyke.crawl.agent import Agent
+from fyke.crawl.directory import CrawlDirectory
+from fyke.crawl.loop import Ending
+from fyke.crawl.monitor import Monitor, duration, size
+from fyke.crawl.statistics import CrawlStatistics, peak_memory_bytes
+from fyke.shelf.checkpoint import newest
+
+EXIT_INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How a run ended."""
+
+    ending: Ending
+    statistics: CrawlStatistics
+    peak_memory_bytes: int
+    already: bool = False  # there was nothing left to do
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ending": self.ending.value,
+            "already": self.already,
+            "peak_memory_bytes": self.peak_memory_bytes,
+            **self.statistics.as_dict(),
+        }
+
+
+def crawl_with_panel(directory: CrawlDirectory, config: Config, console: Console) -> Summary:
+    """Run the crawl of `config` in `directory` to its end, showing on `console` how it goes.
+
+    Raises FykeError; NetworkDown when not one server could be reached.
+    """
+    done = finished_before(directory, config)
+    if done is not None:
+        return done
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        summary = runner.run(_crawl(directory, config, console))
+    if nothing_reached(summary.statistics):
+        raise NetworkDown(
+            f"nothing could be reached ({', '.join(summary.statistics.outcomes)}): check the network, the names and"
+            f" --dns; fyke why {directory.path} {config.crawl.seeds[0]} says more"
+        )
+    return summary
+
+
+async def _crawl(directory: CrawlDirectory, config: Config, console: Console) -> Summary:
+    async with Agent(directory, config) as agent:
+        _obey_signals(agent.stop)
+        watching = asyncio.create_task(Monitor(agent.statistics, config.crawl, console).run())
+        try:
+            ending = await agent.run()
+        finally:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+        statistics = agent.statistics()
+    return Summary(ending, statistics, peak_memory_bytes())
+
+
+def _obey_signals(stop: Callable[[], None]) -> None:
+    asked = 0
+
+    def ask() -> None:
+        nonlocal asked
+        asked += 1
+        if asked > 1:
+            os._exit(EXIT_INTERRUPTED)  # as good as kill -9: the last checkpoint holds
+        stop()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ask)
+
+
+def finished_before(directory: CrawlDirectory, config: Config) -> Summary | None:
+    """The summary of a crawl in `directory` that has nothing left to do, else None."""
+    if not directory.holds_crawl:
+        return None
+    directory.compare(config)
+    state = newest(directory.shard).get("state", {}) if directory.shard.is_dir() else {}
+    ending = state.get("ending")
+    totals = CrawlStatistics(**state["totals"]) if state else CrawlStatistics()
+    enough = 0 < config.crawl.pages <= totals.pages
+    if ending == Ending.FINISHED or (ending == Ending.PAGES and enough):
+        return Summary(Ending(ending), totals, peak_memory_bytes(), already=True)
+    return None
+
+
+def nothing_reached(statistics: CrawlStatistics) -> bool:
+    """Whether every visit failed before any server answered."""
+    unreached = ("no_such_name", "dns_failed", "connect_failed", "timed_out", "host_retired")
+    return 0 < statistics.visits == sum(statistics.outcomes.get(kind, 0) for kind in unreached)
+
+
+def report(summary: Summary, directory: CrawlDirectory, console: Console) -> None:
+    """What was done, and what to do next, in a few lines on `console`."""
+    now, path = summary.statistics, directory.path
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, soft_wrap=True, markup=False)
+
+    if summary.already:
+        say(f"{path}: finished before, {now.pages:,} pages; nothing to do")
+        return
+    words = {
+        Ending.FINISHED: "finished: nothing is left to fetch",
+        Ending.PAGES: "has the pages that were asked for",
+        Ending.TIME: "has run the time that was asked for",
+        Ending.STOPPED: "stopped",
+    }
+    say(f"{path}: {words[summary.ending]}")
+    rate = now.visits / now.elapsed_s if now.elapsed_s else 0.0
+    say(f"  {now.pages:,} pages, {size(now.bytes)} in {duration(now.elapsed_s)} ({rate:,.1f} visits/s in this run)")
+    for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):
+        if kind != "ok":
+            say(f"  {count:>9,}  {kind.replace('_', ' ')}")
+    for name, count in now.plugin_failures.items():
+        say(f"  {count:>9,}  failures of the plug-in {name}")
+    say(f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}")
+    if summary.ending is Ending.FINISHED:
+        say(f"Next: fyke check {path}; the archive is {directory.warc}, the tables are {directory.tables}")
+    else:
+        say(f"Next: fyke crawl --into {path} goes on where it stopped")

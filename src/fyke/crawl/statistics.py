@@ -1,0 +1,51 @@
+"""How a crawl stands: one frozen record, read by the panel, the log, the summary and `fyke status`.
+
+Counts are over the whole crawl, across restarts; `elapsed_s` and the rates are of this run.
+"""
+
+import resource
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+PAGE_BYTES = resource.getpagesize()
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlStatistics:
+    """Counts, sizes in bytes, times in seconds."""
+
+    pages: int = 0  # answers archived as pages, outcome ok
+    visits: int = 0  # visits that ended, whatever their outcome
+    outcomes: dict[str, int] = field(default_factory=dict)
+    bytes: int = 0  # bodies as the wire had them
+    elapsed_s: float = 0.0
+    total_s: float = 0.0  # over all runs
+    in_flight: int = 0
+    hosts: int = 0  # at the workbench
+    hosts_asleep: int = 0
+    links: int = 0  # found
+    urls: int = 0  # distinct ones accepted
+    waiting: int = 0  # to be fetched, in memory and on disk
+    unchecked: int = 0  # waiting for their check against the URLs seen
+    archive_bytes: int = 0
+    memory_bytes: int = 0
+    plugin_failures: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> int:
+        """Visits that brought no page for a reason on the other side."""
+        return sum(n for kind, n in self.outcomes.items() if kind not in ("ok", "redirected", "robots_forbade"))
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def memory_bytes() -> int:
+    """Resident memory of this process, in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_BYTES
+
+
+def peak_memory_bytes() -> int:
+    """The most resident memory this process had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
