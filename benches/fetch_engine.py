@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pycurl
 import uvloop
+
 from fyke.core.clock import SystemClock
 from fyke.core.config import AgentSection, FetchSection
 from fyke.core.visits import Visit

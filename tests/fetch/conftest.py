@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 import uvloop
+
 from fyke.core.clock import SystemClock
 from fyke.core.config import AgentSection, FetchSection
 from fyke.core.plugins import ProtocolModule

@@ -8,6 +8,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.fetch.conftest import AGENT, LOCAL, Client, saying, visit_to, web
+
 from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.config import FetchSection
 from fyke.core.errors import ConfigurationError, DiskFull
@@ -15,10 +19,6 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical
 from fyke.fetch import CurlEngine, build_registry
 from fyke.fetch.engine import CLOSED
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from tests.fetch.conftest import AGENT, LOCAL, Client, saying, visit_to, web
 
 SMALL = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 

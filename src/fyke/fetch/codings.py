@@ -112,8 +112,9 @@ def _collect(pieces: Iterator[bytes], cap: int) -> Layer:
 
 
 def _or_plain(layer: Layer, data: bytes, name: str) -> Layer:
-    """Formats without a mark of their own: corrupt, and with less in it than came, is something else."""
-    if layer.fault == "is corrupt" and len(layer.content) <= len(data):
+    """Formats without a mark of their own: at fault, and with less in it than came, is something else."""
+    corrupt = layer.fault == "is corrupt" and len(layer.content) <= len(data)
+    if corrupt or (layer.fault == "is cut" and not layer.content):
         return Layer(data, f"is not {name}")
     return layer
 

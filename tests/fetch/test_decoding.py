@@ -1,0 +1,178 @@
+"""Decode after encode is the identity; caps hold; cut, corrupt and lying bodies give what is in them."""
+
+import gzip
+import tracemalloc
+import zlib
+
+import brotli
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fyke.core.config import FetchSection
+from fyke.core.document import Document
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import Exchange, Visit
+from fyke.fetch import decode_body
+from fyke.fetch.decoding import MAX_LAYERS
+
+LIMITS = FetchSection()
+
+
+def raw_deflate(data: bytes) -> bytes:
+    coder = zlib.compressobj(wbits=-15)
+    return coder.compress(data) + coder.flush()
+
+
+def members(data: bytes) -> bytes:
+    return gzip.compress(data[: len(data) // 2]) + gzip.compress(b"") + gzip.compress(data[len(data) // 2 :])
+
+
+def frames(data: bytes) -> bytes:
+    skippable = b"\x50\x2a\x4d\x18\x02\x00\x00\x00??"
+    coder = zstandard.ZstdCompressor(write_content_size=False)
+    return skippable + coder.compress(data[: len(data) // 2]) + coder.compress(data[len(data) // 2 :])
+
+
+ENCODERS = {
+    ("gzip", "one member"): gzip.compress,
+    ("GZIP", "many members"): members,
+    ("x-gzip", "garbage after"): lambda data: gzip.compress(data) + b"\0\0\0 garbage",
+    ("deflate", "zlib"): zlib.compress,
+    ("deflate", "raw"): raw_deflate,
+    ("br", ""): brotli.compress,
+    ("zstd", ""): zstandard.compress,
+    ("zstd", "many frames"): frames,
+    ("identity", ""): bytes,
+}
+LAYERS = st.lists(st.sampled_from(sorted(ENCODERS)), max_size=MAX_LAYERS)
+BODIES = st.one_of(
+    st.binary(max_size=3000),
+    st.binary(max_size=50).flatmap(lambda unit: st.integers(1, 20_000).map(lambda times: unit * times)),
+    st.text(max_size=3000).map(str.encode),
+)
+
+
+def answer(body: bytes, *codings: str, transfer: str = "") -> Exchange:
+    head = b"HTTP/1.1 200 OK\r\n"
+    if codings:
+        head += b"Content-Encoding: " + ", ".join(codings).encode() + b"\r\n"
+    if transfer:
+        head += b"Transfer-Encoding: " + transfer.encode() + b"\r\n"
+    visit = Visit("http://site.test/", 0, 0, 0)
+    return Exchange(visit, Outcome.OK, 0.0, 0.0, head=head + b"\r\n", body=Document(body))
+
+
+def chunk(data: bytes, size: int) -> bytes:
+    pieces = [data[start : start + size] for start in range(0, len(data), size)]
+    lines = [f"{len(piece):x};a=b\r\n".encode() + piece + b"\r\n" for piece in pieces]
+    return b"".join(lines) + b"0\r\nTrailer: x\r\n\r\n"
+
+
+@given(BODIES, LAYERS, st.integers(0, 5000))
+def test_decode_undoes_encode(data, layers, chunk_size):
+    coded = data
+    for layer in layers:
+        coded = ENCODERS[layer](coded)
+    names = [name for name, _ in layers]
+    limits = FetchSection(max_decode_ratio=1_000_000)
+    exchange = answer(chunk(coded, chunk_size), *names, transfer="chunked") if chunk_size else answer(coded, *names)
+    assert decode_body(exchange, limits) == (data, "")
+
+
+@given(st.binary(max_size=400), LAYERS, st.sampled_from(["", "chunked", "gzip, chunked"]))
+def test_nothing_a_server_sends_raises(data, layers, transfer):
+    decoded = decode_body(answer(data, *(name for name, _ in layers), transfer=transfer), LIMITS)
+    assert len(decoded.content) <= max(len(data) * LIMITS.max_decode_ratio, 1)
+
+
+CODED = [key for key in ENCODERS if key[0] != "identity"]
+
+
+@pytest.mark.parametrize("layer", CODED, ids="-".join)
+@given(data=st.binary(min_size=200, max_size=3000), cut=st.floats(0.0, 0.99))
+def test_a_cut_body_gives_its_beginning(layer, data, cut):
+    coded = ENCODERS[layer](data)
+    coded = coded[: int(len(coded) * cut)]
+    content, _fault = decode_body(answer(coded, layer[0]), LIMITS)
+    assert data.startswith(content) or content == coded
+
+
+@pytest.mark.parametrize("layer", CODED, ids="-".join)
+def test_a_header_that_lies_gives_the_plain_bytes(layer):
+    for body in (b"<!doctype html><title>plain</title>" + b"<p>text" * 50, b"plain", b'{"a": 1}', b"\xff\xfe\x00"):
+        content, fault = decode_body(answer(body, layer[0]), LIMITS)
+        assert content == body
+        assert fault
+
+
+@pytest.mark.parametrize("layer", [*CODED, ("chunked", "")], ids="-".join)
+def test_an_empty_body_is_sound(layer):
+    assert decode_body(answer(b"", layer[0]), LIMITS) == (b"", "")
+
+
+@pytest.mark.parametrize("layer", CODED, ids="-".join)
+@pytest.mark.parametrize("limits", [{"max_decoded_bytes": 100_000}, {"max_decode_ratio": 10}])
+def test_a_bomb_stops_at_the_cap(layer, limits):
+    section = FetchSection(**limits)
+    bomb = ENCODERS[layer](bytes(64 << 20))
+    cap = min(section.max_decoded_bytes, section.max_decode_ratio * len(bomb))
+    exchange = answer(bomb, layer[0])
+    tracemalloc.start()
+    content, fault = decode_body(exchange, section)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert content == bytes(cap)
+    assert "more than" in fault
+    assert peak < 2 * cap + (2 << 20)
+
+
+def test_a_bomb_in_a_bomb_stops_at_the_cap():
+    bomb = gzip.compress(brotli.compress(bytes(64 << 20)))
+    section = FetchSection(max_decoded_bytes=10_000, max_decode_ratio=1_000_000)
+    content, fault = decode_body(answer(bomb, "br", "gzip"), section)
+    assert content == bytes(10_000)
+    assert "more than" in fault
+
+
+def test_a_corrupt_stream_gives_what_came_before():
+    data = b"".join(b"%d " % n for n in range(400_000))
+    coded = bytearray(gzip.compress(data))
+    coded[len(coded) // 2] ^= 0xFF
+    coded[len(coded) // 2 + 1] ^= 0xFF
+    content, fault = decode_body(answer(bytes(coded), "gzip"), LIMITS)
+    assert len(content) > len(data) // 4
+    assert fault
+
+
+@pytest.mark.parametrize(
+    ("body", "content", "fault"),
+    [
+        (b"5\r\nhello\r\n0\r\n\r\n", b"hello", ""),
+        (b"5\nhello\n0\n\n", b"hello", ""),
+        (b"  5  ; a\r\nhello\r\n000\r\n\r\n", b"hello", ""),
+        (b"5\r\nhello\r\n", b"hello", "chunked is cut"),
+        (b"5\r\nhel", b"hel", "chunked is cut"),
+        (b"5\r\nhello\r\nzz\r\n", b"hello", "chunked is corrupt"),
+        (b"5\r\nhello\r\n-1\r\n", b"hello", "chunked is corrupt"),
+        (b"<html>not at all", b"<html>not at all", "body is not chunked"),
+        (b"fffffffffffffff\r\nhi", b"hi", "chunked is cut"),
+    ],
+)
+def test_chunks(body, content, fault):
+    assert decode_body(answer(body, transfer="chunked"), LIMITS) == (content, fault)
+
+
+def test_layers_are_undone_in_order_and_limited():
+    body = gzip.compress(b"hello")
+    assert decode_body(answer(chunk(body, 3), transfer="gzip, chunked"), LIMITS) == (b"hello", "")
+    too_many = decode_body(answer(body, *["gzip"] * (MAX_LAYERS + 1)), LIMITS)
+    assert too_many.content == body
+    assert "codings" in too_many.fault
+
+
+def test_an_unknown_coding_is_passed_over():
+    content, fault = decode_body(answer(gzip.compress(b"hello"), "utf-8", "gzip"), LIMITS)
+    assert content == b"hello"
+    assert "utf-8" in fault

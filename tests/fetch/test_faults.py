@@ -1,0 +1,78 @@
+"""Every outcome has its cost; a server's wish to wait is read, and bounded."""
+
+import dataclasses
+from datetime import UTC, datetime
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import Exchange, Visit
+from fyke.fetch import FAULTS, Wait, retry_after
+from fyke.fetch.faults import MAX_RETRY_AFTER_S
+
+NOW = 1_700_000_000.0
+
+
+def asking(value: str) -> Exchange:
+    head = b"HTTP/1.1 503 Busy\r\nRetry-After: " + value.encode("latin-1", "replace") + b"\r\n\r\n"
+    return Exchange(Visit("http://site.test/", 0, 0, 0), Outcome.THROTTLED, 0.0, 0.0, head=head)
+
+
+def test_every_outcome_has_a_row():
+    assert set(FAULTS) == set(Outcome)
+
+
+def test_the_table_cannot_be_changed():
+    with pytest.raises(TypeError):
+        FAULTS[Outcome.OK] = FAULTS[Outcome.TIMED_OUT]  # type: ignore[index]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        FAULTS[Outcome.OK].retry = True  # type: ignore[misc]
+
+
+def test_an_answer_never_costs_the_host_and_a_costly_fault_makes_it_wait():
+    for outcome, fault in FAULTS.items():
+        assert not (outcome.answered and fault.costs_host), outcome
+        assert not fault.costs_host or fault.wait is Wait.FAILURE, outcome
+    assert FAULTS[Outcome.THROTTLED].wait is Wait.THROTTLE
+
+
+@pytest.mark.parametrize(
+    ("value", "wait"),
+    [
+        ("120", 120.0),
+        ("0", 0.0),
+        ("  7 ", 7.0),
+        ("999999999999999999999", MAX_RETRY_AFTER_S),
+        ("Tue, 14 Nov 2023 22:14:20 GMT", 60.0),
+        ("Tue, 14 Nov 2023 22:14:20", 60.0),
+        ("Tue, 14 Nov 2000 22:14:20 GMT", 0.0),
+        ("Tue, 14 Nov 9999 22:14:20 GMT", MAX_RETRY_AFTER_S),
+        ("-5", None),
+        ("soon", None),
+        ("", None),
+        ("Tue, 99 Nov 2023 99:99:99 GMT", None),
+    ],
+)
+def test_retry_after(value, wait):
+    assert retry_after(asking(value), NOW) == wait
+
+
+def test_retry_after_not_asked_for():
+    exchange = Exchange(Visit("http://site.test/", 0, 0, 0), Outcome.OK, 0.0, 0.0, head=b"HTTP/1.1 200 OK\r\n\r\n")
+    assert retry_after(exchange, NOW) is None
+
+
+@given(st.text(max_size=40).filter(lambda text: "\n" not in text))
+def test_retry_after_is_never_negative_nor_endless(value):
+    wait = retry_after(asking(value), NOW)
+    assert wait is None or 0 <= wait <= MAX_RETRY_AFTER_S
+
+
+@given(st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)))
+def test_retry_after_reads_dates(when):
+    when = when.replace(microsecond=0)
+    expected = min(max(when.timestamp() - NOW, 0.0), MAX_RETRY_AFTER_S)
+    assert retry_after(asking(format_datetime(when, usegmt=True)), NOW) == expected
