@@ -1,13 +1,14 @@
 """Where do pages rest?
 
 Writers: `WarcWriter` (WARC/1.1, with a CDXJ index beside each file), `PagesTable` and `LinksTable`
-(Parquet), `write_hosts`. Readers: `read_table`, `scan_table`.
+(Parquet), `write_hosts`. Readers: `read_table`, `scan_table`, `check_archive`.
 
 A checkpoint goes: `state()` of every writer, fsync of its `dirty_files()` (files and folders), the
 manifest, then `durable()`. A crawl that starts again gives every writer its state by `restore`
 before anything is written.
 """
 
+from fyke.store.check import Fault, check_archive
 from fyke.store.reading import read_table, scan_table, sealed_table
 from fyke.store.records import Original
 from fyke.store.schemas import SCHEMAS
@@ -17,6 +18,7 @@ from fyke.store.warc import RecordPlace, WarcStatistics, WarcWriter
 
 __all__ = [
     "SCHEMAS",
+    "Fault",
     "HostRow",
     "LinkKind",
     "LinksTable",
@@ -26,6 +28,7 @@ __all__ = [
     "TableStatistics",
     "WarcStatistics",
     "WarcWriter",
+    "check_archive",
     "read_table",
     "scan_table",
     "sealed_table",

@@ -69,8 +69,15 @@ def sort_lines(source: Path, target: Path, sort_bytes: int = SORT_BYTES) -> None
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Key, timestamp and fields of each line of the index at `path`. Raises ValueError for a bad line."""
+    """Key, timestamp and fields of each line of the index at `path`. Raises ValueError for a bad line.
+
+    The last line of an index that is still written (`.open`) may be half there, and is left out then.
+    """
     with path.open("rb") as lines:
         for line in lines:
+            if not line.endswith(b"\n"):
+                if path.suffix == ".open":
+                    return
+                raise ValueError("the last line does not end")
             key, stamp, fields = line.decode().split(" ", 2)
             yield key, stamp, json.loads(fields)
