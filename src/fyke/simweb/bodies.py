@@ -15,7 +15,7 @@ from fyke.simweb.layout import Layout, Resource, What
 from fyke.simweb.names import FTP_HOST, GOPHER_HOST
 from fyke.simweb.text import SAMPLES, Filler
 
-ANCHOR_BYTES = 64  # about what a link takes in a page
+ANCHOR_BYTES = 56  # about what a link takes in a page
 CACHED_ANCHORS = 1 << 16
 
 _CODECS = {Charset.WINDOWS_1252: "cp1252", Charset.SHIFT_JIS: "cp932", Charset.EUC_KR: "cp949"}
