@@ -2,7 +2,8 @@
 
 Called once a page with every href in it, some sixty, so this is the hottest code beside the HTML
 parser. Most hrefs repeat from page to page, hence tables: one per *directory* of the base URL for
-what is relative to it, one per *site* (scheme, host, port) for what is not. An href the tables lack
+what is relative to it, one per *site* (scheme, host, port) for what begins with a slash, one for what
+begins with `http://` or `https://`, the same from everywhere. An href the tables lack
 takes a fast path when its characters prove that nothing in it needs normalising, else the WHATWG
 parser. What depends on the whole base (`""`, `"?q"`, `"#x"`) is never remembered.
 
@@ -59,6 +60,7 @@ class LinkResolver:
         self._cache_links = cache_links
         self._directories: dict[str, _Directory] = {}
         self._sites: dict[str, _Site] = {}
+        self._absolute = _Absolute(self)
         self.known: dict[str, tuple[int, int]] = {}  # canonical roots and their keys of host and domain
         self.held = 0
         self.fast = 0
@@ -81,7 +83,10 @@ class LinkResolver:
             found = [self.parsed(href, base) for href in hrefs]
         else:
             directory.base = base
-            found = list(map(directory.__getitem__, hrefs))
+            absolute = self._absolute
+            found = [
+                absolute[href] if href[:7] == "http://" or href[:8] == "https://" else directory[href] for href in hrefs
+            ]
         return list(filter(None, found))
 
     def statistics(self) -> ResolverStatistics:
@@ -98,6 +103,19 @@ class LinkResolver:
             return None
         return locate(url)
 
+    def remembered(
+        self, table: dict[str, Locator | None], href: str, locator: Locator | None, base: str
+    ) -> Locator | None:
+        """What `href` means, put into `table`: `locator` if a fast path found it, else by the parser."""
+        if locator is None:
+            locator = self.parsed(href, base)
+        else:
+            self.fast += 1
+        if len(href) <= _LONG_HREF:
+            table[href] = locator
+            self.held += 1
+        return locator
+
     def learn(self, root: str) -> None:
         """Take note of `root` (scheme, host, port), should it be canonical."""
         if canonical(root) == f"{root}/":
@@ -107,6 +125,7 @@ class LinkResolver:
     def _empty(self) -> None:
         self._directories.clear()
         self._sites.clear()
+        self._absolute.clear()
         self.known.clear()
         self.held = 0
         self._emptied += 1
@@ -133,30 +152,16 @@ class LinkResolver:
         return site
 
 
-class _Site(dict[str, Locator | None]):
-    """Links that begin with a slash or with `http://` and `https://`: the same from every page of a site."""
+class _Absolute(dict[str, Locator | None]):
+    """Links that begin with `http://` or `https://`."""
 
-    def __init__(self, resolver: LinkResolver, root: str) -> None:
+    def __init__(self, resolver: LinkResolver) -> None:
         self._resolver = resolver
-        self._root = root
-        self._slash = f"{root}/"
-        self.host_and_domain = host_keys(split(self._slash).host)
 
     def __missing__(self, href: str) -> Locator | None:
-        locator = self._fast(href)
-        if locator is None:
-            locator = self._resolver.parsed(href, self._slash)
-        else:
-            self._resolver.fast += 1
-        if len(href) <= _LONG_HREF:
-            self[href] = locator
-            self._resolver.held += 1
-        return locator
+        return self._resolver.remembered(self, href, self._fast(href), "http://a/")
 
     def _fast(self, href: str) -> Locator | None:
-        if href[0] == "/":
-            match = _ROOTED.fullmatch(href)
-            return _joined(self._root, match[1], self.host_and_domain) if match else None
         match = _ABSOLUTE.fullmatch(href)
         if match is None:
             return None
@@ -166,6 +171,21 @@ class _Site(dict[str, Locator | None]):
             self._resolver.learn(root)
             return None
         return _joined(root, match[2] or "/", keys)
+
+
+class _Site(dict[str, Locator | None]):
+    """Links that begin with a slash: the same from every page of a site."""
+
+    def __init__(self, resolver: LinkResolver, root: str) -> None:
+        self._resolver = resolver
+        self._root = root
+        self._slash = f"{root}/"
+        self.host_and_domain = host_keys(split(self._slash).host)
+
+    def __missing__(self, href: str) -> Locator | None:
+        match = _ROOTED.fullmatch(href)
+        locator = _joined(self._root, match[1], self.host_and_domain) if match else None
+        return self._resolver.remembered(self, href, locator, self._slash)
 
 
 class _Directory(dict[str, Locator | None]):
@@ -180,20 +200,16 @@ class _Directory(dict[str, Locator | None]):
         self.base = place
 
     def __missing__(self, href: str) -> Locator | None:
-        if href.startswith(("/", "http://", "https://")):
+        if href[:1] == "/":
             locator = self._site[href]
-        else:
-            locator = self._fast(href)
-            if locator is not None:
-                self._resolver.fast += 1
-            elif _WHOLE.match(href):
-                return self._resolver.parsed(href, self.base)
-            else:
-                locator = self._resolver.parsed(href, self._place)
-        if len(href) <= _LONG_HREF:
-            self[href] = locator
-            self._resolver.held += 1
-        return locator
+            if len(href) <= _LONG_HREF:
+                self[href] = locator
+                self._resolver.held += 1
+            return locator
+        locator = self._fast(href)
+        if locator is None and _WHOLE.match(href):
+            return self._resolver.parsed(href, self.base)
+        return self._resolver.remembered(self, href, locator, self._place)
 
     def _fast(self, href: str) -> Locator | None:
         match = _RELATIVE.fullmatch(href)

@@ -1,0 +1,151 @@
+"""The whole job, Fyke against Scrapy: crawl 100 hosts of a real nginx, obey robots.txt, archive every page.
+
+    make bench        or        .venv/bin/python benches/against_scrapy.py [pages] [pages for Scrapy]
+
+The same pages (21 KB, 60 links each, most of them repeated), the same server, one after the other in one
+run, each crawler pinned to one core and nginx to the other. Delays are zero. Scrapy writes its WARC
+through warcio, with gzip, as people do; it may hold several connections to a host, Fyke holds one. It
+is stopped after fewer pages, since it needs minutes; its rate does not depend on it. What counts is the ratio.
+"""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingUDPServer
+
+from dnslib import QTYPE, RR, A, DNSRecord
+
+from fyke.simweb import tree_url, write_tree
+
+HOSTS = 100
+PORT = 18_472
+SERVER_CPU, CRAWLER_CPU = (max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0)))
+NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
+NGINX_CONF = """
+daemon off; worker_processes 1; pid {0}/nginx.pid; error_log {0}/error.log;
+events {{ worker_connections 4096; }}
+http {{
+  access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 100000000; default_type text/html;
+  open_file_cache max=100000 inactive=600s;
+  client_body_temp_path {0}/a; proxy_temp_path {0}/b; fastcgi_temp_path {0}/c; uwsgi_temp_path {0}/d;
+  scgi_temp_path {0}/e;
+  server {{ listen 127.0.0.1:{1} backlog=4096; root {0}/www/$host; index index.html; }}
+}}
+"""
+SETTINGS = """
+[politeness]
+host_delay_s = 0
+address_delay_s = 0
+delay_factor = 0
+[dns]
+private = ["sim"]
+"""
+
+
+class _Names(BaseRequestHandler):
+    """Every name is at 127.0.0.1."""
+
+    def handle(self) -> None:
+        data, socket = self.request
+        asked = DNSRecord.parse(data)
+        answer = asked.reply()
+        if asked.q.qtype == QTYPE.A:
+            answer.add_answer(RR(asked.q.qname, QTYPE.A, rdata=A("127.0.0.1"), ttl=3600))
+        socket.sendto(answer.pack(), self.client_address)
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """nginx over the tree in `folder`, and a name server; gives the latter's address."""
+    folder.chmod(0o755)
+    (folder / "nginx.conf").write_text(NGINX_CONF.format(folder, PORT))
+    server = subprocess.Popen([NGINX, "-c", str(folder / "nginx.conf")], stderr=subprocess.DEVNULL)
+    names = ThreadingUDPServer(("127.0.0.1", 0), _Names)
+    threading.Thread(target=names.serve_forever, daemon=True).start()
+    time.sleep(0.5)
+    for pid in [server.pid, *_children(server.pid)]:
+        os.sched_setaffinity(pid, {SERVER_CPU})
+    try:
+        yield f"127.0.0.1:{names.server_address[1]}"
+    finally:
+        names.shutdown()
+        server.terminate()
+        server.wait()
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def pinned(command: list[str]) -> tuple[float, float, int, str]:
+    """Run `command` on one core: wall seconds, CPU seconds, peak bytes, its output."""
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.sched_setaffinity(0, {CRAWLER_CPU})
+    )
+    output = process.communicate()[0]
+    wall = time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if process.returncode:
+        raise SystemExit(f"{command[0]} failed with {process.returncode}")
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return wall, cpu, after.ru_maxrss * 1024, output
+
+
+def fyke(folder: Path, dns: str) -> dict[str, float]:
+    settings = folder / "settings.toml"
+    settings.write_text(SETTINGS)
+    command = [sys.executable, "-m", "fyke", "crawl", tree_url(0, HOSTS, PORT), "--scope", "web", "--dns", dns]
+    command += ["--config", str(settings), "--into", str(folder / "fyke"), "--json"]
+    _, cpu, _, output = pinned(command)
+    found = json.loads(output)
+    pages = found["pages"]
+    return {
+        "pages": pages,
+        "pages_s": pages / found["elapsed_s"],
+        "cpu_us": cpu / pages * 1e6,
+        "memory": found["peak_memory_bytes"],
+    }
+
+
+def scrapy(folder: Path, pages: int) -> dict[str, float]:
+    spider = Path(__file__).with_name("scrapy_spider.py")
+    command = [sys.executable, str(spider), tree_url(0, HOSTS, PORT), str(pages), str(folder / "scrapy.warc.gz")]
+    _, cpu, peak, output = pinned(command)
+    found = json.loads(output.splitlines()[-1])
+    return {
+        "pages": found["pages"],
+        "pages_s": found["pages"] / found["elapsed_s"],
+        "cpu_us": cpu / found["pages"] * 1e6,
+        "memory": peak,
+    }
+
+
+def main() -> None:
+    pages = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+    scrapy_pages = int(sys.argv[2]) if len(sys.argv) > 2 else 3_000
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_tree(folder / "www", pages, HOSTS, PORT)
+        with served(folder) as dns:
+            ours = fyke(folder, dns)
+            theirs = scrapy(folder, scrapy_pages) if scrapy_pages else None
+    print(f"{'':<8} {'pages':>8} {'pages/s':>9} {'CPU µs/page':>12} {'peak MB':>8}")
+    for who, row in (("fyke", ours), ("scrapy", theirs)):
+        if row:
+            print(f"{who:<8} {row['pages']:>8,} {row['pages_s']:>9,.0f} {row['cpu_us']:>12,.0f} {row['memory'] / 1e6:>8,.0f}")
+    if theirs:
+        print(f"ratio    {'':>8} {ours['pages_s'] / theirs['pages_s']:>8.1f}x {theirs['cpu_us'] / ours['cpu_us']:>11.1f}x")
+
+
+if __name__ == "__main__":
+    main()

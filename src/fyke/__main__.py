@@ -1,0 +1,5 @@
+"""`python -m fyke`: the command line."""
+
+from fyke.cli import main
+
+main()

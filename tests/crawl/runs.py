@@ -1,0 +1,100 @@
+"""Crawls as a person runs them: the command in a process of its own, its summary, its directory."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fyke.core.config import build, render
+from fyke.simweb.child import RunningWeb
+from fyke.store import read_table
+
+FAST = {"host_delay_s": 0.0, "address_delay_s": 0.0, "delay_factor": 0.0}
+PATIENCE = {"failure_delay_s": 0.1, "throttle_delay_s": 0.2, "max_sleep_s": 1.0, "host_failures": 5}
+HASTE = {"connect_timeout_s": 3.0, "timeout_s": 6.0, "stall_s": 2}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that has ended."""
+
+    status: int
+    summary: dict[str, Any]
+    errors: str
+
+
+def settings(folder: Path, web: RunningWeb | None = None, **sections: Mapping[str, Any]) -> Path:
+    """A settings file below `folder`: `sections` over those that suit a crawl of `web`."""
+    values: dict[str, dict[str, Any]] = {
+        "politeness": {**FAST, **PATIENCE},
+        "fetch": dict(HASTE),
+        "dns": {"timeout_s": 0.5, "tries": 4, "negative_ttl_s": 600},
+    }
+    if web is not None:
+        values["dns"] |= {"servers": [web.dns], "private": ["sim"]}
+    for name, section in sections.items():
+        values.setdefault(name, {}).update(section)
+    path = folder / "settings.toml"
+    path.write_text(render(build(values, "test")))
+    return path
+
+
+def command(into: Path, config: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "fyke", "crawl", *arguments, "--config", str(config), "--into", str(into), "--json"]
+
+
+def crawl(into: Path, config: Path, *arguments: str, timeout_s: float = 110) -> Run:
+    """Run `fyke crawl` to its end."""
+    done = subprocess.run(
+        command(into, config, *arguments), capture_output=True, text=True, timeout=timeout_s, check=False
+    )
+    return Run(done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr)
+
+
+def crawl_killed(into: Path, config: Path, after_s: float, *arguments: str) -> bool:
+    """Run `fyke crawl` and kill it with SIGKILL after a time; False when it had ended before."""
+    process = subprocess.Popen(
+        command(into, config, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        process.wait(after_s)
+    except subprocess.TimeoutExpired:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        return True
+    return False
+
+
+def fyke(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Any other command."""
+    return subprocess.run(
+        [sys.executable, "-m", "fyke", *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def archived(into: Path) -> list[str]:
+    """The URLs of the pages table that were fetched whole, as often as they are there."""
+    table = read_table(into, "pages", ["url", "outcome"])
+    return [url for url, outcome in zip(*table.to_pydict().values(), strict=True) if outcome == "ok"]
+
+
+def requested(web: RunningWeb) -> list[str]:
+    """The URLs of the ledger with status 200, as often as they were asked for."""
+    rows = web.ledger().to_pydict()
+    keys = zip(rows["scheme"], rows["host"], rows["path"], rows["status"], strict=True)
+    return [f"{scheme}://{host}{path}" for scheme, host, path, status in keys if status == 200]
+
+
+def wait_for(path: Path, timeout_s: float = 20) -> None:
+    """Until `path` is there."""
+    end = time.monotonic() + timeout_s
+    while not path.exists():
+        if time.monotonic() > end:
+            raise TimeoutError(path)
+        time.sleep(0.02)
