@@ -6,7 +6,8 @@ coding and content coding included, so the payload digest is the SHA-1 of the bo
 framing. The standard's "payload" would be the entity inside; warcio and fastwarc both digest what
 follows the header's blank line, and a digest that no tool can confirm is worth nothing. They differ
 over revisit records: the standard wants the payload digest of the original there, warcio knows it
-cannot be checked, `fastwarc check -p` calls it a failure; we follow the standard and warcio.
+cannot be checked, `fastwarc check -p` calls it a failure; and over heads whose lines
+end in a bare line feed, whose end fastwarc misses. We follow the standard and warcio.
 
 Speed: request and metadata records are a few hundred bytes, where building Huffman tables costs
 more than it saves; they are compressed with isal's level 0 (0.8 µs against 4.6 µs, a third larger),

@@ -12,6 +12,7 @@ manifest made after the closing is safe.
 
 import re
 from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -63,8 +64,9 @@ def finish(warc: Path, unsorted: Path) -> None:
 class WarcWriter:
     """Appends exchanges to the WARC files of the crawl directory `folder`.
 
-    `crawl` names the crawl in file names; `software` is who writes, in the warcinfo record, to which
-    `info` adds fields (operator, user agent, …). Raises DiskFull or DirectoryError.
+    `crawl` names the crawl in file names, and must be the same when it is resumed; `software` is who
+    writes, in the warcinfo record, to which `info` adds fields (operator, user agent, …). Raises DiskFull or
+    DirectoryError; after that only `restore` and `close` make sense.
     """
 
     def __init__(
@@ -198,9 +200,7 @@ class WarcWriter:
     def _close_file(self) -> None:
         """Close the file at hand and have it finished; the next record opens the next file."""
         assert self._file is not None and self._index is not None
-        self._file.close()
-        self._index.close()
-        self._file = self._index = None
+        self._let_go()
         self._closing.append((self._serial, self._position, self._index_position))
         self._closed_bytes += self._position
         self._serial += 1
@@ -208,6 +208,13 @@ class WarcWriter:
         if len(self._closing) > 1:  # the thread is behind: wait, so that files cannot pile up
             self._settle(wait=True)
         self._finish_next()
+
+    def _let_go(self) -> None:
+        with ExitStack() as both:  # closes the second when the first cannot be flushed
+            for file in (self._file, self._index):
+                if file is not None:
+                    both.callback(file.close)
+            self._file = self._index = None
 
     def _finish_next(self) -> None:
         if self._closing and not self._finishing.busy:
@@ -306,10 +313,8 @@ class WarcWriter:
 
     def _abandon(self) -> None:
         self._finishing.close()
-        for file in (self._file, self._index):
-            if file is not None:
-                file.close()
-        self._file = self._index = None
+        with suppress(OSError):  # what cannot be flushed is not wanted either
+            self._let_go()
         self._path = self._index_path = self._folder
         self._position = self._index_position = 0
         self._unsynced, self._syncing, self._spent, self._spent_when_durable = set(), set(), [], []

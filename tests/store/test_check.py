@@ -1,0 +1,159 @@
+"""The check finds nothing in a whole archive, and any bit that was flipped."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fyke.core.document import Document
+from fyke.core.urls import Locator
+from fyke.store import LinksTable, PagesTable, RecordPlace, WarcWriter, check_archive
+from fyke.store.repeats import Repeats
+from fyke.store.warc_reading import read_records
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory, make_exchange) -> Path:
+    """A finished crawl of 40 pages in several files."""
+    folder = tmp_path_factory.mktemp("whole") / "crawl"
+    warc, pages, links = WarcWriter(folder, 20_000, "test"), PagesTable(folder, 15), LinksTable(folder, 10)
+    dice = random.Random(2)
+    for number in range(40):
+        exchange = make_exchange(f"http://www.example.org/{number}", dice.randbytes(dice.randint(0, 1500)) * 2)
+        pages.add(exchange, warc.write(exchange))
+        links.add(number, [Locator(b"http://www.example.org/%d" % n, n, 1, 2) for n in range(number)])
+    for _ in range(2):
+        warc.write(make_exchange("http://www.example.org/robots.txt", b"User-agent: *"))
+    warc.write(make_exchange("http://www.example.org/1", b"busy", head=b"HTTP/1.1 503 Busy\r\n\r\n"))
+    for writer in (warc, pages, links):
+        writer.close()
+        writer.state()
+        writer.durable()
+    return folder
+
+
+def test_a_whole_archive_has_no_faults(archive: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    assert list(check_archive(archive, progress=lambda *at: told.append(at))) == []
+    last = {name: (at, end) for name, at, end in told}
+    assert len(last) > 1 and all(at == end == (archive / name).stat().st_size for name, (at, end) in last.items())
+
+
+def test_any_flipped_bit_is_found(archive: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(archive, folder)
+    dice = random.Random(3)
+    files = [*(folder / "warc").glob("*.gz"), *(folder / "tables").glob("*.parquet"), *(folder / "warc").glob("*.cdxj")]
+    for _ in range(40):
+        path = dice.choice(files)
+        data = path.read_bytes()
+        at = dice.randrange(len(data))
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << dice.randrange(8)]) + data[at + 1 :])
+        if path.suffix == ".cdxj":
+            continue
+        name = f"{path.parent.name}/{path.name}"
+        assert any(name in fault.place for fault in check_archive(folder)), f"{name} at {at}"
+        path.write_bytes(data)
+
+
+def test_flipped_bits_are_found_without_a_checksum_too(archive: Path) -> None:
+    """Of a file still being written only gzip, framing and digests tell; all but padding bits are covered."""
+    dice = random.Random(4)
+    path = min((archive / "warc").glob("*.gz"))
+    data, copy = path.read_bytes(), path.with_name("copy")
+    whole = [(r.offset, r.length, r.fields) for r in read_records(path)]
+    for _ in range(300):
+        at = dice.randrange(len(data))
+        copy.write_bytes(data[:at] + bytes([data[at] ^ 1 << dice.randrange(8)]) + data[at + 1 :])
+        records = list(read_records(copy))
+        hit = next(offset for offset, length, _ in reversed(whole) if offset <= at)
+        assert any(r.faults for r in records) or [(r.offset, r.length, r.fields) for r in records] == whole
+        assert all(r.offset == hit for r in records if r.faults)
+    copy.unlink()
+
+
+def faults_of(archive: Path, tmp_path: Path, name: str, change) -> list[tuple[str, str]]:
+    folder = tmp_path / "copy"
+    shutil.copytree(archive, folder)
+    path = next(iter(sorted(folder.glob(name))))
+    change(path)
+    return list(check_archive(folder))
+
+
+def test_an_index_that_differs_is_found(archive: Path, tmp_path: Path) -> None:
+    def drop_a_line(path: Path) -> None:
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+
+    (fault,) = faults_of(archive, tmp_path, "warc/*.cdxj", drop_a_line)
+    assert "00000.warc.gz:" in fault.place and "no line" in fault.what
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        (b'"digest": "sha1:', b'"digest": "sha1:A', "no such record"),
+        (b"org,example", b"org,examplf", "no such record"),
+        (b'"url": "', b'"url: "', "cannot be read"),
+    ],
+)
+def test_a_line_that_differs_is_found(archive: Path, tmp_path: Path, old: bytes, new: bytes, what: str) -> None:
+    faults = faults_of(
+        archive, tmp_path, "warc/*.cdxj", lambda path: path.write_bytes(path.read_bytes().replace(old, new, 1))
+    )
+    assert any("00000.cdxj, line 1" in fault.place and what in fault.what for fault in faults)
+
+
+def test_missing_files_are_found(archive: Path, tmp_path: Path) -> None:
+    faults = faults_of(archive, tmp_path, "warc/*.cdxj", Path.unlink)
+    assert [fault.what for fault in faults] == ["the index is missing"]
+    shutil.rmtree(tmp_path / "copy")
+    faults = faults_of(archive, tmp_path, "warc/*.warc.gz", Path.unlink)
+    assert any("which is not there" in fault.what for fault in faults)
+
+
+def test_a_row_that_points_elsewhere_is_found(folder: Path, make_exchange) -> None:
+    warc, pages = WarcWriter(folder, 1 << 30, "test"), PagesTable(folder, 15)
+    place = warc.write(make_exchange("http://www.example.org/1"))
+    pages.add(make_exchange("http://www.example.org/2"), place)
+    pages.add(make_exchange("http://www.example.org/1"), place._replace(offset=3))
+    pages.add(make_exchange("http://www.example.org/1"), RecordPlace("warc/none", 1, 2, "", ""))
+    pages.add(make_exchange("http://www.example.org/1"), place)
+    warc.close()
+    pages.close()
+    whats = [fault.what for fault in check_archive(folder)]
+    assert len(whats) == 3
+    assert "says that http://www.example.org/2 is here" in whats[0]
+    assert "warc/none, which is not there" in whats[2]
+
+
+def test_a_page_archived_twice_is_found(folder: Path, make_exchange) -> None:
+    warc = WarcWriter(folder, 1, "test")
+    warc.write(make_exchange("http://www.example.org/1"))
+    again = warc.write(make_exchange("http://www.example.org/1", b"other"))
+    warc.close()
+    (fault,) = check_archive(folder)
+    assert fault.place == f"{again.file}:{again.offset}" and "archived before" in fault.what
+    assert list(check_archive(folder, once=False)) == []
+
+
+def test_a_crawl_that_runs_is_checked_to_its_lengths(folder: Path, make_exchange) -> None:
+    warc = WarcWriter(folder, 1 << 30, "test")
+    warc.write(make_exchange("http://www.example.org/1"))
+    state = warc.state()
+    big = Document(random.Random(1).randbytes(600_000))
+    warc.write(make_exchange("http://www.example.org/2", big))
+    warc._file.flush()  # type: ignore[union-attr]
+    lengths = {state["file"]: state["length"]}
+    assert list(check_archive(folder, lengths)) == []
+    fault = next(check_archive(folder, {state["file"]: 10**7}))
+    assert "should be 10000000" in fault.what
+    warc.close()
+
+
+def test_repeats_are_found_in_any_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fyke.store.repeats.BUFFER_ROWS", 7)
+    with Repeats() as repeats:
+        for number in range(100):
+            repeats.add(f"http://a.example/{number % 90}", 0, number)
+        assert sorted(repeats.found()) == [(0, 90 + n, (0, n)) for n in range(10)]

@@ -1,0 +1,205 @@
+"""The tables: typed, readable by others, each row once over any crash."""
+
+from pathlib import Path
+
+import duckdb
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import Locator
+from fyke.core.visits import Page
+from fyke.store import (
+    SCHEMAS,
+    HostRow,
+    LinkKind,
+    LinksTable,
+    PagesTable,
+    RecordPlace,
+    read_table,
+    scan_table,
+    sealed_table,
+    write_hosts,
+)
+from fyke.store.table_files import TableFiles
+
+
+def targets(*numbers: int) -> list[Locator]:
+    return [Locator(f"http://www.example.org/{n}".encode(), n, 1, 2) for n in numbers]
+
+
+def test_a_page_row_says_what_happened(folder: Path, make_exchange) -> None:
+    table = PagesTable(folder, 10)
+    exchange = make_exchange("https://www.example.co.uk:8443/x?y")
+    page = Page(
+        exchange, "text/html", b"decoded", charset="utf-8", title="half a pair \ud83d", fingerprint=7, noindex=True
+    )
+    table.add(exchange, RecordPlace("warc/w", 10, 20, "sha1:X", "d"), page, links=3, redirect_to="http://to.example/")
+    table.add(make_exchange("http://192.0.2.1/", outcome=Outcome.TIMED_OUT, detail="no answer"))
+    table.close()
+    one, two = read_table(folder, "pages").to_pylist()
+    assert one["host"] == "www.example.co.uk" and one["domain"] == "example.co.uk" and one["kind"] == "page"
+    assert one["title"] == "half a pair ?" and one["noindex"] and not one["duplicate"]
+    assert (one["warc_file"], one["warc_offset"], one["warc_length"], one["digest"]) == ("warc/w", 10, 20, "sha1:X")
+    assert one["body_bytes"] == 12 and one["content_bytes"] == 7 and one["links"] == 3
+    assert str(one["fetched_at"]) == "2026-11-18 11:06:40.250000+00:00"
+    assert two["host"] == two["domain"] == "192.0.2.1" and two["outcome"] == "timed_out"
+    assert two["warc_file"] is two["warc_offset"] is two["redirect_to"] is None
+
+
+def test_duckdb_reads_files_and_scans(folder: Path, make_exchange) -> None:
+    pages, links = PagesTable(folder, 3), LinksTable(folder, 1)
+    for number in range(10):
+        pages.add(make_exchange(f"http://www.example.org/{number}"))
+        links.add(number, targets(*range(number)), LinkKind.REQUISITE if number % 2 else LinkKind.PAGE)
+    pages.close()
+    links.close()
+    count = duckdb.sql(f"select count(*), min(url), max(status) from '{folder}/tables/pages-*.parquet'").fetchall()
+    assert count == [(10, "http://www.example.org/0", 200)]
+    rows = duckdb.sql(
+        f"select target_url, count(*) from '{folder}/tables/links-*.parquet' where kind = 0 group by 1 order by 1"
+    ).fetchall()
+    assert rows[0] == ("http://www.example.org/0", 4) and len(rows) == 8
+    reader = scan_table(folder, "pages", ["url"], ds.field("url") == "http://www.example.org/3")
+    with duckdb.connect() as connection:
+        found = connection.from_arrow(reader).fetchall()
+    assert found == [("http://www.example.org/3",)]
+
+
+def test_columns_explain_themselves(folder: Path, make_exchange) -> None:
+    table = PagesTable(folder, 1)
+    table.add(make_exchange())
+    table.close()
+    schema = pq.read_schema(next((folder / "tables").glob("pages-*.parquet")))
+    assert schema.equals(SCHEMAS["pages"])
+    for known in SCHEMAS.values():
+        assert all(field.metadata[b"description"].endswith(b".") for field in known)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    steps=st.lists(st.sampled_from(["add", "add", "add", "state", "durable"]), max_size=30),
+    lost=st.integers(0, 8),
+    rows=st.integers(1, 5),
+)
+def test_restore_keeps_each_row_once(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[str], lost: int, rows: int
+) -> None:
+    folder = tmp_path_factory.mktemp("crawl")
+    table = LinksTable(folder, 1)
+    table._files._table_rows = rows  # fewer than a real file has
+    state: dict[str, object] = {}
+    added = kept = 0
+    for step in steps:
+        if step == "add":
+            table.add(added, targets(added))
+            table.flush()
+            added += 1
+        elif step == "state":
+            state, kept = table.state(), added
+            table.dirty_files()
+        elif state:
+            table.durable()
+    for number in range(lost):
+        table.add(1000 + number, targets(1000 + number))
+        table.flush()
+    table._files._abandon()  # killed
+    again = LinksTable(folder, 1)
+    again._files._table_rows = rows
+    again.restore(state)
+    assert again.statistics().rows == kept
+    assert read_table(folder, "links")["source"].to_pylist() == list(range(kept))
+    for number in range(kept, added + 3):
+        again.add(number, targets(number))
+    again.close()
+    assert read_table(folder, "links")["target"].to_pylist() == list(range(added + 3))
+    assert sealed_table(folder, "links").count_rows() == added + 3
+    again.state()
+    again.durable()
+    assert not list((folder / "tables").glob("*.arrows"))
+    assert read_table(folder, "links").num_rows == added + 3
+
+
+def test_rows_still_in_a_journal_are_read(folder: Path) -> None:
+    table = LinksTable(folder, 10)
+    table.add(1, targets(5, 6))
+    table.state()
+    assert read_table(folder, "links", ["target"])["target"].to_pylist() == [5, 6]
+    assert read_table(folder, "links", unsealed=False).num_rows == 0
+    with (folder / "tables/links-00000.arrows").open("ab") as file:
+        file.write(b"\xff\xff\xff\xff\x80torn")
+    where = ds.field("target") == 6
+    assert read_table(folder, "links", ["source"], where)["source"].to_pylist() == [1]
+    table._files._abandon()
+
+
+def test_rows_handed_in_empty_change_nothing(folder: Path) -> None:
+    table = LinksTable(folder, 10)
+    table.add(1, [])
+    table.close()
+    assert table.state() == {"sealed": 0, "sealed_rows": 0, "segments": []}
+    assert read_table(folder, "links").num_rows == 0
+
+
+def test_a_damaged_journal_stops_the_sealing(folder: Path) -> None:
+    table = LinksTable(folder, 10)
+    for number in range(3):
+        table.add(number, targets(number))
+        table.flush()
+    state = table.state()
+    table._files._abandon()
+    path = folder / "tables/links-00000.arrows"
+    data = bytearray(path.read_bytes())
+    data[-300] ^= 0xFF
+    data[len(data) // 2 : len(data) // 2 + 200] = bytes(200)
+    path.write_bytes(data)
+    table = LinksTable(folder, 10)
+    table.restore(state)
+    with pytest.raises(StateDamaged, match="rows, but 3 were written"):
+        table.close()
+    table._files._abandon()
+    path.write_bytes(data[:100])
+    with pytest.raises(StateDamaged, match="100 bytes long"):
+        LinksTable(folder, 10).restore(state)
+
+
+def test_hosts_are_a_whole_new_file(folder: Path) -> None:
+    row = HostRow("www.example.org", "example.org", "192.0.2.1", "allowed", None, 3, 1, "", 1.5, None)
+    assert write_hosts(folder, iter([row] * 5)) == 5
+    assert write_hosts(folder, iter([row, row._replace(host="b.example", crawl_delay_s=2.5)])) == 2
+    rows = read_table(folder, "hosts").to_pylist()
+    assert [r["host"] for r in rows] == ["www.example.org", "b.example"]
+    assert rows[1]["crawl_delay_s"] == 2.5 and rows[0]["crawl_delay_s"] is rows[0]["last_seen"] is None
+    assert not list((folder / "tables").glob("*.part"))
+
+
+def test_a_folder_without_tables_is_no_crawl(folder: Path) -> None:
+    with pytest.raises(NotACrawl, match="holds no tables"):
+        read_table(folder, "pages")
+
+
+def test_what_fails_in_the_thread_fails_the_table(folder: Path) -> None:
+    table = LinksTable(folder, 10)
+    table.add(1, targets(1))
+    (folder / "tables/links-00000.parquet.part").mkdir(parents=True)
+    with pytest.raises(DirectoryError, match=r"cannot write .*links-00000.parquet"):
+        table.close()
+    table._files._abandon()
+
+
+def test_what_must_be_synced_is_named(folder: Path) -> None:
+    files = TableFiles(folder, "links", SCHEMAS["links"], 2)
+    assert files.dirty_files() == []
+    table = LinksTable(folder, 10)
+    table.add(1, targets(1))
+    table.state()
+    assert {path.name for path in table.dirty_files()} == {"tables", "links-00000.arrows"}
+    table.durable()
+    assert table.dirty_files() == []
+    table.close()
+    table.state()
+    assert {path.name for path in table.dirty_files()} == {"tables", "links-00000.parquet", "links-00000.parquet.xxh3"}

@@ -1,0 +1,323 @@
+"""The archive: what other people's tools read in it, and what a crash leaves of it."""
+
+import errno
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from fastwarc.warc import ArchiveIterator as FastIterator
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from warcio.archiveiterator import ArchiveIterator
+from warcio.checker import Checker
+
+from fyke.core.document import Document
+from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
+from fyke.store import Original, WarcWriter, check_archive, read_table
+from fyke.store.cdxj import read_lines
+from fyke.store.disk_errors import explained
+from fyke.store.records import Dates, RecordIds
+
+NAME = "warc/fyke-crawl-00000.warc.gz"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n"
+
+values = st.binary(max_size=40).map(lambda v: bytes(b for b in v if b not in b"\r\n"))
+heads = st.lists(values, max_size=5).map(
+    lambda vs: b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-Field: " + v + b"\r\n" for v in vs) + b"\r\n"
+)
+bodies = st.one_of(st.just(b""), st.binary(max_size=300), st.binary(min_size=1, max_size=4).map(lambda b: b * 700_000))
+
+
+def blocks(path: Path) -> dict[str, list[bytes]]:
+    """The blocks of every record by type, as fastwarc reads them."""
+    found: dict[str, list[bytes]] = {}
+    with path.open("rb") as file:
+        for record in FastIterator(file, parse_http=False):
+            found.setdefault(record.headers["WARC-Type"], []).append(record.reader.read())
+    return found
+
+
+def assert_tools_agree(path: Path) -> None:
+    """`warcio check` and `fastwarc check -p` find nothing to say about the file."""
+    assert Checker(SimpleNamespace(inputs=[str(path)], verbose=False)).process_all() == 0
+    with path.open("rb") as file:
+        for record in FastIterator(file, parse_http=False):
+            assert record.verify_block_digest(consume=False)
+            if record.is_http and record.headers["WARC-Type"] == "response":
+                record.parse_http()
+                assert record.verify_payload_digest()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(head=heads, body=bodies, cut=st.sampled_from(["", "length", "time", "disconnect"]), on_disk=st.booleans())
+def test_the_wire_comes_back_byte_for_byte(
+    tmp_path_factory: pytest.TempPathFactory, make_exchange, head: bytes, body: bytes, cut: str, on_disk: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("crawl")
+    document = Document(memory_bytes=10 if on_disk else 1 << 30)
+    for at in range(0, len(body), 100_000):
+        document.write(body[at : at + 100_000])
+    with WarcCloser(folder) as writer:
+        place = writer.write(make_exchange(body=document, head=head, truncated=cut))
+    document.close()
+    path = folder / NAME
+    assert blocks(path)["response"] == [head + body]
+    assert_tools_agree(path)
+    member = path.read_bytes()[place.offset : place.offset + place.length]
+    (record,) = FastIterator(BytesIO(member), parse_http=False)
+    assert record.headers.get("WARC-Truncated", "") == cut
+
+
+class WarcCloser(WarcWriter):
+    """A writer that closes when its block ends."""
+
+    def __init__(self, folder: Path, warc_bytes: int = 1 << 30) -> None:
+        super().__init__(folder, warc_bytes, "test")
+
+    def __enter__(self) -> "WarcCloser":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def test_chunked_and_http2_answers_satisfy_both_tools(folder: Path, make_exchange) -> None:
+    with WarcCloser(folder) as writer:
+        writer.write(make_exchange(head=CHUNKED, body=b"5\r\nhello\r\n0\r\n\r\n"))
+        writer.write(make_exchange(head=b"HTTP/2 200 \r\nserver: x\r\n\r\n", effective_protocol="h2"))
+        writer.write(make_exchange("ftp://ftp.example/x", b"file", head=b"", request=b"", effective_protocol="ftp"))
+    assert_tools_agree(folder / NAME)
+    assert blocks(folder / NAME)["resource"] == [b"file"]
+
+
+def test_heads_with_bare_line_ends_satisfy_warcio(folder: Path, make_exchange) -> None:
+    """fastwarc does not find where such a head ends, and calls the payload digest wrong."""
+    with WarcCloser(folder) as writer:
+        writer.write(make_exchange(head=b"HTTP/1.0 200 OK\nX: y\n\n", body=b"bare line ends"))
+    assert Checker(SimpleNamespace(inputs=[str(folder / NAME)], verbose=False)).process_all() == 0
+    assert not list(check_archive(folder))
+
+
+def test_records_of_an_exchange_know_each_other(folder: Path, make_exchange) -> None:
+    with WarcCloser(folder) as writer:
+        writer.write(make_exchange(detail="two\r\nlines"), via="http://www.example.org/from", charset="utf-8")
+    with (folder / NAME).open("rb") as file:
+        info, request, response, metadata = [
+            (record.rec_headers, record.content_stream().read()) for record in ArchiveIterator(file)
+        ]
+    assert info[0]["WARC-Type"] == "warcinfo" and b"software: test" in info[1]
+    assert [part[0]["WARC-Type"] for part in (request, response, metadata)] == ["request", "response", "metadata"]
+    assert request[0]["WARC-Concurrent-To"] == metadata[0]["WARC-Concurrent-To"] == response[0]["WARC-Record-ID"]
+    assert response[0]["WARC-Date"] == request[0]["WARC-Date"] == "2026-11-18T11:06:40.250000Z"
+    assert response[0]["WARC-IP-Address"] == "192.0.2.7"
+    assert metadata[1].decode().splitlines() == [
+        "via: http://www.example.org/from",
+        "depth: 2",
+        "fetchTimeMs: 125",
+        "hopsFromSeed: LL",
+        "charset: utf-8",
+        "detail: two lines",
+    ]
+
+
+def test_a_revisit_points_at_the_original(folder: Path, make_exchange) -> None:
+    with WarcCloser(folder) as writer:
+        first = writer.write(make_exchange())
+        again = writer.write(make_exchange("http://www.example.org/2"), refers_to=Original("http://a.b/", first.date))
+        assert writer.statistics().revisits == 1
+    assert again.digest == first.digest
+    with (folder / NAME).open("rb") as file:
+        (revisit,) = [r for r in ArchiveIterator(file, check_digests=True) if r.rec_type == "revisit"]
+    assert revisit.rec_headers["WARC-Refers-To-Target-URI"] == "http://a.b/"
+    assert revisit.rec_headers["WARC-Refers-To-Date"] == first.date
+    assert Checker(SimpleNamespace(inputs=[str(folder / NAME)], verbose=False)).process_all() == 0
+
+
+def test_a_full_file_is_followed_by_the_next(folder: Path, make_exchange) -> None:
+    with WarcCloser(folder, 2000) as writer:
+        places = [writer.write(make_exchange(f"http://www.example.org/{n}")) for n in range(10)]
+    files = sorted(path.name for path in (folder / "warc").glob("*.warc.gz"))
+    assert len(files) == len({place.file for place in places}) == writer.statistics().files > 2
+    for name in files:
+        assert_tools_agree(folder / "warc" / name)
+        assert (folder / "warc" / name.replace("warc.gz", "cdxj")).exists()
+    assert writer.statistics().bytes == sum((folder / "warc" / name).stat().st_size for name in files)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The archive's files that count: a checksum or sorted index may be there a moment sooner or later."""
+    return {path.name: path.read_bytes() for path in (folder / "warc").iterdir() if path.name.endswith(".warc.gz")}
+
+
+@settings(max_examples=30, deadline=None)
+@given(before=st.lists(st.integers(0, 3), max_size=12), after=st.integers(0, 8), saved=st.booleans())
+def test_restore_gives_back_the_state_and_each_record_comes_once(
+    tmp_path_factory: pytest.TempPathFactory, make_exchange, before: list[int], after: int, saved: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("crawl")
+    writer = WarcWriter(folder, 3000, "test")
+    state: dict[str, object] = {}
+    count = kept = 0
+    there: dict[str, bytes] = {}
+    for step in before:
+        if step:
+            writer.write(make_exchange(f"http://www.example.org/{count}"))
+            count += 1
+        else:
+            state, kept = writer.state(), count
+            there = contents(folder)
+            if saved:
+                writer.durable()
+    for number in range(after):
+        writer.write(make_exchange(f"http://lost.example/{number}"))
+    writer._abandon()  # killed
+    again = WarcWriter(folder, 3000, "test")
+    again.restore(state)
+    assert contents(folder) == there
+    for number in range(kept, count + 2):
+        again.write(make_exchange(f"http://www.example.org/{number}"))
+    again.close()
+    final = again.state()
+    again.durable()
+    found = []
+    for path in sorted((folder / "warc").glob("*.warc.gz")):
+        assert_tools_agree(path)
+        with path.open("rb") as file:
+            found += [r.headers["WARC-Target-URI"] for r in FastIterator(file) if r.headers["WARC-Type"] == "response"]
+    assert found == [f"http://www.example.org/{number}" for number in range(count + 2)]
+    assert final["exchanges"] == again.statistics().exchanges == count + 2
+    assert not list((folder / "warc").glob("*.open"))
+    assert len(list((folder / "warc").glob("*.cdxj"))) == len(list((folder / "warc").glob("*.xxh3")))
+    assert not list(check_archive(folder))
+
+
+def test_what_must_be_synced_is_named(folder: Path, make_exchange) -> None:
+    writer = WarcWriter(folder, 1 << 30, "test")
+    writer.write(make_exchange())
+    writer.state()
+    names = {path.name for path in writer.dirty_files()}
+    assert names == {"warc", "fyke-crawl-00000.warc.gz", "fyke-crawl-00000.cdxj.open"}
+    writer.durable()
+    assert {path.name for path in writer.dirty_files()} == names - {"warc"}
+    writer.close()
+
+
+def test_a_file_shorter_than_the_checkpoint_is_damage(folder: Path, make_exchange) -> None:
+    writer = WarcWriter(folder, 1 << 30, "test")
+    writer.write(make_exchange())
+    state = writer.state()
+    writer.close()
+    (folder / NAME).write_bytes(b"short")
+    with pytest.raises(StateDamaged, match="5 bytes long"):
+        WarcWriter(folder, 1 << 30, "test").restore(state)
+
+
+def test_nothing_to_archive_is_our_mistake(folder: Path, make_exchange) -> None:
+    with WarcCloser(folder) as writer, pytest.raises(ValueError, match="nothing to archive"):
+        writer.write(make_exchange(head=b"", body=b""))
+
+
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """No file of this process may grow over 300 KB: as near to a full disk as one gets without one."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_is_full_is_told_in_a_line(folder: Path, make_exchange, small_files: None) -> None:
+    writer = WarcWriter(folder, 1 << 30, "test")
+    noise = random.Random(1).randbytes(50_000)
+    with pytest.raises(DiskFull, match=r"cannot write .*fyke-crawl-00000.warc.gz: .*; free some space"):
+        for _ in range(100):
+            writer.write(make_exchange(body=noise))
+    with pytest.raises(DiskFull):
+        writer.state()
+    writer.restore({})
+    writer.write(make_exchange())
+    writer.close()
+    assert_tools_agree(folder / NAME)
+
+
+def test_a_folder_that_is_none_is_told_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DirectoryError, match="cannot write"):
+        WarcWriter(tmp_path / "file", 1, "test")
+    assert isinstance(explained(OSError(errno.EACCES, "Permission denied"), tmp_path), DirectoryError)
+
+
+@given(st.lists(st.floats(0, 4e9), min_size=1, max_size=5))
+def test_dates_do_not_depend_on_what_was_asked_before(times: list[float]) -> None:
+    dates = Dates()
+    assert [dates.warc(at) for at in times] == [Dates().warc(at) for at in times]
+    assert Dates().warc(0.9999999) == "1970-01-01T00:00:01.000000Z"
+
+
+def test_record_names_never_repeat() -> None:
+    one, other = RecordIds(), RecordIds()
+    names = [name for ids in (one, other) for _ in range(1000) for name in ids.three()]
+    assert len(set(names)) == 6000
+
+
+KILLED = """
+import json, os, sys
+from pathlib import Path
+from fyke.core.document import Document
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import Locator
+from fyke.core.visits import Exchange, Visit
+from fyke.store import LinksTable, PagesTable, WarcWriter
+
+folder, saved = Path(sys.argv[1]), Path(sys.argv[2])
+writers = {"warc": WarcWriter(folder, 20_000, "t"), "pages": PagesTable(folder, 7), "links": LinksTable(folder, 3)}
+state = json.loads(saved.read_text()) if saved.exists() else {}
+for name, writer in writers.items():
+    writer.restore(state.get(name, {}))
+number, end = state.get("number", 0), int(sys.argv[3])
+while number < end or end == 0:
+    url = f"http://a.example/{number}"
+    exchange = Exchange(Visit(url, number, 1, 1), Outcome.OK, number, 0.1, status=200,
+                        head=b"HTTP/1.1 200 OK\\r\\n\\r\\n", body=Document(os.urandom(500)))
+    writers["pages"].add(exchange, writers["warc"].write(exchange))
+    writers["links"].add(number, [Locator(b"x", n, 1, 1) for n in range(5)])
+    number += 1
+    if number % 5 == 0:
+        state = {name: writer.state() for name, writer in writers.items()} | {"number": number}
+        saved.with_suffix(".part").write_text(json.dumps(state))
+        saved.with_suffix(".part").replace(saved)
+        for writer in writers.values():
+            writer.durable()
+for writer in writers.values():
+    writer.close()
+    writer.state()
+    writer.durable()
+"""
+
+
+def test_a_process_that_is_killed_loses_and_doubles_nothing(folder: Path, tmp_path: Path) -> None:
+    saved, dice = tmp_path / "state.json", random.Random(5)
+    for _ in range(4):
+        before = saved.stat().st_mtime_ns if saved.exists() else 0
+        process = subprocess.Popen([sys.executable, "-c", KILLED, str(folder), str(saved), "0"])
+        while process.poll() is None and (not saved.exists() or saved.stat().st_mtime_ns == before):
+            os.sched_yield()
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(dice.uniform(0, 0.2))
+        process.kill()
+        process.wait()
+    end = json.loads(saved.read_text())["number"] + 10
+    subprocess.run([sys.executable, "-c", KILLED, str(folder), str(saved), str(end)], check=True)
+    assert list(check_archive(folder)) == []
+    assert read_table(folder, "pages", ["key"])["key"].to_pylist() == list(range(end))
+    assert read_table(folder, "links", ["source"]).num_rows == 5 * end
+    entries = [line for path in (folder / "warc").glob("*.cdxj") for line in read_lines(path)]
+    assert sorted(int(fields["url"].rpartition("/")[2]) for _, _, fields in entries) == list(range(end))
