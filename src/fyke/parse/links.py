@@ -1,0 +1,121 @@
+"""The links of an HTML page: what it points at, what it asks of robots, what it is called.
+
+A processing module, run by `fyke.parse.parser` for every HTML page: the hottest code of the room.
+Queries go through one selector engine kept for all pages, since making one (`tree.css`) costs as much
+as parsing a page; and every element is looked at once, by C code.
+
+Invariant: links are given as written, in the order of the page, each once; they are relative to
+`Links.base`, the first `<base href>` or the page's own URL.
+"""
+
+from typing import Any, Final
+
+from selectolax.lexbor import LexborCSSSelector, LexborNode
+
+from fyke.core.urls import canonical
+from fyke.core.visits import Page
+from fyke.parse.headers import obey, refresh_target, rel_of
+from fyke.parse.requisites import html_requisites
+
+Attributes = dict[str, str | None]
+
+_UNFIT = ("#", "javascript:", "mailto:", "data:", "tel:", "about:", "blob:")
+_SUSPECT: Final = frozenset("#jJmMdDtTaAbB \t\r\n\f")  # how they begin
+_TITLE_CHARS = 512
+_TITLE_BYTES = 1 << 14
+
+
+class HtmlLinks:
+    """Finds the links, title and robots directives of HTML; requisites if `requisites`."""
+
+    media_types = ("text/html", "application/xhtml+xml")
+
+    def __init__(self, product: str = "fyke", requisites: bool = False) -> None:
+        self._product = product
+        self._requisites = requisites
+        self._selector: Any = LexborCSSSelector()  # type: ignore[no-untyped-call]  # its stub lacks find_first
+
+    def process(self, page: Page) -> None:
+        """Fill `links`, `title`, `noindex` and `nofollow` of `page`."""
+        root = page.tree.root
+        if root is None:
+            return
+        find = self._selector.find
+        page.title = self._title(root)
+        self._read_anchors(page, find("a,area", root))
+        based = False
+        for node in find("link,meta,base,iframe,frame", root):
+            attributes = node.attributes
+            tag = node.tag
+            if tag == "meta":
+                self._read_meta(page, attributes)
+            elif tag == "link":
+                self._read_link(page, attributes)
+            elif tag == "base":
+                href = attributes.get("href")
+                if href is not None and not based:
+                    page.links.base = canonical(href, page.url) or page.links.base
+                    based = True
+            else:
+                page.links.pages.append(attributes.get("src") or "")
+        if self._requisites:
+            page.links.requisites += html_requisites(find, root)
+        page.links.pages = fit(page.links.pages)
+
+    def _read_anchors(self, page: Page, anchors: list[LexborNode]) -> None:
+        found = [node.attributes for node in anchors]
+        rels = [attributes for attributes in found if "rel" in attributes]
+        shunned = [attributes for attributes in rels if "nofollow" in (attributes["rel"] or "").lower().split()]
+        if shunned:
+            page.links.nofollow += fit([_href(attributes) for attributes in shunned])
+            found = [attributes for attributes in found if attributes not in shunned]
+        page.links.pages += [_href(attributes) for attributes in found]
+
+    def _read_meta(self, page: Page, attributes: Attributes) -> None:
+        content = attributes.get("content")
+        if not content:
+            return
+        name = (attributes.get("name") or "").lower()
+        if name in ("robots", self._product):
+            obey(page, set(content.lower().replace(",", " ").split()))
+        elif (attributes.get("http-equiv") or "").lower() == "refresh":
+            page.links.pages.append(refresh_target(content))
+
+    def _read_link(self, page: Page, attributes: Attributes) -> None:
+        href = attributes.get("href")
+        if not href:
+            return
+        rel = rel_of(attributes.get("rel") or "")
+        if rel.page:
+            if rel.nofollow:
+                page.links.nofollow += fit([href])
+            else:
+                page.links.pages.append(href)
+        elif rel.requisite and self._requisites:
+            page.links.requisites.append(href)
+
+    def _title(self, root: LexborNode) -> str:
+        nodes = self._selector.find_first("head>title", root) or self._selector.find("body title", root)
+        for node in nodes:
+            if node.parent.tag != "svg":
+                return collapsed(node.text())
+        return ""
+
+
+def _href(attributes: Attributes) -> str:
+    return attributes.get("href") or attributes.get("xlink:href") or ""
+
+
+def collapsed(text: str) -> str:
+    """`text` as a title: white space collapsed, at most 512 characters."""
+    return " ".join(text[:_TITLE_BYTES].split())[:_TITLE_CHARS]
+
+
+def fit(hrefs: list[str]) -> list[str]:
+    """Those of `hrefs` that may lead to something fetched, each once, in order."""
+    return list(dict.fromkeys([href for href in hrefs if href and (href[0] not in _SUSPECT or _fits(href))]))
+
+
+def _fits(href: str) -> bool:
+    href = href[:64].strip()
+    return bool(href) and not href.startswith(_UNFIT) and not href.lower().startswith(_UNFIT)

@@ -1,0 +1,93 @@
+"""Sitemaps: lists of pages a site wants visited (sitemaps.org), in XML, plain text, either in gzip.
+
+Processing modules run by `fyke.parse.parser`. An index's entries are links like any other: what they
+lead to is a sitemap, and is read when it is fetched.
+
+Invariant: a gzip body unfolds to at most `MAX_UNFOLDED_BYTES`, and only when it begins like a sitemap.
+"""
+
+import re
+
+from isal import igzip_lib, isal_zlib
+
+from fyke.core.visits import Page
+from fyke.parse.xmlscan import Attributes, root_of, scan
+
+MAX_UNFOLDED_BYTES = 64 << 20  # sitemaps.org allows 50 MB
+ROOTS = frozenset({"urlset", "sitemapindex"})
+
+_CHUNK_BYTES = 1 << 20
+_GZIP = 31  # zlib's number for "a gzip header, and nothing else"
+_TEXT_NAME = re.compile(r"/[^/?#]*sitemap[^/?#]*\.txt(?:\.gz)?(?:[?].*)?", re.IGNORECASE)
+_LINE = re.compile(rb"^[ \t]*((?:https?|ftp|gopher)://[^\s<>\"]+)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+
+
+class TextSitemap:
+    """Reads `…sitemap….txt`, one URL a line; other plain text is left alone."""
+
+    media_types = ("text/plain",)
+
+    def process(self, page: Page) -> None:
+        """Add the links of a text sitemap to `page`."""
+        if is_text_sitemap(page.url):
+            page.links.pages += text_links(page.content)
+
+
+class GzipSitemap:
+    """Reads sitemaps that are gzip files by their own media type."""
+
+    media_types = ("application/gzip", "application/x-gzip")
+
+    def process(self, page: Page) -> None:
+        """Add the links of a sitemap in gzip to `page`."""
+        head = unfold(page.content, 1 << 12)
+        if is_text_sitemap(page.url):
+            page.links.pages += text_links(unfold(page.content))
+        elif head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<" and root_of(head) in ROOTS:
+            page.links.pages += sitemap_links(unfold(page.content))
+
+
+def is_text_sitemap(url: str) -> bool:
+    """Whether `url` is named like a text sitemap."""
+    return _TEXT_NAME.search(url) is not None
+
+
+def text_links(content: bytes) -> list[str]:
+    """The URLs that stand on a line of their own."""
+    return [line.decode("utf-8", "replace") for line in _LINE.findall(content.removeprefix(b"\xef\xbb\xbf"))]
+
+
+def sitemap_links(content: bytes) -> list[str]:
+    """The locations in an XML sitemap or sitemap index (UTF-8), and the alternates of each."""
+    found: dict[str, None] = {}
+
+    def see(name: str, parent: str, attributes: Attributes, text: str) -> None:
+        if name == "loc" and parent in ("url", "sitemap") and text:
+            found[text] = None
+        elif name == "link" and parent == "url" and attributes.get("rel") == "alternate" and "href" in attributes:
+            found[attributes["href"]] = None
+
+    scan(content, see)
+    return list(found)
+
+
+def unfold(data: bytes, limit: int = MAX_UNFOLDED_BYTES) -> bytes:
+    """The first `limit` bytes `data` (gzip, any number of members) holds; as far as it can be read."""
+    parts: list[bytes] = []
+    room = limit
+    while data and room > 0:
+        member = isal_zlib.decompressobj(wbits=_GZIP)
+        try:
+            while room > 0 and not member.eof:
+                part = member.decompress(data, min(room, _CHUNK_BYTES))
+                data = member.unconsumed_tail
+                if not part and not data:
+                    break
+                parts.append(part)
+                room -= len(part)
+        except igzip_lib.IsalError:  # type: ignore[misc]  # its stub has an instance for the class
+            break
+        if not member.eof:
+            break
+        data = member.unused_data
+    return b"".join(parts)
