@@ -8,6 +8,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose, Visit
 from fyke.hosts.robots import (
     FIRST_RETRY_S,
+    LONGEST_RETRY_S,
     MAX_REDIRECTS,
     MIN_TTL_S,
     RobotsState,
@@ -64,13 +65,13 @@ def test_no_status_but_2xx_brings_rules():
     assert record_of(exchange(Outcome.TOO_LARGE, 200)).state is RobotsState.RULES  # its beginning counts
 
 
-def test_retries_are_further_and_further_apart_but_not_beyond_the_ttl():
+def test_retries_are_further_and_further_apart_but_not_beyond_the_longest():
     record, waits = None, []
     for _ in range(40):
         record = record_of(exchange(Outcome.SERVER_ERROR, 500), previous=record)
         waits.append(record.expires_at - NOW)
     assert waits[:4] == [FIRST_RETRY_S * 2**n for n in range(4)]
-    assert waits == sorted(waits) and waits[-1] == DAY
+    assert waits == sorted(waits) and waits[-1] == LONGEST_RETRY_S
     assert record_of(exchange(), previous=record).failures == 0
 
 

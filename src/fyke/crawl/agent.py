@@ -143,7 +143,7 @@ class Agent:
             self._archive, self._pages, self._links if config.store.links else None,
             self._frontier, self._content_seen, self._sinks,
         )  # fmt: skip
-        self._parser = Parser(self._processors, requisites=config.crawl.requisites)
+        self._parser = Parser(self._processors, config.crawl.requisites, product=config.agent.user_agent)
         self._fetcher = Fetcher(
             Wiring(self._bench, self._resolver, self._book, self._registry, self._engine.close, clock),
             config,

@@ -353,7 +353,14 @@ class Fetcher:
         origin = exchange.visit.robots_of
         host = self._bench.get(host_keys(split(f"{origin}/").host)[0])
         previous = host.known.rules.get(origin) if host is not None else None
-        record = rules_from(exchange, content, now=now, robots_ttl_s=self._politeness.robots_ttl_s, previous=previous)
+        record = rules_from(
+            exchange,
+            content,
+            now=now,
+            robots_ttl_s=self._politeness.robots_ttl_s,
+            previous=previous,
+            retry_s=(self._politeness.failure_delay_s, self._politeness.max_sleep_s),
+        )
         self._rooms.book.save_robots(record)
         if host is None:
             return

@@ -132,7 +132,7 @@ class Workbench:
     def next(self, now: float) -> Host | None:
         """A host that may be asked now, or None.
 
-        The caller then takes one of its visits (`take`), parks it, or lets it go (`rest`).
+        The caller then takes visits of it (`pop`) and starts one, parks it, or lets it go (`rest`).
         """
         while self._heap and self._heap[0][0] <= now:
             _, _, entity = heapq.heappop(self._heap)
@@ -143,6 +143,8 @@ class Workbench:
 
     def _at_host(self, host: Host, now: float) -> Host | None:
         host.queued = False
+        if host.busy or host.parked:
+            return None  # `finished` or `unpark` brings it back
         if host.due > now:
             self._queue(host)
             return None
@@ -169,7 +171,7 @@ class Workbench:
         while address.waiting:
             host = address.waiting.popleft()
             host.queued = False
-            if host.visits and host.address is address:
+            if host.visits and host.address is address and not (host.busy or host.parked) and host.due <= now:
                 if address.waiting:
                     self._push(max(now, address.due), address)
                 return host
@@ -180,27 +182,31 @@ class Workbench:
         """When `next` may have something, or None when nothing waits for a time."""
         return self._heap[0][0] if self._heap else None
 
-    def take(self, host: Host, now: float) -> Visit | None:
-        """Take a visit of `host` that may be made now and mark host and address busy.
+    def pop(self, host: Host, now: float) -> Visit | None:
+        """Take out a visit of `host` that may be made now.
 
-        None when all of them are retries whose time has not come; the host then waits for the first.
+        None when it has none, or all of them are retries whose time has not come.
         """
         for _ in range(len(host.visits)):
             visit = host.visits.popleft()
             if visit.not_before <= now:
-                self._start(host)
+                self.visits -= 1
                 return visit
             host.visits.append(visit)
-        host.due = min(visit.not_before for visit in host.visits)
-        self._queue(host)
+        if host.visits:
+            host.due = max(host.due, min(visit.not_before for visit in host.visits))
         return None
 
-    def _start(self, host: Host) -> None:
-        self.visits -= 1
+    def start(self, host: Host) -> None:
+        """A request to `host` begins: it and its address are busy until `finished`."""
         self.busy += 1
         host.busy = True
         if host.address is not None and self._config.address_delay_s:
             host.address.busy = True
+
+    def rest(self, host: Host) -> None:
+        """Let `host`, given by `next`, go without a request."""
+        self._queue(host)
 
     def finished(self, host: Host, now: float, duration_s: float, wait_s: float = 0.0) -> None:
         """The request to `host` is over after `duration_s`; it rests, for `wait_s` at least."""

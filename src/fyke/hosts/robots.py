@@ -8,7 +8,7 @@ themselves are `fyke.hosts.robots_rules`.
     2xx                                           its rules                      the server's time, at most 24 h
     3xx, beyond five hops or to nowhere           there is none: all allowed     "
     4xx but 429                                   there is none: all allowed     "
-    429, 5xx, no answer, no address               nothing allowed                until retried: 30 s, doubling
+    429, 5xx, no answer, no address               nothing allowed                until retried, doubling
 
 Differs: the standard lets a crawler treat a robots.txt that could not be had for 30 days as missing;
 here it stays a "no" until the server answers. The server's time is its Cache-Control or Expires, but
@@ -42,6 +42,8 @@ __all__ = [
 MAX_REDIRECTS = 5
 MIN_TTL_S = 3600.0
 FIRST_RETRY_S = 30.0
+LONGEST_RETRY_S = 3600.0
+MAX_RETRY_AFTER_S = 86400.0
 
 
 class RobotsState(StrEnum):
@@ -115,16 +117,18 @@ def rules_from(
     now: float,
     robots_ttl_s: float,
     previous: RobotsRecord | None = None,
+    retry_s: tuple[float, float] = (FIRST_RETRY_S, LONGEST_RETRY_S),
 ) -> RobotsRecord:
     """The record that the last answer of a robots visit makes; `body` has its codings undone.
 
-    `previous` is the origin's record until now: its failures count on.
+    `previous` is the origin's record until now: its failures count on. `retry_s` is the wait after the
+    first vain attempt, and the longest, to which it doubles; a longer Retry-After is kept.
     """
     origin = exchange.visit.robots_of
     state, reason = _judged(exchange)
     if state is RobotsState.DISALLOW_ALL:
         failures = previous.failures + 1 if previous else 1
-        wait = _retry_s(exchange, failures, now, robots_ttl_s)
+        wait = _retry_s(exchange, failures, now, retry_s)
         return RobotsRecord(origin, state, now, now + wait, exchange.status, reason, failures=failures)
     expires_at = now + _ttl_s(exchange, now, robots_ttl_s)
     kept = body[: MAX_BYTES + 1] if state is RobotsState.RULES else b""
@@ -143,10 +147,11 @@ def _judged(exchange: Exchange) -> tuple[RobotsState, str]:
     return RobotsState.DISALLOW_ALL, f"robots.txt could not be had: {what}"
 
 
-def _retry_s(exchange: Exchange, failures: int, now: float, longest_s: float) -> float:
+def _retry_s(exchange: Exchange, failures: int, now: float, retry_s: tuple[float, float]) -> float:
     """Time until robots.txt is asked for again: doubling, or longer if the server says so."""
-    wait = FIRST_RETRY_S * 2.0 ** min(failures - 1, 30)
-    return min(max(wait, _retry_after_s(exchange.header("retry-after"), now)), max(longest_s, FIRST_RETRY_S))
+    first, longest = retry_s
+    wait = min(first * 2.0 ** min(failures - 1, 30), longest)
+    return max(wait, min(_retry_after_s(exchange.header("retry-after"), now), MAX_RETRY_AFTER_S))
 
 
 def _retry_after_s(value: str, now: float) -> float:

@@ -1,0 +1,136 @@
+"""The workbench keeps every rule whatever happens in whatever order."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from fyke.core.config import PolitenessSection
+from fyke.core.visits import Visit
+from fyke.hosts.politeness import Host, Workbench
+
+HOSTS, ADDRESSES = 5, 2
+EPSILON = 1e-6
+
+
+def visit(host: int, number: int, not_before: float = 0.0) -> Visit:
+    return Visit(f"http://h{host}.test/{number}", number, host, host, not_before=not_before)
+
+
+class Politeness(RuleBasedStateMachine):
+    """A caller that adds, starts, finishes, parks and waits; the model remembers when things happened."""
+
+    config = PolitenessSection(host_delay_s=1.0, address_delay_s=0.5, delay_factor=2.0, max_delay_s=10.0)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bench = Workbench(self.config, window_visits=1000, host_visits=1000)
+        self.now = 100.0
+        self.number = 0
+        self.host_due: dict[int, float] = {}
+        self.address_due: dict[str, float] = {}
+        self.under_way: dict[int, tuple[Host, float]] = {}
+        self.added = self.ended = 0
+
+    def host(self, key: int) -> Host:
+        return self.bench.get(key) or self.bench.enter(key, f"h{key}", self.host_due.get(key, 0.0))
+
+    @rule(key=st.integers(1, HOSTS), first=st.booleans(), later=st.sampled_from([0.0, 0.0, 3.0]))
+    def add(self, key: int, first: bool, later: float) -> None:
+        self.number += 1
+        self.added += 1
+        self.bench.add(self.host(key), visit(key, self.number, self.now + later if later else 0.0), first=first)
+
+    @rule(seconds=st.sampled_from([0.01, 0.3, 1.0, 5.0]))
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(again=st.booleans())
+    def serve(self, again: bool) -> None:
+        host = self.bench.next(self.now)
+        if host is None:
+            return
+        if host.address is None:
+            self.bench.settle(host, f"a{host.key % ADDRESSES}", 1e9)
+            self.bench.rest(host)
+            return
+        taken = self.bench.pop(host, self.now)
+        if taken is None:
+            self.bench.rest(host)
+            return
+        if again:  # as when robots.txt must come first
+            self.bench.add(host, taken, first=True)
+            taken = self.bench.pop(host, self.now)
+            assert taken is not None
+        assert taken.not_before <= self.now
+        assert host.key not in self.under_way, "two requests at once to a host"
+        assert self.now >= self.host_due.get(host.key, 0.0) - EPSILON, "a host too soon"
+        address = host.address.text
+        if self.config.address_delay_s:
+            assert self.now >= self.address_due.get(address, 0.0) - EPSILON, "an address too soon"
+            assert all(other.address is not host.address for other, _ in self.under_way.values())
+        self.bench.start(host)
+        self.under_way[host.key] = host, self.now
+
+    @rule(key=st.integers(1, HOSTS), wait_s=st.sampled_from([0.0, 0.0, 20.0, 200.0]))
+    def finish(self, key: int, wait_s: float) -> None:
+        if key not in self.under_way:
+            return
+        host, started = self.under_way.pop(key)
+        took = self.now - started
+        due = self.now + max(1.0, min(2.0 * took, 10.0), host.crawl_delay_s, wait_s)
+        self.host_due[key] = due
+        assert host.address is not None
+        self.address_due[host.address.text] = self.now + 0.5
+        self.bench.finished(host, self.now, took, wait_s)
+        self.ended += 1
+
+    @rule(key=st.integers(1, HOSTS), parked=st.booleans())
+    def park(self, key: int, parked: bool) -> None:
+        host = self.bench.get(key)
+        if host is not None and not host.busy and host.visits:
+            (self.bench.park if parked else self.bench.unpark)(host)
+
+    @rule()
+    def prune(self) -> None:
+        self.bench.prune(self.now)
+
+    @invariant()
+    def counts(self) -> None:
+        assert self.bench.visits == sum(len(host.visits) for host in self.bench)
+        assert self.bench.visits + self.ended + len(self.under_way) == self.added
+        assert self.bench.busy == len(self.under_way)
+
+    def teardown(self) -> None:
+        """Nothing is forgotten: in time, every visit is made."""
+        for host in list(self.bench):
+            self.bench.unpark(host)
+        for _ in range(20_000):
+            for key in list(self.under_way):
+                self.finish(key=key, wait_s=0.0)
+            self.serve(again=False)
+            if not self.bench.visits and not self.under_way:
+                return
+            self.now += 0.5
+        raise AssertionError(f"visits were forgotten: {self.bench!r}")
+
+
+class HostsOnly(Politeness):
+    """The same when addresses have no delay."""
+
+    config = PolitenessSection(host_delay_s=1.0, address_delay_s=0.0, delay_factor=2.0, max_delay_s=10.0)
+
+
+TestPoliteness = Politeness.TestCase
+TestPoliteness.settings = settings(max_examples=120, stateful_step_count=60, deadline=None)
+TestHostsOnly = HostsOnly.TestCase
+TestHostsOnly.settings = settings(max_examples=120, stateful_step_count=60, deadline=None)
+
+
+@given(delays=st.tuples(*[st.floats(0, 100)] * 4))
+def test_the_longest_delay_counts(delays: tuple[float, float, float, float]) -> None:
+    own, ceiling, crawl_delay, took = delays
+    config = PolitenessSection(host_delay_s=own, max_delay_s=ceiling, delay_factor=10)
+    bench = Workbench(config, 10, 10)
+    host = bench.enter(1, "h", 0.0)
+    host.crawl_delay_s = crawl_delay
+    assert bench.delay_s(host, took) == max(own, min(10 * took, ceiling), crawl_delay)
