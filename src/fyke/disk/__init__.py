@@ -1,5 +1,21 @@
-"""What do we remember, and what waits? Two primitives on disk, and the checkpoint over both.
+"""What do we remember, and what waits?
 
-`Drum` is a sorted table merged in batches, `DiskQueue` a queue read in sequence; whatever grows with a
-crawl is one of them. Both live in a `Store`, whose `Checkpoint`s make a restart exact.
+Memory holds only what is needed now; all else of a shard lies in one directory, its `Store`, in files that
+are written once or only grow. Two structures use it: `Drum`, a sorted table that is asked and changed in
+batches, and `DiskQueue`, a FIFO of column batches. A `Checkpoint` names their files and lengths in a
+manifest; starting again means reading the newest one. `model` says what it all costs, after IRLbot.
 """
+
+from fyke.disk.checkpoint import Checkpoint, CheckpointStatistics, Snapshot
+from fyke.disk.queue import DiskQueue, QueueStatistics
+from fyke.disk.store import State, Store
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointStatistics",
+    "DiskQueue",
+    "QueueStatistics",
+    "Snapshot",
+    "State",
+    "Store",
+]

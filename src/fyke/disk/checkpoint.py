@@ -1,152 +1,233 @@
-"""The manifest: what was safe at an instant, so that a restart is exact.
+"""How a shard survives the plug: numbered manifests, each written once.
 
-A checkpoint is three steps. `take`, on the event loop and quick: everybody has handed their bytes to the
-operating system and said where they stand. `make_durable`, in any thread: the files are fsynced and the
-manifest appears by rename under a number never used before. `committed`, on the loop again: files retired
-before are deleted. A crash between the steps leaves the manifest before, and all it names.
+The crawl loop calls `take`, which is quick, lets `make_durable` run in a worker thread, and calls `committed`
+back on the loop. Opening a directory reads the newest whole manifest, cuts grown files to their recorded
+lengths and deletes what no kept manifest names, among names of the shard's own kind only.
 
-`recover` reads the newest whole manifest, cuts files that grew to their recorded length and deletes what
-it does not name. Invariant: the files of the newest whole manifest are there, as long as it says at least.
+The two newest manifests are kept with every file they name, so that falling back to the older one is real.
+That costs one checkpoint's worth of replaced files in disk space.
+
+Invariant: at every instant the directory holds a whole manifest whose files are all there (once one was
+committed), and a checkpoint that fails, say on a full disk, changes nothing of that.
 """
 
-import json
+import fcntl
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-import xxhash
+from fyke.core.errors import DirectoryInUse, NotACrawl, StateDamaged
+from fyke.disk import manifest as manifests
+from fyke.disk.files import sync_file, write_all, writing
+from fyke.disk.manifest import Manifest
+from fyke.disk.store import State, Store
 
-from fyke.core.errors import StateDamaged
-from fyke.disk.store import Store, writing
+KEPT_MANIFESTS = 2
 
-KEPT = 2
-_KEEP_NAMES = ("lock", "hosts.sqlite")
+
+@dataclass(frozen=True, slots=True)
+class CheckpointStatistics:
+    """Of the checkpoints since the directory was opened."""
+
+    number: int  # of the newest durable manifest, 0 before the first
+    committed: int
+    files: int
+    size_bytes: int
+    retired_files: int
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A checkpoint taken, and not safe yet."""
+    """All of a shard at one instant, to be made durable. Nothing in it changes any more."""
 
-    number: int
-    text: str
+    directory: Path
+    manifest: Manifest
     dirty: tuple[Path, ...]
-    retired: tuple[str, ...]
-    folder: Path
 
     def make_durable(self) -> None:
-        """Bring it to the disk. Raises DiskFull; the manifest before is then still the newest."""
+        """Write the manifest after all it names is on the disk. May run in a worker thread.
+
+        Raises DiskFull or DirectoryError; the previous manifest then stays the valid one. A disk that
+        failed to sync is not to be trusted again: let the crawl end, and start it anew.
+        """
         for path in self.dirty:
-            _sync(path)
-        path = self.folder / manifest_name(self.number)
-        part = path.with_suffix(".part")
+            with writing(path):
+                sync_file(path)
+        for parent in sorted({path.parent for path in self.dirty} | {self.directory}):
+            with writing(parent):
+                sync_file(parent)
+        self._write_manifest()
+
+    def _write_manifest(self) -> None:
+        path = self.directory / self.manifest.name
+        torn = path.with_name(path.name + ".tmp")
+        if path.exists():
+            raise FileExistsError(path)
         with writing(path):
-            with part.open("w", encoding="utf-8") as file:
-                file.write(self.text)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        _sync(self.folder)
+            try:
+                descriptor = os.open(torn, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+                try:
+                    write_all(descriptor, self.manifest.encode())
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+                torn.rename(path)
+            except OSError:
+                torn.unlink(missing_ok=True)
+                raise
+            sync_file(self.directory)
 
 
 class Checkpoint:
-    """The numbered manifests of one shard."""
+    """The owner of a shard's directory, and its `store`."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._number = max((number for number, _ in manifests(store.folder)), default=0)
-        self._retired: list[str] = []
+    def __init__(self, directory: Path) -> None:
+        """Open `directory`, made when it is not there.
+
+        Raises DirectoryInUse when another process has it open, StateDamaged when there are manifests but
+        none is whole.
+        """
+        with writing(directory):
+            directory.mkdir(parents=True, exist_ok=True)
+        self._directory = directory
+        self._lock = _lock(directory)
+        try:
+            kept = _whole_manifests(directory)
+            self._last_number = max(manifests.numbers(directory), default=0)
+            self._kept = kept
+            newest = kept[0] if kept else Manifest(0)
+            self.counters: dict[str, Any] = dict(newest.counters)
+            _cut(directory, newest)
+            self.store = Store(directory, files=newest.files, participants=newest.participants)
+            self._clean()
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self._pending: Snapshot | None = None
+        self._committed = 0
 
     def __repr__(self) -> str:
-        return f"Checkpoint({self._number} in {str(self._store.folder)!r})"
+        return f"Checkpoint({str(self._directory)!r}, manifest {self.number})"
 
-    def recover(self) -> dict[str, Any]:
-        """What `take` was given for the newest whole manifest, its files put in order; {} for a new shard."""
-        manifest = newest(self._store.folder)
-        files: Mapping[str, int] = manifest.get("files", {})
-        for name, length in files.items():
-            path = self._store.path(name)
-            size = path.stat().st_size if path.exists() else -1
-            if size < length:
-                raise StateDamaged(f"{path} should be {length} bytes long and is {max(size, 0)}: the state is damaged")
-            if size > length:
-                os.truncate(path, length)
-        for path in self._store.folder.iterdir():
-            ours = path.name.startswith(("manifest-", *_KEEP_NAMES))
-            if path.is_file() and path.name not in files and not ours:
-                path.unlink()
-        state: dict[str, Any] = manifest.get("state", {})
-        return state
+    @property
+    def number(self) -> int:
+        """Of the newest durable manifest, 0 before the first."""
+        return self._kept[0].number if self._kept else 0
 
-    def take(self, state: Mapping[str, Any], taken_at: float, also_dirty: Iterable[Path] = ()) -> Snapshot:
-        """A snapshot of `state` (JSON-able) with the store's files as they are now."""
-        self._number += 1
-        names = {*self._store.dirty, *self._store.growing()}
-        self._store.dirty.clear()
-        self._retired += self._store.retired
-        self._store.retired.clear()
-        body = {"number": self._number, "taken_at": taken_at, "files": self._store.lengths(), "state": state}
-        dirty = (*(self._store.path(name) for name in sorted(names)), *also_dirty)
-        return Snapshot(self._number, _sealed(body), dirty, tuple(self._retired), self._store.folder)
+    def take(
+        self,
+        participants: Mapping[str, State],
+        counters: Mapping[str, Any] | None = None,
+        extra_files: Iterable[Path] = (),
+    ) -> Snapshot:
+        """What `participants` just gave as their state, with every live file's length. Does no I/O.
+
+        `extra_files` lie elsewhere (WARC files): they are synced too, but their lengths are for the
+        participant that wrote them to remember. A snapshot before this one that was not committed is
+        given up.
+        """
+        self._last_number += 1
+        lengths = self.store.lengths()
+        manifest = Manifest(self._last_number, lengths, dict(participants), dict(counters or {}))
+        dirty = [self._directory / name for name in self.store.dirty()]
+        snapshot = Snapshot(self._directory, manifest, (*dirty, *extra_files))
+        named = [kept.files for kept in self._kept]
+        if self._pending is not None:  # it failed, but its manifest may have reached the disk
+            named.append(self._pending.manifest.files)
+        self.store.protect([*named, lengths])
+        self._pending = snapshot
+        return snapshot
 
     def committed(self, snapshot: Snapshot) -> None:
-        """`snapshot` is safe: delete what only older manifests need."""
-        for name in snapshot.retired:
-            self._store.path(name).unlink(missing_ok=True)
-        del self._retired[: len(snapshot.retired)]
-        old = sorted(manifests(self._store.folder))[:-KEPT]
-        for _, path in old:
-            path.unlink(missing_ok=True)
+        """`snapshot` is durable: delete older manifests, then the files that only they named."""
+        if snapshot is not self._pending:
+            raise RuntimeError(f"manifest {snapshot.manifest.number} is not the one taken last")
+        self._pending = None
+        self._kept = [snapshot.manifest, *self._kept][:KEPT_MANIFESTS]
+        self._committed += 1
+        self._delete_manifests()
+        self.store.protect(kept.files for kept in self._kept)
+        self.store.synced(snapshot.manifest.files)
+
+    def statistics(self) -> CheckpointStatistics:
+        lengths = self.store.lengths()
+        return CheckpointStatistics(
+            self.number, self._committed, len(lengths), sum(lengths.values()), self.store.retired
+        )
+
+    def close(self) -> None:
+        """Let another process have the directory."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _clean(self) -> None:
+        """Delete what a crash left behind: manifests that are not kept, and files that those kept do not name."""
+        self._delete_manifests()
+        for path in list(self._directory.iterdir()):
+            if manifests.TORN_NAME.fullmatch(path.name):
+                path.unlink()
+        named = [kept.files for kept in self._kept]
+        for name in self.store.names():
+            if not any(name in files for files in named):
+                (self._directory / name).unlink()
+        for name in {name for files in named for name in files} - set(self.store.lengths()):
+            self.store.retire_later(name)
+        self.store.protect(named)
+
+    def _delete_manifests(self) -> None:
+        kept = {manifest.number for manifest in self._kept}
+        for number in manifests.numbers(self._directory):
+            if number not in kept:
+                (self._directory / Manifest(number).name).unlink()
 
 
-def manifest_name(number: int) -> str:
-    return f"manifest-{number:08}.json"
+def look(directory: Path) -> tuple[Store, dict[str, Any]]:
+    """A store to read from, as of the newest manifest, and that manifest's counters; takes no lock.
+
+    For a process that explains a live crawl. A file may go while it is read (StateDamaged): look again.
+    Raises NotACrawl when there is no manifest.
+    """
+    kept = _whole_manifests(directory) if directory.is_dir() else []
+    if not kept:
+        raise NotACrawl(f"{directory} holds no checkpoint: give the directory of a crawl that has run")
+    newest = kept[0]
+    return Store(directory, files=newest.files, participants=newest.participants, read_only=True), newest.counters
 
 
-def manifests(folder: Path) -> list[tuple[int, Path]]:
-    """Number and path of every manifest in `folder`, whole or not."""
-    found = folder.glob("manifest-*.json")
-    return [(int(path.stem[9:]), path) for path in found if path.stem[9:].isdigit()]
+def _whole_manifests(directory: Path) -> list[Manifest]:
+    """The newest whole manifests, newest first, `KEPT_MANIFESTS` at most."""
+    numbers = manifests.numbers(directory)
+    whole = (manifests.load(directory, number) for number in numbers)
+    kept = [manifest for manifest in whole if manifest is not None][:KEPT_MANIFESTS]
+    if numbers and not kept:
+        raise StateDamaged(f"no manifest in {directory} is whole: restore it from a copy, or crawl anew")
+    return kept
 
 
-def newest(folder: Path) -> dict[str, Any]:
-    """The newest whole manifest in `folder`, or {}. Raises StateDamaged when there are only torn ones."""
-    torn = None
-    for _, path in sorted(manifests(folder), reverse=True):
-        body = _opened(path)
-        if body is not None:
-            return body
-        torn = path
-    if torn is not None:
-        raise StateDamaged(f"{torn} and all before it are torn: the crawl's state is damaged, begin anew")
-    return {}
+def _cut(directory: Path, manifest: Manifest) -> None:
+    for name, length in manifest.files.items():
+        path = directory / name
+        if path.stat().st_size > length:
+            with writing(path):
+                os.truncate(path, length)
 
 
-def _sealed(body: Mapping[str, Any]) -> str:
-    text = json.dumps(body)
-    return json.dumps({"xxh3": xxhash.xxh3_64_hexdigest(text.encode()), "body": text})
-
-
-def _opened(path: Path) -> dict[str, Any] | None:
+def _lock(directory: Path) -> int:
+    path = directory / "lock"
+    with writing(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        outer = json.loads(path.read_text(encoding="utf-8"))
-        if xxhash.xxh3_64_hexdigest(outer["body"].encode()) == outer["xxh3"]:
-            body: dict[str, Any] = json.loads(outer["body"])
-            return body
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-    return None
-
-
-def _sync(path: Path) -> None:
-    """fsync a file or folder; one that has been deleted meanwhile needs none."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return
-    try:
-        with writing(path):
-            os.fsync(fd)
-    finally:
-        os.close(fd)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise DirectoryInUse(f"{directory} is in use by another crawl: stop it, or choose another directory") from None
+    return descriptor

@@ -1,215 +1,273 @@
-"""A FIFO of column batches in segment files: what waits.
+"""What waits: a FIFO of column batches, in segment files that are written once.
 
-Used for every queue of the frontier and for the pending entries of a Drum. A batch is appended as one
-Arrow IPC message with its length, row count and checksum before it; it is read back in the same order.
-Small batches are gathered in memory first, and when the queue is short they go to the reader without
-touching the disk; `state` writes them out, so that a checkpoint is exact.
+Every queue of the frontier is one of these: ready, spills, BEAST's queues, the robots-check queue. Stages
+put batches in and get batches out, on the event loop. Rows come in through a write buffer, so that a put of
+three rows costs no write, and a queue that stays short never touches the disk between checkpoints.
 
-Memory holds one batch at each end. Invariant: rows come out once each, in the order they went in, also
-over a restart from `state`.
+    put -> tail (memory) -> segments on disk -> head (memory) -> get
+
+Memory holds the tail, `buffer_rows` at most and one put more, and the head, which is one message.
+
+Invariant: head, segments, tail, in this order, are the rows that were put and not yet got. `state` writes
+the tail, and the head when it never was on disk, so that names, lengths and one position say it all.
 """
 
-import struct
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
-import xxhash
 
-from fyke.core.errors import StateDamaged
-from fyke.disk.store import GrowingFile, Store
+from fyke.disk import messages
+from fyke.disk.files import Appender, Reader
+from fyke.disk.store import State, Store
 
-GATHER_ROWS = 4096
-SEGMENT_BYTES = 64 << 20
-_FRAME = struct.Struct("<QQII")  # length, xxh3-64 of the message, rows, a mark
-_MARK = 0x464B5951
+DRAINED_BYTES = 1 << 20  # a segment read to its end is left behind from this length on
+
+
+@dataclass(slots=True)
+class Segment:
+    """A file of messages, of which those before `offset` were got."""
+
+    name: str
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class QueueStatistics:
-    """Rows that wait, and bytes moved since it was opened."""
+    """Rows that wait, and what has passed since the queue was opened."""
 
     rows: int
-    bytes_written: int
-    bytes_read: int
+    size_bytes: int
+    segments: int
+    put_rows: int
+    got_rows: int
+    written_bytes: int
+    read_bytes: int
 
 
 class DiskQueue:
-    """The queue `name` in `store`, of batches with `schema`; begun anew or restored from `state`."""
+    """FIFO of rows of one `schema`, on the files `<name>-*.seg` of a store.
 
-    def __init__(self, store: Store, name: str, schema: pa.Schema, state: Mapping[str, Any] | None = None) -> None:
+    `state` is what `state()` gave at the checkpoint from which the store was opened, None for a new queue.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        schema: pa.Schema,
+        state: State | None = None,
+        *,
+        segment_bytes: int = 64 << 20,
+        buffer_rows: int = 4096,
+    ) -> None:
         self.name = name
         self.schema = schema
         self._store = store
-        self._gathered: list[pa.RecordBatch] = []
-        self._gathered_rows = 0
-        self._head: pa.RecordBatch | None = None  # being read; from disk it lies at `_head_at`
-        self._head_row = 0
-        self._head_frame = 0
-        saved = state or {}
-        self._segments: deque[int] = deque(saved.get("segments", []))
-        self._offset = int(saved.get("offset", 0))  # of the next frame, in the first segment
-        self._skip = int(saved.get("row", 0))
-        self._serial = int(saved.get("serial", 0))
-        self._disk_rows = int(saved.get("rows", 0))  # on disk and not yet in `_head`
-        self._writer: GrowingFile | None = None
-        self._bytes_written = self._bytes_read = 0
-        self._open_segments()
+        self._segment_bytes = segment_bytes
+        self._buffer_rows = buffer_rows
+        saved: dict[str, Any] = state or {}
+        self._segments = deque(Segment(*segment) for segment in saved.get("segments", ()))
+        self._skip = int(saved.get("row", 0))  # rows got of the message that the first segment's offset is at
+        self._disk_rows = int(saved.get("rows", 0))  # rows on disk that are not in the head
+        self._head: pa.RecordBatch | None = None
+        self._head_end = 0  # where the message after the head begins, when the head is on disk
+        self._head_on_disk = False
+        self._tail: list[pa.RecordBatch] = []
+        self._tail_rows = 0
+        self._reader: Reader | None = None
+        self._writer: Appender | None = None
+        self._put = self._got = self._written = self._read = 0
 
     def __repr__(self) -> str:
         return f"DiskQueue({self.name!r}, {len(self)} rows, {len(self._segments)} segments)"
 
     def __len__(self) -> int:
-        head = self._head.num_rows - self._head_row if self._head is not None else 0
-        return head + self._disk_rows + self._gathered_rows
+        head = self._head.num_rows if self._head is not None else 0
+        return head + self._disk_rows + self._tail_rows
 
-    def _open_segments(self) -> None:
-        if self._store.read_only:
-            return
-        for serial in list(self._segments)[:-1]:
-            self._store.adopt(self._segment(serial))
-        if self._segments:
-            self._writer = self._store.grow_on(self._segment(self._segments[-1]))
-
-    def _segment(self, serial: int) -> str:
-        return f"{self.name}-{serial:08}.queue"
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that wait, in files and in memory."""
+        files = sum(self._store.size(segment.name) - segment.offset for segment in self._segments)
+        memory = sum(batch.nbytes for batch in self._tail)
+        if self._head is not None and not self._head_on_disk:
+            memory += self._head.nbytes
+        return int(files + memory)
 
     def put(self, batch: pa.RecordBatch) -> None:
-        """Append `batch`. Raises DiskFull."""
+        """Let the rows of `batch` wait, behind all others. Raises TypeError for another schema."""
+        if batch.schema != self.schema:
+            raise TypeError(f"{self!r} holds {self.schema}, not {batch.schema}")
         if not batch.num_rows:
             return
-        self._gathered.append(batch)
-        self._gathered_rows += batch.num_rows
-        if self._gathered_rows >= GATHER_ROWS:
+        self._tail.append(batch)
+        self._tail_rows += batch.num_rows
+        self._put += batch.num_rows
+        if self._tail_rows >= self._buffer_rows:
             self._flush()
 
-    def get(self, rows: int) -> pa.RecordBatch | None:
-        """The first `rows` rows or fewer, at least one; None when the queue is empty."""
-        if self._head is None and not self._next_head():
+    def get(self, max_rows: int) -> pa.RecordBatch | None:
+        """The next rows, `max_rows` at most, None when nothing waits.
+
+        Fewer come only when fewer wait; small messages are put together.
+        """
+        pieces: list[pa.RecordBatch] = []
+        wanted = max_rows
+        while wanted > 0 and self._fill_head():
+            assert self._head is not None
+            piece = self._head.slice(0, wanted)
+            self._drop_from_head(piece.num_rows)
+            pieces.append(piece)
+            wanted -= piece.num_rows
+        if not pieces:
             return None
-        assert self._head is not None
-        batch = self._head.slice(self._head_row, rows)
-        self._head_row += batch.num_rows
-        if self._head_row >= self._head.num_rows:
-            self._head = None
-            self._head_row = 0
-        return batch
-
-    def _next_head(self) -> bool:
-        if self._disk_rows:
-            self._head = self._read()
-            self._head_row, self._skip = self._skip, 0
-            self._disk_rows -= self._head.num_rows - self._head_row
-            return True
-        if not self._gathered:
-            return False
-        self._head = self._gathered[0] if len(self._gathered) == 1 else pa.concat_batches(self._gathered)
-        self._head_frame = -1
-        self._gathered, self._gathered_rows = [], 0
-        return True
-
-    def _read(self) -> pa.RecordBatch:
-        """The batch at the read position, which moves on."""
-        while True:
-            path = self._store.path(self._segment(self._segments[0]))
-            self._head_frame = self._offset
-            found = read_frame(path, self._offset, self.schema)
-            if found is not None:
-                break
-            self._store.retire(self._segment(self._segments.popleft()))
-            self._offset = 0
-        batch, self._offset = found
-        self._bytes_read += self._offset - self._head_frame
-        return batch
-
-    def _flush(self) -> None:
-        if self._gathered:
-            batch = self._gathered[0] if len(self._gathered) == 1 else pa.concat_batches(self._gathered)
-            self._append(batch)
-            self._gathered, self._gathered_rows = [], 0
-
-    def _append(self, batch: pa.RecordBatch) -> None:
-        if self._writer is None or self._writer.length >= SEGMENT_BYTES:
-            self._serial += 1
-            self._writer = self._store.grow(self._segment(self._serial))
-            self._segments.append(self._serial)
-        message = batch.serialize()
-        digest = xxhash.xxh3_64_intdigest(message)
-        self._writer.write(_FRAME.pack(message.size, digest, batch.num_rows, _MARK) + message.to_pybytes())
-        self._bytes_written += _FRAME.size + message.size
-        self._disk_rows += batch.num_rows
-
-    def state(self) -> dict[str, Any]:
-        """What a manifest keeps; all rows are then in files."""
-        if self._head is not None and self._head_frame < 0:
-            rest = self._head.slice(self._head_row)
-            later, self._gathered = self._gathered, [rest]
-            self._gathered += later
-            self._gathered_rows += rest.num_rows
-            self._head, self._head_row = None, 0
-        self._flush()
-        offset, row, rows = self._offset, self._skip, self._disk_rows
-        if self._head is not None:
-            offset, row = self._head_frame, self._head_row
-            rows += self._head.num_rows - self._head_row
-        if not rows and self._segments:
-            self._retire_all()
-            offset = row = 0
-        return {"segments": list(self._segments), "offset": offset, "row": row, "serial": self._serial, "rows": rows}
-
-    def _retire_all(self) -> None:
-        while self._segments:
-            self._store.retire(self._segment(self._segments.popleft()))
-        self._writer = None
-        self._offset = self._skip = 0
+        self._got += max_rows - wanted
+        return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
 
     def scan(self) -> Iterator[pa.RecordBatch]:
-        """Every row that waits, without taking it out."""
+        """All that waits, in order, without getting it. Not to be mixed with `put` or `get`."""
         if self._head is not None:
-            yield self._head.slice(self._head_row)
-        offset, skip, left = self._offset, self._skip, self._disk_rows
-        for serial in list(self._segments):
-            while left > 0 and (found := read_frame(self._store.path(self._segment(serial)), offset, self.schema)):
-                batch, offset = found
-                left -= batch.num_rows - skip
-                yield batch.slice(skip)
-                skip = 0
-            offset = 0
-        yield from self._gathered
+            yield self._head
+        skip = 0 if self._head is not None else self._skip
+        for place, segment in enumerate(self._segments):
+            offset = self._head_end if place == 0 and self._head_on_disk else segment.offset
+            with self._store.read(segment.name) as reader:
+                while offset < self._store.size(segment.name):
+                    batch, offset = messages.decode(reader, offset, self.schema)
+                    yield batch.slice(skip)
+                    skip = 0
+        yield from self._tail
+
+    def state(self) -> State:
+        """Where all rows are, to be given back to the constructor; writes what is only in memory."""
+        if self._head is not None and not self._head_on_disk:
+            self._save_head()
+        self._flush()
+        segments = [[segment.name, segment.offset] for segment in self._segments]
+        return {"segments": segments, "row": self._skip, "rows": len(self)}
 
     def statistics(self) -> QueueStatistics:
-        return QueueStatistics(len(self), self._bytes_written, self._bytes_read)
+        return QueueStatistics(
+            len(self), self.size_bytes, len(self._segments), self._put, self._got, self._written, self._read
+        )
 
     def destroy(self) -> None:
-        """Drop the queue with all its files."""
-        self._gathered, self._gathered_rows, self._head, self._head_row, self._disk_rows = [], 0, None, 0, 0
-        self._retire_all()
+        """Drop all that waits, with its files."""
+        self.close()
+        for segment in self._segments:
+            self._store.retire(segment.name)
+        self._segments.clear()
+        self._tail, self._tail_rows, self._disk_rows, self._skip = [], 0, 0, 0
+        self._head, self._head_on_disk = None, False
 
     def close(self) -> None:
-        """Let go of the file; what was not in a `state` is lost."""
+        """Give the files back. What came after the last `state` is lost with the process."""
+        self._close_reader()
+        self._close_writer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # --- writing
+
+    def _flush(self) -> None:
+        """Write the tail as one message at the end of the last segment."""
+        if not self._tail:
+            return
+        batch = _joined(self._tail)
+        if self._writer is None:
+            self._writer = self._open_writer()
+        for piece in messages.encode(batch):
+            self._writer.write(piece)
+            self._written += len(piece)
+        self._disk_rows += batch.num_rows
+        self._tail, self._tail_rows = [], 0
+        if self._writer.length >= self._segment_bytes:
+            self._close_writer()
+
+    def _open_writer(self) -> Appender:
+        if self._segments and self._store.size(self._segments[-1].name) < self._segment_bytes:
+            return self._store.append(self._segments[-1].name)
+        name, writer = self._store.create(self.name, "seg")
+        self._segments.append(Segment(name, 0))
+        return writer
+
+    def _save_head(self) -> None:
+        """Write rows that came straight from the tail, ahead of what went to disk after them."""
+        assert self._head is not None
+        self._close_reader()
+        pieces = messages.encode(self._head)
+        name = self._store.write(self.name, "seg", pieces)
+        self._written += messages.size(pieces)
+        self._segments.appendleft(Segment(name, 0))
+        self._head_end = self._store.size(name)
+        self._head_on_disk, self._skip = True, 0
+
+    # --- reading
+
+    def _fill_head(self) -> bool:
+        """Whether there is a head, made from the next message or else from the tail."""
+        if self._head is not None:
+            return True
+        if self._disk_rows:
+            self._read_message()
+            return True
+        if self._tail:
+            self._head = _joined(self._tail)
+            self._tail, self._tail_rows = [], 0
+            return True
+        return False
+
+    def _read_message(self) -> None:
+        segment = self._segments[0]
+        if self._reader is None:
+            self._reader = self._store.read(segment.name)
+        batch, self._head_end = messages.decode(self._reader, segment.offset, self.schema)
+        self._read += self._head_end - segment.offset
+        self._head = batch.slice(self._skip)
+        self._head_on_disk = True
+        self._disk_rows -= self._head.num_rows
+
+    def _drop_from_head(self, rows: int) -> None:
+        assert self._head is not None
+        if rows < self._head.num_rows:
+            self._head = self._head.slice(rows)
+            self._skip += rows if self._head_on_disk else 0
+            return
+        self._head = None
+        if self._head_on_disk:
+            self._segments[0].offset, self._skip = self._head_end, 0
+            self._head_on_disk = False
+            self._leave_drained()
+
+    def _leave_drained(self) -> None:
+        """Retire the first segment when it was read to its end and will not grow."""
+        segment = self._segments[0]
+        length = self._store.size(segment.name)
+        if segment.offset < length or (len(self._segments) == 1 and length < min(DRAINED_BYTES, self._segment_bytes)):
+            return
+        if len(self._segments) == 1:
+            self._close_writer()
+        self._close_reader()
+        self._segments.popleft()
+        self._store.retire(segment.name)
+
+    def _close_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+    def _close_writer(self) -> None:
         if self._writer is not None:
             self._writer.close()
+            self._writer = None
 
 
-def read_frame(path: Any, offset: int, schema: pa.Schema) -> tuple[pa.RecordBatch, int] | None:
-    """The batch at `offset` of the segment `path` and the offset after it; None at the end.
-
-    Raises StateDamaged when the bytes are not what was written.
-    """
-    with path.open("rb") as file:
-        file.seek(offset)
-        head = file.read(_FRAME.size)
-        if not head:
-            return None
-        if len(head) < _FRAME.size:
-            raise StateDamaged(f"{path} is torn at byte {offset}: the crawl's state is damaged")
-        size, digest, rows, mark = _FRAME.unpack(head)
-        message = file.read(size) if mark == _MARK else b""
-    if len(message) != size or xxhash.xxh3_64_intdigest(message) != digest:
-        raise StateDamaged(f"{path} does not hold what was written at byte {offset}: the crawl's state is damaged")
-    batch = pa.ipc.read_record_batch(pa.py_buffer(message), schema)
-    if batch.num_rows != rows:
-        raise StateDamaged(f"{path} has {batch.num_rows} rows for {rows} at byte {offset}")
-    return batch, offset + _FRAME.size + size
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

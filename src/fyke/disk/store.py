@@ -1,151 +1,146 @@
-"""A shard's directory: files that are written once or only grow.
+"""The directory of one shard, in three calls: create a *new* name, read, list the names.
 
-Drums and queues create their files here; `Checkpoint` records names and lengths. A file that is no
-longer needed is *retired*: it is deleted when a manifest that does not name it is safe.
+Made by `Checkpoint`, used by every drum and queue of the shard. So few calls that a directory can later be
+a bucket. It knows each live file and its length, which is what a manifest records.
 
-Invariant: a name is never used twice, and a file named by the newest manifest is never shortened below
-its recorded length.
+Invariant: a file that a manifest on disk may name is never changed within the length recorded there, and
+not deleted. `retire` only marks such a file; the checkpoint deletes it once no kept manifest names it.
 """
 
-import errno
-import fcntl
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull
+from fyke.disk.files import Appender, Bytes, Reader
 
+State = dict[str, Any]  # what a participant gives to a checkpoint and gets back: JSON values only
 
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Foreign errors of writing below `path`, mapped once."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull(f"no space left writing {path}: free some, then run the same command again") from error
-        raise DirectoryError(f"cannot write {path}: {error.strerror}") from error
-
-
-class GrowingFile:
-    """A file that is appended to; `length` is what the operating system has been given."""
-
-    __slots__ = ("_fd", "length", "name", "path")
-
-    def __init__(self, path: Path, *, new: bool) -> None:
-        self.path = path
-        self.name = path.name
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if new else 0)
-        with writing(path):
-            self._fd = os.open(path, flags, 0o644)
-        self.length = os.fstat(self._fd).st_size
-
-    def write(self, data: Any) -> None:
-        """Append `data` (bytes-like) whole. Raises DiskFull; the file is then cut back."""
-        view = memoryview(data).cast("B")
-        done = 0
-        try:
-            with writing(self.path):
-                while done < len(view):
-                    done += os.write(self._fd, view[done:])
-        except BaseException:
-            os.ftruncate(self._fd, self.length)
-            raise
-        self.length += done
-
-    def close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+SUFFIXES = ("seg", "keys", "vals", "ops", "aux")
+OWN_NAME = re.compile(rf"[a-z][a-z0-9_-]*-(\d{{8,}})\.({'|'.join(SUFFIXES)})")
 
 
 class Store:
-    """The files of one shard, in `folder`.
+    """The files of one shard. `read_only` serves another process that looks into a live shard."""
 
-    Raises DirectoryInUse when another process holds it, unless `read_only`.
-    """
-
-    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
-        self.folder = folder
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        files: Mapping[str, int] | None = None,
+        participants: Mapping[str, State] | None = None,
+        read_only: bool = False,
+    ) -> None:
+        self.directory = directory
         self.read_only = read_only
-        self.retired: list[str] = []
-        self.dirty: set[str] = set()
-        self._live: dict[str, GrowingFile | int] = {}
-        self._lock = -1 if read_only else self._locked()
+        self._participants = dict(participants or {})
+        self._lengths = dict(files or {})
+        self._synced = dict(self._lengths)
+        self._retired: set[str] = set()
+        self._named: list[frozenset[str]] = [frozenset(self._lengths)]
+        self._serial = max(map(_serial, self.names()), default=0)
 
     def __repr__(self) -> str:
-        return f"Store({str(self.folder)!r}, {len(self._live)} files)"
+        return f"Store({str(self.directory)!r}, {len(self._lengths)} files, {len(self._retired)} retired)"
 
-    def _locked(self) -> int:
-        path = self.folder / "lock"
-        with writing(path):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            raise DirectoryInUse(
-                f"{self.folder.parent} is in use: another fyke is crawling into it; wait for it or stop it"
-            ) from None
-        return lock
+    def participant(self, name: str) -> State:
+        """What `name` gave to the checkpoint from which this shard was opened; empty at the first start."""
+        return self._participants.get(name, {})
 
-    def path(self, name: str) -> Path:
-        return self.folder / name
+    # --- the three calls
 
-    def create(self, name: str, *pieces: Any) -> None:
-        """A new file `name` that holds `pieces` (bytes-like) and never changes."""
-        file = GrowingFile(self.path(name), new=True)
-        try:
+    def create(self, stem: str, suffix: str) -> tuple[str, Appender]:
+        """A new file `<stem>-<serial>.<suffix>` and its name, which was never used before."""
+        if self.read_only:
+            raise RuntimeError(f"{self!r} was opened to look, not to write")
+        self._serial += 1
+        name = f"{stem}-{self._serial:08}.{suffix}"
+        if not OWN_NAME.fullmatch(name):
+            raise ValueError(f"{name!r}: a stem is lower case, and a suffix one of {SUFFIXES}")
+        path = self.directory / name
+        if path.exists():
+            raise FileExistsError(path)
+        return name, self._appender(name, 0)
+
+    def write(self, stem: str, suffix: str, pieces: Iterable[Bytes]) -> str:
+        """The name of a new file that holds `pieces` and will not change."""
+        name, file = self.create(stem, suffix)
+        with file:
             for piece in pieces:
                 file.write(piece)
-            self._live[name] = file.length
-            self.dirty.add(name)
-        finally:
-            file.close()
+        return name
 
-    def grow(self, name: str) -> GrowingFile:
-        """A new file `name` to append to."""
-        file = GrowingFile(self.path(name), new=True)
-        self._live[name] = file
-        self.dirty.add(name)
-        return file
+    def read(self, name: str) -> Reader:
+        """Open a live file. Raises StateDamaged when it is gone."""
+        return Reader(self.directory / name)
 
-    def grow_on(self, name: str) -> GrowingFile:
-        """The file `name`, which exists, to append to."""
-        file = GrowingFile(self.path(name), new=False)
-        self._live[name] = file
-        return file
+    def names(self) -> list[str]:
+        """Names of the shard's own kind in the directory, live or not, sorted."""
+        if not self.directory.is_dir():
+            return []
+        return sorted(path.name for path in self.directory.iterdir() if OWN_NAME.fullmatch(path.name))
 
-    def adopt(self, name: str) -> None:
-        """The manifest names `name`, a file that is not written to any more."""
-        self._live[name] = self.path(name).stat().st_size
+    # --- what grows, what goes
+
+    def append(self, name: str) -> Appender:
+        """A live file opened to grow further."""
+        if self.read_only:
+            raise RuntimeError(f"{self!r} was opened to look, not to write")
+        return self._appender(name, self._lengths[name])
+
+    def _appender(self, name: str, length: int) -> Appender:
+        def note(length: int) -> None:
+            self._lengths[name] = length
+
+        note(length)
+        return Appender(self.directory / name, length, note)
+
+    def size(self, name: str) -> int:
+        """Length of a live file in bytes."""
+        return self._lengths[name]
 
     def retire(self, name: str) -> None:
-        """`name` is no longer needed; it goes when no manifest needs it."""
-        file = self._live.pop(name, None)
-        if isinstance(file, GrowingFile):
-            file.close()
-        self.dirty.discard(name)
-        self.retired.append(name)
+        """`name` is not needed any more: gone at once, or when no kept manifest names it."""
+        del self._lengths[name]
+        self._synced.pop(name, None)
+        self._retired.add(name)
+        if not any(name in named for named in self._named):
+            self._delete(name)
+
+    def retire_later(self, name: str) -> None:
+        """`name` is live no more, and an older manifest that is kept names it still."""
+        self._retired.add(name)
+
+    def _delete(self, name: str) -> None:
+        (self.directory / name).unlink(missing_ok=True)
+        self._retired.discard(name)
+
+    # --- for the checkpoint
+
+    @property
+    def retired(self) -> int:
+        """Files that wait to be deleted."""
+        return len(self._retired)
 
     def lengths(self) -> dict[str, int]:
-        """Every live file with the length that counts, in bytes."""
-        return {
-            name: file.length if isinstance(file, GrowingFile) else file for name, file in sorted(self._live.items())
-        }
+        """Every live file and its length in bytes."""
+        return dict(self._lengths)
 
-    def growing(self) -> list[str]:
-        """Files that are open to grow, and so may have changed since they were last safe."""
-        return [name for name, file in self._live.items() if isinstance(file, GrowingFile)]
+    def dirty(self) -> list[str]:
+        """Live files with bytes that no committed checkpoint has made durable."""
+        return [name for name, length in self._lengths.items() if self._synced.get(name) != length]
 
-    def close(self) -> None:
-        """Let go of files and lock."""
-        for file in self._live.values():
-            if isinstance(file, GrowingFile):
-                file.close()
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+    def protect(self, named: Iterable[Iterable[str]]) -> None:
+        """These sets of names, of the manifests that may be read after a crash, are not to be deleted."""
+        self._named = [frozenset(names) for names in named]
+
+    def synced(self, lengths: Mapping[str, int]) -> None:
+        """`lengths` are durable; delete what was retired and is not protected any more."""
+        self._synced = {name: length for name, length in lengths.items() if name in self._lengths}
+        for name in [name for name in self._retired if not any(name in named for named in self._named)]:
+            self._delete(name)
+
+
+def _serial(name: str) -> int:
+    match = OWN_NAME.fullmatch(name)
+    return int(match[1]) if match else 0

@@ -1,0 +1,84 @@
+"""One checkpoint as a file: `manifest-00000042.json`, with a digest inside.
+
+Written by `Snapshot.make_durable`, read when a shard is opened. A manifest is *whole* when its digest fits
+and every file it names is there, at least as long as recorded; a torn one is as if it had not been written.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+from fyke.disk.store import State
+
+FORMAT = 1
+NAME = re.compile(r"manifest-(\d{8,})\.json")
+TORN_NAME = re.compile(r"manifest-(\d{8,})\.json\.tmp")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Names, lengths and states at one instant."""
+
+    number: int
+    files: dict[str, int] = field(default_factory=dict)  # name -> length in bytes
+    participants: dict[str, State] = field(default_factory=dict)
+    counters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"manifest-{self.number:08}.json"
+
+    def encode(self) -> bytes:
+        """The text of the file, in a canonical form so that the digest can be taken again."""
+        body = {
+            "format": FORMAT,
+            "number": self.number,
+            "files": self.files,
+            "participants": self.participants,
+            "counters": self.counters,
+        }
+        text = _canonical(body)
+        return f'{{"digest":"{_digest(text)}","manifest":{text}}}\n'.encode()
+
+
+def numbers(directory: Path) -> list[int]:
+    """Numbers of the manifests in `directory`, newest first."""
+    found = (NAME.fullmatch(path.name) for path in directory.iterdir())
+    return sorted((int(match[1]) for match in found if match), reverse=True)
+
+
+def load(directory: Path, number: int) -> Manifest | None:
+    """The manifest `number`, or None when it is not whole."""
+    try:
+        outer = json.loads((directory / Manifest(number).name).read_bytes())
+        body = outer["manifest"]
+        if outer["digest"] != _digest(_canonical(body)) or body["format"] != FORMAT:
+            return None
+        manifest = Manifest(body["number"], body["files"], body["participants"], body["counters"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+    if manifest.number != number:
+        return None
+    return manifest if _files_are_there(directory, manifest) else None
+
+
+def _files_are_there(directory: Path, manifest: Manifest) -> bool:
+    for name, length in manifest.files.items():
+        try:
+            if (directory / name).stat().st_size < length:
+                return False
+        except FileNotFoundError:
+            return False
+    return True
+
+
+def _canonical(body: object) -> str:
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _digest(text: str) -> str:
+    return xxhash.xxh3_128_hexdigest(text.encode())
