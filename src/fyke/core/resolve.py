@@ -33,7 +33,7 @@ _BASE = re.compile(r"(([a-z]+://[^/?#\\]+)/(?:[^?#\\]*/)?)([^/?#\\]*)(?:[?#][!-~
 _DOTS = re.compile(r"(?:\.|%2[eE]){1,2}")
 _PRINTABLE = re.compile(r"[!-~]*")
 # Resolves to the base itself, or to it with another query. "http:?q" is one of them; so is " #x".
-_WHOLE = re.compile(r"[\x00-\x20]*(?:[a-zA-Z\t\r\n]*:)?[\x00-\x20]*(?:\Z|[?#])")
+_WHOLE = re.compile(r"[\x00-\x20]*+(?:[a-zA-Z\t\r\n]*+:)?[\x00-\x20]*+(?:\Z|[?#])")
 
 _LONG_HREF = 512  # a longer one hardly repeats
 _TABLE_COST = 8  # links a table counts for, empty

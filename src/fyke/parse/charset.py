@@ -33,6 +33,7 @@ _CODECS = {
     "gb2312": "gb18030",
     "shift_jis": "cp932",
     "euc_kr": "cp949",
+    "cp949": "cp949",
     "euc_jp": "euc_jis_2004",
     "iso2022_jp": "iso2022_jp_ext",
     "big5": "big5hkscs",
@@ -139,7 +140,8 @@ def _detected(content: bytes) -> str:
         if error.reason == "unexpected end of data" and error.end == len(content) and error.start > 0:
             return "utf-8"  # whole but for its end, which was cut
         at = max(0, error.start - _SAMPLE_BYTES // 4)  # where it is not ASCII is where it tells
-        guess = codec_of(detect_encoding(content[at : at + _SAMPLE_BYTES]))
+        name = detect_encoding(content[at : at + _SAMPLE_BYTES], html5_compatible=False) or ""
+        guess = _CODECS.get(name) or codec_of(name)
         return DEFAULT if guess is None or guess == "utf-8" or guess in _WIDE else guess
     if b"\x1b$" in content[:_SAMPLE_BYTES]:
         return "iso2022_jp_ext"

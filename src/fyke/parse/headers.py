@@ -27,11 +27,9 @@ REQUISITE_RELS = frozenset(
         "manifest",
     }
 )
-_LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[^,;="\s]+\s*(?:=\s*(?:"[^"]*"|[^,;"]*))?)*)')
+_LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[^,;="\s]+\s*(?:=\s*(?:"[^"]*"|[^,;"]*))?)*)')
 _REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^,;"\s]*))', re.IGNORECASE)
-_REFRESH = re.compile(
-    r"\s*(?:\d+[\d.]*|\.[\d.]*)\s*[;,\s]\s*(?:url\s*=\s*)?(\"[^\"]*|'[^']*|.*)", re.IGNORECASE | re.DOTALL
-)
+_REFRESH = re.compile(r"\s*[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*=\s*)?(\"[^\"]*|'[^']*|.*)", re.IGNORECASE | re.DOTALL)
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 _MARKS = (b"\nlink:", b"\nlocation:", b"\nrefresh:", b"\nx-robots-tag:")
 
@@ -53,7 +51,7 @@ def rel_of(value: str) -> Rel:
 
 def refresh_target(value: str) -> str:
     """The URL of a `Refresh` header or `<meta http-equiv=refresh>`; empty when it only reloads."""
-    match = _REFRESH.fullmatch(value) or _REFRESH.match(value)
+    match = _REFRESH.match(value)
     return match[1].strip("\"' \t\r\n\f") if match else ""
 
 

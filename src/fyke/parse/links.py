@@ -64,11 +64,9 @@ class HtmlLinks:
 
     def _read_anchors(self, page: Page, anchors: list[LexborNode]) -> None:
         found = [node.attributes for node in anchors]
-        rels = [attributes for attributes in found if "rel" in attributes]
-        shunned = [attributes for attributes in rels if "nofollow" in (attributes["rel"] or "").lower().split()]
-        if shunned:
-            page.links.nofollow += fit([_href(attributes) for attributes in shunned])
-            found = [attributes for attributes in found if attributes not in shunned]
+        if any(_shunned(attributes) for attributes in found if "rel" in attributes):
+            page.links.nofollow += fit([_href(attributes) for attributes in found if _shunned(attributes)])
+            found = [attributes for attributes in found if not _shunned(attributes)]
         page.links.pages += [_href(attributes) for attributes in found]
 
     def _read_meta(self, page: Page, attributes: Attributes) -> None:
@@ -100,6 +98,10 @@ class HtmlLinks:
             if node.parent.tag != "svg":
                 return collapsed(node.text())
         return ""
+
+
+def _shunned(attributes: Attributes) -> bool:
+    return "nofollow" in (attributes.get("rel") or "").lower().split()
 
 
 def _href(attributes: Attributes) -> str:

@@ -13,6 +13,7 @@ from fyke.core.visits import Page
 from fyke.parse.media import FTP_LISTING, GOPHER_MENU
 
 _NOT_FETCHED = frozenset(b"i3 8T27+")  # text, errors, telnet, directories of people, searches without a question
+_LINE_BYTES = 4096
 _PATH = "/:@!$&'()*+,;=~|"
 _UNIX = re.compile(
     rb"([-dlbcps])[-rwxsStTlL]{9}\S*\s+\d+\s+.*?\s(?:\w{3}\s+\d{1,2}|\d{1,2}\s+\w{3}|\d{4}-\d\d-\d\d)"
@@ -43,7 +44,7 @@ class FtpListing:
         """Add the entries of a directory to the links of `page`."""
         folder = page.url if page.url.endswith("/") else f"{page.url}/"
         for line in page.content.split(b"\n"):
-            name, is_folder = _entry(line.rstrip(b"\r"))
+            name, is_folder = _entry(line.rstrip(b"\r")) if len(line) <= _LINE_BYTES else (b"", False)
             if name and name not in (b".", b"..") and b"/" not in name:
                 page.links.pages.append(f"{folder}{quote(name, safe=_PATH)}{'/' if is_folder else ''}")
 

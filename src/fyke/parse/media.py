@@ -42,7 +42,7 @@ _MARKUP = re.compile(
     re.IGNORECASE,
 )
 _XML = re.compile(rb"[\t\n\f\r ]*<\?xml")
-_FEED = re.compile(rb"(?s)[\t\n\f\r ]*(?:<(?:\?.*?\?|!--.*?--|![^>]*)>[\t\n\f\r ]*)*<(rss|feed|rdf:RDF)[\s>]")
+_FEED = re.compile(rb"(?s)[\t\n\f\r ]*(?:(?><(?:\?.*?\?|!--.*?--|![^>]*)>)[\t\n\f\r ]*+)*+<(rss|feed|rdf:RDF)[\s>]")
 _FEED_TYPES = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"rdf:RDF": "application/rss+xml"}
 _MAGIC = (
     (b"%PDF-", "application/pdf"),

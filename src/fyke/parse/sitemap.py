@@ -18,7 +18,7 @@ ROOTS = frozenset({"urlset", "sitemapindex"})
 
 _CHUNK_BYTES = 1 << 20
 _GZIP = 31  # zlib's number for "a gzip header, and nothing else"
-_TEXT_NAME = re.compile(r"/[^/?#]*sitemap[^/?#]*\.txt(?:\.gz)?(?:[?].*)?", re.IGNORECASE)
+_TEXT_NAME = re.compile(r"[^/?#]*sitemap[^/?#]*\.txt(?:\.gz)?", re.IGNORECASE)
 _LINE = re.compile(rb"^[ \t]*((?:https?|ftp|gopher)://[^\s<>\"]+)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 
 
@@ -49,7 +49,8 @@ class GzipSitemap:
 
 def is_text_sitemap(url: str) -> bool:
     """Whether `url` is named like a text sitemap."""
-    return _TEXT_NAME.search(url) is not None
+    path = url.partition("?")[0]
+    return _TEXT_NAME.fullmatch(path.rpartition("/")[2]) is not None
 
 
 def text_links(content: bytes) -> list[str]:

@@ -1,0 +1,104 @@
+"""Links and robots directives in the header."""
+
+from collections.abc import Callable
+
+import pytest
+
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import Page
+from fyke.parse.headers import directives, refresh_target
+
+Read = Callable[..., Page]
+
+
+@pytest.mark.parametrize(
+    ("field", "pages"),
+    [
+        ('<x>; rel="next"', ["http://example.com/dir/x"]),
+        ("</x>; rel=canonical, <y>;title=a;rel=prev", ["http://example.com/x", "http://example.com/dir/y"]),
+        ('<x,y>; title="a, <b>; rel=next"; rel="alternate"', ["http://example.com/dir/x,y"]),
+        ("<x>; rel=stylesheet, <y>; rel=preconnect, <z>", []),
+        ("<javascript:x>; rel=next, <>; rel=next", []),
+        ("nonsense", []),
+    ],
+)
+def test_the_link_header(read: Read, field: str, pages: list[str]) -> None:
+    assert read("<base href=/elsewhere/>", fields=f"Link: {field}").links.pages == pages
+
+
+def test_the_link_header_also_has_requisites_and_nofollow(read: Read) -> None:
+    page = read("", fields='LINK: <a.css>; rel=preload\nlink: <x>; rel="next nofollow"', requisites=True)
+    assert page.links.requisites == ["http://example.com/dir/a.css"]
+    assert page.links.nofollow == ["http://example.com/dir/x"]
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "pages"),
+    [
+        (301, Outcome.REDIRECTED, ["http://example.com/dir/x"]),
+        (201, Outcome.OK, ["http://example.com/dir/x", "in-body"]),
+        (200, Outcome.OK, ["in-body"]),
+        (404, Outcome.CLIENT_ERROR, []),
+    ],
+)
+def test_the_location(read: Read, status: int, outcome: Outcome, pages: list[str]) -> None:
+    page = read("<a href=in-body>", fields="Location: x#y", status=status, outcome=outcome)
+    assert page.links.pages == pages
+
+
+def test_a_location_beyond_ascii_and_one_that_is_none(read: Read) -> None:
+    there = {"status": 302, "outcome": Outcome.REDIRECTED}
+    assert read("", fields="Location: /é", **there).links.pages == ["http://example.com/%C3%A9"]
+    assert read("", fields="Location: http://[", **there).links.pages == []
+    assert read("", fields="Server: x", **there).links.pages == []
+
+
+def test_a_redirect_is_followed_whatever_robots_are_told(read: Read) -> None:
+    page = read("", fields="Location: /x\nX-Robots-Tag: none", status=302, outcome=Outcome.REDIRECTED)
+    assert page.links.pages == ["http://example.com/x"]
+    assert page.noindex and page.nofollow
+
+
+def test_the_refresh_header(read: Read) -> None:
+    assert read("<base href=/b/>", fields="Refresh: 0; url=x").links.pages == ["http://example.com/dir/x"]
+
+
+@pytest.mark.parametrize(
+    ("value", "target"),
+    [
+        ("0;url=x", "x"),
+        (" 1.5 ; URL = 'x' ", "x"),
+        ('0; url="x"; y', "x"),
+        ("0; x", "x"),
+        ("0;", ""),
+        ("0", ""),
+        ("", ""),
+        ("url=x", ""),
+        ("0; url='x", "x"),
+    ],
+)
+def test_refresh(value: str, target: str) -> None:
+    assert refresh_target(value) == target
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("noindex", {"noindex"}),
+        ("NoIndex, nofollow", {"noindex", "nofollow"}),
+        ("googlebot: noindex, nofollow", set()),
+        ("googlebot: noindex, Fyke: nofollow", {"nofollow"}),
+        ("fyke: none", {"none"}),
+        ("*: noindex", {"noindex"}),
+        ("noindex, googlebot: nofollow", {"noindex"}),
+    ],
+)
+def test_x_robots_tag(value: str, expected: set[str]) -> None:
+    assert directives(value, "fyke") == expected
+
+
+def test_a_directive_with_a_value_is_no_agent(read: Read) -> None:
+    page = read("", fields="X-Robots-Tag: unavailable_after: 25 Jun 2010 15:00:00 PST, max-snippet: 5, noindex")
+    assert page.noindex and not page.nofollow
+    page = read("", fields="X-Robots-Tag: bot: none\nx-robots-tag: nofollow")
+    assert page.nofollow and not page.noindex

@@ -1,0 +1,127 @@
+"""What an HTML page links to, asks of robots, and is called."""
+
+from collections.abc import Callable
+
+import pytest
+
+from fyke.core.visits import Page
+
+Read = Callable[..., Page]
+
+
+@pytest.mark.parametrize(
+    ("html", "pages"),
+    [
+        ("<a href=x>", ["x"]),
+        ("<A HREF='x'>y</A>", ["x"]),
+        ("<a href=x><a href=y><a href=x>", ["x", "y"]),
+        ("<a name=x><a href><a href=''>", []),
+        ("<a href='x&amp;y=1&copy=2'>", ["x&y=1&copy=2"]),
+        ("<a href='/é'>", ["/é"]),
+        ("<area href=x>", ["x"]),
+        ("<iframe src=x></iframe>", ["x"]),
+        ("<frameset><frame src=x><frame src=y></frameset>", ["x", "y"]),
+        ("<noscript><a href=x></a></noscript>", ["x"]),
+        ("<svg><a xlink:href=x></a><a href=y /></svg>", ["x", "y"]),
+        ("<template><a href=x></template>", []),
+        ("<!-- <a href=x> --><script>'<a href=y>'</script>", []),
+        ("<a href='#top'><a href='javascript:f()'><a href='MAILTO:a@b'><a href='data:,'><a href='tel:1'>", []),
+        ("<a href=' #top'><a href='\tJavaScript:f()'><a href='  '>", []),
+        (
+            "<a href='tell.html'><a href='data.html'><a href='Javascript.html'>",
+            ["tell.html", "data.html", "Javascript.html"],
+        ),
+        ("<meta http-equiv=Refresh content='0; URL=x'>", ["x"]),
+        ("<meta http-equiv=refresh content=\"5;url='x y'\">", ["x y"]),
+        ("<meta http-equiv=refresh content='5, x'>", ["x"]),
+        ("<meta http-equiv=refresh content='5 x'>", ["x"]),
+        ("<meta http-equiv=refresh content='30'><meta http-equiv=refresh content='x; url=y'>", []),
+        ("<link rel=canonical href=x><link rel='next foo' href=y><link rel=PREV href=z>", ["x", "y", "z"]),
+        ("<link rel=alternate type=application/rss+xml href=x>", ["x"]),
+        ("<link rel='alternate stylesheet' href=x><link rel=stylesheet href=y><link href=z><link rel=next>", []),
+    ],
+)
+def test_links_to_pages(read: Read, html: str, pages: list[str]) -> None:
+    assert read(html).links.pages == pages
+
+
+def test_all_kinds_at_once_are_in_order_by_kind_and_once(read: Read) -> None:
+    html = "<link rel=next href=n><a href=x><area href=y><iframe src=z></iframe><a href=n>"
+    assert read(html).links.pages == ["x", "y", "n", "z"]
+
+
+@pytest.mark.parametrize(
+    ("html", "base"),
+    [
+        ("<a href=x>", "http://example.com/dir/page.html"),
+        ("<base href=/other/>", "http://example.com/other/"),
+        ("<base target=x><base href=../a#b><base href=/c>", "http://example.com/a"),
+        ("<body><p><base href='//example.org'>", "http://example.org/"),
+        ("<base href='javascript:x'>", "http://example.com/dir/page.html"),
+        ("<base href='http://['><base href=/b>", "http://example.com/dir/page.html"),
+    ],
+)
+def test_the_base(read: Read, html: str, base: str) -> None:
+    assert read(html).links.base == base
+
+
+def test_nofollow_links(read: Read) -> None:
+    html = "<a href=x rel='external NoFollow'><a href=y rel=me><a href=z rel=ugc><a href=w rel>"
+    html += "<link rel='next nofollow' href=v>"
+    links = read(html).links
+    assert (links.pages, links.nofollow) == (["y", "z", "w"], ["x", "v"])
+
+
+@pytest.mark.parametrize(
+    ("html", "noindex", "nofollow"),
+    [
+        ("<meta name=robots content=noindex>", True, False),
+        ("<meta name=ROBOTS content='NoIndex, NOFOLLOW'>", True, True),
+        ("<meta name=robots content=none>", True, True),
+        ("<meta name=robots content='index,follow'>", False, False),
+        ("<meta name=Fyke content=nofollow>", False, True),
+        ("<meta name=googlebot content=none>", False, False),
+        ("<meta name=robots><meta content=none>", False, False),
+    ],
+)
+def test_what_the_page_asks_of_robots(read: Read, html: str, noindex: bool, nofollow: bool) -> None:
+    page = read(f"{html}<a href=x>")
+    assert (page.noindex, page.nofollow) == (noindex, nofollow)
+    assert (page.links.pages, page.links.nofollow) == (([], ["x"]) if nofollow else (["x"], []))
+
+
+@pytest.mark.parametrize(
+    ("html", "title"),
+    [
+        ("<title> A \n\t title&amp;more </title>", "A title&more"),
+        ("<title></title>", ""),
+        ("no title", ""),
+        ("<svg><title>not this</title></svg><title>this</title>", "this"),
+        ("<svg><title>not this</title></svg>", ""),
+        ("<title>first</title><title>second</title>", "first"),
+        ("<title>" + "x" * 9000 + "</title>", "x" * 512),
+    ],
+)
+def test_the_title(read: Read, html: str, title: str) -> None:
+    assert read(html).title == title
+
+
+def test_a_byte_order_mark_is_not_text(read: Read) -> None:
+    page = read(b"\xef\xbb\xbf<!doctype html><title>x</title><base href=/b/><a href=y>")
+    assert (page.title, page.links.base, page.links.pages) == ("x", "http://example.com/b/", ["y"])
+
+
+def test_utf16_and_latin1(read: Read) -> None:
+    html = "<title>Œuvre é</title><a href='é'>"
+    page = read(html.encode("utf-16"), media_type="text/html")
+    assert (page.title, page.links.pages) == ("Œuvre é", ["é"])
+    page = read(html.encode("cp1252"), media_type="text/html; charset=ISO-8859-1")
+    assert (page.title, page.links.pages) == ("Œuvre é", ["é"])
+
+
+def test_xhtml_by_any_type(read: Read) -> None:
+    html = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">'
+    html += '<head><title>t</title></head><a href="x"/></html>'
+    for media_type in ("application/xhtml+xml", "text/xml", "application/xml", "text/html"):
+        page = read(html, media_type=media_type)
+        assert (page.title, page.links.pages) == ("t", ["x"])

@@ -1,0 +1,102 @@
+"""What kind of thing an answer is."""
+
+from collections.abc import Callable
+
+import pytest
+
+from fyke.core.visits import Exchange
+from fyke.parse.media import FTP_LISTING, GOPHER_MENU, describe
+
+Answer = Callable[..., Exchange]
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("text/html", ("text/html", "")),
+        ("Text/HTML; Charset=UTF-8", ("text/html", "utf-8")),
+        ('text/html;charset="koi8-r"; x=y', ("text/html", "koi8-r")),
+        ("text/html; x=y;charset = 'utf-8'", ("text/html", "utf-8")),
+        ("image/png", ("image/png", "")),
+        ("application/octet-stream", ("application/octet-stream", "")),
+        ("; charset=utf-8", ("text/plain", "utf-8")),
+        ("nonsense", ("text/plain", "")),
+        ("*/*", ("text/plain", "")),
+        ("text/x y", ("text/plain", "")),
+        ("", ("text/plain", "")),
+    ],
+)
+def test_what_the_server_says(answer: Answer, field: str, expected: tuple[str, str]) -> None:
+    assert describe(answer(media_type=field), b"just words") == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "text/plain"),
+        (b" \n <!DOCTYPE HTML><p>", "text/html"),
+        (b"\xef\xbb\xbf<html>", "text/html"),
+        (b"<!-- x -->", "text/html"),
+        (b"<a href=x>", "text/html"),
+        (b"<abbr>", "text/plain"),
+        (b"<?xml version='1.0'?>", "text/xml"),
+        (b"%PDF-1.7", "application/pdf"),
+        (b"\x89PNG\r\n\x1a\n...", "image/png"),
+        (b"GIF89a", "image/gif"),
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"RIFF....WEBPVP8 ", "image/webp"),
+        (b"RIFF....WAVEfmt ", "audio/wave"),
+        (b"\x00\x00\x00\x18ftypmp42", "video/mp4"),
+        (b"\x1f\x8b\x08\x00", "application/x-gzip"),
+        (b"PK\x03\x04", "application/zip"),
+        (b"words \x00 and", "application/octet-stream"),
+        (b"\xfe\xff\x00a", "text/plain"),
+        ("só".encode(), "text/plain"),
+    ],
+)
+def test_what_the_bytes_say(answer: Answer, content: bytes, expected: str) -> None:
+    assert describe(answer(media_type=""), content)[0] == expected
+    assert describe(answer(media_type="unknown/unknown"), content)[0] == expected
+
+
+def test_servers_that_call_everything_text(answer: Answer) -> None:
+    assert describe(answer(media_type="text/plain"), b"\x00\x01")[0] == "application/octet-stream"
+    assert describe(answer(media_type="text/plain; charset=UTF-8"), b"<html>")[0] == "text/plain"
+    assert describe(answer(media_type="text/plain; charset=utf-8"), b"\x00\x01")[0] == "text/plain"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"<rss version='2.0'>", "application/rss+xml"),
+        (b"<?xml version='1.0'?>\n<!-- c --><feed xmlns='x'>", "application/atom+xml"),
+        (b"<?xml version='1.0'?><rdf:RDF xmlns='x'>", "application/rss+xml"),
+        (b"<?xml version='1.0'?><!DOCTYPE html><html>", "text/html"),
+        (b"<feedback>", "text/html"),
+    ],
+)
+def test_feeds_called_html(answer: Answer, content: bytes, expected: str) -> None:
+    assert describe(answer(media_type="text/html"), content)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("ftp://h/pub/", FTP_LISTING),
+        ("ftp://h/pub/a.html", "text/html"),
+        ("ftp://h/pub/a.txt", "text/plain"),
+        ("ftp://h/sitemap.xml.gz", "application/gzip"),
+        ("ftp://h/a.tar.bz2", "application/octet-stream"),
+        ("ftp://h/README", "application/octet-stream"),
+        ("gopher://h/", GOPHER_MENU),
+        ("gopher://h/1/menu", GOPHER_MENU),
+        ("gopher://h/7/search", GOPHER_MENU),
+        ("gopher://h/0/text", "text/plain"),
+        ("gopher://h/h/page", "text/html"),
+        ("gopher://h/g/x", "image/gif"),
+        ("gopher://h/I/x.png", "image/png"),
+        ("gopher://h/9/x", "application/octet-stream"),
+    ],
+)
+def test_protocols_without_headers(answer: Answer, url: str, expected: str) -> None:
+    assert describe(answer(url), b"<html>") == (expected, "")

@@ -1,0 +1,84 @@
+"""What a page needs to be shown, found only when asked for."""
+
+from collections.abc import Callable
+
+import pytest
+
+from fyke.core.visits import Page
+from fyke.parse.requisites import css_references, srcset
+
+Read = Callable[..., Page]
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<img src=a>", ["a"]),
+        ("<img src=a srcset='b 1x, c 2x'>", ["a", "b", "c"]),
+        ("<picture><source srcset='a, b 100w'><img src=c></picture>", ["a", "b", "c"]),
+        ("<script src=a></script><script>src=b</script>", ["a"]),
+        ("<link rel=stylesheet href=a><link rel='shortcut icon' href=b><link rel=manifest href=c>", ["a", "b", "c"]),
+        ("<link rel=preload as=image href=a imagesrcset='b 1x'>", ["a", "b"]),
+        ("<link rel='alternate stylesheet' href=a><link rel=canonical href=b>", ["a"]),
+        ("<video src=a poster=b><source src=c><track src=d></video><audio src=e></audio>", ["a", "b", "c", "d", "e"]),
+        ("<object data=a></object><embed src=b>", ["a", "b"]),
+        ("<input type=IMAGE src=a><input src=b>", ["a"]),
+        ("<body background=a><table background=b>", ["a", "b"]),
+        ("<style>@import 'a'; p { background: url(b) }</style>", ["a", "b"]),
+        ("<p style='background: url(&quot;a&quot;)'>", ["a"]),
+        ("<svg><image href=a /><image xlink:href=b /><use href='c#d'/><use href='#e'/></svg>", ["a", "b", "c#d"]),
+        ("<img src='data:image/png;base64,xx'><img src=''><img><img src=' a '><img src=a>", ["a"]),
+        ("<frame src=x><iframe src=y></iframe><a href=z>", []),
+    ],
+)
+def test_requisites_of_html(read: Read, html: str, expected: list[str]) -> None:
+    assert sorted(read(html, requisites=True).links.requisites) == expected
+    assert read(html).links.requisites == []
+
+
+@pytest.mark.parametrize(
+    ("css", "expected"),
+    [
+        ("a{b:url(x)}", ["x"]),
+        ("a{b:URL( 'x y' )}", ["x y"]),
+        ('a{b:url("x\\"y)z")}', ['x"y)z']),
+        ("a{b:url(x\\29 y)}", ["x)y"]),
+        ("a{b:url()}a{b:url('')}", []),
+        ("@import 'a';@import url(b);@IMPORT url('c') screen;@import\"d\" print;", ["a", "b", "c", "d"]),
+        ("/* url(x) @import 'y' */ a{b:url(z)}", ["z"]),
+        ("a{content:'url(x)'; b:url(y)}", ["y"]),
+        ("@font-face{src:local(f),url(a)format('woff'),url(b)}", ["a", "b"]),
+        ("a{b:url(x", []),
+        ("a{b:url(\\0 \\ffffff \\d800 )}", ["\ufffd\ufffd\ufffd"]),
+        ("a{b:url('a\\\nb')}", ["ab"]),
+        ("/* never closed url(x)", []),
+    ],
+)
+def test_references_in_css(css: str, expected: list[str]) -> None:
+    assert list(css_references(css)) == expected
+
+
+def test_a_style_sheet_as_document(read: Read) -> None:
+    css = "@charset \"utf-8\"; @import 'a'; b { c: url(d) url(data:,) url(#e) url(d) }"
+    page = read(css, media_type="text/css", requisites=True)
+    assert (page.links.requisites, page.links.pages, page.charset) == (["a", "d"], [], "utf-8")
+    assert read(css, media_type="text/css").links.requisites == []
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("a", ["a"]),
+        ("a 1x,b 2x", ["a", "b"]),
+        (" a 100w , b 200w 300h,c", ["a", "b", "c"]),
+        ("a,b", ["a,b"]),
+        ("a, b", ["a", "b"]),
+        ("a,, b", ["a", "b"]),
+        ("a (x,y) , b", ["a", "b"]),
+        ("data:image/png,xx 1x, b", ["data:image/png,xx", "b"]),
+        (",", []),
+        ("", []),
+    ],
+)
+def test_srcset(value: str, expected: list[str]) -> None:
+    assert list(srcset(value)) == expected
