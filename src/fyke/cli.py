@@ -94,7 +94,8 @@ def _settings(directory: CrawlDirectory, config: Path | None, asked: dict[str, d
         values["crawl"]["for_s"] = 0
     for name, section in (read(config) if config else {}).items():
         if isinstance(section, dict):
-            values.setdefault(name, {}).update(section)
+            given = {key: value for key, value in section.items() if (name, key) != ("crawl", "seeds") or value}
+            values.setdefault(name, {}).update(given)
         else:
             values[name] = section
     for name, options in asked.items():

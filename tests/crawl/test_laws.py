@@ -1,6 +1,5 @@
 """The laws of a crawl, as the servers and the files tell them."""
 
-import gzip
 import random
 from collections import Counter
 from pathlib import Path
@@ -9,11 +8,18 @@ import pytest
 from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 
-from crawl.runs import FAST, archived, crawl, crawl_killed, fyke, settings
-from fyke.simweb import Plan, WebSpec, audit_politeness, lively, plain, running_web
-
-AUXILIARY_OK = 1.0
-
+from crawl.runs import archived, crawl, crawl_killed, fyke, settings
+from fyke.simweb import (
+    NameShares,
+    PageShares,
+    Plan,
+    RobotsShares,
+    WebSpec,
+    audit_politeness,
+    lively,
+    plain,
+    running_web,
+)
 
 def expected_exactly(into: Path, expectation, requests, ports) -> None:
     """Every expected page archived once, nothing else fetched, nothing forbidden asked for."""
@@ -33,11 +39,12 @@ def expected_exactly(into: Path, expectation, requests, ports) -> None:
 
 
 def asked_for(requests, ports) -> Counter[str]:
+    """Every URL asked for by http, as often as it was. (The ledger has no URLs of gopher and FTP.)"""
     rows = requests.to_pydict()
-    port = {"http": ports.http, "https": ports.http, "gopher": ports.gopher, "ftp": ports.ftp}
     return Counter(
-        f"{scheme}://{host}:{port[scheme]}{path}"
+        f"{scheme}://{host}:{ports.http}{path}"
         for scheme, host, path in zip(rows["scheme"], rows["host"], rows["path"], strict=True)
+        if scheme == "http"
     )
 
 
@@ -50,3 +57,111 @@ def test_exactness(tmp_path: Path) -> None:
         run = crawl(into, settings(tmp_path, web), *web.seeds, "--scope", "web", timeout_s=170)
         assert run.status == 0, run.errors
         expected_exactly(into, web.perfect(Plan(scope="web")), web.ledger(), web.ports)
+    done = fyke("check", str(into))
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("scope", "options"),
+    [
+        ("host", ["--scope", "host"]),
+        ("domain", ["--scope", "domain"]),
+        ("web", ["--scope", "web", "--requisites"]),
+    ],
+)
+def test_scopes_are_exact(tmp_path: Path, scope: str, options: list[str]) -> None:
+    with running_web(lively(pages=900, hosts=30)) as web:
+        into = tmp_path / "crawl"
+        run = crawl(into, settings(tmp_path, web), *web.seeds, *options)
+        assert run.status == 0, run.errors
+        plan = Plan(scope=scope, requisites="--requisites" in options)
+        expected_exactly(into, web.perfect(plan), web.ledger(), web.ports)
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_depth_is_exact(tmp_path: Path, depth: int) -> None:
+    """Every page that can be reached in so many links, however the crawl came upon it first."""
+    with running_web(plain(pages=1500, hosts=30)) as web:
+        into = tmp_path / "crawl"
+        run = crawl(into, settings(tmp_path, web), *web.seeds, "--scope", "web", "--depth", str(depth))
+        assert run.status == 0, run.errors
+        expected_exactly(into, web.perfect(Plan(scope="web", depth=depth)), web.ledger(), web.ports)
+
+
+def test_page_limit_is_exact_and_can_be_raised(tmp_path: Path) -> None:
+    with running_web(plain(pages=400, hosts=10)) as web:
+        into, config = tmp_path / "crawl", settings(tmp_path, web)
+        for limit in (30, 75):
+            run = crawl(into, config, *web.seeds, "--scope", "web", "--pages", str(limit))
+            assert run.status == 0, run.errors
+            assert run.summary["ending"] == "pages" and len(set(archived(into))) == limit
+        again = crawl(into, config, *web.seeds, "--scope", "web", "--pages", "75")
+        assert again.summary["already"] and again.status == 0
+
+
+@pytest.mark.timeout(180)
+def test_politeness(tmp_path: Path) -> None:
+    """300 hosts on 40 addresses: not one request too soon, by the servers' own clock."""
+    polite = {"host_delay_s": 0.15, "address_delay_s": 0.03, "delay_factor": 5.0, "max_delay_s": 1.0}
+    spec = WebSpec(
+        pages=1200,
+        hosts=300,
+        addresses=40,
+        domains=100,
+        pages_exponent=0.3,
+        robots_shares=RobotsShares(delay=0.2, allow=0.2, moved_away=0.05),
+        page_shares=PageShares(throttled=0.03, throttled_date=0.02, slow=0.02, flaky=0.02, redirect_away=0.02),
+    )
+    with running_web(spec) as web:
+        into = tmp_path / "crawl"
+        run = crawl(
+            into, settings(tmp_path, web, politeness=polite), *web.seeds, "--scope", "web", timeout_s=170
+        )
+        assert run.status == 0, run.errors
+        requests = web.ledger()
+        violations = audit_politeness(
+            requests, 0.15, 0.03, 5.0, web.crawl_delays(), delay_ceiling_s=1.0
+        )
+        assert not violations, violations[:5]
+        assert requests.num_rows > 1500 and len(set(requests.column("host").to_pylist())) == 300
+        assert set(archived(into)) >= web.perfect(Plan(scope="web")).archived
+
+
+@pytest.mark.timeout(240)
+def test_kill(tmp_path: Path) -> None:
+    """Killed 25 times at random, the crawl has the pages of an undisturbed one, each archived once."""
+    rng = random.Random(7)
+    spec = lively(pages=1500, hosts=40, name_shares=NameShares(), page_shares=PageShares(redirect=0.05, duplicate=0.05))
+    with running_web(spec) as web:
+        into = tmp_path / "crawl"
+        slow = {"host_delay_s": 0.05}
+        config = settings(tmp_path, web, politeness=slow, store={"checkpoint_s": 0.3, "warc_bytes": 700_000})
+        arguments = (*web.seeds, "--scope", "web")
+        kills = sum(crawl_killed(into, config, 0.9 + rng.random() * 1.5, *arguments) for _ in range(25))
+        run = crawl(into, config, *arguments)
+        assert run.status == 0, run.errors
+        assert kills == 25
+        got = Counter(archived(into))
+        expectation = web.perfect(Plan(scope="web"))
+        assert set(got) - expectation.auxiliary == expectation.archived
+        assert max(got.values()) == 1
+    done = fyke("check", str(into))
+    assert done.returncode == 0, done.stdout
+    assert_readable(into, got)
+
+
+def assert_readable(into: Path, got: Counter[str]) -> None:
+    """warcio and fastwarc read every record, and find each page once."""
+    by_warcio: Counter[str] = Counter()
+    by_fastwarc: Counter[str] = Counter()
+    for path in sorted((into / "warc").glob("*.warc.gz")):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file, check_digests="raise"):
+                record.raw_stream.read()
+                by_warcio[record.rec_headers["WARC-Target-URI"]] += record.rec_type in ("response", "resource")
+        with path.open("rb") as file:
+            for record in FastIterator(file, parse_http=False):
+                assert record.verify_block_digest()
+                by_fastwarc[record.headers.get("WARC-Target-URI")] += record.record_type.name in ("response", "resource")
+    assert by_warcio == by_fastwarc
+    assert all(by_warcio[url] == 1 for url in got if not url.endswith("/robots.txt"))

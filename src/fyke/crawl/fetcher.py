@@ -367,6 +367,7 @@ class Fetcher:
         known: Known = host.known
         known.asking.discard(origin)
         self._adopt(host, known, record)
+        self._bench.sleep_until(host, now + host.crawl_delay_s)  # it asks for a rest after this very request
         if record.state is RobotsState.DISALLOW_ALL and record.failures >= self._politeness.host_failures:
             known.record.retired = f"robots.txt could not be had {record.failures} times: {record.reason}"
             self._rooms.book.save_host(known.record)
