@@ -5,6 +5,7 @@ anything, for what a checkpoint does not hold is fetched again.
 """
 
 import asyncio
+import gc
 import os
 import signal
 from collections.abc import Callable
@@ -53,6 +54,8 @@ def crawl_with_panel(directory: CrawlDirectory, config: Config, console: Console
     done = finished_before(directory, config)
     if done is not None:
         return done
+    gc.freeze()  # what is imported stays; and a page makes hundreds of objects but hardly a cycle
+    gc.set_threshold(50_000, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         summary = runner.run(_crawl(directory, config, console))
     if nothing_reached(summary.statistics):

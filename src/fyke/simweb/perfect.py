@@ -186,7 +186,8 @@ class _Walk:
         if plan.requisites:
             self._offer(oracle.requisites(resource), step.depth + 1, requisite=True)
         found.avoided.update(self._layout.url(one) for one in oracle.fruit(resource))
-        if page and resource.number == 0 and plan.old_protocols and plan.scope == "web":
+        near = plan.scope == "web" or (plan.scope == "domain" and self._layout.names.domain_of[0] in self._domains)
+        if page and resource.number == 0 and plan.old_protocols and near:
             self._old_protocols(step.depth)
 
     def _forbidden(self, resource: Resource) -> bool:
