@@ -477,3 +477,23 @@ def test_a_ca_file_that_cannot_be_used(run, tmp_path):
                 CurlEngine(asyncio.get_running_loop(), FetchSection(ca_file=str(tmp_path / name)), SystemClock())
 
     run(main())
+
+
+def test_a_kept_connection_that_died_is_replaced_once(run):
+    """libcurl asks again, on a new connection, when a kept one dies without a byte: one answer all the same."""
+
+    async def dies_when_kept(head, _reader, writer):
+        if b"/second" in head and server_of[0].connections == 1:
+            writer.transport.abort()
+        writer.write(SMALL)
+
+    server_of = []
+
+    async def main():
+        async with web(dies_when_kept) as server, Client() as client:
+            server_of.append(server)
+            await client.get(server.url("/first"))
+            assert (await client.get(server.url("/second"))).outcome is Outcome.OK
+            assert (len(server.heads), server.connections) == (3, 2)
+
+    run(main())

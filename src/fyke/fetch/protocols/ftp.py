@@ -5,7 +5,8 @@ whatever the server's PASV answer says (FTP_SKIP_PASV_IP), so a server cannot se
 
 The reply code is the status. 421 (too many users) is THROTTLED, other 4xx are the server's passing
 trouble (SERVER_ERROR), 5xx are final (CLIENT_ERROR): nearly the reverse of HTTP (RFC 959, 4.2.1).
-Not the reply but libcurl's view decides whether a transfer went well.
+Not the reply but libcurl's view decides whether a transfer went well. In listings, which FTP sends as
+text, libcurl turns CRLF into LF; files are kept byte for byte.
 """
 
 from collections.abc import Iterable
@@ -48,7 +49,7 @@ class Ftp:
         """Status and outcome of an answer; control lines are not kept."""
         exchange.effective_protocol = "ftp"
         exchange.status = code = curl.getinfo(pycurl.RESPONSE_CODE)
-        if code >= 400 and exchange.outcome in _REFUSALS:
+        if code == 421 or (code >= 400 and exchange.outcome in _REFUSALS):
             exchange.outcome = _outcome(code)
             exchange.detail = lines[-1].decode("latin-1").strip() if lines else exchange.detail
             exchange.truncated = ""

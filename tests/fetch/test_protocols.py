@@ -1,0 +1,415 @@
+"""What each protocol's answers mean, and who is asked: https, ftp, gopher, plug-ins."""
+
+import asyncio
+import ssl
+
+import pytest
+import trustme
+from tests.fetch.conftest import LOCAL, Client, listening, saying, visit_to, web
+
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import canonical, split
+from fyke.core.visits import Exchange
+from fyke.fetch import robots_url
+
+# http
+
+
+@pytest.mark.parametrize(
+    ("status", "fields", "outcome"),
+    [
+        (200, b"", Outcome.OK),
+        (206, b"", Outcome.OK),
+        (301, b"Location: /x\r\n", Outcome.REDIRECTED),
+        (307, b"location: /x\r\n", Outcome.REDIRECTED),
+        (300, b"", Outcome.OK),
+        (302, b"", Outcome.OK),
+        (401, b"", Outcome.CLIENT_ERROR),
+        (404, b"", Outcome.CLIENT_ERROR),
+        (429, b"", Outcome.THROTTLED),
+        (500, b"", Outcome.SERVER_ERROR),
+        (503, b"", Outcome.THROTTLED),
+        (599, b"", Outcome.SERVER_ERROR),
+        (999, b"", Outcome.SERVER_ERROR),
+    ],
+)
+def test_status_means(run, status, fields, outcome):
+    async def main():
+        head = b"HTTP/1.1 %d Word\r\n%sContent-Length: 2\r\n\r\nhi" % (status, fields)
+        async with web(saying(head)) as server, Client() as client:
+            answer = await client.get(server.url())
+            assert (answer.outcome, answer.status, answer.body.read()) == (outcome, status, b"hi")
+            assert server.heads == [answer.request]  # nothing was followed
+
+    run(main())
+
+
+def test_user_agent_says_who_we_are(run):
+    async def main():
+        async with web(saying(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")) as server, Client() as client:
+            answer = await client.get(server.url())
+            assert b"\r\nUser-Agent: fyke-test/" in answer.request
+            assert b" (+https://example.org/bot)\r\n" in answer.request
+            assert b"\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n" in answer.request
+
+    run(main())
+
+
+# https
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    authority = trustme.CA()
+    path = tmp_path_factory.mktemp("ca") / "ca.pem"
+    authority.cert_pem.write_to_path(path)
+    return authority, str(path)
+
+
+def tls(authority, name="site.test", *protocols):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(name).configure_cert(context)
+    context.set_alpn_protocols(list(protocols))
+    return context
+
+
+def test_https_is_verified(run, authority):
+    issuer, ca_file = authority
+    small = saying(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+
+    async def main():
+        async with web(small, ssl=tls(issuer, "site.test", "http/1.1")) as server:
+            url = server.url("/a").replace("http:", "https:")
+            other = server.url("/a", "other.test").replace("http:", "https:")
+            async with Client(ca_file=ca_file) as client:
+                answer = await client.get(url)
+                assert (answer.outcome, answer.effective_protocol) == (Outcome.OK, "http/1.1")
+                assert server.heads == [answer.request]
+                assert (await client.get(other)).outcome is Outcome.TLS_FAILED
+            async with Client() as client:  # the system's certificates do not have our authority
+                answer = await client.get(url)
+                assert answer.outcome is Outcome.TLS_FAILED
+                assert "certificate" in answer.detail
+            async with Client(verify_tls=False) as client:
+                assert (await client.get(other)).outcome is Outcome.OK
+
+    run(main())
+
+
+def test_tls_with_a_server_that_has_none(run):
+    async def main():
+        async def plain(reader, writer):
+            await reader.read(100)
+            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        async with listening(plain) as port, Client() as client:
+            answer = await client.get(f"https://site.test:{port}/")
+            assert answer.outcome is Outcome.TLS_FAILED
+
+        async def mute(_reader, _writer):
+            await asyncio.sleep(60)
+
+        async with listening(mute) as port, Client(connect_timeout_s=0.3) as client:
+            answer = await client.get(f"https://site.test:{port}/")
+            assert answer.outcome is Outcome.TIMED_OUT
+
+    run(main())
+
+
+async def http2_once(reader, writer):
+    """The least HTTP/2 server: settings, then one answer on stream 1 (RFC 9113)."""
+    await reader.readexactly(24)  # the client's preface
+
+    def frame(kind, flags, stream, payload):
+        return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+    writer.write(frame(4, 0, 0, b""))
+    while True:
+        header = await reader.readexactly(9)
+        await reader.readexactly(int.from_bytes(header[:3], "big"))
+        kind, flags, stream = header[3], header[4], int.from_bytes(header[5:9], "big")
+        if kind == 4 and not flags & 1:
+            writer.write(frame(4, 1, 0, b""))
+        if kind == 1:
+            # :status 200 (indexed), then x-a: b as a literal
+            writer.write(frame(1, 4, stream, b"\x88\x00\x03x-a\x01b") + frame(0, 1, stream, b"hello"))
+            await writer.drain()
+
+
+def test_http2_is_offered_and_recorded_in_the_form_of_http1(run, authority):
+    issuer, ca_file = authority
+
+    async def serve(reader, writer):
+        if writer.get_extra_info("ssl_object").selected_alpn_protocol() == "h2":
+            try:
+                await http2_once(reader, writer)
+            except asyncio.IncompleteReadError:
+                writer.close()
+        else:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold")
+
+    async def main():
+        async with listening(serve, ssl=tls(issuer, "site.test", "h2", "http/1.1")) as port:
+            url = f"https://site.test:{port}/a"
+            async with Client(ca_file=ca_file) as client:
+                answer = await client.get(url)
+                assert (answer.outcome, answer.effective_protocol, answer.status) == (Outcome.OK, "h2", 200)
+                assert answer.body.read() == b"hello"
+                assert answer.head == b"HTTP/2 200 \r\nx-a: b\r\n\r\n"
+                assert answer.request.startswith(b"GET /a HTTP/1.1\r\nHost: site.test")
+            async with Client(ca_file=ca_file, http2=False) as client:
+                answer = await client.get(url)
+                assert (answer.effective_protocol, answer.body.read()) == ("http/1.1", b"old")
+
+    run(main())
+
+
+# gopher
+
+
+@pytest.mark.parametrize(
+    ("target", "sent", "body", "outcome"),
+    [
+        ("/0/about.txt", b"/about.txt\r\n", b"a text\r\n", Outcome.OK),
+        ("/1/", b"/\r\n", b"1Home\t/\thost\t70\r\n.\r\n", Outcome.OK),
+        ("/", b"\r\n", b"iHello\t\thost\t70\r\n.\r\n", Outcome.OK),
+        ("/0/a%20b", b"/a b\r\n", b"x", Outcome.OK),
+        ("/7/find%09word", b"/find\tword\r\n", b"1Hit\t/\thost\t70\r\n", Outcome.OK),
+        ("/0/none", b"/none\r\n", b"", Outcome.CLIENT_ERROR),
+        ("/1/none", b"/none\r\n", b".\r\n", Outcome.CLIENT_ERROR),
+        ("/1/none", b"/none\r\n", b"3'/none' does not exist\terror.host\t1\r\n.\r\n", Outcome.CLIENT_ERROR),
+        ("/0/none", b"/none\r\n", b"3not found\t\terror.host\t1\r\n", Outcome.CLIENT_ERROR),
+        ("/0/three", b"/three\r\n", b"3 little pigs\r\n", Outcome.OK),
+    ],
+)
+def test_gopher(run, target, sent, body, outcome):
+    received = []
+
+    async def serve(reader, writer):
+        received.append(await reader.readline())
+        writer.write(body)
+        writer.close()
+
+    async def main():
+        async with listening(serve) as port, Client() as client:
+            answer = await client.get(canonical(f"gopher://site.test:{port}{target}"))
+            assert (answer.outcome, answer.effective_protocol) == (outcome, "gopher"), answer.detail
+            assert received == [sent]
+            assert answer.body.read() == body
+            assert (answer.request, answer.head) == (b"", b"")
+
+    run(main())
+
+
+# ftp
+
+FILES = {"hello.txt": b"hello", "big": b"x" * 300_000}
+LISTING = b"-rw-r--r-- 1 ftp ftp 5 Jan 01 2020 hello.txt\r\n"
+
+
+class FtpServer:
+    """The least FTP server: one folder `pub`, passive only; its PASV answer lies about the address."""
+
+    def __init__(self, greeting=b"220 hello", extended=True, refuse=()):
+        self.greeting, self.extended, self.refuse = greeting, extended, dict(refuse)
+        self.commands = []
+        self.opened = []
+
+    async def serve(self, reader, writer):
+        self.writer = writer
+        writer.write(self.greeting + b"\r\n")
+        try:
+            while line := await reader.readline():
+                command, _, argument = line.strip().decode().partition(" ")
+                self.commands.append((command, argument))
+                reply = self.refuse.get(command) or await getattr(self, f"on_{command.lower()}", self.unknown)(argument)
+                writer.write(reply + b"\r\n")
+        finally:
+            for opened in (*self.opened, writer):
+                opened.close()
+
+    async def unknown(self, _argument):
+        return b"500 what?"
+
+    async def on_user(self, _name):
+        return b"331 password, please"
+
+    async def on_pass(self, _word):
+        return b"230 welcome"
+
+    async def on_pwd(self, _):
+        return b'257 "/"'
+
+    async def on_type(self, _):
+        return b"200 ok"
+
+    async def on_cwd(self, folder):
+        return b"250 ok" if folder in ("pub", "/", "/pub") else b"550 no such folder"
+
+    async def on_size(self, name):
+        return b"213 %d" % len(FILES[name]) if name in FILES else b"550 no such file"
+
+    async def on_epsv(self, _):
+        return b"229 passive (|||%d|)" % await self.data_port() if self.extended else b"500 no"
+
+    async def on_pasv(self, _):
+        port = await self.data_port()
+        return b"227 passive (192,0,2,1,%d,%d)" % divmod(port, 256)
+
+    async def data_port(self):
+        self.data = data = asyncio.get_running_loop().create_future()
+
+        async def connected(_reader, writer):
+            self.opened.append(writer)
+            data.set_result(writer)
+
+        listener = await asyncio.start_server(connected, LOCAL, 0)
+        self.opened.append(listener)
+        return listener.sockets[0].getsockname()[1]
+
+    async def on_retr(self, name):
+        if name not in FILES:
+            return b"550 no such file"
+        return await self.send(FILES[name])
+
+    async def on_list(self, _):
+        return await self.send(LISTING)
+
+    async def send(self, data):
+        self.writer.write(b"150 here it comes\r\n")
+        writer = await self.data
+        writer.write(data)
+        writer.close()
+        return b"226 done"
+
+
+@pytest.mark.parametrize("extended", [True, False], ids=["EPSV", "PASV"])
+def test_ftp(run, extended):
+    server = FtpServer(extended=extended)
+
+    async def main():
+        async with listening(server.serve) as port, Client() as client:
+            site = f"ftp://site.test:{port}"
+            answer = await client.get(f"{site}/pub/hello.txt")
+            assert (answer.outcome, answer.status, answer.body.read()) == (Outcome.OK, 226, b"hello"), answer.detail
+            assert (answer.request, answer.head, answer.effective_protocol) == (b"", b"", "ftp")
+            answer = await client.get(f"{site}/pub/")
+            assert (answer.outcome, answer.body.read()) == (Outcome.OK, LISTING.replace(b"\r\n", b"\n"))  # by libcurl
+            answer = await client.get(f"{site}/pub/none")
+            assert (answer.outcome, answer.status) == (Outcome.CLIENT_ERROR, 550)
+            assert answer.detail == "550 no such file"
+            answer = await client.get(f"{site}/none/none")
+            assert (answer.outcome, answer.status) == (Outcome.CLIENT_ERROR, 550)
+            users = [argument for command, argument in server.commands if command == "USER"]
+            assert users == ["anonymous"]  # and the connection was kept
+            assert ("PASS", "https://example.org/bot") in server.commands
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("greeting", "refuse", "outcome", "status"),
+    [
+        (b"421 too many users", {}, Outcome.THROTTLED, 421),
+        (b"220 hello", {"PASS": b"530 members only"}, Outcome.CLIENT_ERROR, 530),
+        (b"220 hello", {"PASS": b"421 too many users"}, Outcome.THROTTLED, 421),
+        (b"220 hello", {"RETR": b"450 busy"}, Outcome.SERVER_ERROR, 450),
+        (b"300 what?", {}, Outcome.BAD_ANSWER, 300),
+    ],
+)
+def test_ftp_refusals(run, greeting, refuse, outcome, status):
+    server = FtpServer(greeting, refuse=refuse)
+
+    async def main():
+        async with listening(server.serve) as port, Client(timeout_s=1, connect_timeout_s=1) as client:
+            answer = await client.get(f"ftp://site.test:{port}/pub/hello.txt")
+            assert (answer.outcome, answer.status) == (outcome, status), answer.detail
+
+    run(main())
+
+
+def test_ftp_size_limit(run):
+    server = FtpServer()
+
+    async def main():
+        async with listening(server.serve) as port, Client(max_body_bytes=1000) as client:
+            answer = await client.get(f"ftp://site.test:{port}/pub/big")
+            assert (answer.outcome, answer.truncated, answer.body.size) == (Outcome.TOO_LARGE, "length", 1000)
+
+    run(main())
+
+
+# the registry
+
+
+class Plugin:
+    schemes = ("http", "news")
+
+    def __init__(self, behaviour):
+        self.behaviour = behaviour
+
+    def fetch(self, visit, address, done):
+        self.behaviour(visit, address, done)
+
+
+def test_plugins_come_first_and_are_answered_once(run):
+    def twice(visit, address, done):
+        done(Exchange(visit, Outcome.OK, 0.0, 0.0, address, "from the plug-in"))
+        done(Exchange(visit, Outcome.OK, 0.0, 0.0, address, "again"))
+        raise ValueError("and then")
+
+    async def main():
+        async with Client(plugins=[Plugin(twice)]) as client:
+            answer = await client.get("http://site.test/")
+            assert answer.detail == "from the plug-in"
+            await asyncio.sleep(0.01)
+            assert client.registry.statistics().plugin_failures == {"Plugin": 1}
+
+    run(main())
+
+
+def test_a_plugin_that_raises_costs_its_page(run):
+    def raises(_visit, _address, _done):
+        raise ValueError("no")
+
+    async def main():
+        async with Client(plugins=[Plugin(raises)]) as client:
+            answer = await client.get("http://site.test/")
+            assert answer.outcome is Outcome.PLUGIN_FAILED
+            assert "Plugin" in answer.detail
+
+    run(main())
+
+
+def test_a_scheme_nobody_speaks(run):
+    async def main():
+        async with Client() as client:
+            visit = visit_to("http://site.test/")
+            visit.url = "news://site.test/"
+            answered = asyncio.get_running_loop().create_future()
+            client.registry.fetch(visit, LOCAL, answered.set_result)
+            assert not answered.done()
+            assert (await answered).outcome is Outcome.UNSUPPORTED
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("url", "robots"),
+    [
+        ("http://site.test/a", "http://site.test/robots.txt"),
+        ("https://site.test:444/a", "https://site.test:444/robots.txt"),
+        ("https://[::1]:443/", "https://[::1]/robots.txt"),
+        ("http://site.test:443/", "http://site.test:443/robots.txt"),
+        ("ftp://site.test/a", "ftp://site.test/robots.txt"),
+        ("gopher://site.test/1/a", "gopher://site.test/0/robots.txt"),
+    ],
+)
+def test_robots_url(url, robots):
+    origin = split(canonical(url)).origin
+    assert robots_url(origin) == robots == canonical(robots)
+
+
+def test_no_robots_url_for_other_schemes():
+    assert robots_url("news://site.test:119") is None
