@@ -1,0 +1,375 @@
+"""What we remember: a sorted table on disk, asked and changed in batches.
+
+DRUM, Disk Repository with Update Management: IRLbot (Lee et al., WWW 2008), section 4.3 and Figure 1. Keys are
+uniform 64-bit hashes, with values of one fixed size if wanted. `check`, `update` and `check_update` only gather;
+`merge` answers them all in one pass. URL-seen, content-seen, the robots cache and the in-degree are drums;
+frontier stages own them and use them on the event loop. Ours differs from the paper:
+
+- The table is cut into parts by key, and a bucket is what waits for one part. A part that grows over
+  `part_keys` is split: a small crawl has one small file, a huge one many; a part without news is left alone.
+- What fits in memory is merged from memory. Buckets go to disk only when memory is full, all of them in one
+  sequential write (the paper keeps two open files a bucket), so a checkpoint has few files to sync.
+- A merge writes to `Young`, a small sorted run in memory, and a part is written anew only when its share of
+  that run is worth it. So a merge for a fetcher that starves costs a few reads and not the table; a merge of
+  a full bucket makes its part's share large and is the paper's. The price is reading such a part twice,
+  the second time from the page cache.
+
+Invariant: the answers are those of a plain dict to which the operations were applied one by one in order of
+arrival. Memory: half of `memory_bytes` for what waits, a quarter for the young run, the rest to work in.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fyke.core.batches import U64, Mask
+from fyke.disk.operations import Combine, Entries, Op, Resolved, Values, addable, resolve
+from fyke.disk.part import Parts, restored
+from fyke.disk.pending import Batch, Pending, joined_entries
+from fyke.disk.store import State, Store
+from fyke.disk.young import Young
+
+FOLD_KEYS = 4096  # fewer young keys than this never have a part written anew, unless memory is short
+FOLD_SHARE = 8  # else a part is, when its young keys are one in this many of it
+TABLE_SHARE = 8  # `full` waits until one byte waits for this many of the table
+MOST_RUNS = 64
+ENTRY_WORK_BYTES = 64  # taken while an entry is merged, besides its value's
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Answers to `check` and `check_update`, in order of arrival."""
+
+    keys: U64  # uint64[n]
+    found: Mask  # bool[n]: was the key there when the operation's turn came?
+    values: Values | None  # [n], zero where not found; None for a drum without values
+    aux: pa.RecordBatch | None  # n rows; None for a drum without aux
+
+
+@dataclass(frozen=True, slots=True)
+class DrumStatistics:
+    """The table now, and what was done since the drum was opened."""
+
+    keys: int
+    parts: int
+    young_keys: int
+    pending: int
+    pending_bytes: int
+    merges: int
+    folds: int
+    bytes_read: int
+    bytes_written: int
+
+
+class Drum:
+    """The table `name` of a store.
+
+    `value` is the dtype of the values, structured if need be, None for keys alone; `aux` the schema of what comes
+    with each check and goes back with its answer. `state` is what `state()` gave at the checkpoint from which the
+    store was opened. Raises ValueError for `Combine.ADD` without integers.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        state: State | None = None,
+        *,
+        value: npt.DTypeLike | None = None,
+        aux: pa.Schema | None = None,
+        combine: Combine = Combine.OVERWRITE,
+        memory_bytes: int = 64 << 20,
+        part_keys: int = 4 << 20,
+    ) -> None:
+        self.name = name
+        self._dtype = None if value is None else np.dtype(value)
+        if combine is Combine.ADD and (self._dtype is None or not addable(self._dtype)):
+            raise ValueError(f"drum {name!r}: only integers are added, not {self._dtype}")
+        self._aux = aux
+        self._combine = combine
+        self._memory_bytes = memory_bytes
+        self._part_keys = part_keys
+        saved = state or {}
+        self._keys = int(saved.get("keys", 0))
+        self._parts = restored(saved)
+        self._lows = self._part_lows()
+        self._reads = Parts(store, name, self._dtype)
+        self._young = Young(store, name, self._dtype, saved.get("young", {}))
+        self._pending = Pending(store, name, self._dtype, aux, saved.get("pending", {}))
+        self._merging = False
+        self._merges = self._folds = 0
+
+    def __repr__(self) -> str:
+        return f"Drum({self.name!r}, {len(self)} keys in {len(self._parts)} parts, {self.pending} pending)"
+
+    def __len__(self) -> int:
+        """Keys in the table; those that wait for a merge do not count."""
+        return self._keys
+
+    @property
+    def pending(self) -> int:
+        """Operations that wait for a merge."""
+        return len(self._pending)
+
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes they take in memory and in files."""
+        return self._pending.size_bytes
+
+    @property
+    def full(self) -> bool:
+        """Whether a merge is due: enough waits to be worth it, or more would not fit the merge's memory."""
+        waiting = self._pending.size_bytes
+        if waiting < self._spill_bytes * 3 // 4:
+            return False
+        value_bytes = 0 if self._dtype is None else self._dtype.itemsize
+        bucket = max(map(sum, zip(*(np.diff(run.rows) for run in self._pending.runs), strict=True)), default=0)
+        return (
+            waiting * TABLE_SHARE >= self._keys * (8 + value_bytes)
+            or len(self._pending.runs) >= MOST_RUNS
+            or bucket * (ENTRY_WORK_BYTES + 4 * value_bytes) >= self._memory_bytes
+        )
+
+    # --- operations
+
+    def check(self, keys: U64, aux: pa.RecordBatch | None = None) -> None:
+        """Ask for `keys` (uint64[n]); `aux` has n rows."""
+        self.submit(keys, np.full(len(keys), Op.CHECK, np.uint8), aux=aux)
+
+    def update(self, keys: U64, values: Values | None = None) -> None:
+        """Store `keys` (uint64[n]) with `values` [n], combined with those that are there. Has no answer."""
+        self.submit(keys, np.full(len(keys), Op.UPDATE, np.uint8), values)
+
+    def check_update(self, keys: U64, values: Values | None = None, aux: pa.RecordBatch | None = None) -> None:
+        """Ask for `keys` (uint64[n]), and store those that are not there with `values` [n]."""
+        self.submit(keys, np.full(len(keys), Op.CHECK_UPDATE, np.uint8), values, aux)
+
+    def submit(
+        self,
+        keys: U64,
+        ops: npt.NDArray[np.uint8],
+        values: Values | None = None,
+        aux: pa.RecordBatch | None = None,
+    ) -> None:
+        """Operations of all kinds in one batch: `keys` uint64[n], `ops` uint8[n] (`Op`), `values` [n], `aux` n rows.
+
+        The aux of an update is dropped. The arrays are kept and must not change. Raises ValueError when
+        something is missing, too much, or of another length.
+        """
+        if not len(keys):
+            return
+        entries = Entries(np.ascontiguousarray(keys, np.uint64), ops, self._checked_values(keys, ops, values))
+        self._pending.add(Batch(entries, self._checked_aux(ops, aux)))
+        if self._pending.memory_bytes >= self._spill_bytes and not self._merging:
+            self._pending.spill(self._lows)
+
+    @property
+    def _spill_bytes(self) -> int:
+        return self._memory_bytes // 2
+
+    def _checked_values(self, keys: U64, ops: npt.NDArray[np.uint8], values: Values | None) -> Values | None:
+        if self._dtype is None:
+            if values is not None:
+                raise ValueError(f"{self!r} holds no values")
+            return None
+        if values is None:
+            if (ops != Op.CHECK).any():
+                raise ValueError(f"{self!r} needs a value for each key it stores")
+            return np.zeros(len(keys), self._dtype)
+        values = np.ascontiguousarray(values, self._dtype)
+        if len(values) != len(keys) or len(ops) != len(keys):
+            raise ValueError(f"{len(keys)} keys, {len(ops)} operations, {len(values)} values")
+        return values
+
+    def _checked_aux(self, ops: npt.NDArray[np.uint8], aux: pa.RecordBatch | None) -> pa.RecordBatch | None:
+        asked = ops != Op.UPDATE
+        if (aux is None) != (self._aux is None) and (aux is not None or asked.any()):
+            raise ValueError(f"{self!r} has aux of {self._aux}, and was given {None if aux is None else aux.schema}")
+        if aux is None:
+            return None
+        if aux.num_rows != len(ops) or aux.schema != self._aux:
+            raise ValueError(f"{aux.num_rows} rows of {aux.schema} for {len(ops)} keys and {self._aux}")
+        if asked.all():
+            return aux
+        return aux.filter(pa.array(asked)) if asked.any() else None
+
+    # --- merge
+
+    def merge(self) -> Iterator[Answers]:
+        """Do all that waits and give the answers. Nothing happens until it is iterated; iterate it to its end.
+
+        In order of arrival overall when all waited in memory; else bucket by bucket, in order of arrival
+        within each. What is submitted in between waits for the next merge, in memory.
+        """
+        if self._merging:
+            raise RuntimeError(f"{self!r}: the merge before was not read to its end")
+        if not self.pending:
+            return
+        self._merging = True
+        self._merges += 1
+        if self._pending.runs:
+            self._pending.spill(self._lows)
+            yield from self._merge_runs()
+        else:
+            batch = self._pending.take_memory()
+            resolved = self._apply(batch.entries)
+            self._fold()
+            yield from _answers(batch.entries, resolved, 0, batch.aux)
+        self._merging = False
+
+    def merge_unique(self) -> Iterator[pa.RecordBatch]:
+        """URL-seen's form of `merge`: the aux of keys that were not found, as batches of at least a row."""
+        for answers in self.merge():
+            assert answers.aux is not None
+            if answers.found.all():
+                continue
+            yield answers.aux.filter(pa.array(~answers.found)) if answers.found.any() else answers.aux
+
+    def settle(self) -> None:
+        """Merge, for a drum whose answers nobody wants."""
+        for _ in self.merge():
+            pass
+
+    def _merge_runs(self) -> Iterator[Answers]:
+        runs = list(self._pending.runs)
+        for bucket, low in enumerate(self._lows.tolist()):
+            pieces = [(run, self._pending.entries(run, bucket)) for run in runs]
+            pieces = [(run, entries) for run, entries in pieces if len(entries)]
+            if not pieces:
+                continue
+            resolved = self._apply(joined_entries([entries for _, entries in pieces]))
+            self._fold(low)
+            start = 0
+            for run, entries in pieces:
+                yield from _answers(entries, resolved, start, self._pending.aux(run, bucket))
+                start += len(entries)
+        self._pending.drop_runs(runs)
+
+    def _apply(self, entries: Entries) -> Resolved:
+        resolved = resolve(entries, self._lookup, self._combine)
+        self._young.put(resolved.written, resolved.written_values)
+        self._keys += resolved.new
+        return resolved
+
+    def _lookup(self, keys: U64) -> tuple[Mask, Values | None]:
+        """Which of `keys` (sorted, without repeats) the table holds, bool[n], and their values [n]."""
+        found, values = self._young.lookup(keys)
+        rest = np.flatnonzero(~found)
+        if not len(rest):
+            return found, values
+        edges = [*np.searchsorted(keys[rest], self._lows).tolist(), len(rest)]
+        for part, start, end in zip(self._parts, edges[:-1], edges[1:], strict=True):
+            if start == end:
+                continue
+            places = rest[start:end]
+            found[places], part_values = self._reads.lookup(part, keys[places])
+            if values is not None and part_values is not None:
+                values[places] = part_values
+        return found, values
+
+    def _fold(self, low: int | None = None) -> None:
+        """Write parts anew for which it pays, or while memory is short: all, or the one that begins at `low`."""
+        place = 0 if low is None else int(np.searchsorted(self._lows, np.uint64(low)))
+        places = range(len(self._parts)) if low is None else range(place, place + 1)
+        counts = self._young_counts()
+        for place in reversed(places):  # a split moves only the parts after
+            if counts[place] > max(FOLD_KEYS, self._parts[place].count // FOLD_SHARE):
+                self._fold_part(place)
+        while self._young.nbytes > self._memory_bytes // 4:
+            counts = self._young_counts()
+            fullest = int(np.argmax(counts)) if low is None else places[0]
+            if not counts[fullest]:
+                return
+            self._fold_part(fullest)
+
+    def _young_counts(self) -> list[int]:
+        edges = np.append(np.searchsorted(self._young.keys, self._lows), len(self._young))
+        return np.diff(edges).tolist()  # type: ignore[no-any-return]
+
+    def _fold_part(self, place: int) -> None:
+        edges = np.append(np.searchsorted(self._young.keys, self._lows), len(self._young))
+        keys, values = self._young.take(int(edges[place]), int(edges[place + 1]))
+        self._parts[place : place + 1] = self._reads.fold(self._parts[place], keys, values, self._part_keys)
+        self._lows = self._part_lows()
+        self._folds += 1
+
+    def _part_lows(self) -> U64:
+        return np.array([part.low for part in self._parts], np.uint64)
+
+    # --- look-ups
+
+    def contains(self, keys: U64) -> Mask:
+        """Whether each of `keys` (uint64[n]) would be found after all that waits; merges nothing."""
+        return self._peek(keys).found if len(keys) else np.zeros(0, np.bool_)
+
+    def get(self, key: int) -> tuple[bool, Any]:
+        """Whether `key` would be found after all that waits, and its value (None without); merges nothing."""
+        peeked = self._peek(np.array([key], np.uint64))
+        found = bool(peeked.found[0])
+        return found, peeked.values[0] if found and peeked.values is not None else None
+
+    def _peek(self, keys: U64) -> Resolved:
+        """Answers [n] to a check of `keys` behind all that waits."""
+        ops = np.full(len(keys), Op.CHECK, np.uint8)
+        asked = Entries(keys, ops, self._reads.zeros(len(keys)))
+        unique = np.unique(keys)
+        buckets = np.unique(np.searchsorted(self._lows, unique, side="right") - 1).tolist()
+        entries = [*(self._pending.of_keys(unique, buckets) if self.pending else []), asked]
+        resolved = resolve(joined_entries(entries), self._lookup, self._combine)
+        values = None if resolved.values is None else resolved.values[-len(keys) :]
+        return Resolved(resolved.found[-len(keys) :], values, unique[:0], None, 0)
+
+    def scan_pending(self) -> Iterator[tuple[U64, npt.NDArray[np.uint8], pa.RecordBatch | None]]:
+        """All that waits: keys uint64[n], operations uint8[n], aux of those that are not updates."""
+        for batch in self._pending.scan():
+            yield batch.entries.keys, batch.entries.ops, batch.aux
+
+    # --- life
+
+    def state(self) -> State:
+        """Everything a restart needs, all of it in files. Raises RuntimeError in the midst of a merge."""
+        if self._merging:
+            raise RuntimeError(f"{self!r}: read the merge to its end before a checkpoint")
+        parts = [part.state() for part in self._parts]
+        return {
+            "keys": self._keys,
+            "parts": parts,
+            "young": self._young.state(),
+            "pending": self._pending.state(),
+        }
+
+    def statistics(self) -> DrumStatistics:
+        return DrumStatistics(
+            keys=self._keys,
+            parts=len(self._parts),
+            young_keys=len(self._young),
+            pending=self.pending,
+            pending_bytes=self.pending_bytes,
+            merges=self._merges,
+            folds=self._folds,
+            bytes_read=self._reads.bytes_read + self._pending.bytes_read,
+            bytes_written=self._reads.bytes_written + self._young.bytes_written + self._pending.bytes_written,
+        )
+
+    def close(self) -> None:
+        """Give the files back. What came after the last `state` is lost with the process."""
+        self._pending.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _answers(entries: Entries, resolved: Resolved, start: int, aux: pa.RecordBatch | None) -> Iterator[Answers]:
+    """The answers to `entries`, which were those from `start` on of what was resolved."""
+    asked = np.flatnonzero(entries.ops != Op.UPDATE)
+    if len(asked):
+        places = asked + start
+        values = None if resolved.values is None else resolved.values[places]
+        yield Answers(entries.keys[asked], resolved.found[places], values, aux)

@@ -1,0 +1,174 @@
+"""What the operations of one batch answer and write, worked out for all keys at once.
+
+Called by a merge with the entries of a bucket, and by a point look-up with the entries that wait for one
+key. Pure: what the table holds comes in through `lookup`.
+
+Invariant: the result is that of a plain dict to which the entries were applied one by one in order.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fyke.core.batches import U64, Mask
+
+Values = npt.NDArray[Any]
+Lookup = Callable[[U64], tuple[Mask, Values | None]]
+Places = npt.NDArray[np.intp]
+
+
+class Op(IntEnum):
+    """What is asked for a key."""
+
+    CHECK = 0  # is it there, and with what value?
+    UPDATE = 1  # store the value, or combine it with the one that is there
+    CHECK_UPDATE = 2  # check, and then store the value if the key was not there
+
+
+class Combine(Enum):
+    """What an update does to a value that is there."""
+
+    OVERWRITE = "overwrite"
+    ADD = "add"  # integers, or structures of integers; wraps around like NumPy's
+    KEEP_FIRST = "keep first"
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Operations in order of arrival: uint64[n], uint8[n], values [n] or None for a table without."""
+
+    keys: U64
+    ops: npt.NDArray[np.uint8]
+    values: Values | None
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Answers in order of arrival, and what is to be written, sorted by key without repeats."""
+
+    found: Mask  # bool[n]
+    values: Values | None  # [n], zero where not found
+    written: U64  # uint64[m]: keys that are new or have a new value
+    written_values: Values | None  # [m]
+    new: int  # how many of the written keys were not in the table
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Entries sorted by key, those of one key in order of arrival."""
+
+    order: Places  # [n], where each was in order of arrival
+    starts: Places  # [m], first entry of each key
+    ends: Places  # [m], last entry of each key
+    group: Places  # [n], which key an entry has
+
+
+def resolve(entries: Entries, lookup: Lookup, combine: Combine) -> Resolved:
+    """Answers and writes of `entries` against a table that `lookup` knows: (found bool[m], values[m])."""
+    order = np.argsort(entries.keys, kind="stable")
+    keys = entries.keys[order]
+    first = np.empty(len(keys), np.bool_)
+    first[:1] = True
+    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+    starts = np.flatnonzero(first)
+    unique = keys[starts]
+    stored, stored_values = lookup(unique)
+    if entries.values is None and (entries.ops == Op.CHECK_UPDATE).all():
+        return _resolve_uniform(order, starts, unique, stored)
+    ends = np.append(starts[1:], len(keys)) - 1
+    groups = _Groups(order, starts, ends, np.cumsum(first) - 1)
+    return _resolve_mixed(entries, groups, unique, stored, stored_values, combine)
+
+
+def _resolve_uniform(order: Places, starts: Places, unique: U64, stored: Mask) -> Resolved:
+    """URL-seen's case: all check and update, no values. Only a key's first entry can find nothing."""
+    found = np.ones(len(order), np.bool_)
+    found[order[starts]] = stored
+    written = unique[~stored]
+    return Resolved(found, None, written, None, len(written))
+
+
+def _resolve_mixed(
+    entries: Entries,
+    groups: _Groups,
+    unique: U64,
+    stored: Mask,
+    stored_values: Values | None,
+    combine: Combine,
+) -> Resolved:
+    ops = entries.ops[groups.order]
+    writes = ops != Op.CHECK
+    found = stored[groups.group] | (_count_before(writes, groups) > 0)
+    effective = (ops == Op.UPDATE) | ((ops == Op.CHECK_UPDATE) & ~found)
+    if combine is Combine.KEEP_FIRST or entries.values is None:
+        effective = writes & ~found
+    touched = np.logical_or.reduceat(effective, groups.starts) if len(ops) else stored
+    in_order = np.empty(len(found), np.bool_)
+    in_order[groups.order] = found
+    if entries.values is None or stored_values is None:
+        return Resolved(in_order, None, unique[touched], None, int((touched & ~stored).sum()))
+    before = stored_values.copy()
+    before[~stored] = np.zeros(1, before.dtype)
+    work = _added if combine is Combine.ADD else _overwritten
+    seen, final = work(entries.values[groups.order], effective, groups, before)
+    answers = np.empty_like(seen)
+    answers[groups.order] = seen
+    touched &= ~stored | _differ(before, final)
+    return Resolved(in_order, answers, unique[touched], final[touched], int((touched & ~stored).sum()))
+
+
+def _count_before(mask: Mask, groups: _Groups) -> npt.NDArray[np.int64]:
+    """How many entries of the same key before each have `mask` set."""
+    before: npt.NDArray[np.int64] = np.cumsum(mask, dtype=np.int64) - mask
+    return before - before[groups.starts][groups.group]
+
+
+def _overwritten(values: Values, effective: Mask, groups: _Groups, before: Values) -> tuple[Values, Values]:
+    """What each entry sees [n], and what stays [m], when the last effective entry counts."""
+    last = np.maximum.accumulate(np.where(effective, np.arange(len(values)), -1))
+    earlier = np.empty_like(last)
+    earlier[:1] = -1
+    earlier[1:] = last[:-1]
+    seen = before[groups.group]
+    mine = earlier >= groups.starts[groups.group]
+    seen[mine] = values[earlier[mine]]
+    final = before.copy()
+    mine = last[groups.ends] >= groups.starts
+    final[mine] = values[last[groups.ends[mine]]]
+    return seen, final
+
+
+def _added(values: Values, effective: Mask, groups: _Groups, before: Values) -> tuple[Values, Values]:
+    """The same when all effective entries count; a structure is added field by field."""
+    if values.dtype.names is not None:
+        seen, final = np.empty(len(values), values.dtype), np.empty(len(before), values.dtype)
+        for name in values.dtype.names:
+            seen[name], final[name] = _added(values[name], effective, groups, before[name])
+        return seen, final
+    added = np.where(effective, values, np.zeros(1, values.dtype))
+    total = np.cumsum(added, dtype=values.dtype)
+    earlier = total - added
+    base = before - earlier[groups.starts]
+    return base[groups.group] + earlier, base + total[groups.ends]
+
+
+def _differ(one: Values, other: Values) -> Mask:
+    """Where two arrays of one dtype differ in any byte: bool[n]."""
+    size = one.dtype.itemsize
+    left, right = (np.ascontiguousarray(values).view(np.uint8).reshape(-1, size) for values in (one, other))
+    differ: Mask = (left != right).any(axis=1)
+    return differ
+
+
+def addable(dtype: np.dtype[Any]) -> bool:
+    """Whether `Combine.ADD` is exact for values of `dtype`."""
+    if dtype.names is not None:
+        return all(addable(dtype[name]) for name in dtype.names)
+    return bool(np.issubdtype(dtype, np.integer))

@@ -1,0 +1,275 @@
+"""What waits for a drum's next merge: operations with their `aux`, in order of arrival.
+
+Gathered in memory first. When memory is full it is spilled as a *run*: one file of entries and one of aux,
+both laid out by bucket, a bucket being what belongs to one part of the table. A checkpoint does not spill; it
+appends what memory gained to a *log*, so that the next merge still works from memory.
+
+Invariant: runs in their order, then memory, are the entries that were added and not taken; while there are
+runs, the parts of the table do not change, so bucket n of every run is part n.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from fyke.core.batches import U64
+from fyke.disk import messages
+from fyke.disk.files import Appender, Bytes, raw
+from fyke.disk.operations import Entries, Op
+from fyke.disk.store import State, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Entries, and the aux rows [m] of those m that are not plain updates."""
+
+    entries: Entries
+    aux: pa.RecordBatch | None
+
+    @property
+    def nbytes(self) -> int:
+        entries = self.entries
+        values = 0 if entries.values is None else entries.values.nbytes
+        aux = 0 if self.aux is None else self.aux.nbytes
+        return int(entries.keys.nbytes + entries.ops.nbytes + values + aux)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A spilled batch; bucket n is rows `rows[n]` to `rows[n + 1]` and the message from byte `aux[n]` on."""
+
+    entries_file: str
+    aux_file: str
+    rows: list[int]
+    aux: list[int]
+
+
+class Pending:
+    """The entries that wait for a drum whose aux has the schema `aux` (None for a drum without)."""
+
+    def __init__(
+        self, store: Store, name: str, dtype: np.dtype[Any] | None, aux: pa.Schema | None, saved: State
+    ) -> None:
+        self._store = store
+        self._name = name
+        self._aux_schema = aux
+        fields: list[Any] = [("key", "<u8"), ("op", "u1")]
+        self._record = np.dtype(fields if dtype is None else [*fields, ("value", dtype)])
+        self._has_values = dtype is not None
+        self.runs = [Run(**run) for run in saved.get("runs", [])]
+        self._log: list[str] = list(saved.get("log", []))
+        self._log_files: list[Appender] = []
+        self._memory: list[Batch] = []
+        self._logged = 0  # batches of the memory that are in the log
+        self.memory_rows = 0
+        self.memory_bytes = 0
+        self.bytes_read = 0
+        self.bytes_written = 0
+        if self._log:
+            self._load_log()
+
+    def __len__(self) -> int:
+        return self.memory_rows + sum(run.rows[-1] for run in self.runs)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that wait, in memory and in runs."""
+        return self.memory_bytes + sum(run.rows[-1] * self._record.itemsize + run.aux[-1] for run in self.runs)
+
+    def add(self, batch: Batch) -> None:
+        """Let `batch` wait in memory. Its arrays must not be changed after."""
+        self._memory.append(batch)
+        self.memory_rows += len(batch.entries)
+        self.memory_bytes += batch.nbytes
+
+    def take_memory(self) -> Batch:
+        """All that waits in memory, as one batch; nothing waits there after."""
+        whole = _joined(self._memory)
+        self._clear_memory()
+        return whole
+
+    def _clear_memory(self) -> None:
+        self._memory, self._logged = [], 0
+        self.memory_rows = self.memory_bytes = 0
+        self._close_log()
+        for name in self._log:
+            self._store.retire(name)
+        self._log = []
+
+    # --- runs
+
+    def spill(self, lows: U64) -> None:
+        """Move what is in memory to a run, by the buckets that begin at the keys `lows` (uint64[k])."""
+        if not self._memory:
+            return
+        whole = _joined(self._memory)
+        entries, aux = whole.entries, whole.aux
+        asked = entries.ops != Op.UPDATE
+        rows = [0, len(entries)]
+        if len(lows) > 1:
+            places = np.searchsorted(lows, entries.keys, side="right").astype(np.uint16) - np.uint16(1)
+            order = np.argsort(places, kind="stable")
+            rows = np.searchsorted(places[order], np.arange(len(lows) + 1)).tolist()
+            if aux is not None:
+                aux_rows = (np.cumsum(asked) - 1)[order]
+                aux = aux.take(pa.array(aux_rows[asked[order]]))
+            values = None if entries.values is None else entries.values[order]
+            entries, asked = Entries(entries.keys[order], entries.ops[order], values), asked[order]
+        entries_file = self._store.write(self._name, "ops", [raw(self._records(entries))])
+        self.bytes_written += self._store.size(entries_file)
+        aux_file, ends = self._spill_aux(aux, rows, asked)
+        self.runs.append(Run(entries_file, aux_file, rows, ends))
+        self._clear_memory()
+
+    def _spill_aux(self, aux: pa.RecordBatch | None, rows: list[int], asked: Any) -> tuple[str, list[int]]:
+        if aux is None:
+            return "", [0] * len(rows)
+        edges = np.concatenate(([0], np.cumsum(asked)))[rows].tolist()
+        ends = [0]
+        name, file = self._store.create(self._name, "aux")
+        with file:
+            for start, end in pairwise(edges):
+                if end > start:
+                    for piece in messages.encode(aux.slice(start, end - start)):
+                        file.write(piece)
+                ends.append(file.length)
+        self.bytes_written += file.length
+        return name, ends
+
+    def entries(self, run: Run, bucket: int) -> Entries:
+        """The entries of one bucket of a run."""
+        start, end = run.rows[bucket : bucket + 2]
+        with self._store.read(run.entries_file) as reader:
+            records = reader.array(self._record, start, end - start)
+        self.bytes_read += records.nbytes
+        return self._entries(records)
+
+    def aux(self, run: Run, bucket: int) -> pa.RecordBatch | None:
+        """The aux of one bucket of a run, None when it has none."""
+        start, end = run.aux[bucket : bucket + 2]
+        if start == end:
+            return None
+        with self._store.read(run.aux_file) as reader:
+            batch, _ = messages.decode(reader, start, self._aux_schema)
+        self.bytes_read += end - start
+        return batch
+
+    def drop_runs(self, runs: list[Run]) -> None:
+        """`runs` were merged."""
+        self.runs = [run for run in self.runs if run not in runs]
+        for run in runs:
+            self._store.retire(run.entries_file)
+            if run.aux_file:
+                self._store.retire(run.aux_file)
+
+    def scan(self) -> Iterator[Batch]:
+        """All that waits; of each key, in order of arrival."""
+        for run in self.runs:
+            for bucket in range(len(run.rows) - 1):
+                if run.rows[bucket] < run.rows[bucket + 1]:
+                    yield Batch(self.entries(run, bucket), self.aux(run, bucket))
+        yield from self._memory
+
+    def of_keys(self, keys: U64, buckets: list[int]) -> list[Entries]:
+        """The entries of `keys` (sorted), which belong to `buckets`, in order of arrival."""
+        found = [self.entries(run, bucket) for run in self.runs for bucket in buckets]
+        found += [batch.entries for batch in self._memory]
+        return [picked for entries in found if len(picked := _picked(entries, keys))]
+
+    # --- checkpoints
+
+    def state(self) -> State:
+        """Files that hold all that waits; appends to the log what memory gained."""
+        fresh = self._memory[self._logged :]
+        if fresh:
+            self._append_to_log(_joined(fresh))
+            self._logged = len(self._memory)
+        return {"runs": [asdict(run) for run in self.runs], "log": self._log[:]}
+
+    def _append_to_log(self, batch: Batch) -> None:
+        if not self._log_files:
+            self._open_log()
+        pieces: list[list[Bytes]] = [[raw(self._records(batch.entries))]]
+        if self._aux_schema is not None:
+            aux = self._aux_schema.empty_table().to_batches() if batch.aux is None else [batch.aux]
+            pieces.append([piece for part in aux for piece in messages.encode(part)])
+        for file, data in zip(self._log_files, pieces, strict=True):
+            for piece in data:
+                file.write(piece)
+                self.bytes_written += len(piece)
+
+    def _open_log(self) -> None:
+        if self._log:
+            self._log_files = [self._store.append(name) for name in self._log]
+            return
+        suffixes = ["ops"] if self._aux_schema is None else ["ops", "aux"]
+        created = [self._store.create(self._name, suffix) for suffix in suffixes]
+        self._log = [name for name, _ in created]
+        self._log_files = [file for _, file in created]
+
+    def _load_log(self) -> None:
+        with self._store.read(self._log[0]) as reader:
+            count = self._store.size(self._log[0]) // self._record.itemsize
+            entries = self._entries(reader.array(self._record, 0, count))
+        aux = None
+        if self._aux_schema is not None:
+            batches, offset = [], 0
+            with self._store.read(self._log[1]) as reader:
+                while offset < self._store.size(self._log[1]):
+                    batch, offset = messages.decode(reader, offset, self._aux_schema)
+                    batches.append(batch)
+            aux = pa.concat_batches(batches) if batches else None
+        self.add(Batch(entries, aux))
+        self._logged = 1
+
+    def _close_log(self) -> None:
+        for file in self._log_files:
+            file.close()
+        self._log_files = []
+
+    def close(self) -> None:
+        """Give the files back."""
+        self._close_log()
+
+    def _records(self, entries: Entries) -> Any:
+        records = np.empty(len(entries), self._record)
+        records["key"], records["op"] = entries.keys, entries.ops
+        if self._has_values:
+            records["value"] = entries.values
+        return records
+
+    def _entries(self, records: Any) -> Entries:
+        values = np.ascontiguousarray(records["value"]) if self._has_values else None
+        return Entries(np.ascontiguousarray(records["key"]), np.ascontiguousarray(records["op"]), values)
+
+
+def joined_entries(parts: list[Entries]) -> Entries:
+    """Entries one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    values = [part.values for part in parts if part.values is not None]
+    return Entries(
+        np.concatenate([part.keys for part in parts]),
+        np.concatenate([part.ops for part in parts]),
+        np.concatenate(values) if values else None,
+    )
+
+
+def _joined(batches: list[Batch]) -> Batch:
+    if len(batches) == 1:
+        return batches[0]
+    aux = [batch.aux for batch in batches if batch.aux is not None]
+    return Batch(joined_entries([batch.entries for batch in batches]), pa.concat_batches(aux) if aux else None)
+
+
+def _picked(entries: Entries, keys: U64) -> Entries:
+    if len(keys) == 1:
+        mask = entries.keys == keys[0]
+    else:
+        mask = keys[np.minimum(np.searchsorted(keys, entries.keys), len(keys) - 1)] == entries.keys
+    values = None if entries.values is None else entries.values[mask]
+    return Entries(entries.keys[mask], entries.ops[mask], values)
