@@ -90,10 +90,10 @@ class Http:
 def final_head(lines: list[bytes]) -> bytes:
     """The status line and fields of the last answer in `lines`, with its blank line."""
     head = b"".join(lines)
-    blank = _BLANK.search(head)
-    if blank is None or (blank.end() == len(head) and head[9:10] != b"1"):
+    if head[9:10] != b"1" and head.find(b"\r\n\r\n") + 4 == len(head):  # nearly always
         return head
     start = 0
+    blank = _BLANK.search(head)
     while head[start : start + 13].partition(b" ")[2].startswith(b"1") and blank is not None:
         start = blank.end()
         blank = _BLANK.search(head, start)

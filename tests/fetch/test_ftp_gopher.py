@@ -1,0 +1,183 @@
+"""What the answers of ftp and gopher servers mean."""
+
+import asyncio
+
+import pytest
+from tests.fetch.conftest import LOCAL, Client, listening
+
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import canonical
+
+# gopher
+
+
+@pytest.mark.parametrize(
+    ("target", "sent", "body", "outcome"),
+    [
+        ("/0/about.txt", b"/about.txt\r\n", b"a text\r\n", Outcome.OK),
+        ("/1/", b"/\r\n", b"1Home\t/\thost\t70\r\n.\r\n", Outcome.OK),
+        ("/", b"\r\n", b"iHello\t\thost\t70\r\n.\r\n", Outcome.OK),
+        ("/0/a%20b", b"/a b\r\n", b"x", Outcome.OK),
+        ("/7/find%09word", b"/find\tword\r\n", b"1Hit\t/\thost\t70\r\n", Outcome.OK),
+        ("/0/none", b"/none\r\n", b"", Outcome.CLIENT_ERROR),
+        ("/1/none", b"/none\r\n", b".\r\n", Outcome.CLIENT_ERROR),
+        ("/1/none", b"/none\r\n", b"3'/none' does not exist\terror.host\t1\r\n.\r\n", Outcome.CLIENT_ERROR),
+        ("/0/none", b"/none\r\n", b"3not found\t\terror.host\t1\r\n", Outcome.CLIENT_ERROR),
+        ("/0/three", b"/three\r\n", b"3 little pigs\r\n", Outcome.OK),
+    ],
+)
+def test_gopher(run, target, sent, body, outcome):
+    received = []
+
+    async def serve(reader, writer):
+        received.append(await reader.readline())
+        writer.write(body)
+        writer.close()
+
+    async def main():
+        async with listening(serve) as port, Client() as client:
+            answer = await client.get(canonical(f"gopher://site.test:{port}{target}"))
+            assert (answer.outcome, answer.effective_protocol) == (outcome, "gopher"), answer.detail
+            assert received == [sent]
+            assert answer.body.read() == body
+            assert (answer.request, answer.head) == (b"", b"")
+
+    run(main())
+
+
+# ftp
+
+FILES = {"hello.txt": b"hello", "big": b"x" * 300_000}
+LISTING = b"-rw-r--r-- 1 ftp ftp 5 Jan 01 2020 hello.txt\r\n"
+
+
+class FtpServer:
+    """The least FTP server: one folder `pub`, passive only; its PASV answer lies about the address."""
+
+    def __init__(self, greeting=b"220 hello", extended=True, refuse=()):
+        self.greeting, self.extended, self.refuse = greeting, extended, dict(refuse)
+        self.commands = []
+        self.opened = []
+
+    async def serve(self, reader, writer):
+        self.writer = writer
+        writer.write(self.greeting + b"\r\n")
+        try:
+            while line := await reader.readline():
+                command, _, argument = line.strip().decode().partition(" ")
+                self.commands.append((command, argument))
+                reply = self.refuse.get(command) or await getattr(self, f"on_{command.lower()}", self.unknown)(argument)
+                writer.write(reply + b"\r\n")
+        finally:
+            for opened in (*self.opened, writer):
+                opened.close()
+
+    async def unknown(self, _argument):
+        return b"500 what?"
+
+    async def on_user(self, _name):
+        return b"331 password, please"
+
+    async def on_pass(self, _word):
+        return b"230 welcome"
+
+    async def on_pwd(self, _):
+        return b'257 "/"'
+
+    async def on_type(self, _):
+        return b"200 ok"
+
+    async def on_cwd(self, folder):
+        return b"250 ok" if folder in ("pub", "/", "/pub") else b"550 no such folder"
+
+    async def on_size(self, name):
+        return b"213 %d" % len(FILES[name]) if name in FILES else b"550 no such file"
+
+    async def on_epsv(self, _):
+        return b"229 passive (|||%d|)" % await self.data_port() if self.extended else b"500 no"
+
+    async def on_pasv(self, _):
+        port = await self.data_port()
+        return b"227 passive (192,0,2,1,%d,%d)" % divmod(port, 256)
+
+    async def data_port(self):
+        self.data = data = asyncio.get_running_loop().create_future()
+
+        async def connected(_reader, writer):
+            self.opened.append(writer)
+            data.set_result(writer)
+
+        listener = await asyncio.start_server(connected, LOCAL, 0)
+        self.opened.append(listener)
+        return listener.sockets[0].getsockname()[1]
+
+    async def on_retr(self, name):
+        if name not in FILES:
+            return b"550 no such file"
+        return await self.send(FILES[name])
+
+    async def on_list(self, _):
+        return await self.send(LISTING)
+
+    async def send(self, data):
+        self.writer.write(b"150 here it comes\r\n")
+        writer = await self.data
+        writer.write(data)
+        writer.close()
+        return b"226 done"
+
+
+@pytest.mark.parametrize("extended", [True, False], ids=["EPSV", "PASV"])
+def test_ftp(run, extended):
+    server = FtpServer(extended=extended)
+
+    async def main():
+        async with listening(server.serve) as port, Client() as client:
+            site = f"ftp://site.test:{port}"
+            answer = await client.get(f"{site}/pub/hello.txt")
+            assert (answer.outcome, answer.status, answer.body.read()) == (Outcome.OK, 226, b"hello"), answer.detail
+            assert (answer.request, answer.head, answer.effective_protocol) == (b"", b"", "ftp")
+            answer = await client.get(f"{site}/pub/")
+            assert (answer.outcome, answer.body.read()) == (Outcome.OK, LISTING.replace(b"\r\n", b"\n"))  # by libcurl
+            answer = await client.get(f"{site}/pub/none")
+            assert (answer.outcome, answer.status) == (Outcome.CLIENT_ERROR, 550)
+            assert answer.detail == "550 no such file"
+            answer = await client.get(f"{site}/none/none")
+            assert (answer.outcome, answer.status) == (Outcome.CLIENT_ERROR, 550)
+            users = [argument for command, argument in server.commands if command == "USER"]
+            assert users == ["anonymous"]  # and the connection was kept
+            assert ("PASS", "https://example.org/bot") in server.commands
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("greeting", "refuse", "outcome", "status"),
+    [
+        (b"421 too many users", {}, Outcome.THROTTLED, 421),
+        (b"220 hello", {"PASS": b"530 members only"}, Outcome.CLIENT_ERROR, 530),
+        (b"220 hello", {"PASS": b"421 too many users"}, Outcome.THROTTLED, 421),
+        (b"220 hello", {"RETR": b"450 busy"}, Outcome.SERVER_ERROR, 450),
+        (b"300 what?", {}, Outcome.BAD_ANSWER, 300),
+    ],
+)
+def test_ftp_refusals(run, greeting, refuse, outcome, status):
+    server = FtpServer(greeting, refuse=refuse)
+
+    async def main():
+        async with listening(server.serve) as port, Client(timeout_s=1, connect_timeout_s=1) as client:
+            answer = await client.get(f"ftp://site.test:{port}/pub/hello.txt")
+            assert (answer.outcome, answer.status) == (outcome, status), answer.detail
+
+    run(main())
+
+
+def test_ftp_size_limit(run):
+    server = FtpServer()
+
+    async def main():
+        async with listening(server.serve) as port, Client(max_body_bytes=1000) as client:
+            answer = await client.get(f"ftp://site.test:{port}/pub/big")
+            assert (answer.outcome, answer.truncated, answer.body.size) == (Outcome.TOO_LARGE, "length", 1000)
+
+    run(main())
