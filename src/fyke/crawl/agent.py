@@ -11,7 +11,7 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import structlog
 from fyke.parse import Parser
@@ -50,12 +50,22 @@ class Agent:
     """A crawl of `config` in `directory`. Use as an async context manager; then `run` it."""
 
     def __init__(
-        self, directory: CrawlDirectory, config: Config, *, clock: Clock | None = None, sinks: Sequence[PageSink] = ()
+        self,
+        directory: CrawlDirectory,
+        config: Config,
+        *,
+        clock: Clock | None = None,
+        filters: Sequence[UrlFilter] = (),
+        protocols: Sequence[ProtocolModule] = (),
+        processors: Sequence[ProcessingModule] = (),
+        sinks: Sequence[PageSink] = (),
     ) -> None:
+        """Plug-ins given here are used after those that `config` names."""
         self.directory = directory
         self.config = config
         self._clock = clock or SystemClock()
-        self._given_sinks = sinks
+        self._filters, self._protocols = list(filters), list(protocols)
+        self._processors, self._sinks = list(processors), list(sinks)
         self._seeds = seeds_of(config)
         self._ended: deque[Exchange] = deque()
         self._ending: Ending | None = None
@@ -82,7 +92,8 @@ class Agent:
         saved = checkpoint.recover()
         self._totals: dict[str, Any] = saved.get("totals", {})
         self._started_at = self._clock.now()
-        self._log = open_log(self.directory.logs / "fyke.log")
+        self._log_file = (self.directory.logs / "fyke.log").open("a", encoding="utf-8")
+        self._log = log_to(self._log_file)
         self._open_stores(saved)
         self._open_plugins()
         self._open_frontier(saved)
@@ -91,6 +102,7 @@ class Agent:
         self._loop = Loop(
             Engines(self._frontier, self._bench, self._fetcher, self._harvest), self.config, self._clock, self._ended
         )
+        self._handler_before = asyncio.get_running_loop().get_exception_handler()
         asyncio.get_running_loop().set_exception_handler(self._failed)
         self._resume(saved)
         self._log.info("resumed" if saved else "begun", seeds=self.config.crawl.seeds, waiting=self._bench.visits)
@@ -113,15 +125,10 @@ class Agent:
 
     def _open_plugins(self) -> None:
         named = self.config.plugins
-        self._filters: list[UrlFilter] = [load_plugin(name, "filters", UrlFilter) for name in named.filters]
-        self._protocols: list[ProtocolModule] = [
-            load_plugin(name, "protocols", ProtocolModule) for name in named.protocols
-        ]
-        self._processors: list[ProcessingModule] = [
-            load_plugin(name, "processors", ProcessingModule) for name in named.processors
-        ]
-        self._sinks: list[PageSink] = [load_plugin(name, "sinks", PageSink) for name in named.sinks]
-        self._sinks += self._given_sinks
+        self._filters[:0] = [load_plugin(name, "filters", UrlFilter) for name in named.filters]
+        self._protocols[:0] = [load_plugin(name, "protocols", ProtocolModule) for name in named.protocols]
+        self._processors[:0] = [load_plugin(name, "processors", ProcessingModule) for name in named.processors]
+        self._sinks[:0] = [load_plugin(name, "sinks", PageSink) for name in named.sinks]
 
     def _open_frontier(self, saved: dict[str, Any]) -> None:
         config = self.config
@@ -193,6 +200,16 @@ class Agent:
         """End soon, so that the crawl can be resumed."""
         self._loop.stop()
 
+    def hold(self, held: bool) -> None:
+        """Start no request while `held`: who reads the pages is behind."""
+        self._fetcher.held = held
+        self._loop.wake()
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is on its way from the network."""
+        return self._fetcher.quiet
+
     def _visit_ended(self, exchange: Exchange) -> None:
         self._ended.append(exchange)
         self._loop.wake()
@@ -235,7 +252,7 @@ class Agent:
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         self._engine.close()
         await self._resolver.close()
-        asyncio.get_running_loop().set_exception_handler(None)
+        asyncio.get_running_loop().set_exception_handler(self._handler_before)
         try:
             if error is None:
                 self._close_whole()
@@ -243,6 +260,7 @@ class Agent:
             for closing in (self._frontier, self._content_seen, self._book, self._store):
                 closing.close()
             self._log.info("closed", ending=self._ending or "error", error=repr(error) if error else None)
+            self._log_file.close()
 
     def _close_whole(self) -> None:
         """Close what a person reads: archive and tables whole, and the last checkpoint after them."""
@@ -282,9 +300,8 @@ def seeds_of(config: Config) -> list[Locator]:
     return found
 
 
-def open_log(path: Path) -> Any:
-    """A log of what happened, one JSON object a line, at `path`."""
-    file = path.open("a", encoding="utf-8")
+def log_to(file: TextIO) -> Any:
+    """A log of what happened, one JSON object a line, in `file`."""
     return structlog.wrap_logger(
         structlog.PrintLogger(file),
         processors=[structlog.processors.TimeStamper(fmt="iso"), structlog.processors.JSONRenderer()],

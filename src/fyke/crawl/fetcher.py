@@ -76,6 +76,7 @@ class Fetcher:
         self._under_way: dict[int, Visit] = {}
         self.in_flight = 0
         self.stopping = False
+        self.held = False  # start nothing, but go on with what is under way
         self.pages_left = -1  # how many more pages may be begun; below zero: any number
 
     def offer(self, visits: Iterable[Visit]) -> list[Visit]:
@@ -126,7 +127,12 @@ class Fetcher:
 
     @property
     def _may_start(self) -> bool:
-        return self.in_flight < self._connections and self.pages_left != 0 and not self.stopping
+        return self.in_flight < self._connections and self.pages_left != 0 and not (self.stopping or self.held)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is on its way: no answer, no name."""
+        return not (self.in_flight or self._tasks)
 
     def _set_alarm(self, now: float) -> None:
         if self._alarm is not None:
