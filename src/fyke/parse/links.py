@@ -10,11 +10,12 @@ Invariant: links are given as written, in the order of the page, each once; they
 
 from typing import Any, Final
 
-from selectolax.lexbor import LexborCSSSelector, LexborNode
+from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
 from fyke.core.urls import canonical
 from fyke.core.visits import Page
 from fyke.parse.headers import obey, refresh_target, rel_of
+from fyke.parse.markup import bounded
 from fyke.parse.requisites import html_requisites
 
 Attributes = dict[str, str | None]
@@ -37,7 +38,7 @@ class HtmlLinks:
 
     def process(self, page: Page) -> None:
         """Fill `links`, `title`, `noindex` and `nofollow` of `page`."""
-        root = page.tree.root
+        root = self._tree(page).root
         if root is None:
             return
         find = self._selector.find
@@ -61,6 +62,13 @@ class HtmlLinks:
         if self._requisites:
             page.links.requisites += html_requisites(find, root)
         page.links.pages = fit(page.links.pages)
+
+    def _tree(self, page: Page) -> LexborHTMLParser:
+        """The page's tree, made here unless somebody asked for it before, of no more than is safe."""
+        if page._tree is None:
+            utf8 = page.charset == "utf-8"
+            page._tree = LexborHTMLParser(bounded(page.content if utf8 else page.text.encode("utf-8", "replace")))
+        return page._tree
 
     def _read_anchors(self, page: Page, anchors: list[LexborNode]) -> None:
         found = [node.attributes for node in anchors]

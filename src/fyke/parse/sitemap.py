@@ -65,7 +65,7 @@ def sitemap_links(content: bytes) -> list[str]:
     def see(name: str, parent: str, attributes: Attributes, text: str) -> None:
         if name == "loc" and parent in ("url", "sitemap") and text:
             found[text] = None
-        elif name == "link" and parent == "url" and attributes.get("rel") == "alternate" and "href" in attributes:
+        elif name == "link" and attributes.get("rel") == "alternate" and "href" in attributes:
             found[attributes["href"]] = None
 
     scan(content, see)

@@ -7,16 +7,20 @@ what Expat refuses is read once more by the HTML parser, which takes anything an
 Invariant: never raises, whatever the bytes; memory is bounded by the document and its depth.
 """
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from xml.parsers import expat
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from fyke.parse.markup import bounded
+
 Attributes = dict[str, str]
 See = Callable[[str, str, Attributes, str], None]
 """Called at the end of each element with its name, its parent's, its attributes and its own text."""
 
+_CLOSED = re.compile(rb"<([\w:.-]++)([^<>]*)/>")
 _HEAD_BYTES = 1 << 16  # the root element stands in them
 _TEXT_CHARS = 1 << 14  # more is no URL and no title
 
@@ -85,12 +89,12 @@ def _local(name: str) -> str:
 
 
 def _plain(content: bytes) -> bytes:
-    """`content` without what the HTML parser would take for a comment."""
-    return content.replace(b"<![CDATA[", b"").replace(b"]]>", b"")
+    """`content` without what HTML has another word for: CDATA, and elements closed as they open."""
+    return _CLOSED.sub(rb"<\1\2></\1>", content.replace(b"<![CDATA[", b"").replace(b"]]>", b""))
 
 
 def _root_by_force(content: bytes) -> str:
-    body = LexborHTMLParser(_plain(content)).body
+    body = LexborHTMLParser(bounded(_plain(content))).body
     node = body.first_child if body is not None else None
     while node is not None and not node.is_element_node:
         node = node.next
@@ -98,7 +102,7 @@ def _root_by_force(content: bytes) -> str:
 
 
 def _scan_by_force(content: bytes, see: See) -> None:
-    root = LexborHTMLParser(_plain(content)).root
+    root = LexborHTMLParser(bounded(_plain(content))).root
     if root is None:
         return
     for node in root.traverse():

@@ -1,0 +1,119 @@
+"""Feeds in the formats that are found in the wild."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fyke.core.visits import Page
+from fyke.parse import Parser
+
+Read = Callable[..., Page]
+
+RSS = """<?xml version="1.0"?><rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel>
+<title> The  title </title><link>http://h/</link><atom:link rel="self" href="http://h/self"/>
+<atom:link rel="next" href="http://h/feed?2"/><image><title>i</title><link>http://h/image</link></image>
+<item><title>one</title><link>http://h/1</link><guid>http://h/guid1</guid><comments>http://h/c</comments></item>
+<item><link><![CDATA[http://h/2?a&b]]></link><guid isPermaLink="false">http://h/no</guid>
+<enclosure url="http://h/e.mp3"/></item><item><guid>tag:x</guid><description>&lt;a href=z></description></item>
+</channel></rss>"""
+RSS_LINKS = ["http://h/", "http://h/feed?2", "http://h/1", "http://h/guid1", "http://h/2?a&b"]
+RSS_091 = """<?xml version="1.0"?><!DOCTYPE rss PUBLIC "-//Netscape Communications//DTD RSS 0.91//EN"
+"http://my.netscape.com/publish/formats/rss-0.91.dtd"><rss version="0.91"><channel><title>caf&eacute;</title>
+<link>http://h/</link><item><link>http://h/1</link></item></channel></rss>"""
+RDF = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/">
+<channel rdf:about="http://h/x"><title>t</title><link>http://h/</link></channel>
+<item rdf:about="http://h/1"><link>http://h/1</link></item></rdf:RDF>"""
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://h/blog/"><title>t</title>
+<link rel="self" href="feed"/><link href="."/><link rel="hub" href="http://hub/"/>
+<entry><title>not this</title><link rel="alternate" href="1"/><link rel="enclosure" href="e"/>
+<link rel="edit" href="x"/><id>http://h/id</id></entry><entry><link href="2"/>
+<content type="html">&lt;a href=no></content></entry></feed>"""
+
+
+@pytest.mark.parametrize(
+    ("feed", "links", "title"),
+    [
+        (RSS, RSS_LINKS, "The title"),
+        (RSS_091, ["http://h/", "http://h/1"], "caf"),
+        (RDF, ["http://h/", "http://h/1"], "t"),
+        (ATOM, [".", "1", "2"], "t"),
+    ],
+)
+@pytest.mark.parametrize("media_type", ["application/rss+xml", "text/xml", "", "text/html"])
+def test_xml_feeds(read: Read, feed: str, links: list[str], title: str, media_type: str) -> None:
+    if media_type in ("", "text/html") and not feed.startswith("<?xml"):
+        feed = f"<?xml version='1.0'?>{feed}"
+    page = read(feed, media_type=media_type)
+    assert (page.links.pages, page.title) == (links, title)
+    assert page.links.base == ("http://h/blog/" if "xml:base" in feed else page.url)
+
+
+@pytest.mark.parametrize(
+    ("feed", "links"),
+    [
+        (RSS.replace("</title><link>", "</title>&nbsp;<link>"), RSS_LINKS),
+        (RSS[:-30], RSS_LINKS),
+        (ATOM.replace("</feed>", ""), [".", "1", "2"]),
+        (RDF.replace("xmlns:rdf", "xmlns:foo").replace("</item>", ""), ["http://h/", "http://h/1"]),
+    ],
+)
+def test_broken_feeds(read: Read, feed: str, links: list[str]) -> None:
+    assert set(links) <= set(read(feed, media_type="application/xml").links.pages)
+
+
+def test_json_feed(read: Read) -> None:
+    feed = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": " t  t ",
+        "home_page_url": "http://h/",
+        "feed_url": "http://h/feed.json",
+        "next_url": "http://h/feed.json?2",
+        "items": [{"id": "1", "url": "http://h/1", "external_url": "http://o/"}, {"id": 2, "url": 3}, "x"],
+    }
+    for media_type in ("application/feed+json", "application/json"):
+        page = read(json.dumps(feed), media_type=media_type)
+        assert page.links.pages == ["http://h/", "http://h/feed.json?2", "http://h/1", "http://o/"]
+        assert page.title == "t t"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '"jsonfeed.org"',
+        '{"a":"jsonfeed.org"}',
+        '{"version":"jsonfeed.org","items":7,"title":[]}',
+        '{"version":"jsonfeed.org","items":' + "[" * 100_000,
+    ],
+)
+def test_other_json_is_left_alone(read: Read, text: str) -> None:
+    assert read(text, media_type="application/json").links.pages == []
+
+
+_PIECES = [
+    "<rss>",
+    "<channel>",
+    "<item>",
+    "<link>",
+    "</link>",
+    "<link href='",
+    "'>",
+    "<feed xml:base='http://[",
+    "<title>",
+    "\x00",
+    "]]>",
+]
+
+
+@given(
+    st.lists(st.sampled_from(_PIECES)).map("".join),
+    st.sampled_from(["<rss>", "<feed>", "<rdf:RDF>", '{"version":"jsonfeed.org"']),
+)
+def test_never_raises(answer: Callable[..., object], tail: str, root: str) -> None:
+    kind = "application/json" if root.startswith("{") else "text/xml"
+    Parser().parse(answer(media_type=kind), (root + tail).encode())  # type: ignore[arg-type]

@@ -1,0 +1,188 @@
+"""The room as a whole: any bytes give a page, plug-ins harm nothing, links are where they should be."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fyke.core.outcomes import Outcome
+from fyke.core.resolve import LinkResolver
+from fyke.core.urls import canonical
+from fyke.core.visits import Exchange, Page
+from fyke.parse import Parser, fingerprint
+
+Answer = Callable[..., Exchange]
+
+
+class Counter:
+    media_types = ("text/*",)
+
+    def process(self, page: Page) -> None:
+        page.findings["Counter"] = len(page.text)
+
+
+class Breaker:
+    media_types = ("*/*",)
+
+    def process(self, page: Page) -> None:
+        raise RuntimeError("a plug-in's bug")
+
+
+def test_plugins_see_the_finished_page_and_harm_nobody(answer: Answer) -> None:
+    parser = Parser([Breaker(), Counter()])
+    page = parser.parse(answer(), b"<title>t</title><a href=x>")
+    assert (page.title, page.links.pages, page.findings) == ("t", ["x"], {"Counter": 26})
+    image = parser.parse(answer(media_type="image/png"), b"\x89PNG")
+    assert (image.findings, image.charset, image.text) == ({}, "", "")
+    figures = parser.statistics()
+    assert dict(figures.failures) == {"Breaker": 2}
+    assert (figures.pages, figures.links, figures.nofollow, figures.requisites) == (2, 1, 0, 0)
+
+
+def test_first_step_knows_kind_and_fingerprint_only(answer: Answer) -> None:
+    parser = Parser()
+    page = parser.page_of(answer(), b"<title>t</title><a href=x>")
+    assert (page.media_type, page.fingerprint) == ("text/html", fingerprint(b"<title>t</title><a href=x>"))
+    assert (page.title, page.links.pages, page.links.base) == ("", [], page.url)
+    assert parser.statistics().pages == 0
+    parser.process(page)
+    assert (page.title, page.links.pages) == ("t", ["x"])
+
+
+@pytest.mark.parametrize("outcome", [Outcome.REDIRECTED, Outcome.CLIENT_ERROR, Outcome.SERVER_ERROR, Outcome.THROTTLED])
+def test_the_body_of_a_page_that_is_none_is_not_mined(answer: Answer, outcome: Outcome) -> None:
+    page = Parser([Counter()]).parse(answer(outcome=outcome), b"<a href=x>")
+    assert (page.links.pages, page.findings, page.charset) == ([], {}, "utf-8")
+
+
+def test_what_was_cut_is_mined(answer: Answer) -> None:
+    assert Parser().parse(answer(outcome=Outcome.TOO_LARGE), b"<a href=x><a hr").links.pages == ["x"]
+
+
+def test_our_name_in_robots_directives(answer: Answer) -> None:
+    html = b"<meta name=otterbot content=noindex>"
+    assert Parser(product="OtterBot").parse(answer(), html).noindex
+    assert Parser(product="OtterBot").parse(answer(fields="X-Robots-Tag: otterbot: nofollow"), b"").nofollow
+
+
+def test_media_types_without_end_do_not_fill_the_memory(answer: Answer) -> None:
+    parser = Parser()
+    for number in range(3000):
+        parser.parse(answer(media_type=f"text/x{number}"), b"")
+    assert len(parser._kinds) <= 1000
+
+
+_PIECES = [
+    *[
+        "<a href=",
+        "<base href=",
+        "<link rel=next href=",
+        "<meta name=robots content=",
+        "<meta http-equiv=refresh content=",
+    ],
+    *["<iframe src=", "<img srcset=", "<svg>", "<style>", "</style>", "<title>", "<frameset><frame src=", "<template>"],
+    *[
+        "x",
+        "'",
+        '"',
+        ">",
+        "/",
+        "http://[",
+        "//h/",
+        "../",
+        "?q",
+        "#f",
+        " ",
+        "\t",
+        "\x00",
+        "é",
+        "0;url=",
+        "none",
+        "&#xD800;",
+    ],
+    *[
+        "url(",
+        ")",
+        "@import",
+        "/*",
+        "\\",
+        "<![CDATA[",
+        "<?xml version='1.0'?>",
+        "<urlset><url><loc>",
+        "<rss><channel><link>",
+    ],
+]
+_documents = st.binary(max_size=200) | st.lists(st.sampled_from(_PIECES), max_size=30).map(
+    lambda p: "".join(p).encode()
+)
+_types = st.sampled_from(
+    [
+        "",
+        "text/html",
+        "text/html; charset=utf-16",
+        "text/html; charset=gbk",
+        "text/xml",
+        "text/css",
+        "text/plain",
+        "application/json",
+        "application/gzip",
+        "application/xhtml+xml",
+        "application/atom+xml",
+        "image/png",
+        "x",
+    ]
+)
+_fields = st.sampled_from(
+    ["", "Link: <x>; rel=next", "Location: x", "Refresh: 0;url=\x01", "X-Robots-Tag: none", "Link: <<>;;"]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_documents, _types, _fields)
+def test_any_bytes_give_a_page_and_its_links_resolve_to_canonical_urls(
+    answer: Answer, content: bytes, media_type: str, fields: str
+) -> None:
+    parser = Parser(requisites=True)
+    page = parser.parse(answer(media_type=media_type, fields=fields), content)
+    assert len(page.title) <= 512
+    assert canonical(page.links.base) == page.links.base
+    found = page.links.pages + page.links.nofollow + page.links.requisites
+    for at in LinkResolver(100).resolve(page.links.base, found):
+        assert canonical(at.url.decode()) == at.url.decode()
+    if page.nofollow:
+        assert page.links.pages == []
+
+
+@pytest.mark.parametrize(
+    ("media_type", "content"),
+    [
+        ("text/html", "<meta http-equiv=refresh content='" + "1" * 200_000 + "'>"),
+        ("text/html", "<a rel=nofollow href=x>" * 5_000),
+        ("text/html", "<img srcset='" + "a(" * 50_000 + "'>"),
+        ("text/html", "<div>" * 500_000),
+        ("text/html", "<ul><li>" * 100_000),
+        ("text/html", "".join(f"<font size={n}><p>" for n in range(100_000))),
+        ("text/html", "".join(f"<font size={n}><p></p></font>" for n in range(20_000))),
+        ("text/xml", "<rss>" + "".join(f"<font size={n}><p>" for n in range(10_000))),
+        ("text/css", "url('" + "\\'" * 100_000),
+        ("text/css", "url(" + "\\a" * 100_000),
+        ("text/css", "url(" * 50_000),
+        ("text/css", "/*" * 100_000),
+        ("text/html", "<??>" * 20_000),
+        ("text/xml", "<?x?>" * 50_000),
+        ("text/xml", "<urlset>" + "<url><loc>" * 20_000),
+    ],
+)
+@pytest.mark.timeout(5)
+def test_nothing_a_page_says_makes_it_slow(answer: Answer, media_type: str, content: str) -> None:
+    Parser(requisites=True).parse(answer(media_type=media_type), content.encode())
+
+
+@pytest.mark.timeout(5)
+def test_nothing_a_header_or_link_says_makes_it_slow(answer: Answer) -> None:
+    fields = "\n".join(["Link: " + "<" * 50_000, "Link: <x>" + ";  " * 20_000, "X-Robots-Tag: " + "a:" * 20_000])
+    Parser().parse(answer(fields=fields, media_type="text/html;" + " " * 30_000), b"")
+    slow = ["\t" * 16_000 + "x", "/a" * 8_000, "/" * 16_000, "../" * 5_000 + " ", "a%20" * 4_000 + " "]
+    LinkResolver(100).resolve("http://h/a/b", slow)
+    LinkResolver(100).resolve("http://h/" + "/a" * 10_000 + " ", ["x"])

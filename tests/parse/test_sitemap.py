@@ -1,0 +1,138 @@
+"""Sitemaps of every kind, whole, broken and hostile."""
+
+import gzip
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fyke.core.visits import Page
+from fyke.parse.sitemap import MAX_UNFOLDED_BYTES, sitemap_links, unfold
+
+Read = Callable[..., Page]
+
+NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+URLSET = f"""<?xml version="1.0" encoding="UTF-8"?>
+<urlset {NS} xmlns:image="http://www.google.com/schemas/sitemap-image/1.1" xmlns:xhtml="http://www.w3.org/1999/xhtml">
+<url><loc> http://example.com/a?x=1&amp;y=2 </loc><lastmod>2024-01-01</lastmod>
+<image:image><image:loc>http://example.com/i.png</image:loc></image:image>
+<xhtml:link rel="alternate" hreflang="de" href="http://example.com/de/a"/></url>
+<url><loc><![CDATA[http://example.com/b]]></loc></url>
+<url><loc>http://example.com/b</loc></url><url><loc/></url>
+</urlset>"""
+LINKS = ["http://example.com/a?x=1&y=2", "http://example.com/de/a", "http://example.com/b"]
+INDEX = f"<sitemapindex {NS}><sitemap><loc>http://example.com/1.xml.gz</loc></sitemap></sitemapindex>"
+
+
+@pytest.mark.parametrize("media_type", ["text/xml", "application/xml; charset=utf-8", "application/foo+xml", ""])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_sitemap(read: Read, media_type: str, mark: str) -> None:
+    page = read(mark + URLSET, media_type=media_type)
+    assert page.links.pages == LINKS
+    assert page.links.base == page.url
+
+
+def test_in_other_encodings(read: Read) -> None:
+    text = "<?xml version='1.0' encoding='{}'?><urlset><url><loc>http://example.com/é</loc></url></urlset>"
+    for encoding in ("iso-8859-1", "utf-16", "windows-1250"):
+        page = read(text.format(encoding).encode(encoding), media_type="text/xml")
+        assert page.links.pages == ["http://example.com/é"], encoding
+
+
+def test_an_index_and_a_prefix(read: Read) -> None:
+    assert read(INDEX, media_type="text/xml").links.pages == ["http://example.com/1.xml.gz"]
+    prefixed = f"<s:urlset xmlns:s='{NS}'><s:url><s:loc>x</s:loc></s:url></s:urlset>".replace('"', "")
+    assert read(prefixed, media_type="text/xml").links.pages == ["x"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        URLSET[: URLSET.rindex("</url>")],
+        URLSET.replace("&amp;", "&"),
+        URLSET.replace("<lastmod>", "<lastmod><b>"),
+        URLSET.replace("</urlset>", "</urlset>trailing"),
+        URLSET.replace("xhtml:link", "undeclared:link"),
+        "\n\n" + URLSET,
+        URLSET.replace("2024", "\x0b\x01"),
+    ],
+)
+def test_a_broken_sitemap(read: Read, broken: str) -> None:
+    assert set(LINKS) <= set(read(broken, media_type="application/xml").links.pages)
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        '<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">',
+        '<!ENTITY c SYSTEM "file:///etc/passwd">',
+        '<!ENTITY % p SYSTEM "http://example.com/x.dtd"> %p;',
+    ],
+)
+def test_entities_are_never_expanded(read: Read, declaration: str) -> None:
+    document = f"<!DOCTYPE urlset [{declaration}]><urlset><url><loc>http://h/&c;</loc></url></urlset>"
+    page = read(document, media_type="text/xml")
+    assert all("aaa" not in link and "root" not in link for link in page.links.pages)
+
+
+def test_other_xml_is_left_alone(read: Read) -> None:
+    assert read("<catalog><url><loc>x</loc></url></catalog>", media_type="text/xml").links.pages == []
+    assert read("", media_type="text/xml").links.pages == []
+
+
+@pytest.mark.parametrize("media_type", ["application/gzip", "application/x-gzip", ""])
+@pytest.mark.parametrize("inner", [URLSET, "\ufeff" + URLSET, " \n" + URLSET])
+def test_gzip(read: Read, media_type: str, inner: str) -> None:
+    page = read(gzip.compress(inner.encode()), "http://example.com/map.xml.gz", media_type)
+    assert set(page.links.pages) == set(LINKS)
+
+
+def test_gzip_that_is_no_sitemap_cut_or_in_members(read: Read) -> None:
+    url, kind = "http://example.com/map.xml.gz", "application/gzip"
+    assert read(gzip.compress(b"x" * 100), url, kind).links.pages == []
+    assert read(b"\x1f\x8bnonsense", url, kind).links.pages == []
+    assert read(b"", url, kind).links.pages == []
+    many = gzip.compress(URLSET[:400].encode()) + gzip.compress(URLSET[400:].encode())
+    assert read(many, url, kind).links.pages == LINKS
+    assert read(gzip.compress(URLSET.encode())[:-30], url, kind).links.pages[:1] == LINKS[:1]
+
+
+def test_a_bomb_unfolds_to_its_limit() -> None:
+    bomb = gzip.compress(bytes(8 << 20)) * 20
+    assert len(unfold(bomb)) == MAX_UNFOLDED_BYTES
+    assert len(unfold(bomb, 1000)) == 1000
+
+
+@given(st.binary(max_size=2000), st.integers(0, 3000))
+def test_unfolding_is_the_inverse_of_folding(data: bytes, limit: int) -> None:
+    folded = gzip.compress(data[:50]) + gzip.compress(data[50:])
+    assert unfold(folded, limit) == data[:limit]
+    unfold(data, limit)
+    unfold(b"\x1f\x8b\x08" + data, limit)
+
+
+@given(
+    st.binary()
+    | st.lists(st.sampled_from(["<", "</", ">", "urlset", "url", "loc", "<![CDATA[", "&", "\x00", "é"])).map(
+        lambda parts: "".join(parts).encode()
+    )
+)
+def test_never_raises(data: bytes) -> None:
+    sitemap_links(data)
+    sitemap_links(b"<urlset>" + data)
+
+
+def test_a_tower_of_elements() -> None:
+    assert sitemap_links(b"<a>" * 20_000) == []
+
+
+def test_a_text_sitemap(read: Read) -> None:
+    text = "\ufeffhttp://example.com/a\r\n\n  https://example.com/b \nnot a link http://example.com/c\nftp://h/\n"
+    expected = ["http://example.com/a", "https://example.com/b", "ftp://h/"]
+    for url in ("http://example.com/sitemap.txt", "http://example.com/x/my-Sitemap-2.txt?y=/z"):
+        assert read(text, url, "text/plain").links.pages == expected
+    for url in ("http://example.com/notes.txt", "http://example.com/sitemap/x.txt", "http://example.com/?/sitemap.txt"):
+        assert read(text, url, "text/plain").links.pages == []
+    folded = gzip.compress(text.encode())
+    assert read(folded, "http://example.com/sitemap.txt.gz", "application/gzip").links.pages == expected
