@@ -192,3 +192,15 @@ def test_a_name_is_used_once(tmp_path: Path) -> None:
         snapshot.make_durable()
         with pytest.raises(FileExistsError):
             snapshot.make_durable()
+
+
+def test_snapshots_that_failed_may_have_reached_the_disk(tmp_path: Path) -> None:
+    with Checkpoint(tmp_path) as checkpoint:
+        name = checkpoint.store.write("table", "keys", [b"1"])
+        checkpoint.take({}).make_durable()
+        checkpoint.store.retire(name)
+        checkpoint.take({})
+        checkpoint.take({})
+        assert checkpoint.store.names() == [name]
+        commit(checkpoint)
+        assert checkpoint.store.names() == []

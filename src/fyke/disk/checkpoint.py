@@ -106,6 +106,7 @@ class Checkpoint:
             os.close(self._lock)
             raise
         self._pending: Snapshot | None = None
+        self._uncommitted: list[dict[str, int]] = []
         self._committed = 0
 
     def __repr__(self) -> str:
@@ -133,10 +134,8 @@ class Checkpoint:
         manifest = Manifest(self._last_number, lengths, dict(participants), dict(counters or {}))
         dirty = [self._directory / name for name in self.store.dirty()]
         snapshot = Snapshot(self._directory, manifest, (*dirty, *extra_files))
-        named = [kept.files for kept in self._kept]
-        if self._pending is not None:  # it failed, but its manifest may have reached the disk
-            named.append(self._pending.manifest.files)
-        self.store.protect([*named, lengths])
+        self._uncommitted.append(lengths)  # one that failed may have reached the disk all the same
+        self.store.protect([*(kept.files for kept in self._kept), *self._uncommitted])
         self._pending = snapshot
         return snapshot
 
@@ -145,6 +144,7 @@ class Checkpoint:
         if snapshot is not self._pending:
             raise RuntimeError(f"manifest {snapshot.manifest.number} is not the one taken last")
         self._pending = None
+        self._uncommitted = []
         self._kept = [snapshot.manifest, *self._kept][:KEPT_MANIFESTS]
         self._committed += 1
         self._delete_manifests()
@@ -201,6 +201,15 @@ def look(directory: Path) -> tuple[Store, dict[str, Any]]:
         raise NotACrawl(f"{directory} holds no checkpoint: give the directory of a crawl that has run")
     newest = kept[0]
     return Store(directory, files=newest.files, participants=newest.participants, read_only=True), newest.counters
+
+
+def newest(directory: Path) -> Manifest:
+    """The newest whole manifest in `directory`, number 0 when there is none yet; takes no lock.
+
+    Raises StateDamaged when there are manifests but none is whole.
+    """
+    kept = _whole_manifests(directory) if directory.is_dir() else []
+    return kept[0] if kept else Manifest(0)
 
 
 def _whole_manifests(directory: Path) -> list[Manifest]:

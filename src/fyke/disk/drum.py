@@ -15,7 +15,8 @@ frontier stages own them and use them on the event loop. Ours differs from the p
   the second time from the page cache.
 
 Invariant: the answers are those of a plain dict to which the operations were applied one by one in order of
-arrival. Memory: half of `memory_bytes` for what waits, a quarter for the young run, the rest to work in.
+arrival. Memory: of `memory_bytes`, a quarter for what waits and its merge, a quarter for the young run, and the
+rest for the copies that a spill makes.
 """
 
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ from fyke.disk.young import Young
 
 FOLD_KEYS = 4096  # fewer young keys than this never have a part written anew, unless memory is short
 FOLD_SHARE = 8  # else a part is, when its young keys are one in this many of it
-TABLE_SHARE = 8  # `full` waits until one byte waits for this many of the table
+TABLE_SHARE = 4  # `full` waits until one byte waits for this many of the table
 MOST_RUNS = 64
 ENTRY_WORK_BYTES = 64  # taken while an entry is merged, besides its value's
 
@@ -124,14 +125,14 @@ class Drum:
     def full(self) -> bool:
         """Whether a merge is due: enough waits to be worth it, or more would not fit the merge's memory."""
         waiting = self._pending.size_bytes
-        if waiting < self._spill_bytes * 3 // 4:
+        if not self._pending.runs and self._memory_load < self._spill_bytes * 3 // 4:
             return False
         value_bytes = 0 if self._dtype is None else self._dtype.itemsize
         bucket = max(map(sum, zip(*(np.diff(run.rows) for run in self._pending.runs), strict=True)), default=0)
         return (
             waiting * TABLE_SHARE >= self._keys * (8 + value_bytes)
             or len(self._pending.runs) >= MOST_RUNS
-            or bucket * (ENTRY_WORK_BYTES + 4 * value_bytes) >= self._memory_bytes
+            or bucket * self._entry_work_bytes >= self._memory_bytes // 2
         )
 
     # --- operations
@@ -164,12 +165,21 @@ class Drum:
             return
         entries = Entries(np.ascontiguousarray(keys, np.uint64), ops, self._checked_values(keys, ops, values))
         self._pending.add(Batch(entries, self._checked_aux(ops, aux)))
-        if self._pending.memory_bytes >= self._spill_bytes and not self._merging:
+        if self._memory_load >= self._spill_bytes and not self._merging:
             self._pending.spill(self._lows)
 
     @property
     def _spill_bytes(self) -> int:
-        return self._memory_bytes // 2
+        return self._memory_bytes // 4
+
+    @property
+    def _entry_work_bytes(self) -> int:
+        return ENTRY_WORK_BYTES + (0 if self._dtype is None else 4 * self._dtype.itemsize)
+
+    @property
+    def _memory_load(self) -> int:
+        """Bytes that wait in memory, with those that their merge will take besides."""
+        return self._pending.memory_bytes + self._pending.memory_rows * self._entry_work_bytes
 
     def _checked_values(self, keys: U64, ops: npt.NDArray[np.uint8], values: Values | None) -> Values | None:
         if self._dtype is None:
@@ -215,10 +225,13 @@ class Drum:
             self._pending.spill(self._lows)
             yield from self._merge_runs()
         else:
-            batch = self._pending.take_memory()
-            resolved = self._apply(batch.entries)
+            batches = self._pending.take_memory()
+            resolved = self._apply(joined_entries([batch.entries for batch in batches]))
             self._fold()
-            yield from _answers(batch.entries, resolved, 0, batch.aux)
+            start = 0
+            for batch in batches:
+                yield from _answers(batch.entries, resolved, start, batch.aux)
+                start += len(batch.entries)
         self._merging = False
 
     def merge_unique(self) -> Iterator[pa.RecordBatch]:

@@ -27,12 +27,26 @@ def decode(reader: Reader, offset: int, schema: pa.Schema) -> tuple[pa.RecordBat
 
     Raises StateDamaged when the bytes are not those that were written.
     """
-    length, rows, digest = HEADER.unpack(reader.read(offset, HEADER.size))
+    body, _, end = _message(reader, offset)
+    return pa.ipc.read_record_batch(pa.py_buffer(body), schema), end
+
+
+def verify(reader: Reader, length: int) -> None:
+    """Read every message in the first `length` bytes. Raises StateDamaged at the first that is damaged."""
+    offset = 0
+    while offset < length:
+        _, _, offset = _message(reader, offset)
+
+
+def _message(reader: Reader, offset: int) -> tuple[bytes, int, int]:
+    """The bytes of the message whose header is at `offset`, its rows, and where the next one begins."""
+    header = reader.read(offset, HEADER.size)
+    size_bytes, rows, digest = HEADER.unpack(header) if len(header) == HEADER.size else (0, 0, 0)
     start = offset + HEADER.size
-    body = reader.read(start, length) if length <= reader.size() - start else b""
-    if len(body) != length or xxhash.xxh3_64_intdigest(body, seed=rows) != digest:
+    body = reader.read(start, size_bytes) if size_bytes <= reader.size() - start else b""
+    if len(body) != size_bytes or xxhash.xxh3_64_intdigest(body, seed=rows) != digest:
         raise StateDamaged(f"{reader!r} is damaged at byte {offset}: restore it from a copy, or crawl anew")
-    return pa.ipc.read_record_batch(pa.py_buffer(body), schema), start + length
+    return body, rows, start + size_bytes
 
 
 def size(pieces: list[Bytes]) -> int:

@@ -7,6 +7,8 @@ modelled one as its module says: what it reads twice comes from the page cache, 
 
 from dataclasses import dataclass
 
+BUFFER_BYTES = 256e3  # M; the paper's figures follow from decimal units
+
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
@@ -19,7 +21,7 @@ class Crawl:
     url_bytes: float = 110.0  # b
     key_bytes: float = 8.0  # H
     pointer_bytes: float = 4.0  # P
-    url_compression: float = 0.5  # q, of Polybot's URLs
+    url_compression: float = 0.05  # q, of Polybot's URLs; not in the text, but Table 2 follows from it
 
     @property
     def links(self) -> float:
@@ -46,7 +48,7 @@ def polybot_overhead(crawl: Crawl, ram_bytes: float) -> float:
     return 2 * table * entry / (crawl.url_bytes * ram_bytes) + crawl.unique_share
 
 
-def drum_overhead(crawl: Crawl, ram_bytes: float, disk_bytes: float, buffer_bytes: float = 256 << 10) -> float:
+def drum_overhead(crawl: Crawl, ram_bytes: float, disk_bytes: float, buffer_bytes: float = BUFFER_BYTES) -> float:
     """Of DRUM with `disk_bytes` for buckets and a buffer `buffer_bytes` for each open file; Theorem 2, equation (5)."""
     key, url = crawl.key_bytes, crawl.url_bytes
     entry = key + crawl.pointer_bytes
@@ -62,7 +64,7 @@ def least_overhead(crawl: Crawl) -> float:
     return 2 + crawl.unique_share + 2 * crawl.key_bytes / crawl.url_bytes
 
 
-def optimal_disk_bytes(crawl: Crawl, ram_bytes: float, buffer_bytes: float = 256 << 10) -> float:
+def optimal_disk_bytes(crawl: Crawl, ram_bytes: float, buffer_bytes: float = BUFFER_BYTES) -> float:
     """The space for buckets that memory can just fill; equation (6)."""
     entry = crawl.key_bytes + crawl.pointer_bytes
     return ram_bytes**2 * (crawl.key_bytes + crawl.url_bytes) / (8 * buffer_bytes * entry)

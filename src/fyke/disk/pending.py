@@ -86,11 +86,11 @@ class Pending:
         self.memory_rows += len(batch.entries)
         self.memory_bytes += batch.nbytes
 
-    def take_memory(self) -> Batch:
-        """All that waits in memory, as one batch; nothing waits there after."""
-        whole = _joined(self._memory)
+    def take_memory(self) -> list[Batch]:
+        """All that waits in memory; nothing waits there after."""
+        batches = self._memory
         self._clear_memory()
-        return whole
+        return batches
 
     def _clear_memory(self) -> None:
         self._memory, self._logged = [], 0
