@@ -83,10 +83,8 @@ class LinkResolver:
             found = [self.parsed(href, base) for href in hrefs]
         else:
             directory.base = base
-            absolute = self._absolute
-            found = [
-                absolute[href] if href[:7] == "http://" or href[:8] == "https://" else directory[href] for href in hrefs
-            ]
+            absolute = map(self._absolute.get, hrefs)
+            found = [at or directory[href] for href, at in zip(hrefs, absolute, strict=True)]
         return list(filter(None, found))
 
     def statistics(self) -> ResolverStatistics:
@@ -140,7 +138,7 @@ class LinkResolver:
         if table is None:
             if canonical(place) != place:
                 return None
-            table = self._directories[place] = _Directory(self, place, self._site(root))
+            table = self._directories[place] = _Directory(self, place, self._site(root), self._absolute)
             self.held += _TABLE_COST
         return table if _PRINTABLE.fullmatch(file) and not _DOTS.fullmatch(file) else None
 
@@ -191,15 +189,18 @@ class _Site(dict[str, Locator | None]):
 class _Directory(dict[str, Locator | None]):
     """Links as pages in one directory write them. `base` is the page they are asked for now."""
 
-    def __init__(self, resolver: LinkResolver, place: str, site: _Site) -> None:
+    def __init__(self, resolver: LinkResolver, place: str, site: _Site, absolute: _Absolute) -> None:
         self._resolver = resolver
         self._place = place
         self._site = site
+        self._absolute = absolute
         self._keys = site.host_and_domain
         self._above = _directories_above(place)
         self.base = place
 
     def __missing__(self, href: str) -> Locator | None:
+        if href.startswith(("http://", "https://")):
+            return self._absolute[href]
         if href[:1] == "/":
             locator = self._site[href]
             if len(href) <= _LONG_HREF:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
 from fyke.core.urls import canonical
-from fyke.core.visits import Page
+from fyke.core.visits import Links, Page
 from fyke.parse.headers import obey, refresh_target, rel_of
 from fyke.parse.markup import bounded
 from fyke.parse.requisites import html_requisites
@@ -34,7 +34,7 @@ class HtmlLinks:
     def __init__(self, product: str = "fyke", requisites: bool = False) -> None:
         self._product = product
         self._requisites = requisites
-        self._selector: Any = LexborCSSSelector()  # type: ignore[no-untyped-call]  # its stub lacks find_first
+        self._selector: Any = LexborCSSSelector()  # type: ignore[no-untyped-call]
 
     def process(self, page: Page) -> None:
         """Fill `links`, `title`, `noindex` and `nofollow` of `page`."""
@@ -42,23 +42,26 @@ class HtmlLinks:
         if root is None:
             return
         find = self._selector.find
-        page.title = self._title(root)
-        self._read_anchors(page, find("a,area", root))
-        based = False
-        for node in find("link,meta,base,iframe,frame", root):
+        _read_anchors(page.links, find("a,area", root))
+        bases: list[str] = []
+        titles: list[str] = []
+        for node in find("title,link,meta,base,iframe,frame", root):
             attributes = node.attributes
             tag = node.tag
             if tag == "meta":
                 self._read_meta(page, attributes)
             elif tag == "link":
-                self._read_link(page, attributes)
+                self._read_link(page.links, attributes)
+            elif tag == "title":
+                if not titles and node.parent.tag != "svg":
+                    titles.append(node.text())
             elif tag == "base":
-                href = attributes.get("href")
-                if href is not None and not based:
-                    page.links.base = canonical(href, page.url) or page.links.base
-                    based = True
+                bases += [attributes["href"] or ""] if "href" in attributes else []
             else:
                 page.links.pages.append(attributes.get("src") or "")
+        page.title = collapsed(titles[0]) if titles else ""
+        if bases:
+            page.links.base = canonical(bases[0], page.url) or page.links.base
         if self._requisites:
             page.links.requisites += html_requisites(find, root)
         page.links.pages = fit(page.links.pages)
@@ -70,13 +73,6 @@ class HtmlLinks:
             page._tree = LexborHTMLParser(bounded(page.content if utf8 else page.text.encode("utf-8", "replace")))
         return page._tree
 
-    def _read_anchors(self, page: Page, anchors: list[LexborNode]) -> None:
-        found = [node.attributes for node in anchors]
-        if any(_shunned(attributes) for attributes in found if "rel" in attributes):
-            page.links.nofollow += fit([_href(attributes) for attributes in found if _shunned(attributes)])
-            found = [attributes for attributes in found if not _shunned(attributes)]
-        page.links.pages += [_href(attributes) for attributes in found]
-
     def _read_meta(self, page: Page, attributes: Attributes) -> None:
         content = attributes.get("content")
         if not content:
@@ -87,25 +83,29 @@ class HtmlLinks:
         elif (attributes.get("http-equiv") or "").lower() == "refresh":
             page.links.pages.append(refresh_target(content))
 
-    def _read_link(self, page: Page, attributes: Attributes) -> None:
+    def _read_link(self, links: Links, attributes: Attributes) -> None:
         href = attributes.get("href")
         if not href:
             return
         rel = rel_of(attributes.get("rel") or "")
         if rel.page:
             if rel.nofollow:
-                page.links.nofollow += fit([href])
+                links.nofollow += fit([href])
             else:
-                page.links.pages.append(href)
+                links.pages.append(href)
         elif rel.requisite and self._requisites:
-            page.links.requisites.append(href)
+            links.requisites.append(href)
 
-    def _title(self, root: LexborNode) -> str:
-        nodes = self._selector.find_first("head>title", root) or self._selector.find("body title", root)
-        for node in nodes:
-            if node.parent.tag != "svg":
-                return collapsed(node.text())
-        return ""
+
+def _read_anchors(links: Links, anchors: list[LexborNode]) -> None:
+    found = [node.attributes for node in anchors]
+    if any(map(_shunned, [attributes for attributes in found if "rel" in attributes])):
+        links.nofollow += fit([_href(attributes) for attributes in found if _shunned(attributes)])
+        found = [attributes for attributes in found if not _shunned(attributes)]
+    try:
+        links.pages += [attributes["href"] or "" for attributes in found]
+    except KeyError:  # an anchor that is no link, or an SVG one
+        links.pages += [_href(attributes) for attributes in found]
 
 
 def _shunned(attributes: Attributes) -> bool:
