@@ -96,7 +96,8 @@ def crawls(draw: st.DrawFn) -> dict[str, Any]:
         "memory_bytes": draw(st.sampled_from([1, 400, 4000, 1 << 20])),
         "part_keys": draw(st.sampled_from([1, 5, 40, 10_000])),
         "aux": draw(st.sampled_from([None, AUX])),
-        "steps": draw(st.lists(step, max_size=25)),
+        "steps": draw(st.lists(step, min_size=4, max_size=25)),
+        "last": draw(st.lists(entry, min_size=1, max_size=20)),
     }
 
 
@@ -201,6 +202,12 @@ def test_a_drum_is_a_dict(tmp_path_factory: pytest.TempPathFactory, crawl: dict[
     for step, argument in crawl["steps"]:
         getattr(pair, step)(argument)
         pair.check_sizes()
+    pair.submit(crawl["last"])
+    pair.state(durable=True)
+    pair.submit(crawl["last"])
+    pair.state(durable=True)
+    pair.restart(garbage=True)
+    pair.check_sizes()
     pair.merge(None)
     pair.peek(sorted(pair.model.table))
     pair.state(durable=True)
@@ -271,6 +278,8 @@ def test_a_merge_left_half_way_is_no_checkpoint(tmp_path: Path) -> None:
     next(drum.merge())
     with pytest.raises(RuntimeError, match="to its end"):
         drum.state()
+    with pytest.raises(RuntimeError, match="to its end"):
+        drum.get(1)
     with pytest.raises(RuntimeError, match="to its end"):
         next(drum.merge())
 

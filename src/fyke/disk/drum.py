@@ -285,7 +285,10 @@ class Drum:
         return found, values
 
     def _fold(self, low: int | None = None) -> None:
-        """Write parts anew for which it pays, or while memory is short: all, or the one that begins at `low`."""
+        """Write parts anew for which it pays, or while memory is short: all, or the one that begins at `low`.
+
+        While buckets are merged one by one, the parts of those to come are left: they are written soon enough.
+        """
         place = 0 if low is None else int(np.searchsorted(self._lows, np.uint64(low)))
         places = range(len(self._parts)) if low is None else range(place, place + 1)
         counts = self._young_counts()
@@ -316,17 +319,25 @@ class Drum:
     # --- look-ups
 
     def contains(self, keys: U64) -> Mask:
-        """Whether each of `keys` (uint64[n]) would be found after all that waits; merges nothing."""
+        """Whether each of `keys` (uint64[n]) would be found after all that waits; merges nothing.
+
+        Raises RuntimeError in the midst of a merge.
+        """
         return self._peek(keys).found if len(keys) else np.zeros(0, np.bool_)
 
     def get(self, key: int) -> tuple[bool, Any]:
-        """Whether `key` would be found after all that waits, and its value (None without); merges nothing."""
+        """Whether `key` would be found after all that waits, and its value (None without); merges nothing.
+
+        Raises RuntimeError in the midst of a merge.
+        """
         peeked = self._peek(np.array([key], np.uint64))
         found = bool(peeked.found[0])
         return found, peeked.values[0] if found and peeked.values is not None else None
 
     def _peek(self, keys: U64) -> Resolved:
         """Answers [n] to a check of `keys` behind all that waits."""
+        if self._merging:
+            raise RuntimeError(f"{self!r}: read the merge to its end before a look-up")
         ops = np.full(len(keys), Op.CHECK, np.uint8)
         asked = Entries(keys, ops, self._reads.zeros(len(keys)))
         unique = np.unique(keys)

@@ -207,7 +207,7 @@ class DiskQueue:
         self._written += messages.size(pieces)
         self._segments.appendleft(Segment(name, 0))
         self._head_end = self._store.size(name)
-        self._head_on_disk, self._skip = True, 0
+        self._head_on_disk = True
 
     # --- reading
 
