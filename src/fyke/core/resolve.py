@@ -16,7 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fyke.core.urls import MAX_URL_BYTES, Locator, canonical, host_keys, key_of, locate, split
+from xxhash import xxh3_64_intdigest
+
+from fyke.core.urls import MAX_URL_BYTES, Locator, canonical, host_keys, locate, split
 
 # Fast paths: characters WHATWG leaves alone, no dot segments, escapes in capitals and of reserved characters only.
 _ESCAPE = r"%(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]|[89A-F][0-9A-F])"
@@ -35,7 +37,7 @@ _PRINTABLE = re.compile(r"[!-~]*")
 # Resolves to the base itself, or to it with another query. "http:?q" is one of them; so is " #x".
 _WHOLE = re.compile(r"[\x00-\x20]*+(?:[a-zA-Z\t\r\n]*+:)?[\x00-\x20]*+(?:\Z|[?#])")
 
-_LONG_HREF = 512  # a longer one hardly repeats
+_LONG_HREF = 256  # a longer one hardly repeats
 _TABLE_COST = 8  # links a table counts for, empty
 _new_locator: Final = tuple.__new__
 
@@ -199,14 +201,14 @@ class _Directory(dict[str, Locator | None]):
         self.base = place
 
     def __missing__(self, href: str) -> Locator | None:
-        if href.startswith(("http://", "https://")):
-            return self._absolute[href]
         if href[:1] == "/":
             locator = self._site[href]
             if len(href) <= _LONG_HREF:
                 self[href] = locator
                 self._resolver.held += 1
             return locator
+        if href.startswith(("http://", "https://")):
+            return self._absolute[href]
         locator = self._fast(href)
         if locator is None and _WHOLE.match(href):
             return self._resolver.parsed(href, self.base)
@@ -234,4 +236,4 @@ def _joined(place: str, rest: str, keys: tuple[int, int]) -> Locator | None:
     text = f"{place}{rest}".encode()
     if len(text) > MAX_URL_BYTES:
         return None
-    return _new_locator(Locator, (text, key_of(text), *keys))
+    return _new_locator(Locator, (text, xxh3_64_intdigest(text), *keys))
