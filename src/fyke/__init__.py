@@ -1,5 +1,64 @@
-"""Fyke: a web crawler that is polite, loses nothing, and keeps its memory bounded."""
+"""Fyke: a web crawler that is polite, loses nothing, and keeps its memory bounded.
 
-from importlib.metadata import version
+    with fyke.Crawl(["http://example.org/"], into="there", pages=100) as crawl:
+        for page in crawl:
+            print(page.url, page.title)
 
-__version__ = version("fyke")
+What is named here is the whole Python interface. Each name is found when it is first used, so that
+`import fyke` costs next to nothing and a plug-in may import from here while the crawler itself is loading.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fyke.core.config import Config
+    from fyke.core.errors import FykeError
+    from fyke.core.outcomes import Outcome
+    from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter
+    from fyke.core.visits import Exchange, Page
+    from fyke.crawl.interface import Crawl
+
+__all__ = [
+    "Config",
+    "Crawl",
+    "Exchange",
+    "FykeError",
+    "Outcome",
+    "Page",
+    "PageSink",
+    "ProcessingModule",
+    "ProtocolModule",
+    "UrlFilter",
+    "__version__",
+]
+
+__version__: str
+
+_HOMES = {
+    "Config": "fyke.core.config",
+    "Crawl": "fyke.crawl.interface",
+    "Exchange": "fyke.core.visits",
+    "FykeError": "fyke.core.errors",
+    "Outcome": "fyke.core.outcomes",
+    "Page": "fyke.core.visits",
+    "PageSink": "fyke.core.plugins",
+    "ProcessingModule": "fyke.core.plugins",
+    "ProtocolModule": "fyke.core.plugins",
+    "UrlFilter": "fyke.core.plugins",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value = import_module("importlib.metadata").version("fyke")
+    elif name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module 'fyke' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

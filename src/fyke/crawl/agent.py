@@ -9,18 +9,17 @@ Invariant: between `open` and `close` the directory is held by this process alon
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 import structlog
-from fyke.parse import Parser
 
 from fyke import __version__
 from fyke.core.batches import Kind
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
-from fyke.core.errors import BadUrl
+from fyke.core.errors import BadUrl, ConfigurationError, StateDamaged
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin
 from fyke.core.resolve import LinkResolver
@@ -29,18 +28,19 @@ from fyke.core.visits import Exchange, batch_of
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.fetcher import Fetcher, Wiring
 from fyke.crawl.harvest import Barn, Harvest
-from fyke.crawl.keeper import Keeper, Kept
+from fyke.crawl.keeper import Keeper, Kept, saved_state
 from fyke.crawl.loop import Ending, Engines, Loop
 from fyke.crawl.statistics import CrawlStatistics, memory_bytes
+from fyke.disk.checkpoint import Checkpoint
 from fyke.fetch import CurlEngine, build_registry
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier
 from fyke.frontier.seen import ContentSeen
 from fyke.hosts.book import HostBook
 from fyke.hosts.dns import Resolver
+from fyke.hosts.dns_query import server_of
 from fyke.hosts.politeness import Workbench
-from fyke.shelf.checkpoint import Checkpoint
-from fyke.shelf.store import Store
+from fyke.parse import Parser
 from fyke.store import HostRow, LinksTable, PagesTable, WarcWriter, write_hosts
 
 SCHEMES = ("http", "https", "ftp", "gopher")
@@ -67,6 +67,13 @@ class Agent:
         self._filters, self._protocols = list(filters), list(protocols)
         self._processors, self._sinks = list(processors), list(sinks)
         self._seeds = seeds_of(config)
+        for server in config.dns.servers:
+            server_of(server)
+        if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
+            raise ConfigurationError(f"fetch.ca_file = {config.fetch.ca_file!r}: there is no such file")
+        self._open_plugins()
+        self._filtering = filters_for(config.crawl, self._seeds, SCHEMES, self._filters)
+        self._landed: dict[str, str] = {}  # where seeds were redirected to
         self._ended: deque[Exchange] = deque()
         self._ending: Ending | None = None
         self._log: Any = None
@@ -79,31 +86,41 @@ class Agent:
     async def __aenter__(self) -> "Agent":
         config, directory = self.config, self.directory
         directory.prepare(config)
-        self._store = Store(directory.shard)
+        self._checkpoint = Checkpoint(directory.shard)
         try:
+            directory.record(config)
             self._open()
         except BaseException:
-            self._store.close()
+            self._checkpoint.close()
             raise
         return self
 
     def _open(self) -> None:
-        checkpoint = Checkpoint(self._store)
-        saved = checkpoint.recover()
+        saved = saved_state(self.directory.shard)
+        if not saved and any(self.directory.warc.glob("*.warc.gz")):
+            raise StateDamaged(
+                f"{self.directory.shard} holds no manifest, yet {self.directory.warc} holds an archive: put the state"
+                " back from a copy, or keep this folder as it is and crawl into another with --into"
+            )
+        if brought_nothing(saved):
+            self._checkpoint.close()
+            self.directory.forget()
+            self._checkpoint, saved = Checkpoint(self.directory.shard), {}
+        self._store = self._checkpoint.store
         self._totals: dict[str, Any] = saved.get("totals", {})
         self._started_at = self._clock.now()
         self._log_file = (self.directory.logs / "fyke.log").open("a", encoding="utf-8")
         self._log = log_to(self._log_file)
         self._open_stores(saved)
-        self._open_plugins()
         self._open_frontier(saved)
         self._open_fetcher(saved)
-        self._keeper = Keeper(self._store, checkpoint, self._kept(), self._clock, self.config.store.checkpoint_s)
+        self._keeper = Keeper(self._checkpoint, self._kept(), self._clock, self.config.store.checkpoint_s)
         self._loop = Loop(
             Engines(self._frontier, self._bench, self._fetcher, self._harvest), self.config, self._clock, self._ended
         )
         self._handler_before = asyncio.get_running_loop().get_exception_handler()
         asyncio.get_running_loop().set_exception_handler(self._failed)
+        self._resumed = bool(saved)
         self._resume(saved)
         self._log.info("resumed" if saved else "begun", seeds=self.config.crawl.seeds, waiting=self._bench.visits)
 
@@ -132,12 +149,16 @@ class Agent:
 
     def _open_frontier(self, saved: dict[str, Any]) -> None:
         config = self.config
-        filters = filters_for(config.crawl, self._seeds, SCHEMES, self._filters)
+        for seed, target in saved.get("landed", {}).items():
+            self._land(locate(seed), locate(target))
         self._frontier = Frontier(
-            self._store, config.frontier, filters, by_level=config.crawl.depth > 0, state=saved.get("frontier")
+            self._store, config.frontier, self._filtering, by_level=config.crawl.depth > 0, state=saved.get("frontier")
         )
         self._content_seen = ContentSeen(self._store, config.frontier.content_memory_bytes, saved.get("content"))
-        self._filtering = filters
+
+    def _land(self, seed: Locator, target: Locator) -> None:
+        self._landed[seed.url.decode()] = target.url.decode()
+        self._filtering.land(seed, target)
 
     def _open_fetcher(self, saved: dict[str, Any]) -> None:
         config, clock, loop = self.config, self._clock, asyncio.get_running_loop()
@@ -161,6 +182,7 @@ class Agent:
         self._harvest = Harvest(
             self._parser, barn, config.fetch, LinkResolver(frontier.link_cache),
             done=lambda exchange: self._fetcher.forget(exchange.visit),
+            landed=self._land,
             outcomes=Counter(self._totals.get("outcomes", {})),
         )  # fmt: skip
         self._harvest.body_bytes = int(self._totals.get("bytes", 0))
@@ -178,6 +200,7 @@ class Agent:
             states={
                 "frontier": self._frontier.state,
                 "content": self._content_seen.state,
+                "landed": lambda: self._landed,
                 "totals": lambda: self.statistics().as_dict(),
             },
             leased=lambda: batch_of(self._fetcher.waiting()),
@@ -193,6 +216,8 @@ class Agent:
 
     async def run(self) -> Ending:
         """Crawl until the end, a limit, or `stop`."""
+        if not self._resumed:
+            await self._keeper.take()  # so that an archive without a manifest means that the state was lost
         self._ending = await self._loop.run(self._keeper.due, self._keeper.take)
         return self._ending
 
@@ -257,7 +282,7 @@ class Agent:
             if error is None:
                 self._close_whole()
         finally:
-            for closing in (self._frontier, self._content_seen, self._book, self._store):
+            for closing in (self._frontier, self._content_seen, self._book, self._checkpoint):
                 closing.close()
             self._log.info("closed", ending=self._ending or "error", error=repr(error) if error else None)
             self._log_file.close()
@@ -298,6 +323,12 @@ def seeds_of(config: Config) -> list[Locator]:
             raise BadUrl(f"{seed!r} is not a URL Fyke can fetch: say http://, https://, ftp:// or gopher:// and a host")
         found.append(locate(url))
     return found
+
+
+def brought_nothing(state: Mapping[str, Any]) -> bool:
+    """Whether a run ended in `state` before any server answered: the next one begins anew."""
+    ended = state.get("ending") in (Ending.UNREACHED, Ending.FINISHED)
+    return ended and not state["totals"]["archive_bytes"]
 
 
 def log_to(file: TextIO) -> Any:

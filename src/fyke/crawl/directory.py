@@ -12,12 +12,16 @@ that holds anything but a crawl is never written to.
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from fyke.core.config import Config, load, render
 from fyke.core.errors import DirectoryError, DiskFull, NotACrawl, OtherCrawl
 
 SAME_CRAWL = ("seeds", "scope", "depth", "allow", "deny", "requisites")
+
+LEAST_ROOM_BYTES = 1 << 20  # with less it is not worth beginning
 
 
 class CrawlDirectory:
@@ -49,22 +53,49 @@ class CrawlDirectory:
         return load(self.settings)
 
     def prepare(self, config: Config) -> None:
-        """Make the folders and write down `config`.
+        """Make sure that the crawl of `config` may be here; the lock in `shard` can be taken after it.
 
         Raises OtherCrawl when a crawl that was asked something else is here, DirectoryError when the
         folder holds other things or cannot be written.
         """
         if self.holds_crawl:
             self.compare(config)
-        try:
+        with self._writing():
             self.path.mkdir(parents=True, exist_ok=True)
-            if not self.holds_crawl and any(self.path.iterdir()):
+            if not self.holds_crawl and not self._barely_begun():
                 raise DirectoryError(f"{self.path} is not empty and holds no crawl: choose another folder with --into")
-            for folder in (self.warc, self.tables, self.state, self.logs):
+
+    def record(self, config: Config) -> None:
+        """Write down `config` and make the folders; whoever calls holds the lock. Raises as `prepare`."""
+        if self.holds_crawl:
+            self.compare(config)
+        with self._writing():
+            left = os.statvfs(self.path)
+            if left.f_bavail * left.f_frsize < LEAST_ROOM_BYTES:
+                raise OSError(errno.ENOSPC, "")
+            self._write(render(config))  # first: a folder is a crawl from here on
+            for folder in (self.warc, self.tables, self.logs):
                 folder.mkdir(exist_ok=True)
-            self._write(render(config))
+
+    def forget(self) -> None:
+        """Delete the state of a crawl that has brought nothing, so that it begins anew; the lock is held."""
+        with self._writing():
+            for path in (*self.shard.iterdir(), *self.state.glob(f"{self.hosts.name}*")):
+                if path.is_file() and path.name != "lock":
+                    path.unlink()
+
+    def _barely_begun(self) -> bool:
+        """Whether nothing is here but what a start leaves that broke off before `record`."""
+        lock = self.shard / "lock"
+        ours = {self.settings.with_suffix(".part"), self.state, self.shard, lock}
+        return all(path in ours for path in self.path.rglob("*"))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
-            if error.errno == errno.ENOSPC:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise DiskFull(f"no space left for {self.path}: free some and run the command again") from None
             raise DirectoryError(f"cannot write to {self.path}: {error.strerror}; choose another with --into") from None
 

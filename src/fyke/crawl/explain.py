@@ -22,13 +22,12 @@ from fyke.core.urls import Locator, canonical, locate, split
 from fyke.crawl.agent import SCHEMES, seeds_of
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.inspect import in_use
-from fyke.crawl.keeper import leased_queue
-from fyke.frontier.filters import filters_for
+from fyke.crawl.keeper import leased_queue, saved_state
+from fyke.disk.checkpoint import look
+from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.frontier import Frontier
 from fyke.hosts.book import HostBook
 from fyke.hosts.robots import RobotsState
-from fyke.shelf.checkpoint import newest
-from fyke.shelf.store import Store
 from fyke.store import scan_table
 
 
@@ -56,8 +55,8 @@ def why(directory: CrawlDirectory, asked: str) -> Answer:
     row = _page_row(directory, at)
     if row is not None:
         return Answer(url, *_fetched(row, facts, directory))
-    state = newest(directory.shard).get("state", {}) if directory.shard.is_dir() else {}
-    refusal = _filters(config).refusal(url_batch([at], kind=Kind.SEED if at in seeds_of(config) else Kind.PAGE))
+    state = saved_state(directory.shard)
+    refusal = _filters(config, state).refusal(url_batch([at], kind=Kind.SEED if at in seeds_of(config) else Kind.PAGE))
     where = _waiting(directory, config, state, at) if state else ""
     if where:
         if not in_use(directory):
@@ -68,9 +67,12 @@ def why(directory: CrawlDirectory, asked: str) -> Answer:
     return Answer(url, "not seen: no page fetched so far links to it, nor does a sitemap", facts)
 
 
-def _filters(config: Config) -> Any:
+def _filters(config: Config, state: dict[str, Any]) -> Filters:
     plugins: list[UrlFilter] = [load_plugin(name, "filters", UrlFilter) for name in config.plugins.filters]
-    return filters_for(config.crawl, seeds_of(config), SCHEMES, plugins)
+    filters = filters_for(config.crawl, seeds_of(config), SCHEMES, plugins)
+    for seed, target in state.get("landed", {}).items():
+        filters.land(locate(seed), locate(target))
+    return filters
 
 
 def _page_row(directory: CrawlDirectory, at: Locator) -> dict[str, Any] | None:
@@ -114,8 +116,8 @@ def _url_of(directory: CrawlDirectory, key: int) -> str:
 
 def _waiting(directory: CrawlDirectory, config: Config, state: dict[str, Any], at: Locator) -> str:
     """Where the newest checkpoint has `at` waiting, in words; empty when nowhere."""
-    store = Store(directory.shard, read_only=True)
-    frontier = Frontier(store, config.frontier, _filters(config), by_level=False, state=state["frontier"])
+    store, _ = look(directory.shard)
+    frontier = Frontier(store, config.frontier, _filters(config, state), by_level=False, state=state["frontier"])
     places = {
         "in memory, for its host's turn": leased_queue(store, state).scan(),
         "in line, on disk": frontier.ready.scan(),

@@ -8,11 +8,9 @@ Invariant: when `take_in` returns, record, rows and links of the visit are hande
 visit is no longer waiting.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-from fyke.parse import Parser
 
 from fyke.core.batches import Kind
 from fyke.core.config import FetchSection
@@ -24,7 +22,13 @@ from fyke.core.visits import Exchange, Page, Purpose
 from fyke.fetch import decode_body
 from fyke.frontier.frontier import Frontier
 from fyke.frontier.seen import ContentSeen
+from fyke.parse import Parser
 from fyke.store import LinkKind, LinksTable, PagesTable, WarcWriter
+
+
+BATCH_PAGES = 64
+BATCH_BYTES = 4 << 20  # of bodies, so that a batch of large ones does not fill the memory
+_TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class Harvest:
         links: LinkResolver,
         *,
         done: Callable[[Exchange], None],
+        landed: Callable[[Locator, Locator], None],
         outcomes: Counter[str],
     ) -> None:
         self._parser = parser
@@ -57,22 +62,56 @@ class Harvest:
         self._limits = limits
         self._links = links
         self._done = done
+        self._landed = landed  # a seed, and what it redirects to
         self.outcomes = outcomes
         self.body_bytes = 0
         self.sink_failures: Counter[str] = Counter()
 
-    def take_in(self, exchange: Exchange) -> None:
-        """Do all that is to be done with a visit that ended."""
-        if exchange.visit.purpose is Purpose.ROBOTS:
-            if exchange.outcome.answered:
-                self._barn.archive.write(exchange)
-        else:
-            self._page(exchange)
-        self.body_bytes += exchange.body.size
-        exchange.body.close()
+    def take_in(self, ended: "deque[Exchange]") -> None:
+        """Do all that is to be done with visits that ended, in order; `ended` is then empty."""
+        while ended:
+            batch: list[Exchange] = []
+            size_bytes = 0
+            while ended and len(batch) < BATCH_PAGES and size_bytes < BATCH_BYTES:
+                batch.append(ended.popleft())
+                size_bytes += batch[-1].body.size
+            self._take_batch(batch)
 
-    def _page(self, exchange: Exchange) -> None:
-        page = self._understood(exchange)
+    def _take_batch(self, batch: Sequence[Exchange]) -> None:
+        pages = [self._opened(exchange) for exchange in batch]
+        self._mark_duplicates([page for page in pages if page.fingerprint])
+        for exchange, page in zip(batch, pages, strict=True):
+            if exchange.visit.purpose is Purpose.PAGE:
+                self._page(exchange, page)
+            elif exchange.outcome.answered:
+                self._barn.archive.write(exchange)
+            self.body_bytes += exchange.body.size
+            exchange.body.close()
+
+    @property
+    def answered(self) -> bool:
+        """Whether any server has ever answered in this crawl."""
+        return self._barn.archive.statistics().bytes > 0
+
+    def _opened(self, exchange: Exchange) -> Page:
+        """What is known of a page before it is parsed; its fingerprint is 0 when it has no body to compare."""
+        if exchange.outcome not in _TO_PARSE or exchange.visit.purpose is not Purpose.PAGE:
+            return Page(exchange, "", b"")
+        page = self._parser.page_of(exchange, decode_body(exchange, self._limits).content)
+        if not page.content or exchange.outcome is not Outcome.OK:
+            page.fingerprint = 0
+        return page
+
+    def _mark_duplicates(self, pages: Sequence[Page]) -> None:
+        if pages:
+            places = (key_of(page.url.partition("?")[0].encode()) for page in pages)
+            keys = [page.fingerprint ^ place for page, place in zip(pages, places, strict=True)]
+            for page, met in zip(pages, self._barn.content_seen.met(keys), strict=True):
+                page.duplicate = met
+
+    def _page(self, exchange: Exchange, page: Page) -> None:
+        if exchange.outcome in _TO_PARSE and not page.duplicate:
+            self._parser.process(page)
         place = None
         if exchange.outcome.answered:
             place = self._barn.archive.write(exchange, media_type=page.media_type, charset=page.charset)
@@ -83,24 +122,14 @@ class Harvest:
         if exchange.outcome is Outcome.OK:
             self._give_to_sinks(page)
 
-    def _understood(self, exchange: Exchange) -> Page:
-        outcome = exchange.outcome
-        if outcome is not Outcome.OK and outcome is not Outcome.REDIRECTED and outcome is not Outcome.TOO_LARGE:
-            return Page(exchange, "", b"")
-        page = self._parser.page_of(exchange, decode_body(exchange, self._limits).content)
-        if page.content and outcome is Outcome.OK:
-            place = exchange.visit.url.partition("?")[0]
-            page.duplicate = self._barn.content_seen.met(page.fingerprint ^ key_of(place.encode()))
-        if not page.duplicate:
-            self._parser.process(page)
-        return page
-
     def _hand_on_links(self, page: Page) -> tuple[int, str | None]:
         """Give what `page` points at to the frontier and the table: how many links, and a redirect's target."""
         visit, links = page.exchange.visit, page.links
         redirected = page.exchange.outcome is Outcome.REDIRECTED
         if redirected:  # the same page elsewhere: as near to the seeds, and as wanted
             targets = self._point(page, links.pages, LinkKind.REDIRECT, visit.depth, visit.kind)
+            if visit.kind is Kind.SEED and targets:
+                self._landed(locate(visit.url), targets[0])
             return len(targets), targets[0].url.decode() if targets else None
         count = len(self._point(page, links.pages, LinkKind.PAGE, visit.depth + 1, Kind.PAGE))
         count += len(self._point(page, links.requisites, LinkKind.REQUISITE, visit.depth + 1, Kind.REQUISITE))

@@ -15,9 +15,11 @@ from rich.status import Status
 
 from fyke.core.errors import StateDamaged
 from fyke.crawl.directory import CrawlDirectory
+from fyke.crawl.keeper import saved_state
 from fyke.crawl.statistics import CrawlStatistics
-from fyke.shelf.checkpoint import newest
-from fyke.shelf.queue import read_segment
+from fyke.disk import manifest as manifests
+from fyke.disk.files import Reader
+from fyke.disk.messages import verify
 from fyke.store.check import Fault, check_archive
 
 
@@ -42,15 +44,14 @@ class CrawlStatus:
 def status_of(directory: CrawlDirectory) -> CrawlStatus:
     """How the crawl in `directory` stands. Raises NotACrawl."""
     directory.config()
-    manifest = newest(directory.shard) if directory.shard.is_dir() else {}
-    state = manifest.get("state", {})
+    state = saved_state(directory.shard)
     ending = str(state.get("ending", "running"))
     if in_use(directory):
         ending = "running"
     elif ending == "running":
         ending = "killed: fyke crawl --into it again goes on"
     statistics = CrawlStatistics(**state["totals"]) if state else CrawlStatistics()
-    return CrawlStatus(ending, statistics, manifest.get("number", 0), float(state.get("taken_at", 0.0)))
+    return CrawlStatus(ending, statistics, int(state.get("number", 0)), float(state.get("taken_at", 0.0)))
 
 
 def in_use(directory: CrawlDirectory) -> bool:
@@ -72,33 +73,43 @@ def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], N
     """Every fault in the checkpoint, the archive and the tables of `directory`. Raises NotACrawl."""
     directory.config()
     try:
-        manifest = newest(directory.shard)
+        state = saved_state(directory.shard)
     except StateDamaged as error:
         yield Fault(str(directory.shard), str(error))
-        manifest = {}
-    yield from _check_state(directory, manifest)
-    yield from check_archive(directory.path, archive_lengths(manifest), progress=progress)
+        state = {}
+    else:
+        if not state and any(directory.warc.glob("*.warc.gz")):
+            yield Fault(str(directory.shard), "there is an archive and no manifest: the state is gone")
+    yield from _check_state(directory)
+    yield from check_archive(directory.path, archive_lengths(directory, state), progress=progress)
 
 
-def archive_lengths(manifest: dict[str, Any]) -> dict[str, int] | None:
-    """The lengths that count of archive files still being written, by name below the crawl directory."""
-    archive = manifest.get("state", {}).get("archive")
-    return {archive["file"]: archive["length"]} if archive and archive["length"] else None
+def archive_lengths(directory: CrawlDirectory, state: dict[str, Any]) -> dict[str, int]:
+    """The lengths that count of archive files still being written, by name below the crawl directory.
+
+    What lies beyond a checkpoint, a run that goes on will fetch again.
+    """
+    archive = state.get("archive")
+    if not archive:
+        return {}
+    names = (f"{directory.warc.name}/{path.name}" for path in directory.warc.glob("*.warc.gz"))
+    return {name: 0 for name in names if name > archive["file"]} | {archive["file"]: archive["length"]}
 
 
-def _check_state(directory: CrawlDirectory, manifest: dict[str, Any]) -> Iterator[Fault]:
-    """Files of the checkpoint: there, long enough, and what queues hold as it was written."""
-    for name, length in manifest.get("files", {}).items():
-        path = directory.shard / name
-        size = path.stat().st_size if path.exists() else -1
-        if size < length:
-            yield Fault(str(path), f"should be {length} bytes long and is {'gone' if size < 0 else size}")
-        elif name.endswith(".queue"):
-            try:
-                for _ in read_segment(path, length):
-                    pass
-            except StateDamaged as error:
-                yield Fault(str(path), str(error))
+def _check_state(directory: CrawlDirectory) -> Iterator[Fault]:
+    """Every manifest whole, and what its queues hold as it was written."""
+    for number in manifests.numbers(directory.shard) if directory.shard.is_dir() else []:
+        manifest = manifests.load(directory.shard, number)
+        if manifest is None:
+            yield Fault(f"{directory.shard / manifests.Manifest(number).name}", "it is torn, or lacks files it names")
+            continue
+        for name, length in manifest.files.items():
+            if name.endswith(".seg"):
+                try:
+                    with Reader(directory.shard / name) as reader:
+                        verify(reader, length)
+                except StateDamaged as error:
+                    yield Fault(str(directory.shard / name), str(error))
 
 
 class Progress:

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from fyke.core.batches import URLS
 from fyke.core.clock import Clock
-from fyke.shelf.checkpoint import Checkpoint, Snapshot
-from fyke.shelf.queue import DiskQueue
-from fyke.shelf.store import Store
+from fyke.disk.checkpoint import Checkpoint, Snapshot, newest
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
 
 LEASED_ROWS = 4096
 
@@ -45,10 +45,10 @@ class Kept:
 
 
 class Keeper:
-    """Takes checkpoints of `kept` into `store`, `every_s` seconds apart."""
+    """Takes checkpoints of `kept`, `every_s` seconds apart."""
 
-    def __init__(self, store: Store, checkpoint: Checkpoint, kept: Kept, clock: Clock, every_s: float) -> None:
-        self._store = store
+    def __init__(self, checkpoint: Checkpoint, kept: Kept, clock: Clock, every_s: float) -> None:
+        self._store = checkpoint.store
         self._checkpoint = checkpoint
         self._kept = kept
         self._clock = clock
@@ -88,19 +88,17 @@ class Keeper:
         kept.before()
         states = {name: state() for name, state in kept.states.items()}
         states |= {name: writer.state() for name, writer in kept.writers.items()}
-        now = self._clock.now()
-        states |= {"leased": self._lease(), "ending": ending, "taken_at": now}
+        states["leased"] = self._lease()
         dirty = [path for writer in kept.writers.values() for path in writer.dirty_files()]
-        return self._checkpoint.take(states, dirty)
+        return self._checkpoint.take(states, {"ending": ending, "taken_at": self._clock.now()}, dirty)
 
     def _lease(self) -> dict[str, Any]:
         """Write down what is leased, in place of what was before."""
         if self._leased is not None:
             self._leased.destroy()
-        queue = DiskQueue(self._store, f"leased-{self._checkpoint.number + 1:08}", URLS)
-        queue.put(self._kept.leased())
-        self._leased = queue
-        return {"name": queue.name, "queue": queue.state()}
+        self._leased = DiskQueue(self._store, "leased", URLS)
+        self._leased.put(self._kept.leased())
+        return self._leased.state()
 
     def _committed(self, snapshot: Snapshot) -> None:
         self._checkpoint.committed(snapshot)
@@ -112,4 +110,13 @@ class Keeper:
 
 def leased_queue(store: Store, saved: Mapping[str, Any]) -> DiskQueue:
     """The queue of what was leased at the checkpoint `saved`."""
-    return DiskQueue(store, saved["leased"]["name"], URLS, saved["leased"]["queue"])
+    return DiskQueue(store, "leased", URLS, saved["leased"])
+
+
+def saved_state(directory: Path) -> dict[str, Any]:
+    """What the newest checkpoint in the shard `directory` holds, by name; empty when there is none.
+
+    Raises StateDamaged.
+    """
+    manifest = newest(directory)
+    return {**manifest.participants, **manifest.counters, "number": manifest.number} if manifest.number else {}

@@ -37,6 +37,7 @@ from fyke.hosts.politeness import Workbench
 BEAT_S = 0.05
 GRACE_S = 2.0
 REFILL_ROWS = 2048
+UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
 
 
 class Ending(StrEnum):
@@ -46,6 +47,7 @@ class Ending(StrEnum):
     PAGES = "pages"  # as many pages as were asked for
     TIME = "time"  # as long as was asked for
     STOPPED = "stopped"  # by the person
+    UNREACHED = "unreached"  # no server answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,7 @@ class Loop:
 
     def turn(self) -> None:
         """The figure, once around."""
-        while self._ended:
-            self._harvest.take_in(self._ended.popleft())
+        self._harvest.take_in(self._ended)
         idle = self.idle
         starving = self._bench.visits < self._config.frontier.window_visits // 2 and not self._frontier.ready.waiting
         self._frontier.turn(starving=starving, idle=idle)
@@ -151,7 +152,16 @@ class Loop:
             return Ending.TIME
         if self._fetcher.pages_left == 0 and not self._fetcher.in_flight and not self._ended:
             return Ending.PAGES
+        if self._unreached():
+            return Ending.UNREACHED
         return Ending.FINISHED if self.idle and self._frontier.empty else None
+
+    def _unreached(self) -> bool:
+        """Whether nobody has ever answered and every host was tried again: the fault is likely on our side."""
+        if self._harvest.answered or self._fetcher.in_flight:
+            return False
+        hosts = list(self._bench)
+        return bool(hosts) and all(host.failures >= UNREACHED_TRIES for host in hosts)
 
     async def _rest(self) -> None:
         """Until something ends, or the next beat; work that is waiting gets no rest."""
@@ -170,5 +180,4 @@ class Loop:
             await self._rest()
         self._fetcher.abort()
         await asyncio.sleep(0)
-        while self._ended:
-            self._harvest.take_in(self._ended.popleft())
+        self._harvest.take_in(self._ended)

@@ -18,12 +18,12 @@ from rich.console import Console
 
 from fyke.core.config import Config
 from fyke.core.errors import NetworkDown
-from fyke.crawl.agent import Agent
+from fyke.crawl.agent import Agent, brought_nothing
 from fyke.crawl.directory import CrawlDirectory
+from fyke.crawl.keeper import saved_state
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import Monitor, duration, size
 from fyke.crawl.statistics import CrawlStatistics, peak_memory_bytes
-from fyke.shelf.checkpoint import newest
 
 EXIT_INTERRUPTED = 130
 
@@ -58,10 +58,11 @@ def crawl_with_panel(directory: CrawlDirectory, config: Config, console: Console
     gc.set_threshold(50_000, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         summary = runner.run(_crawl(directory, config, console))
-    if nothing_reached(summary.statistics):
+    if nothing_reached(summary):
+        met = f" ({', '.join(name.replace('_', ' ') for name in summary.statistics.outcomes)})"
         raise NetworkDown(
-            f"nothing could be reached ({', '.join(summary.statistics.outcomes)}): check the network, the names and"
-            f" --dns; fyke why {directory.path} {config.crawl.seeds[0]} says more"
+            f"nothing could be reached{met if summary.statistics.outcomes else ''}: check the network, the URL and"
+            f" --dns, then run the same command again; fyke why {directory.path} {config.crawl.seeds[0]} says more"
         )
     return summary
 
@@ -100,19 +101,21 @@ def finished_before(directory: CrawlDirectory, config: Config) -> Summary | None
     if not directory.holds_crawl:
         return None
     directory.compare(config)
-    state = newest(directory.shard).get("state", {}) if directory.shard.is_dir() else {}
+    state = saved_state(directory.shard)
     ending = state.get("ending")
     totals = CrawlStatistics(**state["totals"]) if state else CrawlStatistics()
     enough = 0 < config.crawl.pages <= totals.pages
+    if brought_nothing(state):
+        return None
     if ending == Ending.FINISHED or (ending == Ending.PAGES and enough):
         return Summary(Ending(ending), totals, peak_memory_bytes(), already=True)
     return None
 
 
-def nothing_reached(statistics: CrawlStatistics) -> bool:
-    """Whether every visit failed before any server answered."""
-    unreached = ("no_such_name", "dns_failed", "connect_failed", "timed_out", "host_retired")
-    return 0 < statistics.visits == sum(statistics.outcomes.get(kind, 0) for kind in unreached)
+def nothing_reached(summary: Summary) -> bool:
+    """Whether the crawl ended without a single answer, be it to a question for robots.txt."""
+    ended = summary.ending in (Ending.UNREACHED, Ending.FINISHED)
+    return ended and not summary.statistics.archive_bytes
 
 
 def report(summary: Summary, directory: CrawlDirectory, console: Console) -> None:
@@ -130,6 +133,7 @@ def report(summary: Summary, directory: CrawlDirectory, console: Console) -> Non
         Ending.PAGES: "has the pages that were asked for",
         Ending.TIME: "has run the time that was asked for",
         Ending.STOPPED: "stopped",
+        Ending.UNREACHED: "could reach nothing",
     }
     say(f"{path}: {words[summary.ending]}")
     rate = now.visits / now.elapsed_s if now.elapsed_s else 0.0

@@ -22,13 +22,26 @@ from fyke.core.urls import Locator
 
 
 class ScopeFilter:
-    """Within the seeds' folders, hosts or domains."""
+    """Within the seeds' folders, hosts or domains, and those of the pages that seeds redirect to."""
 
     def __init__(self, scope: Scope, seeds: Sequence[Locator]) -> None:
         self._scope = scope
+        self._seeds = {seed.url: seed for seed in seeds}
+        self._measure()
+
+    def land(self, seed: Locator, target: Locator) -> None:
+        """`seed` redirects to `target`, which counts as a seed from now on: whoever names example.org means
+        www.example.org too. A folder named without its slash is replaced, since the server says what it is."""
+        if target.url == seed.url + b"/":
+            self._seeds.pop(seed.url, None)
+        self._seeds[target.url] = target
+        self._measure()
+
+    def _measure(self) -> None:
+        seeds = self._seeds.values()
         self._hosts = np.unique(np.array([seed.host for seed in seeds], np.uint64))
         self._domains = np.unique(np.array([seed.domain for seed in seeds], np.uint64))
-        self._prefixes = sorted({seed.url[: seed.url.rindex(b"/") + 1] for seed in seeds})
+        self._prefixes = sorted({_folder(seed.url) for seed in seeds})
 
     def __repr__(self) -> str:
         return f"scope {self._scope.value}"
@@ -52,6 +65,11 @@ class ScopeFilter:
         return mask
 
 
+def _folder(url: bytes) -> bytes:
+    path = url.partition(b"?")[0]
+    return path[: path.rindex(b"/") + 1]
+
+
 class DepthFilter:
     """At most so many links from a seed; what a page needs to be shown counts no link."""
 
@@ -63,7 +81,7 @@ class DepthFilter:
 
     def accept(self, urls: pa.RecordBatch) -> Mask:
         links = numbers(urls, "depth") - (numbers(urls, "kind") == Kind.REQUISITE)
-        return links <= self._depth  # type: ignore[no-any-return]
+        return np.less_equal(links, self._depth)
 
 
 class SchemeFilter:
@@ -101,7 +119,8 @@ class PatternFilter:
         return f"{'allow' if self._wanted else 'deny'} {self._pattern}"
 
     def accept(self, urls: pa.RecordBatch) -> Mask:
-        return _mask(pc.match_substring_regex(urls.column("url"), self._pattern)) == self._wanted
+        matches = _mask(pc.match_substring_regex(urls.column("url"), self._pattern))
+        return matches if self._wanted else ~matches
 
 
 class Filters:
@@ -110,6 +129,12 @@ class Filters:
     def __init__(self, filters: Sequence[UrlFilter]) -> None:
         self._filters = filters
         self.failures: Counter[str] = Counter()
+
+    def land(self, seed: Locator, target: Locator) -> None:
+        """Take into the scope where `seed` redirects to."""
+        for one in self._filters:
+            if isinstance(one, ScopeFilter):
+                one.land(seed, target)
 
     def accept(self, urls: pa.RecordBatch) -> pa.RecordBatch:
         """The rows of `urls` that every filter accepts, in order."""

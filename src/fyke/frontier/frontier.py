@@ -27,11 +27,11 @@ import pyarrow as pa
 from fyke.core.batches import URLS, first_of_each_key, keep, numbers, u64, url_batch
 from fyke.core.config import FrontierSection
 from fyke.core.urls import Locator
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
 from fyke.frontier.filters import Filters
 from fyke.frontier.ready import Ready
 from fyke.frontier.seen import UrlSeen
-from fyke.shelf.queue import DiskQueue
-from fyke.shelf.store import Store
 
 BATCH_LINKS = 8192
 MERGE_SHARE = 4  # merges while starving may take one part in this many of the time

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.core.batches import EMPTY, URLS, u64
-from fyke.shelf.queue import DiskQueue
-from fyke.shelf.store import Store
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
 
 SPILLS = 16
 

@@ -2,28 +2,27 @@
 
 `UrlSeen` is IRLbot's (section 4.3): check+update by URL key, the URL itself as aux. `ContentSeen`
 answers at once, because a page that waits for a merge would have to be read again from the archive: a
-look-up in the table, one block of it for each page, and a bounded set for what was met since the last
-merge.
+look-up in the table for the pages of a turn, and a bounded set for what was met since the drum was told.
 
 Invariant: a URL is handed on by `UrlSeen.merge` once in the life of a crawl.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import URLS, keep, u64
-from fyke.shelf.drum import KEY, Drum, DrumStatistics
-from fyke.shelf.store import Store
+from fyke.core.batches import URLS, u64
+from fyke.disk.drum import Drum, DrumStatistics
+from fyke.disk.store import Store
 
 
 class UrlSeen:
     """Every URL the filters accepted."""
 
-    def __init__(self, store: Store, pending_bytes: int, state: Mapping[str, Any] | None = None) -> None:
-        self._drum = Drum(store, "seen", aux=URLS, pending_bytes=pending_bytes, state=state)
+    def __init__(self, store: Store, memory_bytes: int, state: dict[str, Any] | None = None) -> None:
+        self._drum = Drum(store, "seen", state, aux=URLS, memory_bytes=memory_bytes)
 
     def __repr__(self) -> str:
         return f"UrlSeen({self._drum!r})"
@@ -47,20 +46,17 @@ class UrlSeen:
 
     def merge(self) -> Iterator[pa.RecordBatch]:
         """Those that were new, in batches of the schema `URLS`."""
-        for answer in self._drum.merge():
-            assert answer.aux is not None
-            unique = keep(answer.aux, ~answer.found)
-            if unique.num_rows:
-                yield unique
+        yield from self._drum.merge_unique()
 
     def holds(self, key: int) -> bool:
-        """Whether the URL with this key was checked and remembered. Reads the disk."""
-        return bool(self._drum.get(key)[0])
+        """Whether the URL with this key was met. Reads the disk."""
+        return self._drum.get(key)[0]
 
     def unchecked(self) -> Iterator[pa.RecordBatch]:
         """URLs that wait for their check."""
-        for batch in self._drum.scan_pending():
-            yield batch.select(URLS.names)
+        for _, _, urls in self._drum.scan_pending():
+            if urls is not None:
+                yield urls
 
     def state(self) -> dict[str, Any]:
         return self._drum.state()
@@ -75,11 +71,10 @@ class UrlSeen:
 class ContentSeen:
     """Every body met, by a key made of its bytes and the place they were met at."""
 
-    def __init__(self, store: Store, pending_bytes: int, state: Mapping[str, Any] | None = None) -> None:
-        self._drum = Drum(store, "content", pending_bytes=pending_bytes, state=state)
-        self._limit = max(1, pending_bytes // 100)  # a Python integer in a set costs about that
-        self._new = {key for batch in self._drum.scan_pending() for key in batch.column(KEY).to_pylist()}
-        self._fresh: list[int] = []  # of the new ones, those the drum was not told yet
+    def __init__(self, store: Store, memory_bytes: int, state: dict[str, Any] | None = None) -> None:
+        self._drum = Drum(store, "content", state, memory_bytes=memory_bytes)
+        self._limit = max(1, memory_bytes // 200)  # a Python integer in a set costs about half of that
+        self._new: set[int] = set()  # since the drum was last told
 
     def __repr__(self) -> str:
         return f"ContentSeen({self._drum!r})"
@@ -87,22 +82,20 @@ class ContentSeen:
     def __len__(self) -> int:
         return len(self._drum) + len(self._new)
 
-    def met(self, key: int) -> bool:
-        """Whether `key` was met before; it is from now on."""
-        if key in self._new or self._drum.get(key)[0]:
-            return True
-        self._new.add(key)
-        self._fresh.append(key)
+    def met(self, keys: Sequence[int]) -> list[bool]:
+        """Whether each of `keys` was met before, be it earlier in `keys`; they are from now on."""
+        known: list[bool] = self._drum.contains(np.array(keys, np.uint64)).tolist()
+        for place, key in enumerate(keys):
+            known[place] = known[place] or key in self._new
+            self._new.add(key)
         if len(self._new) >= self._limit:
             self._tell()
-            for _ in self._drum.merge():
-                pass
-            self._new.clear()
-        return False
+        return known
 
     def _tell(self) -> None:
-        self._drum.update(np.array(self._fresh, np.uint64))
-        self._fresh.clear()
+        self._drum.update(np.fromiter(self._new, np.uint64, len(self._new)))
+        self._drum.settle()
+        self._new.clear()
 
     def state(self) -> dict[str, Any]:
         self._tell()
