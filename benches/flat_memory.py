@@ -1,9 +1,9 @@
 """Memory does not grow with the crawl: peak resident memory with 300,000 URLs discovered and with 3 million.
 
-    .venv/bin/python benches/flat_memory.py [URLs of the small crawl] [URLs of the large one]
+    .venv/bin/python benches/flat_memory.py [pages of the small crawl] [pages of the large one]
 
 Both crawls are of one synthetic web of millions of pages with some 200 links each, through the ordinary
-command; each stops at a number of pages that makes it discover about as many URLs as asked for.
+command; each stops after so many pages that it has discovered about as many URLs.
 """
 
 import json
@@ -45,19 +45,17 @@ def crawled(web, folder: Path, pages: int) -> dict:
 
 
 def compare(few: int, many: int) -> list[tuple[int, int, float]]:
-    """(pages, URLs discovered, peak MB) of a small and a large crawl of one web."""
+    """(pages, URLs discovered, peak MB) of crawls of `few` and of `many` pages of one web."""
     rows = []
-    with tempfile.TemporaryDirectory() as name, running_web(web_of(many)) as web:
-        probe = crawled(web, Path(name), 200)
-        per_page = (probe["urls"] + probe["unchecked"]) / probe["visits"]
-        for urls in (few, many):
-            found = crawled(web, Path(name), max(300, int(urls / per_page)))
+    with tempfile.TemporaryDirectory() as name, running_web(web_of(many * LINKS)) as web:
+        for pages in (few, many):
+            found = crawled(web, Path(name), pages)
             rows.append((found["pages"], found["urls"] + found["unchecked"], found["peak_memory_bytes"] / 1e6))
     return rows
 
 
 def main() -> None:
-    few, many = (int(argument) for argument in [*sys.argv[1:], "300000", "3000000"][:2])
+    few, many = (int(argument) for argument in [*sys.argv[1:], "1700", "38000"][:2])
     rows = compare(few, many)
     print(f"{'pages':>10} {'URLs':>12} {'peak MB':>8}")
     for pages, urls, peak in rows:
