@@ -1,0 +1,110 @@
+"""What `make crawl` does: a web starts on this machine, and Fyke crawls it, polite to 120 hosts of every kind.
+
+    python examples/first_crawl.py [FOLDER]
+
+Called again it goes on where it was stopped, or says that nothing is left to do.
+"""
+
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from fyke.core.config import build, load, render
+from fyke.crawl.directory import CrawlDirectory
+from fyke.simweb import RunningWeb, lively, running_web
+from fyke.store import read_table
+
+PORTS = (8470, 8453)  # of HTTP and DNS, so that a crawl can go on another day
+HASTE: dict[str, dict[str, Any]] = {  # manners for a web of one's own; the defaults are for other people's
+    "politeness": {
+        "host_delay_s": 0.05, "address_delay_s": 0.02, "delay_factor": 1.0,
+        "failure_delay_s": 1.0, "throttle_delay_s": 1.0, "max_sleep_s": 2.0, "host_failures": 3,
+    },
+    "fetch": {"connect_timeout_s": 3.0, "timeout_s": 6.0, "stall_s": 2},
+    "dns": {"private": ["sim"], "timeout_s": 1.0},
+}  # fmt: skip
+
+
+def main(folder: str = "demo") -> int:
+    signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for the crawler: it stops, and says so
+    into, ports = place(Path(folder))
+    spec = lively(http_port=ports[0], dns_port=ports[1], crawl_delay_s=0.2)
+    with tempfile.TemporaryDirectory() as scratch, running_web(spec) as web:
+        print(f"A web of {spec.pages:,} pages on {spec.hosts} hosts runs on this machine; crawling it.\n", flush=True)
+        status = crawl(into, web, Path(scratch) / "settings.toml")
+    if status == 0:
+        what_next(into)
+    return status
+
+
+def place(wanted: Path) -> tuple[Path, tuple[int, int]]:
+    """The folder to crawl into and the ports of the web: as they were, if that crawl can go on, else new ones."""
+    for into in folders(wanted):
+        if not into.is_dir() or not any(into.iterdir()):
+            return into, PORTS if free(PORTS) else (0, 0)
+        ports = ports_of(CrawlDirectory(into))
+        if ports and free(ports):
+            return into, ports
+        print(f"{into} is taken; trying another folder.", flush=True)
+    raise AssertionError("there is always another name")
+
+
+def folders(wanted: Path) -> Iterator[Path]:
+    yield wanted
+    yield from (wanted.with_name(f"{wanted.name}-{number}") for number in count(2))
+
+
+def ports_of(directory: CrawlDirectory) -> tuple[int, int] | None:
+    """The ports of HTTP and DNS that the crawl in `directory` was begun with; None if it is not of our web."""
+    if not directory.holds_crawl:
+        return None
+    asked = load(directory.settings)
+    seeds, servers = asked.crawl.seeds, asked.dns.servers
+    if len(seeds) != 1 or len(servers) != 1 or not (urlsplit(seeds[0]).hostname or "").endswith(".sim"):
+        return None
+    return urlsplit(seeds[0]).port or 80, int(servers[0].rpartition(":")[2])
+
+
+def free(ports: tuple[int, int]) -> bool:
+    try:
+        for port, kind in zip(ports, (socket.SOCK_STREAM, socket.SOCK_DGRAM), strict=True):
+            with socket.socket(socket.AF_INET, kind) as one:
+                if kind is socket.SOCK_STREAM:
+                    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                one.bind(("", port))
+    except OSError:
+        return False
+    return True
+
+
+def crawl(into: Path, web: RunningWeb, settings: Path) -> int:
+    """Run `fyke crawl`, as anyone would."""
+    settings.write_text(render(build(HASTE | {"dns": {**HASTE["dns"], "servers": [web.dns]}}, "first crawl")))
+    command = [sys.executable, "-m", "fyke", "crawl", *web.seeds, "--scope", "web"]
+    return subprocess.call([*command, "--config", str(settings), "--into", str(into)])
+
+
+def what_next(into: Path) -> None:
+    """A few things to try, each of which works as it is printed."""
+    beside = Path(sys.executable).with_name("fyke")
+    fyke = str(beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside)
+    pages = read_table(into, "pages", ["url", "outcome"]).to_pylist()
+    refused = [page["url"] for page in pages if page["outcome"] == "robots_forbade"]
+    print("\nNow try:")
+    print(f"  {fyke} status {into}")
+    if refused:
+        print(f"  {fyke} why {into} {refused[0]}")
+    print(f"  {fyke} check {into}")
+    query = f"select media_type, count(*) as pages from '{into}/tables/pages-*.parquet' group by 1 order by 2 desc"
+    print(f'  {fyke.removesuffix("fyke")}python -c "import duckdb; print(duckdb.sql(\\"{query}\\"))"')
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:2]))

@@ -1,0 +1,10 @@
+"""The Python interface: `python examples/iterate_pages.py http://example.org/ there`; the same again goes on."""
+
+import sys
+
+import fyke
+
+with fyke.Crawl(sys.argv[1], into=sys.argv[2], pages=100) as crawl:
+    for page in crawl:
+        print(page.url, page.title)
+print(crawl.ending, crawl.statistics().outcomes)

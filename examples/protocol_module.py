@@ -1,0 +1,56 @@
+"""A protocol module: fetch http from a mirror on this disk (as `wget --mirror` leaves it), not from the network.
+
+    python examples/protocol_module.py mirror http://example.org/ there
+
+A folder of old pages becomes a WARC archive with tables, as if it had been crawled: also robots.txt comes
+from the mirror. The name is still looked up first. For `fyke crawl`, with `PYTHONPATH=examples`:
+`[plugins] protocols = ["protocol_module:Mirror"]`; then the mirror is the folder `mirror`.
+"""
+
+import mimetypes
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import fyke
+from fyke.core.document import Document
+from fyke.core.visits import Visit
+
+
+class Mirror:
+    """Answers from `folder/host/path`."""
+
+    schemes = ("http",)
+
+    def __init__(self, folder: str = "mirror") -> None:
+        self.folder = Path(folder).resolve()
+
+    def fetch(self, visit: Visit, address: str, done: Callable[[fyke.Exchange], None]) -> None:
+        now, file = time.time(), self._file(visit.url)
+        if file is None:
+            status, outcome, body, kind = "404 Not Found", fyke.Outcome.CLIENT_ERROR, b"", "text/plain"
+        else:
+            status, outcome, body = "200 OK", fyke.Outcome.OK, file.read_bytes()
+            kind = mimetypes.guess_type(file.name)[0] or "text/html"
+        head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        spent = time.time() - now
+        done(fyke.Exchange(visit, outcome, now, spent, address, status=int(status[:3]), head=head, body=Document(body)))
+
+    def _file(self, url: str) -> Path | None:
+        parts = urlsplit(url)
+        site = self.folder / (parts.hostname or "")
+        file = (site / unquote(parts.path).lstrip("/")).resolve()
+        file = file / "index.html" if file.is_dir() else file
+        return file if file.is_file() and file.is_relative_to(site) else None
+
+
+def main(mirror: str, url: str, into: str) -> None:
+    with fyke.Crawl(url, into=into, protocols=[Mirror(mirror)]) as crawl:
+        for page in crawl:
+            print(page.url, page.title)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4])

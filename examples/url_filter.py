@@ -1,0 +1,43 @@
+"""A URL filter: leave out addresses that look like a trap, such as /a/b/a/b/a/b/ or a calendar without end.
+
+    python examples/url_filter.py http://example.org/ there
+
+or, for `fyke crawl` with `PYTHONPATH=examples`: `[plugins] filters = ["url_filter:NoTraps"]`.
+"""
+
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import fyke
+
+SEGMENTS = 12  # more of them in a path than people write
+REPEATS = 3  # as often may one of them come
+
+
+class NoTraps:
+    """Refuses paths that are very deep or say the same thing again and again."""
+
+    def accept(self, urls: pa.RecordBatch) -> np.ndarray:
+        """One answer for each row. Columns first: only what is deep at all is looked at by itself."""
+        slashes = pc.count_substring(urls.column("url"), b"/").to_numpy(zero_copy_only=False)
+        mask = np.ones(urls.num_rows, bool)
+        for row in np.flatnonzero(slashes > 2 + REPEATS):
+            mask[row] = self._believable(urls.column("url")[row].as_py())
+        return mask
+
+    def _believable(self, url: bytes) -> bool:
+        steps = [step for step in url.partition(b"?")[0].split(b"/")[3:] if step]
+        return len(steps) <= SEGMENTS and all(steps.count(step) <= REPEATS for step in set(steps))
+
+
+def main(url: str, into: str) -> None:
+    with fyke.Crawl(url, into=into, filters=[NoTraps()]) as crawl:
+        for page in crawl:
+            print(page.url)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])
