@@ -209,6 +209,8 @@ def test_a_drum_is_a_dict(tmp_path_factory: pytest.TempPathFactory, crawl: dict[
     pair.restart(garbage=True)
     pair.check_sizes()
     pair.merge(None)
+    pair.submit([(key, Op.UPDATE, value + 1) for key, _, value in crawl["last"]])
+    pair.merge(None)
     pair.peek(sorted(pair.model.table))
     pair.state(durable=True)
     pair.restart(garbage=True)
