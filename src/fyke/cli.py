@@ -4,11 +4,14 @@ Each command gathers what was asked, calls one room, and prints. A `FykeError` b
 stderr and its exit status; anything else is our own mistake and shows itself.
 """
 
+import errno
 import json
+import os
 import sys
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 from rich.console import Console
@@ -16,12 +19,13 @@ from rich.console import Console
 import fyke.simweb as simweb
 from fyke import __version__
 from fyke.core.config import Config, Scope, build, read
-from fyke.core.errors import ConfigurationError, FykeError
+from fyke.core.errors import ConfigurationError, DirectoryError, DiskFull, FykeError
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.explain import why as explain
 from fyke.crawl.inspect import Progress, check_crawl, status_of
+from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import duration, size
-from fyke.crawl.run import crawl_with_panel, report
+from fyke.crawl.run import EXIT_INTERRUPTED, crawl_with_panel, report
 
 app = typer.Typer(
     help="A polite, crash-safe web crawler with bounded memory.",
@@ -32,6 +36,11 @@ app = typer.Typer(
 )
 Folder = Annotated[Path, typer.Argument(help="The directory of a crawl.", metavar="DIR")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+
+# Since 0.20-odd typer carries click inside under a private name; its public class leads to the one we need.
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+EXIT_PIPE_CLOSED = 141
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -66,7 +75,13 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     private: Annotated[list[str] | None, typer.Option(help="A domain whose addresses may be private.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Crawl, beginning at the URLs; or go on with the crawl in the directory."""
+    """Crawl, beginning at the URLs; or go on with the crawl in the directory.
+
+    Ctrl-C stops within a few seconds, a second one at once; the same command goes on, and nothing is lost.
+
+    Exit status: 0 done or a limit reached, 2 wrong usage, 3 the directory cannot be used, 4 the disk is full,
+    5 nothing could be reached, 130 interrupted.
+    """
     if into is None:
         raise ConfigurationError("where to? give the crawl's directory with --into DIR")
     asked: dict[str, dict[str, Any]] = {
@@ -79,11 +94,13 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     }  # fmt: skip
     directory = CrawlDirectory(into)
     settings = _settings(directory, config, asked)
-    console = Console(stderr=True)
+    console = Reporter(stderr=True)
     summary = crawl_with_panel(directory, settings, console)
     if as_json:
         print_json(summary.as_dict())
     report(summary, directory, console)
+    if summary.ending is Ending.STOPPED and not summary.already:
+        raise typer.Exit(EXIT_INTERRUPTED)
 
 
 def _settings(directory: CrawlDirectory, config: Path | None, asked: dict[str, dict[str, Any]]) -> Config:
@@ -92,7 +109,9 @@ def _settings(directory: CrawlDirectory, config: Path | None, asked: dict[str, d
     if directory.holds_crawl:
         values = directory.config().model_dump(mode="json")
         values["crawl"]["for_s"] = 0
-    for name, section in (read(config) if config else {}).items():
+    in_file = read(config) if config else {}
+    build(in_file, str(config))  # by itself, so that its mistakes bear its name
+    for name, section in in_file.items():
         if isinstance(section, dict):
             given = {key: value for key, value in section.items() if (name, key) != ("crawl", "seeds") or value}
             values.setdefault(name, {}).update(given)
@@ -100,7 +119,7 @@ def _settings(directory: CrawlDirectory, config: Path | None, asked: dict[str, d
             values[name] = section
     for name, options in asked.items():
         values.setdefault(name, {}).update({key: value for key, value in options.items() if value is not None})
-    settings = build(values, str(config) if config else "command line")
+    settings = build(values, "command line")
     if not settings.crawl.seeds:
         raise ConfigurationError("nothing to crawl: give a URL, or the directory of a crawl to resume")
     return settings
@@ -113,16 +132,14 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
     if as_json:
         print_json(now.as_dict())
         return
-    console = Console()
     crawled = now.statistics
-    console.print(f"{directory}: {now.state}", highlight=False)
-    console.print(
+    say(f"{directory}: {now.state}")
+    say(
         f"  {crawled.pages:,} pages, {size(crawled.bytes)} in {duration(crawled.total_s)};"
-        f" {crawled.waiting:,} URLs wait, {crawled.urls:,} seen",
-        highlight=False,
+        f" {crawled.waiting:,} URLs wait, {crawled.urls:,} seen"
     )
     for outcome, count in sorted(crawled.outcomes.items(), key=lambda item: -item[1]):
-        console.print(f"  {count:>10,}  {outcome.replace('_', ' ')}", highlight=False)
+        say(f"  {count:>10,}  {outcome.replace('_', ' ')}")
 
 
 @app.command()
@@ -132,22 +149,22 @@ def why(directory: Folder, url: Annotated[str, typer.Argument(metavar="URL")], a
     if as_json:
         print_json(answer.as_dict())
         return
-    print(answer.verdict)
+    say(answer.verdict)
     for fact in answer.facts:
-        print(f"  {fact}")
+        say(f"  {fact}")
 
 
 @app.command()
 def check(directory: Folder, as_json: AsJson = False) -> None:
     """Verify checkpoint, tables and every archived record; exit 1 with the place of each fault."""
-    with Progress(Console(stderr=True)) as progress:
+    with Progress(Reporter(stderr=True)) as progress:
         faults = list(check_crawl(CrawlDirectory(directory), progress.advance))
     if as_json:
         print_json({"faults": [{"place": fault.place, "what": fault.what} for fault in faults]})
     else:
         for fault in faults:
-            print(f"{fault.place}: {fault.what}")
-        print(f"{directory}: {progress.records:,} records checked, {len(faults)} faults")
+            say(f"{fault.place}: {fault.what}")
+        say(f"{directory}: {progress.records:,} records checked, {len(faults)} faults")
     if faults:
         raise typer.Exit(1)
 
@@ -169,9 +186,9 @@ def web(
 
     def ready(running: simweb.Web) -> None:
         if as_json:
-            print(json.dumps({"seeds": running.seeds, "dns": running.dns}), flush=True)
+            say(json.dumps({"seeds": running.seeds, "dns": running.dns}))
         else:
-            print(running.welcome(), flush=True)
+            say(running.welcome())
 
     try:
         simweb.serve(spec, ready, ledger)
@@ -179,9 +196,26 @@ def web(
         raise ConfigurationError(f"the synthetic web cannot listen: {error.strerror}; choose another port") from None
 
 
+def say(text: str) -> None:
+    """`text` on stdout, now; the command ends where nobody reads on."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        _let_go(sys.stdout)
+        raise typer.Exit(EXIT_PIPE_CLOSED) from None
+
+
+class Reporter(Console):
+    """Stderr, for what is worth less than the work: where nobody reads on, it falls silent."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        _let_go(sys.stderr)
+
+
 def print_json(value: dict[str, Any]) -> None:
     """One JSON document on stdout."""
-    print(json.dumps(value, indent=2, default=_plain))
+    say(json.dumps(value, indent=2, default=_plain))
 
 
 def _plain(value: Any) -> Any:
@@ -190,7 +224,7 @@ def _plain(value: Any) -> Any:
 
 def _version(asked: bool) -> None:
     if asked:
-        print(f"fyke {__version__}")
+        say(f"fyke {__version__}")
         raise typer.Exit
 
 
@@ -202,11 +236,43 @@ def _options(
 
 
 def main() -> None:
-    """The `fyke` command."""
+    """The `fyke` command: every mistake is one line on stderr and an exit status."""
     try:
-        app()
+        status = app(prog_name="fyke", standalone_mode=False)
+        sys.exit(status or 0)
     except FykeError as error:
-        print(f"fyke: {error}", file=sys.stderr)
-        sys.exit(error.exit_status)
-    except BrokenPipeError:
-        sys.exit(141)
+        _complain(str(error), error.exit_status)
+    except _UsageError as error:
+        _complain_of_usage(error)
+    except (typer.Abort, KeyboardInterrupt):
+        _complain("interrupted", EXIT_INTERRUPTED)
+    except OSError as error:  # of a file that only this command reads or writes, as stdout
+        _let_go(sys.stdout)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        _complain(
+            f"{error.filename or 'what was to be printed'}: {error.strerror or error}; free some space, or mend the"
+            " file, and run the command again",
+            (DiskFull if full else DirectoryError).exit_status,
+        )
+
+
+def _complain(text: str, status: int) -> NoReturn:
+    with suppress(OSError):
+        print(f"fyke: {' '.join(text.split())}", file=sys.stderr)
+    sys.exit(status)
+
+
+def _complain_of_usage(error: Any) -> NoReturn:
+    command = error.ctx.command_path if error.ctx else "fyke"
+    if error.__class__.__name__ == "NoArgsIsHelpError":  # somebody who looks around, and no mistake
+        print(error.ctx.get_help(), file=sys.stderr)
+        sys.exit(error.exit_code)
+    text = error.format_message().rstrip(".").replace("Value error, ", "")
+    _complain(f"{text[:1].lower()}{text[1:]}; {command} --help says more", error.exit_code)
+
+
+def _let_go(stream: TextIO | None) -> None:
+    """Nobody can read `stream` any more: let the interpreter's last flush go nowhere, and say nothing."""
+    with suppress(OSError):
+        if stream is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

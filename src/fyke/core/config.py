@@ -177,13 +177,14 @@ def read(path: Path) -> dict[str, Any]:
 def _explain(error: ValidationError, source: str) -> str:
     first = error.errors()[0]
     place = ".".join(str(step) for step in first["loc"])
+    message = first["msg"][:1].lower() + first["msg"][1:]
     if first["type"] == "extra_forbidden":
         section = first["loc"][0] if len(first["loc"]) > 1 else ""
         known = Config.model_fields
         if section:
             known = known[str(section)].annotation.model_fields  # type: ignore[union-attr]
         return f"{source}: unknown key {place}; known here: {', '.join(known)}"
-    return f"{source}: {place} = {first['input']!r} cannot be used: {first['msg'].lower()}"
+    return f"{source}: {place} = {first['input']!r} cannot be used: {message}"
 
 
 def render(config: Config) -> str:

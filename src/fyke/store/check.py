@@ -91,7 +91,7 @@ def _check_file(
         if progress is not None:
             progress(place, record.offset + record.length, end)
     if lengths.get(place) != 0:
-        yield from _check_index(path, entries)
+        yield from _check_index(path, entries, growing=place in lengths)
     yield from _check_rows(folder, place, entries)
 
 
@@ -109,8 +109,8 @@ def _is_fetch(record: Record) -> bool:
     return kind == "resource" or (kind == "response" and len(words) > 1 and words[1].startswith("2"))
 
 
-def _check_index(path: Path, entries: Mapping[int, _Entry]) -> Iterator[Fault]:
-    """Each record has its line and each line its record; a closed file's index is sorted."""
+def _check_index(path: Path, entries: Mapping[int, _Entry], *, growing: bool) -> Iterator[Fault]:
+    """Each record has its line and each line its record, up to a length if `growing`; a closed index is sorted."""
     index = path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj")
     closed = index.exists()
     index = index if closed else index.with_name(index.name + ".open")
@@ -126,7 +126,7 @@ def _check_index(path: Path, entries: Mapping[int, _Entry]) -> Iterator[Fault]:
             before = (key, stamp)
             entry = entries.get(int(fields["offset"]))
             told = _Entry(fields["url"], fields["digest"], int(fields["length"]), stamp)
-            if entry is None and not closed:
+            if entry is None and (growing or not closed):
                 continue  # written since the length was recorded
             if told != entry or key != surt(told.url) or fields["filename"] != path.name:
                 yield Fault(f"{place}, line {count}", f"no such record at {path.name}:{fields['offset']}")

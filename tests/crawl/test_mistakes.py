@@ -1,0 +1,419 @@
+"""Whatever a person does wrong: one line that says what, to what and what to do; the right exit status; no harm."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crawl.runs import FAST, archived, command, crawl, fyke, settings
+from crawl.small_site import SmallSite, small_site
+from fyke.cli import main
+
+USAGE, DIRECTORY, FULL, NETWORK, INTERRUPTED = 2, 3, 4, 5, 130
+SEED = "http://127.0.0.1:9/"
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[SmallSite]:
+    with small_site() as running:
+        yield running
+
+
+@pytest.fixture
+def quick(tmp_path: Path) -> Path:
+    """Settings without delays, that give up soon."""
+    return settings(tmp_path, politeness={**FAST, "failure_delay_s": 0.1, "max_sleep_s": 0.2})
+
+
+def said_once(errors: str, *words: str) -> None:
+    """One line on stderr that names all of `words`, beside the lines that tell how it goes."""
+    lines = [line for line in errors.splitlines() if "pages/s" not in line]
+    assert len(lines) == 1 and lines[0].startswith("fyke: "), errors
+    assert all(word in lines[0] for word in words), errors
+
+
+def whole(into: Path, site: SmallSite) -> None:
+    """The crawl has the pages of an undisturbed one, each once, and all files are sound."""
+    assert Counter(archived(into)) == Counter(site.all_urls())
+    done = fyke("check", str(into))
+    assert done.returncode == 0, done.stdout
+
+
+def mended(into: Path, quick: Path, site: SmallSite) -> None:
+    """The same command again goes on to the end."""
+    run = crawl(into, quick, site.url)
+    assert run.status == 0, run.errors
+    whole(into, site)
+
+
+# -- wrong usage: nothing is begun -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--foo"], ["--foo", "fyke --help"]),
+        (["nonsense"], ["nonsense", "fyke --help"]),
+        (["crawl", SEED, "--into", "@", "--foo"], ["--foo", "fyke crawl --help"]),
+        (["crawl", SEED, "--into"], ["--into"]),
+        (["crawl", SEED], ["--into DIR"]),
+        (["crawl", "--into", "@"], ["nothing to crawl"]),
+        (["crawl", SEED, "--into", "@", "--pages", "x"], ["--pages"]),
+        (["crawl", SEED, "--into", "@", "--pages", "-1"], ["--pages"]),
+        (["crawl", SEED, "--into", "@", "--scope", "moon"], ["--scope", "'moon'", "prefix"]),
+        (["crawl", SEED, "--into", "@", "--for", "soon"], ["--for soon", "10m"]),
+        (["crawl", SEED, "--into", "@", "--allow", "("], ["allow", "'('"]),
+        (["crawl", SEED, "--into", "@", "--deny", "(?=x)"], ["deny", "'(?=x)'"]),
+        (["crawl", SEED, "--into", "@", "--user-agent", "My Bot/1"], ["user_agent", "[A-Za-z_-]"]),
+        (["crawl", SEED, "--into", "@", "--dns", "nowhere"], ["nowhere", "address:port"]),
+        (["crawl", SEED, "--into", "@", "--dns", "127.0.0.1:99999"], ["127.0.0.1:99999"]),
+        (["crawl", "http://", "--into", "@"], ["'http://'", "https://"]),
+        (["crawl", "not a url", "--into", "@"], ["'not a url'"]),
+        (["crawl", "http://[::1", "--into", "@"], ["'http://[::1'"]),
+        (["crawl", SEED, "mailto:me@here", "--into", "@"], ["'mailto:me@here'", "gopher://"]),
+        (["crawl", "file:///etc/passwd", "--into", "@"], ["file:///etc/passwd"]),
+        (["crawl", SEED, "--into", "@", "--config", "none.toml"], ["none.toml", "No such file"]),
+        (["crawl", SEED, "--into", "@", "--config", "/"], ["cannot read /"]),
+        (["why", "@"], ["URL", "fyke why --help"]),
+        (["web", "--port", "70000"], ["--port"]),
+    ],
+)
+def test_wrong_usage(
+    arguments: list[str],
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    into = tmp_path / "crawl"
+    told(USAGE, [str(into) if word == "@" else word for word in arguments], words, monkeypatch, capsys)
+    assert not into.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[crawl]\npaegs = 3", ["crawl.paegs", "known here", "pages"]),
+        ("[crawls]\npages = 3", ["crawls", "known here", "politeness"]),
+        ("crawl = 3", ["crawl = 3"]),
+        ("[[crawl]]\npages = 3", ["crawl"]),
+        ("[crawl]\npages = 'many'", ["crawl.pages", "'many'"]),
+        ("[politeness]\nhost_delay_s = -1", ["politeness.host_delay_s", "-1"]),
+        ("[crawl]\nscope = 'moon'", ["crawl.scope", "'moon'"]),
+        ("[crawl\npages = 3", ["not TOML", "line 1"]),
+        ("[crawl]\nallow = ['(']", ["'('"]),
+        ("[fetch]\nca_file = '/nowhere.pem'", ["/nowhere.pem"]),
+        ("[plugins]\nfilters = ['no.such:Thing']", ["no.such"]),
+    ],
+)
+def test_wrong_settings(
+    text: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    into, config = tmp_path / "crawl", tmp_path / "mine.toml"
+    config.write_text(text)
+    told(USAGE, ["crawl", SEED, "--into", str(into), "--config", str(config)], words, monkeypatch, capsys)
+    assert not into.exists()
+
+
+def told(
+    status: int,
+    arguments: list[str],
+    words: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["fyke", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = capsys.readouterr()
+    assert ended.value.code == status and not printed.out
+    said_once(printed.err, *words)
+
+
+def test_help_stays_help(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["fyke", "crawl", "--help"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    text = capsys.readouterr().out
+    assert ended.value.code == 0 and "--requisites" in text and "130" in text
+
+
+# -- the directory ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", ["/proc/fyke", "/sys/fyke", "file", "file/below"])
+def test_a_directory_that_cannot_be_written(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    told(DIRECTORY, ["crawl", SEED, "--into", str(tmp_path / place)], [place, "--into"], monkeypatch, capsys)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_folder_with_other_things(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    told(DIRECTORY, ["crawl", SEED, "--into", str(tmp_path)], ["not empty", "--into"], monkeypatch, capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("arguments", [["status", "@"], ["check", "@"], ["why", "@", SEED]])
+def test_what_is_no_crawl(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place in (tmp_path, tmp_path / "nothing", Path("/dev/null")):
+        given = [str(place) if word == "@" else word for word in arguments]
+        told(DIRECTORY, given, [str(place), "holds no crawl"], monkeypatch, capsys)
+
+
+def test_another_crawl_is_there(tmp_path: Path, quick: Path, site: SmallSite) -> None:
+    into = tmp_path / "crawl"
+    assert crawl(into, quick, site.url, "--pages", "3").status == 0
+    for options in ([f"{site.url}p4"], [site.url, "--scope", "web"], [site.url, "--depth", "2"]):
+        run = crawl(into, quick, *options)
+        assert run.status == DIRECTORY
+        said_once(run.errors, str(into), "another crawl", "--into")
+    mended(into, quick, site)
+
+
+def test_two_at_once(tmp_path: Path, quick: Path) -> None:
+    into = tmp_path / "crawl"
+    with small_site() as site:
+        gate = site.hang["/p1"] = threading.Event()
+        first = subprocess.Popen(command(into, quick, site.url), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        assert site.hanging.wait(20)
+        settings_before = (into / "fyke.toml").read_text()
+        second = crawl(into, quick, site.url, "--pages", "2")
+        assert second.status == DIRECTORY
+        said_once(second.errors, str(into), "in use")
+        assert (into / "fyke.toml").read_text() == settings_before
+        assert json.loads(fyke("status", str(into), "--json").stdout)["state"] == "running"
+        gate.set()
+        assert first.communicate(timeout=20) and first.returncode == 0
+        whole(into, site)
+
+
+# -- the disk --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 8 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("may not mount")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk(tmp_path: Path, small_disk: Path) -> None:
+    into = small_disk / "crawl"
+    config = settings(tmp_path, store={"checkpoint_s": 0.2, "warc_bytes": 1_000_000, "table_rows": 20})
+    with small_site(pages=40, page_bytes=600_000) as site:
+        for _ in range(2):  # again, while the disk is still full
+            run = crawl(into, config, site.url)
+            assert run.status == FULL, run.errors
+            said_once(run.errors, "free some")
+            assert fyke("check", str(into)).returncode == 0
+        subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
+        mended(into, config, site)
+
+
+def test_no_room_to_begin(quick: Path, small_disk: Path, site: SmallSite) -> None:
+    filling = small_disk / "filling"
+    with filling.open("wb") as file, pytest.raises(OSError):
+        while True:
+            file.write(bytes(1 << 16))
+            file.flush()
+    run = crawl(small_disk / "crawl", quick, site.url)
+    assert run.status == FULL
+    said_once(run.errors, "free some")
+    filling.unlink()
+    mended(small_disk / "crawl", quick, site)
+
+
+# -- the network -----------------------------------------------------------------------------------
+
+
+def test_no_name_server_answers(tmp_path: Path) -> None:
+    into = tmp_path / "crawl"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
+        mute.bind(("127.0.0.1", 0))
+        config = settings(
+            tmp_path,
+            politeness={**FAST, "failure_delay_s": 0.1},
+            dns={"servers": [f"127.0.0.1:{mute.getsockname()[1]}"], "timeout_s": 0.2, "tries": 1, "private": []},
+        )
+        run = crawl(into, config, "http://www.example.test/")
+    assert run.status == NETWORK and not run.summary
+    said_once(run.errors, "--dns", f"fyke why {into}")
+    assert "example.test" in fyke("why", str(into), "http://www.example.test/").stdout
+    assert fyke("check", str(into)).returncode == 0
+
+
+def test_connection_refused_and_mended(tmp_path: Path, quick: Path) -> None:
+    into = tmp_path / "crawl"
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))  # nobody listens
+        run = crawl(into, quick, f"http://127.0.0.1:{reserved.getsockname()[1]}/")
+    assert run.status == NETWORK
+    said_once(run.errors, "nothing could be reached", "same command again")
+    with small_site() as site:
+        (into / "fyke.toml").write_text(
+            (into / "fyke.toml").read_text().replace(run_seed(into), site.url)
+        )  # as if the server there were up again
+        mended(into, quick, site)
+
+
+def run_seed(into: Path) -> str:
+    text = (into / "fyke.toml").read_text()
+    return text.partition('seeds = ["')[2].partition('"')[0]
+
+
+# -- damage ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
+    """A crawl that can go on."""
+    folder = tmp_path_factory.mktemp("stopped")
+    config = settings(folder, store={"warc_bytes": 6_000})
+    assert crawl(folder / "crawl", config, site.url, "--pages", "20").status == 0
+    return folder / "crawl"
+
+
+def copied(source: Path, tmp_path: Path) -> Path:
+    subprocess.run(["cp", "-a", str(source), str(tmp_path / "crawl")], check=True)
+    return tmp_path / "crawl"
+
+
+def test_the_newest_manifest_is_torn(stopped: Path, tmp_path: Path, quick: Path, site: SmallSite) -> None:
+    into = copied(stopped, tmp_path)
+    newest = max((into / "state").rglob("manifest*"))
+    newest.write_bytes(newest.read_bytes()[:-40])
+    done = fyke("check", str(into))
+    assert done.returncode == 1 and newest.name in done.stdout
+    mended(into, quick, site)
+
+
+def test_all_manifests_are_torn(stopped: Path, tmp_path: Path, quick: Path, site: SmallSite) -> None:
+    into = copied(stopped, tmp_path)
+    for manifest in (into / "state").rglob("manifest*"):
+        manifest.write_bytes(manifest.read_bytes()[:-40])
+    harmless(into, quick, site)
+
+
+def test_the_state_is_deleted(stopped: Path, tmp_path: Path, quick: Path, site: SmallSite) -> None:
+    into = copied(stopped, tmp_path)
+    subprocess.run(["rm", "-r", str(into / "state")], check=True)
+    harmless(into, quick, site)
+
+
+def test_a_state_file_is_deleted(stopped: Path, tmp_path: Path, quick: Path, site: SmallSite) -> None:
+    into = copied(stopped, tmp_path)
+    for path in (into / "state" / "shard-0000").iterdir():
+        if not path.name.startswith(("manifest", "lock")):
+            path.unlink()
+    harmless(into, quick, site)
+
+
+def harmless(into: Path, quick: Path, site: SmallSite) -> None:
+    """The crawl cannot go on and says so; the archive is not touched."""
+    archive = {path.name: path.read_bytes() for path in (into / "warc").iterdir()}
+    run = crawl(into, quick, site.url)
+    assert run.status == DIRECTORY
+    said_once(run.errors, str(into / "state"))
+    assert archive == {path.name: path.read_bytes() for path in (into / "warc").iterdir()}
+    done = fyke("check", str(into))
+    assert done.returncode == 1 and "state" in done.stdout
+
+
+@pytest.mark.parametrize("pattern", ["warc/*.warc.gz", "warc/*.cdxj", "tables/pages*.parquet", "tables/links*.parquet"])
+@pytest.mark.parametrize("how", ["flip", "cut"])
+def test_damage_is_found_and_placed(stopped: Path, tmp_path: Path, pattern: str, how: str) -> None:
+    into = copied(stopped, tmp_path)
+    path = min(into.glob(pattern))
+    data = bytearray(path.read_bytes())
+    if how == "flip":
+        data[len(data) // 2] ^= 0x01
+    path.write_bytes(data if how == "flip" else data[: len(data) * 2 // 3])
+    done = fyke("check", str(into), "--json")
+    assert done.returncode == 1 and not done.stderr, done.stderr
+    places = [fault["place"] for fault in json.loads(done.stdout)["faults"]]
+    assert any(place.startswith(f"{path.parent.name}/{path.name.removesuffix('.gz')}") for place in places), places
+
+
+# -- the person goes away --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [["status", "@"], ["check", "@", "--json"], ["crawl", "--into", "@", "--json"]])
+def test_nobody_reads_on(stopped: Path, tmp_path: Path, arguments: list[str]) -> None:
+    into = copied(stopped, tmp_path)
+    fyke_arguments = [str(into) if word == "@" else word for word in arguments]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "fyke", *fyke_arguments], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert done.returncode == 141 and "Traceback" not in done.stderr and "fyke:" not in done.stderr, done.stderr
+    assert fyke("check", str(into)).returncode == 0
+
+
+def test_nobody_reads_the_progress(tmp_path: Path, quick: Path, site: SmallSite) -> None:
+    """`fyke crawl … 2>&1 | head -1`: a crawl is worth more than its report."""
+    into = tmp_path / "crawl"
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command(into, quick, site.url), stdout=subprocess.DEVNULL, stderr=writer, check=False)
+    os.close(writer)
+    assert done.returncode in (0, 141)
+    whole(into, site)
+
+
+def test_a_port_in_use() -> None:
+    with socket.socket() as taken:
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        done = fyke("web", "--pages", "10", "--hosts", "2", "--port", str(taken.getsockname()[1]))
+    assert done.returncode == USAGE
+    said_once(done.stderr, "port")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c(tmp_path: Path, quick: Path, times: int) -> None:
+    """Once: a clean stop within 5 s. Twice: at once. The same command then goes on, and nothing is lost."""
+    into = tmp_path / "crawl"
+    with small_site(pages=60) as site:
+        gate = site.hang["/p13"] = threading.Event()
+        process = subprocess.Popen(
+            command(into, quick, site.url), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert site.hanging.wait(20)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        if times > 1:
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.3)  # the first is being obeyed: what is under way may end
+            process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=10)
+        assert time.monotonic() - began < (5 if times == 1 else 1.5)
+        gate.set()
+        assert process.returncode == INTERRUPTED and "Traceback" not in errors
+        if times == 1:
+            assert json.loads(out)["ending"] == "stopped" and f"fyke crawl --into {into} goes on" in errors
+        mended(into, quick, site)
