@@ -371,3 +371,18 @@ def test_memory_is_flat_while_the_table_grows_tenfold(tmp_path: Path) -> None:
     keys, grown_kb = map(int, run.stdout.split())
     assert keys == 2_400_000  # 19 MB of keys, 90 MB of text
     assert grown_kb < 12 << 10
+
+
+def test_a_spill_keeps_each_aux_with_its_entry(tmp_path: Path) -> None:
+    _, drum = opened(tmp_path, aux=AUX, part_keys=10, memory_bytes=1)
+    keys = random_keys(200)
+    drum.update(keys)
+    drum.settle()
+    assert drum.statistics().parts > 10
+    ops = np.where(np.arange(200) % 3 == 0, Op.UPDATE, Op.CHECK).astype(np.uint8)
+    drum.submit(keys, ops, aux=aux(list(range(200))))
+    answered = {}
+    for answers in drum.merge():
+        assert answers.aux is not None
+        answered |= dict(zip(answers.aux.column("n").to_pylist(), answers.keys.tolist(), strict=True))
+    assert answered == {n: key for n, key in enumerate(keys.tolist()) if n % 3}

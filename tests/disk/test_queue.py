@@ -151,3 +151,15 @@ def test_the_schema_is_the_queues(tmp_path: Path) -> None:
         queue.put(pa.record_batch({"n": [1]}))
     assert "0 rows" in repr(queue)
     assert "manifest 0" in repr(checkpoint)
+
+
+def test_rows_that_passed_by_the_disk_stay_ahead_of_those_on_it(tmp_path: Path) -> None:
+    checkpoint, queue = opened(tmp_path, buffer_rows=4)
+    queue.put(rows(0, 3))
+    assert numbers([queue.get(1)]) == [0]
+    queue.put(rows(3, 9))
+    commit(checkpoint, queue)
+    queue.close()
+    checkpoint.close()
+    _, queue = opened(tmp_path)
+    assert numbers([queue.get(100)]) == list(range(1, 12))
