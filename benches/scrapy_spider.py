@@ -1,12 +1,13 @@
 """Scrapy doing what Fyke does in `against_scrapy.py`: robots.txt, every link, every page into a WARC.
 
-    python scrapy_spider.py SEED PAGES WARC      prints pages and seconds as JSON
+python scrapy_spider.py SEED PAGES WARC      prints pages and seconds as JSON
 """
 
 import io
 import json
 import sys
 import time
+from pathlib import Path
 
 import scrapy
 from scrapy.crawler import CrawlerProcess
@@ -42,7 +43,7 @@ class Spider(scrapy.Spider):
 
     def __init__(self):
         super().__init__()
-        self.file = open(WARC, "wb")  # noqa: SIM115 - the process ends with it
+        self.file = Path(WARC).open("wb")  # noqa: SIM115 - the process ends with it
         self.writer = WARCWriter(self.file, gzip=True)
 
     def parse(self, response):

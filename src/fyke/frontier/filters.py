@@ -81,7 +81,8 @@ class DepthFilter:
 
     def accept(self, urls: pa.RecordBatch) -> Mask:
         links = numbers(urls, "depth") - (numbers(urls, "kind") == Kind.REQUISITE)
-        return np.less_equal(links, self._depth)
+        near: Mask = links <= self._depth
+        return near
 
 
 class SchemeFilter:
