@@ -21,6 +21,7 @@ from fyke.crawl.statistics import CrawlStatistics
 PANEL_S = 0.5
 LINE_S = 5.0
 WINDOW_S = 10.0
+PANEL_COLUMNS = 92  # always as wide, so that nothing jumps when a number grows
 
 _GOOD = ("ok", "redirected")
 
@@ -51,6 +52,15 @@ def left_s(asked: CrawlSection, now: CrawlStatistics, pages_s: float) -> float |
     return max(0.0, min(lefts)) if lefts else None
 
 
+def progress(asked: CrawlSection, now: CrawlStatistics) -> tuple[float, float]:
+    """How much is done, and of how much: pages or seconds where a limit is set, else of the URLs known so far."""
+    if asked.pages:
+        return now.pages, asked.pages
+    if asked.for_s:
+        return now.elapsed_s, asked.for_s
+    return now.visits, max(1, now.visits + now.waiting)
+
+
 def size(count: float) -> str:
     """Bytes for people."""
     for unit in ("B", "kB", "MB", "GB"):
@@ -70,15 +80,15 @@ def duration(seconds: float) -> str:
 
 def panel(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float]) -> Panel:
     """The live panel."""
-    grid = Table.grid(padding=(0, 2))
+    grid = Table.grid(padding=(0, 1))
     for _ in range(3):
-        grid.add_column(justify="right", style="bold")
-        grid.add_column(justify="left", style="dim")
+        grid.add_column(justify="right", style="bold", width=13)
+        grid.add_column(justify="left", style="dim", width=14)
     pages_s, bytes_s = rates
     grid.add_row(f"{now.pages:,}", "pages", f"{pages_s:,.1f}", "pages/s", f"{bytes_s / 1e6:,.2f}", "MB/s")
     grid.add_row(f"{now.waiting:,}", "waiting", f"{now.in_flight:,}", "under way", size(now.bytes), "fetched")
     grid.add_row(
-        f"{now.hosts - now.hosts_asleep:,}", "hosts active", f"{now.hosts_asleep:,}", "resting",
+        f"{now.hosts - now.hosts_asleep:,}", "hosts awake", f"{now.hosts_asleep:,}", "resting",
         size(now.memory_bytes), "memory",
     )  # fmt: skip
     grid.add_row(f"{now.urls:,}", "URLs seen", f"{now.links:,}", "links found", size(now.archive_bytes), "archived")
@@ -88,14 +98,15 @@ def panel(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float])
         top = sorted(faults.items(), key=lambda item: -item[1])[:6]
         parts.append(Text("  ".join(f"{kind.replace('_', ' ')} {count:,}" for kind, count in top), style="yellow"))
     left = left_s(asked, now, pages_s)
-    if asked.pages:
-        parts.append(ProgressBar(total=asked.pages, completed=min(now.pages, asked.pages), width=60))
-    elif asked.for_s:
-        parts.append(ProgressBar(total=asked.for_s, completed=min(now.elapsed_s, asked.for_s), width=60))
+    done, of = progress(asked, now)
+    parts.append(ProgressBar(total=of, completed=min(done, of)))
     seeds = asked.seeds[0] + (f" and {len(asked.seeds) - 1} more" if len(asked.seeds) > 1 else "")
     foot = f"{duration(now.elapsed_s)}" + (f", about {duration(left)} left" if left is not None else "")
     return Panel(
-        Group(*parts), title=f"fyke  {seeds}", subtitle=f"{foot}   Ctrl-C stops, and can be resumed", expand=False
+        Group(*parts),
+        title=f"fyke  {seeds}",
+        subtitle=f"{foot}   Ctrl-C stops, and can be resumed",
+        width=PANEL_COLUMNS,
     )
 
 
