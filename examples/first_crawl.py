@@ -24,8 +24,8 @@ from fyke.store import read_table
 PORTS = (8470, 8453)  # of HTTP and DNS, so that a crawl can go on another day
 HASTE: dict[str, dict[str, Any]] = {  # manners for a web of one's own; the defaults are for other people's
     "politeness": {
-        "host_delay_s": 0.05, "address_delay_s": 0.02, "delay_factor": 1.0,
-        "failure_delay_s": 1.0, "throttle_delay_s": 1.0, "max_sleep_s": 2.0, "host_failures": 3,
+        "host_delay_s": 0.04, "address_delay_s": 0.01, "delay_factor": 0.5,
+        "failure_delay_s": 0.3, "throttle_delay_s": 0.5, "max_sleep_s": 2.0, "host_failures": 5,
     },
     "fetch": {"connect_timeout_s": 3.0, "timeout_s": 6.0, "stall_s": 2},
     "dns": {"private": ["sim"], "timeout_s": 1.0},
@@ -41,6 +41,8 @@ def main(folder: str = "demo") -> int:
         status = crawl(into, web, Path(scratch) / "settings.toml")
     if status == 0:
         what_next(into)
+    else:
+        print(f"(Its web has ended with it: here, python {sys.argv[0]} {into} is what goes on.)")
     return status
 
 
