@@ -179,7 +179,7 @@ def test_what_is_no_crawl(
 def test_another_crawl_is_there(tmp_path: Path, quick: Path, site: SmallSite) -> None:
     into = tmp_path / "crawl"
     assert crawl(into, quick, site.url, "--pages", "3").status == 0
-    for options in ([f"{site.url}p4"], [site.url, "--scope", "web"], [site.url, "--depth", "2"]):
+    for options in ([f"{site.url}p4"], [site.url, "--depth", "2"]):
         run = crawl(into, quick, *options)
         assert run.status == DIRECTORY
         said_once(run.errors, str(into), "another crawl", "--into")

@@ -17,7 +17,7 @@ from fyke.core.errors import ConfigurationError
 
 
 class Scope(StrEnum):
-    """How far from the seeds links are followed."""
+    """How far from the seeds links are followed; where a seed redirects to counts as a seed."""
 
     PREFIX = "prefix"  # below a seed's folder
     HOST = "host"  # on a seed's host
@@ -38,7 +38,10 @@ class CrawlSection(_Section):
     """What to crawl, and how much of it."""
 
     seeds: list[str] = Field([], description="Where the crawl begins: URLs.")
-    scope: Scope = Field(Scope.HOST, description="Links followed: prefix, host, domain (of the seeds), or web.")
+    scope: Scope = Field(
+        Scope.HOST,
+        description="Links followed: prefix, host, domain (of seeds and what they redirect to), or web.",
+    )
     pages: Count = Field(0, description="Stop after this many pages; 0: when nothing is left.")
     for_s: Seconds = Field(0, description="Stop after this many seconds of crawling; 0: no limit.")
     depth: Count = Field(0, description="Follow links this many steps from a seed; 0: no limit.")

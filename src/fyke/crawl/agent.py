@@ -8,6 +8,7 @@ Invariant: between `open` and `close` the directory is held by this process alon
 """
 
 import asyncio
+import re
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -43,6 +44,7 @@ from fyke.hosts.politeness import Workbench
 from fyke.parse import Parser
 from fyke.store import HostRow, LinksTable, PagesTable, WarcWriter, write_hosts
 
+_SCHEMELESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?)(?::\d+)?(?:[/?#]|\Z)")
 SCHEMES = ("http", "https", "ftp", "gopher")
 
 
@@ -318,7 +320,7 @@ def seeds_of(config: Config) -> list[Locator]:
     """The seeds as locators. Raises BadUrl for the first that is none."""
     found = []
     for seed in config.crawl.seeds:
-        url = canonical(seed) or (canonical(f"http://{seed}") if "://" not in seed and "." in seed else None)
+        url = canonical(seed) or (canonical(f"http://{seed}") if _SCHEMELESS.match(seed) else None)
         if url is None:
             raise BadUrl(f"{seed!r} is not a URL Fyke can fetch: say http://, https://, ftp:// or gopher:// and a host")
         found.append(locate(url))

@@ -25,7 +25,6 @@ from fyke.frontier.seen import ContentSeen
 from fyke.parse import Parser
 from fyke.store import LinkKind, LinksTable, PagesTable, WarcWriter
 
-
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies, so that a batch of large ones does not fill the memory
 _TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})

@@ -7,6 +7,7 @@ anything, for what a checkpoint does not hold is fetched again.
 import asyncio
 import gc
 import os
+import shlex
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -121,6 +122,7 @@ def nothing_reached(summary: Summary) -> bool:
 def report(summary: Summary, directory: CrawlDirectory, console: Console) -> None:
     """What was done, and what to do next, in a few lines on `console`."""
     now, path = summary.statistics, directory.path
+    typed = shlex.quote(str(path))
 
     def say(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True, markup=False)
@@ -145,6 +147,7 @@ def report(summary: Summary, directory: CrawlDirectory, console: Console) -> Non
         say(f"  {count:>9,}  failures of the plug-in {name}")
     say(f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}")
     if summary.ending is Ending.FINISHED:
-        say(f"Next: fyke check {path}; the archive is {directory.warc}, the tables are {directory.tables}")
+        say(f"Next: fyke check {typed}; the archive is {directory.warc}, the tables are {directory.tables}")
     else:
-        say(f"Next: fyke crawl --into {path} goes on where it stopped")
+        more = " --pages MORE" if summary.ending is Ending.PAGES else ""
+        say(f"Next: fyke crawl --into {typed}{more} goes on where it stopped")

@@ -1,0 +1,147 @@
+"""What a person may type and a server may send, and what one then expects."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crawl.runs import FAST, Run, archived, crawl, fyke, settings
+from crawl.small_site import SmallSite, small_site
+from fyke.store import read_table
+
+HTML = {"Content-Type": "text/html"}
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[SmallSite]:
+    with small_site(pages=12) as running:
+        yield running
+
+
+def crawled(folder: Path, *arguments: str, **sections: dict[str, object]) -> tuple[Run, set[str]]:
+    run = crawl(folder / "crawl", settings(folder, **sections), *arguments)
+    assert run.status == 0, run.errors
+    return run, set(archived(folder / "crawl"))
+
+
+@pytest.mark.parametrize("name", ["localhost", "bücher.localhost", "xn--bcher-kva.localhost"])
+@pytest.mark.parametrize("scheme", ["http://", ""])
+def test_names_of_this_machine(tmp_path: Path, site: SmallSite, name: str, scheme: str) -> None:
+    """Also without a scheme, and in any script."""
+    _, got = crawled(tmp_path, f"{scheme}{name}:{site.port}", "--pages", "2")
+    ascii_name = name.encode("idna").decode()
+    assert len(got) == 2 and all(url.startswith(f"http://{ascii_name}:{site.port}/") for url in got)
+
+
+def test_an_address_of_version_6(tmp_path: Path) -> None:
+    with small_site(pages=4, host="::1") as site:
+        _, got = crawled(tmp_path, site.url)
+        assert got == site.all_urls()
+
+
+def test_a_seed_that_redirects_to_another_host(tmp_path: Path, site: SmallSite) -> None:
+    """http://example.org → https://www.example.org: its pages are wanted, and after a restart still."""
+    with small_site(pages=9, host="127.0.0.2") as other:
+        site.answers["/moved"] = (301, {"Location": other.url}, b"")
+        private = {"private": ["127.0.0.2"]}
+        for limit in ("3", "100"):
+            run, got = crawled(tmp_path, f"{site.url}moved", "--pages", limit, dns=private)
+        assert run.summary["ending"] == "finished" and got == other.all_urls()
+        into = str(tmp_path / "crawl")
+        assert fyke("check", into).returncode == 0
+        assert "not seen" in fyke("why", into, f"{other.url}elsewhere").stdout
+        assert "filtered" in fyke("why", into, "http://127.0.0.3/").stdout
+
+
+def test_where_a_seed_redirects_to_may_not_be_private(tmp_path: Path, site: SmallSite) -> None:
+    with small_site(pages=2, host="127.0.0.2") as inside:
+        site.answers["/inside"] = (302, {"Location": inside.url}, b"")
+        run, got = crawled(tmp_path, f"{site.url}inside")
+        assert not got and run.summary["outcomes"] == {"redirected": 1, "address_refused": 1}
+        assert not inside.asked
+
+
+def test_a_folder_without_its_slash(tmp_path: Path, site: SmallSite) -> None:
+    """Scope prefix: the server says that it is a folder, and only what is in it is wanted."""
+    site.answers["/docs"] = (301, {"Location": "/docs/"}, b"")
+    site.answers["/docs/"] = (200, HTML, b'<a href="one">1</a> <a href="/p1">outside</a> <a href="/docs2">not</a>')
+    site.answers["/docs/one"] = (200, HTML, b'<a href="../p2">outside</a>')
+    _, got = crawled(tmp_path, f"{site.url}docs", "--scope", "prefix")
+    assert got == {f"{site.url}docs/", f"{site.url}docs/one"}
+
+
+def test_slashes_in_a_query_make_no_folder(tmp_path: Path, site: SmallSite) -> None:
+    site.answers["/list?of=/a/b"] = (200, HTML, b'<a href="/p1">1</a>')
+    _, got = crawled(tmp_path, f"{site.url}list?of=/a/b", "--scope", "prefix")
+    assert f"{site.url}p1" in got
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "pages"),
+    [
+        ("one.bin", (200, {"Content-Type": "application/octet-stream"}, bytes(999)), 1),
+        ("empty", (200, HTML, b""), 1),
+        ("nothing", (204, {}, b""), 1),
+        ("loop", (302, {"Location": "/loop"}, b""), 0),
+        ("nowhere", (302, {"Location": "http://["}, b""), 0),
+        ("untrue", (200, {**HTML, "Content-Encoding": "gzip"}, b"not gzip"), 1),
+        ("untyped", (200, {}, b'<a href="/p11">1</a>'), 2),
+        ("odd", (200, HTML, b"""<a href="javascript:x()">1</a><a href='mailto:x'>2</a><a href="//">3</a>
+            <a href=" /p11 ">4</a><a href="#a">5</a><a href="http:///[">6</a>"""), 2),
+    ],
+)  # fmt: skip
+def test_single_answers(
+    tmp_path: Path, site: SmallSite, path: str, answer: tuple[int, dict[str, str], bytes], pages: int
+) -> None:
+    site.answers[f"/{path}"] = answer
+    run, got = crawled(tmp_path, f"{site.url}{path}")
+    assert run.summary["ending"] == "finished" and len(got) == pages
+
+
+def test_a_huge_page(tmp_path: Path, site: SmallSite) -> None:
+    """60 MB are archived whole in bounded memory; links count in the first 8 MiB, all that is parsed of a page."""
+    filling = b"<p>" + b"word " * 200_000
+    body = b'<a href="/p9">1</a>' + filling * 7 + b'<a href="/p10">2</a>' + filling * 53 + b'<a href="/p11">3</a>'
+    site.answers["/huge"] = (200, HTML, body)
+    run, got = crawled(tmp_path, f"{site.url}huge", "--depth", "1")
+    assert got == {f"{site.url}{name}" for name in ("huge", "p9", "p10")}
+    assert run.summary["bytes"] > len(body) > 60_000_000
+    assert run.summary["peak_memory_bytes"] < 600 << 20
+
+
+def test_a_sitemap_of_50_000(tmp_path: Path, site: SmallSite) -> None:
+    locations = b"".join(b"<url><loc>%sp1?%d</loc></url>" % (site.url.encode(), n) for n in range(50_000))
+    site.answers["/sitemap.xml"] = (200, {"Content-Type": "text/xml"}, b"<urlset>%s</urlset>" % locations)
+    for number in range(60_000):
+        site.answers[f"/p1?{number}"] = (200, HTML, b"a page")
+    run, got = crawled(tmp_path, f"{site.url}sitemap.xml", "--pages", "50")
+    assert len(got) == 50 and run.summary["urls"] == 50_001
+
+
+def test_limits(tmp_path: Path, site: SmallSite) -> None:
+    for name, options, ending, pages in (
+        ("one", ["--pages", "1"], "pages", 1),
+        ("near", ["--depth", "1"], "finished", 3),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        run, got = crawled(folder, site.url, *options)
+        assert (run.summary["ending"], len(got)) == (ending, pages)
+    run, got = crawled(tmp_path, site.url, "--for", "1s", politeness={**FAST, "host_delay_s": 0.4})
+    assert run.summary["ending"] == "time" and 0 < len(got) < 6 and run.summary["elapsed_s"] < 4
+
+
+def test_what_is_said_can_be_typed(tmp_path: Path, site: SmallSite) -> None:
+    """The line that says how to go on is a command, also where a folder's name needs quotes; stdout is JSON only."""
+    into = tmp_path / "it's mine"
+    base = [sys.executable, "-m", "fyke"]
+    arguments = ["crawl", site.url, "--into", str(into), "--config", str(settings(tmp_path)), "--pages", "2", "--json"]
+    done = subprocess.run([*base, *arguments], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["pages"] == 2
+    said = next(line for line in done.stderr.splitlines() if line.startswith("Next: "))
+    typed = said.removeprefix("Next: fyke ").partition(" goes on")[0].replace("MORE", "5")
+    subprocess.run(f"{' '.join(base)} {typed}", shell=True, check=True, capture_output=True)
+    assert read_table(into, "pages").num_rows == 5
