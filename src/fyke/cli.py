@@ -62,7 +62,8 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     urls: Annotated[list[str] | None, typer.Argument(help="Where to begin.", metavar="URL...")] = None,
     into: Annotated[Path | None, typer.Option(help="The crawl's directory; the same again resumes it.")] = None,
     scope: Annotated[
-        Scope | None, typer.Option(help="How far from the seeds, and what they redirect to, to follow.  [default: host]")
+        Scope | None,
+        typer.Option(help="How far from the seeds, and what they redirect to, to follow.  [default: host]"),
     ] = None,
     pages: Annotated[int | None, typer.Option(help="Stop after so many pages.", min=1)] = None,
     for_: Annotated[str | None, typer.Option("--for", help="Stop after a time: 90s, 10m, 2h.")] = None,
