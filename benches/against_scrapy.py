@@ -36,7 +36,7 @@ daemon off; worker_processes 1; pid {0}/nginx.pid; error_log {0}/error.log;
 events {{ worker_connections 4096; }}
 http {{
   access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 100000000; default_type text/html;
-  open_file_cache max=100000 inactive=600s;
+  open_file_cache max=8000 inactive=600s;
   client_body_temp_path {0}/a; proxy_temp_path {0}/b; fastcgi_temp_path {0}/c; uwsgi_temp_path {0}/d;
   scgi_temp_path {0}/e;
   server {{ listen 127.0.0.1:{1} backlog=4096; root {0}/www/$host; index index.html; }}

@@ -85,8 +85,11 @@ class LinkResolver:
             found = [self.parsed(href, base) for href in hrefs]
         else:
             directory.base = base
-            absolute = map(self._absolute.get, hrefs)
-            found = [at or directory[href] for href, at in zip(hrefs, absolute, strict=True)]
+            # Most pages write all their links one way, and they were met before: then one pass in C will do.
+            table = self._absolute if hrefs and hrefs[0].startswith("http") else directory
+            found = list(map(table.get, hrefs))
+            if None in found:
+                found = [at or directory[href] for href, at in zip(hrefs, found, strict=True)]
         return list(filter(None, found))
 
     def statistics(self) -> ResolverStatistics:

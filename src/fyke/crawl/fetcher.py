@@ -164,15 +164,23 @@ class Fetcher:
                     return
                 continue
             if rules.state is RobotsState.DISALLOW_ALL:
-                self._bench.add(host, visit, first=True)
-                self._bench.sleep_until(host, rules.expires_at)
-                return
+                self._wait_for_rules(host, visit, rules)
+                continue
             verdict = rules.rules(self._product).verdict(visit.parts.target)
             if verdict.allowed:
                 self._start(host, visit)
                 return
             self._end(visit, Outcome.ROBOTS_FORBADE, f"line {verdict.line_number}: {verdict.line_text}")
         self._bench.rest(host)
+
+    def _wait_for_rules(self, host: Host, visit: Visit, rules: RobotsRecord) -> None:
+        """Put `visit` off until its origin's robots.txt is asked for again, or end it when that was in vain
+        too often; other origins of the host (https beside a closed port 80) go on."""
+        if rules.failures >= self._politeness.host_failures:
+            self._end(visit, Outcome.ROBOTS_UNREACHABLE, rules.reason)
+        else:
+            visit.not_before = rules.expires_at
+            self._bench.add(host, visit)
 
     def _start(self, host: Host, visit: Visit) -> None:
         assert host.address is not None
@@ -374,9 +382,6 @@ class Fetcher:
         known.asking.discard(origin)
         self._adopt(host, known, record)
         self._bench.sleep_until(host, now + host.crawl_delay_s)  # it asks for a rest after this very request
-        if record.state is RobotsState.DISALLOW_ALL and record.failures >= self._politeness.host_failures:
-            known.record.retired = f"robots.txt could not be had {record.failures} times: {record.reason}"
-            self._rooms.book.save_host(known.record)
         self._sitemaps(record.rules(self._product).sitemaps)
         if host.parked:
             self._bench.unpark(host)

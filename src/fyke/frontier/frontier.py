@@ -18,6 +18,7 @@ or handed out.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import itemgetter
 from time import perf_counter
 from typing import Any
 
@@ -34,6 +35,7 @@ from fyke.frontier.ready import Ready
 from fyke.frontier.seen import UrlSeen
 
 BATCH_LINKS = 8192
+_KEY = itemgetter(1)
 MERGE_SHARE = 4  # merges while starving may take one part in this many of the time
 
 
@@ -84,8 +86,10 @@ class Frontier:
     def discover(self, locators: Sequence[Locator], *, via: int, depth: int, kind: int) -> None:
         """The page with key `via` links to `locators`, which are `depth` links from a seed."""
         recent = self._recent
-        fresh = [at for at in locators if at[1] not in recent]
         self.links += len(locators)
+        if recent.issuperset(map(_KEY, locators)):
+            return
+        fresh = [at for at in locators if at[1] not in recent]
         if fresh:
             self._found.append((fresh, via, depth, kind))
             self._found_links += len(fresh)
