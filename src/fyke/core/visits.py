@@ -41,10 +41,14 @@ class Visit:
     purpose: Purpose = Purpose.PAGE
     robots_of: str = ""  # the origin whose rules a ROBOTS visit is to bring
     not_before: float = 0.0  # unix seconds; a retry may not come sooner
+    _parts: UrlParts | None = field(default=None, repr=False, compare=False)
 
     @property
     def parts(self) -> UrlParts:
-        return split(self.url)
+        """The URL taken apart; several stages ask."""
+        if self._parts is None:
+            self._parts = split(self.url)
+        return self._parts
 
 
 def visits_of(batch: pa.RecordBatch) -> list[Visit]:

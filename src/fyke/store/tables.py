@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.core.batches import Kind, binary_array
-from fyke.core.urls import Locator, pay_level_domain, split
+from fyke.core.urls import Locator, pay_level_domain
 from fyke.core.visits import Exchange, Page
 from fyke.store.checksum import write_checksum
 from fyke.store.disk_errors import writing
@@ -124,7 +124,7 @@ class PagesTable(_Table):
     ) -> None:
         """The end of a visit: its exchange, where it is archived, and what was read in it."""
         visit = exchange.visit
-        host = split(visit.url).host
+        host = visit.parts.host
         self._rows.append(
             (
                 visit.key,
