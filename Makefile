@@ -39,6 +39,7 @@ test: setup ## run the tests
 bench: setup ## measure Fyke against Scrapy, and the parts by themselves (needs nginx)
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benches/against_scrapy.py
+	$(BIN)/python benches/flat_memory.py
 
 clean: ## remove what was made
 	rm -rf $(VENV) $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis
