@@ -45,6 +45,7 @@ from fyke.parse import Parser
 from fyke.store import HostRow, LinksTable, PagesTable, WarcWriter, write_hosts
 
 _SCHEMELESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?)(?::\d+)?(?:[/?#]|\Z)")
+ENDED_AT_ONCE = 16  # visits taken in without waiting for the turn, so that few bodies are in memory
 SCHEMES = ("http", "https", "ftp", "gopher")
 
 
@@ -239,6 +240,8 @@ class Agent:
 
     def _visit_ended(self, exchange: Exchange) -> None:
         self._ended.append(exchange)
+        if len(self._ended) >= ENDED_AT_ONCE:
+            self._harvest.take_in(self._ended)
         self._loop.wake()
 
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
