@@ -36,7 +36,7 @@ format: setup ## put the code in form
 test: setup ## run the tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-bench: setup ## measure Fyke against Scrapy, and the parts by themselves (needs nginx)
+bench: setup ## measure Fyke against Scrapy (needs nginx), and its memory
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benches/against_scrapy.py
 	$(BIN)/python benches/flat_memory.py

@@ -142,6 +142,7 @@ def test_kill(tmp_path: Path) -> None:
         expectation = web.perfect(Plan(scope="web"))
         assert set(got) - expectation.auxiliary == expectation.archived
         assert max(got.values()) == 1
+        assert not audit_politeness(web.ledger(), 0.05)  # also from before a kill to after it
     done = fyke("check", str(into))
     assert done.returncode == 0, done.stdout
     assert_readable(into, got)

@@ -6,6 +6,7 @@ few thousand at a time; `fyke.store.table_files` makes files of them and keeps t
 Invariant: `state()` includes every row added before it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from itertools import islice
@@ -59,7 +60,7 @@ class HostRow(NamedTuple):
     last_seen: float | None
 
 
-class _Table:
+class _Table(ABC):
     """What both tables share: rows in memory, files below."""
 
     def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int) -> None:
@@ -68,15 +69,15 @@ class _Table:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.statistics().rows} rows, {self._files!r})"
 
-    def _in_memory(self) -> int:
-        raise NotImplementedError
-
+    @abstractmethod
     def flush(self) -> None:
         """Hand the rows in memory to the journal."""
-        raise NotImplementedError
 
-    def _forget(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _in_memory(self) -> int: ...
+
+    @abstractmethod
+    def _forget(self) -> None: ...
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint records. Raises DiskFull or DirectoryError, as all of these."""
