@@ -209,20 +209,29 @@ class Fetcher:
         fault = FAULTS[exchange.outcome]
         wait_s = self._account(host, exchange, fault, now)
         visit = exchange.visit
-        if visit.purpose is Purpose.ROBOTS:
-            self._bench.finished(host, now, exchange.duration_s, wait_s)
-            self._learn_rules(host, exchange, now)
-        elif fault.retry and visit.tries + 1 < self._politeness.tries and not host.known.record.retired:
+        again = fault.retry and visit.tries + 1 < self._politeness.tries and not host.known.record.retired
+        again = again and visit.purpose is Purpose.PAGE
+        if again:
             self._under_way.pop(visit.key, None)
             visit.tries += 1
             visit.not_before = now + wait_s
             self._bench.add(host, visit)
-            self._bench.finished(host, now, exchange.duration_s, wait_s)
+        self._bench.finished(host, now, exchange.duration_s, wait_s)
+        self._book_rest(host, now)
+        if again:
             exchange.body.close()
+        elif visit.purpose is Purpose.ROBOTS:
+            self._learn_rules(host, exchange, now)
         else:
-            self._bench.finished(host, now, exchange.duration_s, wait_s)
             self._ended(exchange)
         self.pump()
+
+    def _book_rest(self, host: Host, now: float) -> None:
+        """Write a long rest down: it must outlive the process, and the host's place at the workbench."""
+        record: HostRecord = host.known.record
+        if host.due - now > BOOKED_WAIT_S or record.retired:
+            record.next_allowed_at = host.due
+            self._rooms.book.save_host(record)
 
     # -- what an answer costs the host -----------------------------------------------------------
 
@@ -246,9 +255,6 @@ class Fetcher:
         record.last_seen = now
         record.pages += exchange.outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE
         self._touched[host.name] = record
-        if wait_s > BOOKED_WAIT_S or record.retired:
-            record.next_allowed_at = now + wait_s
-            self._rooms.book.save_host(record)
         return wait_s
 
     def _sleep_s(self, host: Host) -> float:
@@ -382,6 +388,7 @@ class Fetcher:
         known.asking.discard(origin)
         self._adopt(host, known, record)
         self._bench.sleep_until(host, now + host.crawl_delay_s)  # it asks for a rest after this very request
+        self._book_rest(host, now)
         self._sitemaps(record.rules(self._product).sitemaps)
         if host.parked:
             self._bench.unpark(host)

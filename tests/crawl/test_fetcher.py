@@ -1,0 +1,75 @@
+"""The fetcher keeps a host's rest also when the workbench has no more room in its memory for that host."""
+
+import asyncio
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from fyke.core.clock import VirtualClock
+from fyke.core.config import Config
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import locate
+from fyke.core.visits import Exchange, Visit
+from fyke.crawl.fetcher import Fetcher, Wiring
+from fyke.hosts.book import HostBook
+from fyke.hosts.dns import Answer
+from fyke.hosts.politeness import Workbench
+
+
+class Names:
+    """Every name is at one address."""
+
+    def cached(self, host: str) -> Answer:
+        return Answer(host, Outcome.OK, ("127.0.0.1",), 1e12)
+
+    def load(self, saved: object) -> None: ...
+
+
+class Server:
+    """Answers at once: the given robots.txt, and pages; remembers when it was asked."""
+
+    def __init__(self, clock: VirtualClock, robots: bytes) -> None:
+        self.clock, self.robots = clock, robots
+        self.asked: list[tuple[float, str]] = []
+
+    def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
+        self.asked.append((self.clock.now(), visit.url))
+        exchange = Exchange(visit, Outcome.OK, self.clock.now(), 0.0, address, status=200)
+        if visit.url.endswith("/robots.txt"):
+            exchange.body.write(self.robots)
+        asyncio.get_running_loop().call_soon(done, exchange)
+
+
+@pytest.mark.parametrize(
+    ("host_delay_s", "robots"), [(0.0, b"User-agent: *\nCrawl-delay: 120\n"), (120.0, b""), (120.0, b"not rules")]
+)
+def test_a_long_rest_outlives_the_workbench(tmp_path: Path, host_delay_s: float, robots: bytes) -> None:
+    config = Config.model_validate({"politeness": {"host_delay_s": host_delay_s, "address_delay_s": 0}})
+    clock = VirtualClock()
+    server = Server(clock, robots)
+
+    async def crawl() -> None:
+        bench = Workbench(config.politeness, 100, 100)
+        with HostBook(tmp_path / "hosts.sqlite") as book:
+            rooms = Wiring(bench, Names(), book, server, lambda: None, clock)  # type: ignore[arg-type]
+            fetcher = Fetcher(rooms, config, ended=lambda exchange: None, sitemaps=lambda urls: None)
+            for page in range(3):
+                at = locate(f"http://a.test/{page}")
+                fetcher.offer([Visit(at.url.decode(), at.key, at.host, at.domain)])
+                for _ in range(200):  # the page comes, and the host stays without work for a while
+                    fetcher.pump()
+                    await asyncio.sleep(0)
+                    clock.advance(1.0)
+                    if len(server.asked) == page + 2:
+                        break
+                for _ in range(5):
+                    fetcher.pump()
+                    await asyncio.sleep(0)
+            await fetcher.stop()
+
+    asyncio.run(crawl())
+    times = [at for at, _ in server.asked]
+    assert len(times) == 4
+    assert all(later - sooner >= 120 for sooner, later in pairwise(times)), server.asked
