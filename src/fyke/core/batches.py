@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.core.urls import Locator
+from fyke.core.urls import Locator, pay_level_domain, split
 
 U64 = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
@@ -37,6 +37,8 @@ URLS = pa.schema(
         ("depth", pa.uint16()),  # links from a seed
         ("kind", pa.uint8()),  # a `Kind`
         ("tries", pa.uint8()),  # visits that failed so far
+        ("budget", pa.uint16()),  # URLs of its domain let through a round; 0 before STAR said so
+        ("in_degree", pa.uint32()),  # other domains known to link to its domain, when STAR said so
         ("url", pa.binary()),  # the canonical URL, ASCII
     ]
 )
@@ -71,6 +73,8 @@ def url_batch(
     depth: Iterable[int] | int = 0,
     kind: Iterable[int] | int = Kind.PAGE,
     tries: Iterable[int] | int = 0,
+    budget: Iterable[int] | int = 0,
+    in_degree: Iterable[int] | int = 0,
 ) -> pa.RecordBatch:
     """A batch with the schema `URLS` from n locators; the other columns are n values or one for all."""
     count = len(locators)
@@ -83,6 +87,8 @@ def url_batch(
         pa.array(_column(depth, np.uint16, count)),
         pa.array(_column(kind, np.uint8, count)),
         pa.array(_column(tries, np.uint8, count)),
+        pa.array(_column(budget, np.uint16, count)),
+        pa.array(_column(in_degree, np.uint32, count)),
         binary_array(list(url)),
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=URLS)
@@ -103,6 +109,13 @@ def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
+def with_column(batch: pa.RecordBatch, name: str, values: npt.NDArray[np.integer]) -> pa.RecordBatch:
+    """`batch` with its fixed-width column `name` made of `values` [n], cast to the column's type."""
+    place = batch.schema.get_field_index(name)
+    field = batch.schema.field(place)
+    return batch.set_column(place, field, pa.array(values.astype(field.type.to_pandas_dtype(), copy=False)))
+
+
 def keep(batch: pa.RecordBatch, mask: Mask) -> pa.RecordBatch:
     """The rows of `batch` where `mask` (bool[n]) is true, in order."""
     if mask.all():
@@ -116,6 +129,11 @@ def first_of_each_key(batch: pa.RecordBatch) -> pa.RecordBatch:
     if len(first) == batch.num_rows:
         return batch
     return batch.take(pa.array(np.sort(first)))
+
+
+def domain_names(batch: pa.RecordBatch) -> list[str]:
+    """The pay-level domain of each row, as text: for the few rows whose domain is new."""
+    return [pay_level_domain(split(url).host) for url in texts(batch)]
 
 
 def texts(batch: pa.RecordBatch) -> list[str]:

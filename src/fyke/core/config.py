@@ -25,6 +25,14 @@ class Scope(StrEnum):
     WEB = "web"  # anywhere
 
 
+class Enforcement(StrEnum):
+    """What becomes of URLs whose domain is over its budget."""
+
+    BEAST = "beast"
+    NAIVE = "naive"
+    NONE = "none"
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -66,6 +74,10 @@ class PolitenessSection(_Section):
 
     host_delay_s: Seconds = Field(1.0, description="Least time between two requests to a host, in seconds.")
     address_delay_s: Seconds = Field(1.0, description="Least time between two requests to a server address.")
+    min_host_delay_s: Seconds = Field(1.0, description="host_delay_s shrinks with a domain's budget, down to this.")
+    min_address_delay_s: Seconds = Field(
+        1.0, description="address_delay_s shrinks with the mean budget of its domains, down to this."
+    )
     delay_factor: Annotated[float, Field(ge=0)] = Field(
         10.0, description="A host also waits this many times as long as its last download took."
     )
@@ -118,6 +130,21 @@ class FrontierSection(_Section):
     host_visits: Positive = Field(500, description="Most of them of one host; the rest waits on disk.")
     seen_memory_bytes: Positive = Field(32 << 20, description="Memory for URLs waiting to be checked against disk.")
     content_memory_bytes: Positive = Field(8 << 20, description="Memory for body fingerprints waiting for their check.")
+    budget: str = Field(
+        "reputation", description="How many URLs of a domain a round lets through: reputation, equal, popular."
+    )
+    default_budget_urls: Positive = Field(10, description="Budget of a domain without reputation.")
+    max_budget_urls: Positive = Field(10_000, le=65_535, description="Budget of the domain most others link to.")
+    enforcement: Enforcement = Field(
+        Enforcement.BEAST, description="What waits when its domain is over budget: beast, naive (two queues) or none."
+    )
+    order: str = Field(
+        "breadth-first", description="What goes first in a round: breadth-first, depth, in-degree, patterns, random."
+    )
+    order_patterns: list[str] = Field(
+        [], description="For order = patterns: RE2 expressions, those for the first URLs first."
+    )
+    domain_memory_bytes: Positive = Field(8 << 20, description="Memory for each table of domains and robots rules.")
     link_cache: Count = Field(100_000, description="Resolved links remembered, since most links repeat.")
 
 

@@ -11,11 +11,16 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import Mask
+from fyke.core.batches import U64, Mask
 from fyke.core.errors import PluginError
 from fyke.core.visits import Exchange, Page, Visit
+
+Shares = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.integer]
 
 
 @runtime_checkable
@@ -27,6 +32,28 @@ class UrlFilter(Protocol):
 
         A pure function of the rows: it is asked again by `fyke why`, and for the same URL met twice.
         """
+        ...
+
+
+@runtime_checkable
+class BudgetFunction(Protocol):
+    """Says how many URLs of a domain may pass in a round."""
+
+    def budgets(self, in_degree: U64, standing: Shares) -> Numbers:
+        """URLs a round for each of n domains, 0 to 65,535: integers [n].
+
+        `in_degree`: how many other domains link to it, uint64[n]. `standing`: the share of the ranking's
+        places that it stands above, float64[n], 0 for a domain that is not in the ranking.
+        """
+        ...
+
+
+@runtime_checkable
+class CrawlOrder(Protocol):
+    """Says what is fetched first among the URLs that may be fetched."""
+
+    def levels(self, urls: pa.RecordBatch) -> Numbers:
+        """The priority of each row of `urls` (schema `fyke.core.batches.URLS`), 0 (first) to 7: integers [n]."""
         ...
 
 

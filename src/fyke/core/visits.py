@@ -38,6 +38,8 @@ class Visit:
     depth: int = 0
     kind: Kind = Kind.PAGE
     tries: int = 0
+    budget: int = 0  # of its domain, as STAR gave it
+    in_degree: int = 0
     purpose: Purpose = Purpose.PAGE
     robots_of: str = ""  # the origin whose rules a ROBOTS visit is to bring
     not_before: float = 0.0  # unix seconds; a retry may not come sooner
@@ -53,10 +55,10 @@ class Visit:
 
 def visits_of(batch: pa.RecordBatch) -> list[Visit]:
     """The rows of a `URLS` batch as visits."""
-    columns = (numbers(batch, name).tolist() for name in ("key", "host", "domain", "via", "depth", "kind", "tries"))
+    columns = (numbers(batch, name).tolist() for name in URLS.names[:-1])
     return [
-        Visit(url, key, host, domain, via, depth, Kind(kind), tries)
-        for url, key, host, domain, via, depth, kind, tries in zip(texts(batch), *columns, strict=True)
+        Visit(url, key, host, domain, via, depth, Kind(kind), *rest)
+        for url, key, host, domain, via, depth, kind, *rest in zip(texts(batch), *columns, strict=True)
     ]
 
 
@@ -71,6 +73,8 @@ def batch_of(visits: Iterable[Visit]) -> pa.RecordBatch:
         depth=(v.depth for v in rows),
         kind=(v.kind for v in rows),
         tries=(v.tries for v in rows),
+        budget=(v.budget for v in rows),
+        in_degree=(v.in_degree for v in rows),
     )
     assert batch.schema == URLS
     return batch

@@ -14,7 +14,7 @@ import xxhash
 
 from fyke.disk.store import State
 
-FORMAT = 1
+FORMAT = 2
 NAME = re.compile(r"manifest-(\d{8,})\.json")
 TORN_NAME = re.compile(r"manifest-(\d{8,})\.json\.tmp")
 
