@@ -1,0 +1,159 @@
+"""An answer: the pages of all indexes that match, in one order, a few of each site.
+
+Made by the searcher for one query. The indexes are asked for as many pages as the answer may need, more where
+many fall away as further pages of a site. Invariant: hit number `n` of a query is the same whatever offset and
+limit it is asked with.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import tantivy
+from tantivy import Occur
+
+from fyke.core.urls import split
+from fyke.search.results import Hit
+from fyke.search.shard import View
+from fyke.search.snippets import Highlighter
+
+PER_SITE = 2
+FARTHEST = 1_000  # pages of an answer that can be had
+_FIRST_WINDOW = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A page in an index, as it is ranked."""
+
+    score: float
+    key: int
+    host: int
+    fingerprint: int
+    shard: int
+    address: tantivy.DocAddress
+
+
+class Answer:
+    """What `compiled` (a query for each of `views`) finds; `grouped` by site where there are several."""
+
+    def __init__(self, views: Sequence[View], compiled: Sequence[tantivy.Query], *, grouped: bool) -> None:
+        self._views = views
+        self._compiled = compiled
+        self._grouped = grouped and _several_sites(views)
+        self.total = 0
+
+    def hits(self, offset: int, limit: int, highlight: Highlighter, skip: Callable[[Found], bool]) -> Iterator[Hit]:
+        """From number `offset` on, `limit` at most; pages that `skip` says are left out. Counts `total` too."""
+        wanted = min(offset + limit, FARTHEST)
+        listed = self._listed(wanted, skip)[offset:wanted]
+        last = {found.host: found for found in listed}
+        for found in listed:
+            more = self._more_from_site(found) if self._grouped and last[found.host] is found else 0
+            yield self._hit(found, highlight, more)
+
+    def count(self) -> int:
+        """How many pages match, one that is in several indexes as often."""
+        results = [view.engine.search(query, 1) for view, query in zip(self._views, self._compiled, strict=True)]
+        return sum(map(_count, results))
+
+    def _listed(self, wanted: int, skip: Callable[[Found], bool]) -> list[Found]:
+        """The first `wanted` pages, at most `PER_SITE` of a site."""
+        window = max(_FIRST_WINDOW, 2 * wanted)
+        while True:
+            ranked, exhausted = self._ranked(window)
+            listed = self._thinned(found for found in ranked if not skip(found))
+            if len(listed) >= wanted or exhausted or window >= FARTHEST:
+                return listed[:wanted]
+            window = min(4 * window, FARTHEST)
+
+    def _ranked(self, window: int) -> tuple[list[Found], bool]:
+        """The best `window` pages of each index in one order, a page once; and whether these are all."""
+        found: list[Found] = []
+        self.total, exhausted = 0, True
+        for number, (view, query) in enumerate(zip(self._views, self._compiled, strict=True)):
+            result = view.engine.search(query, window, weight_by_field="weight")
+            found += _found(view, number, result.hits)
+            total = _count(result)
+            self.total += total
+            exhausted = exhausted and total <= window
+        found.sort(key=lambda one: (-one.score, one.key, one.shard))
+        seen: set[int] = set()
+        ranked = []
+        for one in found:
+            if one.key not in seen and (not one.fingerprint or one.fingerprint not in seen):
+                ranked.append(one)
+                seen |= {one.key, one.fingerprint}
+        self.total -= len(found) - len(ranked)
+        return ranked, exhausted
+
+    def _thinned(self, ranked: Iterator[Found]) -> list[Found]:
+        if not self._grouped:
+            return list(ranked)
+        counts: Counter[int] = Counter()
+        listed = []
+        for found in ranked:
+            counts[found.host] += 1
+            if counts[found.host] <= PER_SITE:
+                listed.append(found)
+        return listed
+
+    def _more_from_site(self, found: Found) -> int:
+        """Pages of the host that match, beyond those listed."""
+        count = 0
+        for view, query in zip(self._views, self._compiled, strict=True):
+            host = tantivy.Query.term_query(view.schema, "host", found.host)
+            both = tantivy.Query.boolean_query([(Occur.Must, query), (Occur.Must, host)])
+            count += _count(view.engine.search(both, 1))
+        return max(0, count - PER_SITE)
+
+    def _hit(self, found: Found, highlight: Highlighter, more: int) -> Hit:
+        page = self._views[found.shard].engine.doc(found.address)
+        url, language = _first(page, "url"), _first(page, "language")
+        return Hit(
+            url=url,
+            title=_first(page, "title"),
+            snippet=highlight.snippet(shown(page, "body"), shown(page, "about"), language),
+            site=split(url).host,
+            dated=datetime.fromtimestamp(_first(page, "date_s"), UTC),
+            fetched_at=datetime.fromtimestamp(_first(page, "fetched_at") / 1e6, UTC),
+            language=language,
+            score=round(found.score, 4),
+            more_from_site=more,
+        )
+
+
+def _found(view: View, number: int, hits: Sequence[tuple[Any, tantivy.DocAddress]]) -> Iterator[Found]:
+    addresses = [address for _, address in hits]
+    columns = [view.engine.fast_field_values(name, addresses) for name in ("key", "host", "fingerprint")]
+    for (score, address), key, host, fingerprint in zip(hits, *columns, strict=True):
+        yield Found(float(score), int(key or 0), int(host or 0), int(fingerprint or 0), number, address)
+
+
+def _count(result: tantivy.SearchResult) -> int:
+    return int(getattr(result, "count", 0) or 0)  # the stub lacks it
+
+
+def _several_sites(views: Sequence[View]) -> bool:
+    """Whether the pages are of more than one host."""
+    hosts: set[int] = set()
+    for view in views:
+        first = view.engine.search(tantivy.Query.all_query(), 1, count=False).hits
+        hosts |= {int(value or 0) for value in view.engine.fast_field_values("host", [at for _, at in first])}
+        for host in list(hosts)[:2]:
+            other = [(Occur.Must, tantivy.Query.all_query())]
+            other.append((Occur.MustNot, tantivy.Query.term_query(view.schema, "host", host)))
+            if view.engine.search(tantivy.Query.boolean_query(other), 1, count=False).hits:
+                return True
+    return len(hosts) > 1
+
+
+def _first(page: tantivy.Document, field: str) -> Any:
+    return page.get_first(field)
+
+
+def shown(page: tantivy.Document, field: str) -> str:
+    """A text of a page as it is shown: `body` or `about`."""
+    return bytes(page.get_first(field) or b"").decode("utf-8", "replace")

@@ -1,0 +1,80 @@
+"""A page out of the archive: from a row of the pages table to a page understood.
+
+The indexer calls `read` for each page to be indexed. The record is read with fastwarc where the row says it
+lies; its bytes are decoded and parsed by the rooms that did so when it was fetched, so indexing and crawling
+agree on what a page says. Invariant: what cannot be read is None, never raised: one bad record costs one page.
+"""
+
+from collections import OrderedDict
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from fastwarc.warc import ArchiveIterator, WarcRecordType
+
+from fyke.core.config import FetchSection
+from fyke.core.document import Document
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import locate
+from fyke.core.visits import Exchange, Page, Visit
+from fyke.fetch import decode_body
+from fyke.parse import Parser
+
+OPEN_FILES = 8
+_WANTED = WarcRecordType.response | WarcRecordType.resource
+
+
+class ArchiveReader:
+    """The archive of the crawl directory `crawl`; `product` is our name in robots directives."""
+
+    def __init__(self, crawl: Path, product: str = "fyke") -> None:
+        self._crawl = crawl
+        self._parser = Parser(product=product)
+        self._limits = FetchSection()
+        self._files: OrderedDict[str, BinaryIO] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"ArchiveReader({str(self._crawl)!r}, {len(self._files)} files open)"
+
+    def read(self, row: dict[str, Any]) -> Page | None:
+        """The page that `row` of the pages table archived; None for a revisit, or a record that cannot be read."""
+        exchange = self._exchange(row)
+        return None if exchange is None else self._parser.parse(exchange, decode_body(exchange, self._limits).content)
+
+    def _exchange(self, row: dict[str, Any]) -> Exchange | None:
+        try:
+            member = self._bytes(row["warc_file"], row["warc_offset"], row["warc_length"])
+            record = next(iter(ArchiveIterator(BytesIO(member), record_types=_WANTED, parse_http=False)), None)
+            if record is None or record.headers.get("WARC-Target-URI") != row["url"]:
+                return None
+            block: bytes = record.reader.read()
+        except (OSError, ValueError, EOFError):
+            return None
+        head, body = _taken_apart(block) if record.is_http else (b"", block)
+        at = locate(row["url"])
+        visit = Visit(row["url"], at.key, at.host, at.domain)
+        return Exchange(
+            visit, Outcome(row["outcome"]), row["fetched_at"].timestamp(), 0.0, status=row["status"], head=head,
+            body=Document(body),
+        )  # fmt: skip
+
+    def _bytes(self, name: str, offset: int, length: int) -> bytes:
+        file = self._files.get(name)
+        if file is None:
+            while len(self._files) >= OPEN_FILES:
+                self._files.popitem(last=False)[1].close()
+            file = self._files[name] = (self._crawl / name).open("rb")
+        file.seek(offset)
+        return file.read(length)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        while self._files:
+            self._files.popitem()[1].close()
+
+
+def _taken_apart(block: bytes) -> tuple[bytes, bytes]:
+    """Head and body of an HTTP message; the head ends with its first empty line."""
+    ends = [at + len(mark) for mark in (b"\r\n\r\n", b"\n\n") if (at := block.find(mark, 0, 1 << 20)) >= 0]
+    end = min(ends, default=len(block))
+    return block[:end], block[end:]

@@ -1,0 +1,139 @@
+"""Which version of each page is the current one, and which of several equal pages stands for them.
+
+The first half of a merge; called by `fyke.search.merge`. The catalogue is one file sorted by key, a row a page
+that was ever seen, made anew by each merge from the one before it and the lots since. Aliases are addresses
+that lead to another page: redirects, and pages with the same bytes as the one that stands for them. That
+one is the page that does not name another address as its own, with the shortest URL, then the smallest key.
+Invariant: the catalogue and the aliases depend on the pages alone, not on how they came in lots and merges.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from fyke.search.lots import ROWS, Fate, Lot
+from fyke.search.ranges import Array, Buckets, append, mapped, ranges_for, sliced
+
+CATALOGUE = np.dtype([*ROWS.descr, ("lot", "<u4"), ("row", "<u4"), ("written", "<u8")])  # written: see merge
+ALIASES = np.dtype([("key", "<u8"), ("page", "<u8")])
+_CANDIDATES = np.dtype([("fingerprint", "<u8"), ("other", "u1"), ("url_chars", "<u2"), ("key", "<u8")])
+
+MAX_HOPS = 8
+
+
+def merge_catalogue(before: Array, lots: list[Lot], path: Path, ranges: int) -> None:
+    """The catalogue `before` with the rows of `lots` laid over it, as the file `path`."""
+    path.unlink(missing_ok=True)
+    for at in range(ranges):
+        rows = np.concatenate(
+            [
+                sliced(before, "key", at, ranges),
+                *(_catalogued(lot, sliced(lot.rows, "key", at, ranges)) for lot in lots),
+            ]
+        )
+        rows = rows[np.lexsort((rows["lot"], rows["fetched_at"], rows["key"]))]
+        last = np.append(rows["key"][1:] != rows["key"][:-1], True)[: len(rows)]
+        newest = rows[last]
+        newest["written"] = _carried(rows, last)
+        append(path, newest)
+
+
+def _carried(rows: Array, last: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+    """For each page what is written of it: only its row of the catalogue before can say so."""
+    group = np.concatenate([[0], np.cumsum(last)[:-1]]) if len(rows) else np.zeros(0, np.int64)
+    written = np.zeros(int(last.sum()), np.uint64)
+    np.maximum.at(written, group, rows["written"])
+    return written
+
+
+def _catalogued(lot: Lot, rows: Array) -> Array:
+    out = np.zeros(len(rows), CATALOGUE)
+    for name in ROWS.names or ():
+        out[name] = rows[name]
+    out["lot"] = lot.number
+    if len(rows):  # a slice of a sorted table without repeats
+        out["row"] = np.arange(len(rows)) + np.searchsorted(lot.rows["key"], rows["key"][0])
+    return out
+
+
+def mark_current(catalogue: Array, offsets: npt.NDArray[np.int64], ranges: int) -> npt.NDArray[np.bool_]:
+    """For each row of each lot whether it is current, bool[all rows]; `offsets` says where a lot begins."""
+    current = np.zeros(int(offsets[-1]), np.bool_)
+    for at in range(ranges):
+        rows = sliced(catalogue, "key", at, ranges)
+        current[offsets[rows["lot"]] + rows["row"]] = True
+    return current
+
+
+def find_aliases(catalogue: Array, scratch: Path, path: Path, ranges: int) -> Array:
+    """ALIASES sorted by key as the file `path`; each leads to its last page, redirects followed."""
+    found = Buckets(scratch, "aliases", ALIASES, ranges)
+    equal = Buckets(scratch, "equal", _CANDIDATES, ranges)
+    for at in range(ranges):
+        rows = sliced(catalogue, "key", at, ranges)
+        moved = rows[(rows["fate"] == Fate.MOVED) & (rows["target"] != 0)]
+        found.add(moved["key"], _pairs(moved["key"], moved["target"]))
+        shown = rows[(rows["fate"] == Fate.SHOWN) & (rows["fingerprint"] != 0)]
+        equal.add(shown["fingerprint"], _candidates(shown))
+    for rows in equal:
+        losers = _losers(rows)
+        found.add(losers["key"], losers)
+    path.unlink(missing_ok=True)
+    for rows in found:
+        append(path, rows[np.argsort(rows["key"], kind="stable")])
+    for buckets in (found, equal):
+        buckets.close()
+    return _followed(mapped(path, ALIASES), path)
+
+
+def _pairs(keys: Array, pages: Array) -> Array:
+    out = np.zeros(len(keys), ALIASES)
+    out["key"], out["page"] = keys, pages
+    return out
+
+
+def _candidates(rows: Array) -> Array:
+    out = np.zeros(len(rows), _CANDIDATES)
+    for name in ("fingerprint", "url_chars", "key"):
+        out[name] = rows[name]
+    out["other"] = (rows["canonical"] != 0) & (rows["canonical"] != rows["key"])
+    return out
+
+
+def _losers(rows: Array) -> Array:
+    """Each page of a group with one fingerprint but the first, with that first."""
+    rows = np.sort(rows, order=["fingerprint", "other", "url_chars", "key"])
+    begins = np.append(True, rows["fingerprint"][1:] != rows["fingerprint"][:-1])[: len(rows)]
+    first = np.flatnonzero(begins)[np.cumsum(begins) - 1] if len(rows) else np.zeros(0, np.int64)
+    return _pairs(rows["key"][~begins], rows["key"][first][~begins])
+
+
+def _followed(aliases: Array, path: Path) -> Array:
+    """`aliases` with chains of them followed to their end, as the file `path`."""
+    if not len(aliases):
+        return aliases
+    keys = np.ascontiguousarray(aliases["key"])
+    part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)
+    for begin in range(0, len(aliases), 1 << 16):
+        rows = np.array(aliases[begin : begin + (1 << 16)])
+        for _ in range(MAX_HOPS):
+            further = looked_up(keys, rows["page"])
+            known = further >= 0
+            rows["page"][known] = aliases["page"][further[known]]
+        append(part, rows)
+    part.replace(path)
+    return mapped(path, ALIASES)
+
+
+def looked_up(keys: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Where in the sorted `keys` each of `wanted` is, int64[n]; -1 where it is not."""
+    places = np.searchsorted(keys, wanted)
+    places[places == len(keys)] = 0
+    return np.where(keys[places] == wanted, places, -1) if len(keys) else np.full(len(wanted), -1)
+
+
+def ranges_of(lots: list[Lot], range_rows: int) -> int:
+    """How many ranges a merge of `lots` is done in."""
+    return ranges_for(sum(len(lot.rows) for lot in lots), range_rows)

@@ -1,0 +1,183 @@
+"""A question as a query of the engine, with what makes the better page come first.
+
+Called by the searcher for each index it answers from. A word is looked for in every field, and the best
+field counts most (BM25 each, boosted: a title says more than a text). Of the important words, three in four must
+be there; words that are in every fourth page are not important where there are others.
+
+Where several indexes answer as one, the rarity of a word must be that in all of them: BM25's inverse document
+frequency, ln(1 + (N - n + 1/2) / (n + 1/2)) (Robertson and Zaragoza 2009, section 3.1), is put right by a boost.
+Differs from one index: the mean length of a field stays that of each index.
+
+Invariant: whatever the question, a query; the engine's own limits are not met.
+"""
+
+from collections.abc import Sequence
+from math import ceil, log
+
+import tantivy
+from tantivy import FieldType
+from tantivy import Occur as Engine
+
+from fyke.search import grammar
+from fyke.search.grammar import Clause, Dated, Language, Occur, Part, Question, Site, Words
+from fyke.search.schema import STEMMED, Analysis
+
+BOOSTS = {"title": 3.0, "headings": 1.6, "anchors": 2.0, "address": 1.2, "description": 1.0, "text": 1.0}
+STEM_BOOST = 0.8
+OTHER_FIELDS = 0.3  # how much the fields beside the best one count
+COMMON = 0.25  # of all pages
+NEEDED = 0.75  # of the important words
+STEM_FIELDS = tuple(f"stem_{code}" for code in STEMMED)
+
+_IN = {"title": ("title",), "url": ("address",), "": tuple(BOOSTS)}
+
+
+class Statistics:
+    """How often words are met in all indexes that answer together."""
+
+    def __init__(self, searchers: Sequence[tantivy.Searcher]) -> None:
+        self._searchers = searchers
+        self.pages = sum(searcher.num_docs for searcher in searchers)
+        self._known: dict[tuple[str, str], list[int]] = {}
+
+    def frequency(self, field: str, term: str) -> int:
+        """Pages with `term` in `field`."""
+        return sum(self._frequencies(field, term))
+
+    def correction(self, field: str, term: str, shard: int) -> float:
+        """What a score of index number `shard` must be multiplied by to be one of all of them."""
+        if len(self._searchers) == 1:
+            return 1.0
+        known = self._frequencies(field, term)
+        return _rarity(self.pages, sum(known)) / _rarity(self._searchers[shard].num_docs, known[shard])
+
+    def _frequencies(self, field: str, term: str) -> list[int]:
+        known = self._known.get((field, term))
+        if known is None:
+            known = [searcher.doc_freq(field, term) for searcher in self._searchers]
+            self._known[field, term] = known
+        return known
+
+
+def _rarity(pages: int, having: int) -> float:
+    pages = max(pages, having)  # deleted pages are still counted in one of them
+    return log(1 + (pages - having + 0.5) / (having + 0.5))
+
+
+class Compiler:
+    """Makes queries for index number `shard` of those that `statistics` is about."""
+
+    def __init__(self, schema: tantivy.Schema, analysis: Analysis, statistics: Statistics, shard: int = 0) -> None:
+        self._schema = schema
+        self._analysis = analysis
+        self._statistics = statistics
+        self._shard = shard
+
+    def compile(self, question: Question) -> tantivy.Query:
+        """The query for `question`."""
+        musts: list[tantivy.Query] = []
+        nots: list[tantivy.Query] = []
+        words: list[tuple[Clause, tantivy.Query]] = []
+        for clause in question.clauses:
+            query = self._clause(clause)
+            if query is None:
+                continue
+            if clause.occur is Occur.SHOULD:
+                words.append((clause, query))
+            else:
+                (musts if clause.occur is Occur.MUST else nots).append(query)
+        if not (musts or words):
+            return tantivy.Query.empty_query()
+        important, others = self._sorted_out(words)
+        parts = [(Engine.Must, query) for query in musts] + [(Engine.Should, query) for query in others]
+        if important:
+            parts.append((Engine.Must, _most_of(important)))
+        parts += [(Engine.MustNot, query) for query in nots]
+        return tantivy.Query.boolean_query(parts)
+
+    def _sorted_out(self, words: list[tuple[Clause, tantivy.Query]]) -> tuple[list[tantivy.Query], list[tantivy.Query]]:
+        """Important words and others; all are important where no word is."""
+        common = [all(self._common(part) for part in clause.parts) for clause, _ in words]
+        if all(common):
+            return [query for _, query in words], []
+        return (
+            [query for (_, query), often in zip(words, common, strict=True) if not often],
+            [query for (_, query), often in zip(words, common, strict=True) if often],
+        )
+
+    def _common(self, part: Part) -> bool:
+        if not isinstance(part, Words) or part.phrase:
+            return False
+        least = COMMON * self._statistics.pages
+        terms = self._analysis.words(part.text)
+        return all(self._statistics.frequency("text", term) > least for term in terms)
+
+    def _clause(self, clause: Clause) -> tantivy.Query | None:
+        return _any_of([query for part in clause.parts if (query := self._part(part)) is not None])
+
+    def _part(self, part: Part) -> tantivy.Query | None:
+        if isinstance(part, Words):
+            return self._words(part)
+        if isinstance(part, Site):
+            query = tantivy.Query.term_query(self._schema, "site", part.name, "basic")
+        elif isinstance(part, Language):
+            query = tantivy.Query.term_query(self._schema, "language", part.code, "basic")
+        else:
+            query = self._dated(part)
+        return tantivy.Query.const_score_query(query, 0.0)
+
+    def _dated(self, part: Dated) -> tantivy.Query:
+        return tantivy.Query.range_query(
+            self._schema, "date_s", FieldType.Integer, part.begin_s, part.end_s, include_upper=False
+        )
+
+    def _words(self, words: Words) -> tantivy.Query | None:
+        terms = self._analysis.words(words.text)[: grammar.MAX_CLAUSES]
+        if not terms:
+            return None
+        found = [self._field(field, terms) for field in _IN[words.where]]
+        if not words.phrase and not words.where:
+            found += self._stems(words.text)
+        return _best_of(found)
+
+    def _field(self, field: str, terms: list[str]) -> tantivy.Query:
+        correction = sum(self._statistics.correction(field, term, self._shard) for term in terms) / len(terms)
+        if len(terms) == 1:
+            query = tantivy.Query.term_query(self._schema, field, terms[0])
+        else:
+            query = tantivy.Query.phrase_query(self._schema, field, list(terms))
+        return tantivy.Query.boost_query(query, BOOSTS[field] * correction)
+
+    def _stems(self, text: str) -> list[tantivy.Query]:
+        """In each language that has pages with the stems of `text`."""
+        found = []
+        for field in STEM_FIELDS:
+            stems = self._analysis.stems(field, text)
+            if stems and all(self._statistics.frequency(field, stem) for stem in stems):
+                terms = [self._stem(field, stem) for stem in stems]
+                found.append(_all_of(terms))
+        return found
+
+    def _stem(self, field: str, stem: str) -> tantivy.Query:
+        query = tantivy.Query.term_query(self._schema, field, stem, "freq")
+        return tantivy.Query.boost_query(query, STEM_BOOST * self._statistics.correction(field, stem, self._shard))
+
+
+def _best_of(queries: list[tantivy.Query]) -> tantivy.Query:
+    return queries[0] if len(queries) == 1 else tantivy.Query.disjunction_max_query(queries, OTHER_FIELDS)
+
+
+def _any_of(queries: list[tantivy.Query]) -> tantivy.Query | None:
+    return _best_of(queries) if queries else None
+
+
+def _all_of(queries: list[tantivy.Query]) -> tantivy.Query:
+    if len(queries) == 1:
+        return queries[0]
+    return tantivy.Query.boolean_query([(Engine.Must, query) for query in queries])
+
+
+def _most_of(queries: list[tantivy.Query]) -> tantivy.Query:
+    return tantivy.Query.boolean_query(
+        [(Engine.Should, query) for query in queries], minimum_number_should_match=ceil(NEEDED * len(queries))
+    )

@@ -1,0 +1,143 @@
+"""Documents written: the third phase of an increment, the plan of a merge carried out.
+
+Called by the indexer, again from the group where it was interrupted. Lots are read in order, each compressed
+block once. Invariant: a document is written only after the one before it was deleted in the same commit, so
+carrying out a plan twice, or half and then whole, comes to the same.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import tantivy
+
+from fyke.core.urls import key_of, pay_level_domain, split
+from fyke.search.folder import IndexFolder, IndexState
+from fyke.search.lots import Lot
+from fyke.search.ranges import mapped
+from fyke.search.schema import Analysis, open_engine, spaced, stem_field
+from fyke.search.weights import as_field
+
+LOTS_TOGETHER = 16  # of a group: a commit each
+HEAP_BYTES = 96 << 20
+
+_WORDS = re.compile(r"[^\W_]+")
+
+
+class Writing:
+    """The engine of `state`, open to be written."""
+
+    def __init__(self, folder: IndexFolder, state: IndexState) -> None:
+        self._folder = folder
+        self._state = state
+        self._writer = open_engine(folder.engine(state), Analysis()).writer(HEAP_BYTES, 1)
+
+    def carry_out(self, written: int, on_group: Callable[[int], None], *, again: bool) -> int:
+        """Write what the plan says from group `written` on; returns how many documents.
+
+        `on_group` is told how many groups are safe. With `again`, this may have been begun before.
+        """
+        documents = 0
+        if not written:
+            self._delete(mapped(self._folder.merge(self._state.merge, "deletes"), np.uint64).tolist())
+        groups = -(-self._state.lots // LOTS_TOGETHER)
+        for group in range(written, groups):
+            documents += self._group(range(group * LOTS_TOGETHER, (group + 1) * LOTS_TOGETHER), again)
+            if documents or group == groups - 1:
+                self._writer.commit()
+                on_group(group + 1)
+        return documents
+
+    def _group(self, numbers: range, again: bool) -> int:
+        plan = _part(self._folder, self._state, numbers)
+        lots = plan.column("lot").to_numpy()
+        bounds = np.searchsorted(lots, np.arange(numbers.start, numbers.stop + 1))
+        for number, begin, end in zip(numbers, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            if end > begin:
+                self._lot(Lot(self._folder.lots, number), plan.slice(begin, end - begin), again)
+        return int(plan.num_rows)
+
+    def _lot(self, lot: Lot, plan: pa.Table, again: bool) -> None:
+        keys, factors = plan.column("key").to_pylist(), plan.column("factor").to_numpy()
+        self._delete(
+            [key for key, anew in zip(keys, plan.column("anew").to_pylist(), strict=True) if again or not anew]
+        )
+        rows = zip(keys, as_field(factors).tolist(), plan.column("anchors").to_pylist(), strict=True)
+        for block in lot.texts(plan.column("text").to_numpy()):
+            for text, (key, weight, anchors) in zip(_records(block), rows, strict=False):
+                self._writer.add_document(document(key, weight, anchors, *text))
+
+    def _delete(self, keys: list[int]) -> None:
+        for key in keys:
+            self._writer.delete_documents_by_term("key", key)
+
+    def close(self) -> None:
+        """Wait until nothing is written any more."""
+        self._writer.wait_merging_threads()
+
+
+def _part(folder: IndexFolder, state: IndexState, lots: range) -> pa.Table:
+    """The rows of the plan for `lots`, in the order of lots and texts."""
+    with pa.memory_map(str(folder.merge(state.merge, "plan"))) as file:
+        reader = pa.ipc.open_file(file)
+        found = [reader.schema.empty_table()]
+        for at in range(reader.num_record_batches):
+            batch = reader.get_batch(at)
+            column = batch.column("lot")
+            wanted = pc.and_(pc.greater_equal(column, lots.start), pc.less(column, lots.stop))
+            found.append(pa.table(batch.filter(wanted)))
+    return pa.concat_tables(found).sort_by([("lot", "ascending"), ("text", "ascending")]).combine_chunks()
+
+
+def _records(block: pa.RecordBatch) -> Iterator[tuple[str, str, str, str, str, str, int, int, int]]:
+    return zip(*(column.to_pylist() for column in block.columns), strict=True)
+
+
+def document(  # noqa: PLR0913 - the columns of TEXTS, as they come
+    key: int, weight: float, anchors: list[str], url: str, title: str, headings: str, description: str, text: str,
+    language: str, date_s: int, fetched_at: int, fingerprint: int,
+) -> tantivy.Document:  # fmt: skip
+    """A page as the engine gets it; all but the first three are a row of TEXTS."""
+    out = tantivy.Document()
+    out.add_unsigned("key", key)
+    out.add_float("weight", weight)
+    out.add_unsigned("fingerprint", fingerprint)
+    out.add_integer("date_s", date_s)
+    out.add_integer("fetched_at", fetched_at)
+    host = split(url).host
+    out.add_unsigned("host", key_of(host))
+    for name, value in (("url", url), ("language", language), ("title", title)):
+        out.add_text(name, spaced(value) if name == "title" else value)
+    for site in sites(host):
+        out.add_text("site", site)
+    for anchor in anchors:
+        out.add_text("anchors", spaced(anchor))
+    searched = [spaced(part) for part in (headings, description, text)]
+    for name, value in zip(("headings", "description", "text"), searched, strict=True):
+        out.add_text(name, value)
+    out.add_text("address", address_words(url))
+    stems = stem_field(language)
+    if stems:
+        out.add_text(stems, " ".join((title, *searched)))
+    out.add_bytes("body", text.encode())
+    out.add_bytes("about", description.encode())
+    return out
+
+
+def sites(host: str) -> list[str]:
+    """What `site:` may say to mean a page of `host`: the host, and what it ends with down to its domain."""
+    domain = pay_level_domain(host)
+    found = [host]
+    while host != domain and "." in host:
+        host = host.partition(".")[2]
+        found.append(host)
+    return found
+
+
+def address_words(url: str) -> str:
+    """The words in a URL: of its host without the suffix, its path and its query."""
+    parts = split(url)
+    name = parts.host if parts.host[:1].isdigit() else parts.host.removeprefix("www.").rpartition(".")[0]
+    return " ".join(_WORDS.findall(f"{name} {parts.target}"))

@@ -1,0 +1,183 @@
+"""What a page says, for search: title, headings, description, main text, language, date, and its anchors.
+
+Called by the indexer once a page. The tree is the one the parser made for links; the main text is resiliparse's.
+Invariant: text is one line, without control characters, and no longer than its limit, whatever the page is.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from resiliparse.extract.html2text import extract_plain_text
+from selectolax.lexbor import LexborCSSSelector, LexborNode
+
+from fyke.core.resolve import LinkResolver
+from fyke.core.urls import canonical, key_of
+from fyke.core.visits import Page
+from fyke.parse.markup import bounded
+from fyke.search.dates import META_NAMES, date_of
+from fyke.search.language import LanguageGuesser
+
+HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+PLAIN_TYPES = frozenset({"text/plain", "text/markdown", "text/x-rst"})
+
+TITLE_CHARS = 300
+HEADINGS_CHARS = 4_000
+DESCRIPTION_CHARS = 500
+TEXT_CHARS = 200_000
+ANCHOR_CHARS = 120
+LINKS_REMEMBERED = 100_000
+
+_HTML_CHARS = 4 << 20
+_LITTLE_TEXT = 250  # where the main text is shorter, the main part may have been missed
+_NOT_SHOWN = re.compile(
+    r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff¶]"
+)
+_SAYS_SOMETHING = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """The words of one link, and the key of the URL it points at."""
+
+    target: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """What search knows of a page by itself."""
+
+    title: str
+    headings: str
+    description: str
+    text: str
+    language: str
+    date_s: int  # unix seconds: modified or published, else fetched
+    canonical: int  # key of the address the page says is its own; 0 when it says nothing
+    anchors: tuple[Anchor, ...]
+
+
+def one_line(text: str, limit: int) -> str:
+    """`text` with white space collapsed and invisible characters taken out, at most `limit` characters."""
+    text = text[: 4 * limit + 1000]  # a page may hold megabytes of blanks
+    return " ".join(_NOT_SHOWN.sub("", text).split())[:limit].rstrip().encode("utf-8", "ignore").decode()
+
+
+class Extractor:
+    """Reads pages. Holds the language model and a cache of links."""
+
+    def __init__(self) -> None:
+        self._languages = LanguageGuesser()
+        self._links = LinkResolver(LINKS_REMEMBERED)
+        self._selector: Any = LexborCSSSelector()  # type: ignore[no-untyped-call]
+
+    def __repr__(self) -> str:
+        return f"Extractor({self._languages!r}, {self._links!r})"
+
+    def extract(self, page: Page) -> Extract | None:
+        """What `page` says; None when it is not text that people read."""
+        if page.media_type in HTML_TYPES:
+            return self._html(page)
+        return self._plain(page) if page.media_type in PLAIN_TYPES else None
+
+    def _plain(self, page: Page) -> Extract:
+        text = one_line(page.text, TEXT_CHARS)
+        first = next((line for line in page.text[:4000].splitlines() if _SAYS_SOMETHING.search(line)), "")
+        return Extract(
+            one_line(first, ANCHOR_CHARS), "", "", text, self._languages.guess(text), self._date(page, []), 0, ()
+        )
+
+    def _html(self, page: Page) -> Extract:
+        root = page.tree.root
+        if root is None:
+            return self._plain(page)
+        find = self._selector.find
+        metas = [node.attributes for node in find("meta", root)]
+        headings = one_line(" ".join(_texts(find("h1,h2,h3,h4", root), HEADINGS_CHARS)), HEADINGS_CHARS)
+        text = main_text(page)
+        declared = (root.attributes.get("lang") or "") if root.attributes else ""
+        return Extract(
+            title=one_line(page.title, TITLE_CHARS) or headings[:ANCHOR_CHARS],
+            headings=headings,
+            description=one_line(_meta(metas, ("description", "og:description")), DESCRIPTION_CHARS),
+            text=text,
+            language=self._languages.guess(text, declared),
+            date_s=self._date(page, _dates(metas, find("time[datetime]", root))),
+            canonical=_canonical(page, find("link[rel~=canonical i]", root)),
+            anchors=() if page.nofollow else tuple(self._anchors(page, find("a[href],area[href]", root))),
+        )
+
+    def _date(self, page: Page, told: list[str]) -> int:
+        return date_of([*told, page.exchange.header("last-modified")], page.exchange.started_at)
+
+    def _anchors(self, page: Page, nodes: list[LexborNode]) -> Iterator[Anchor]:
+        """Each target with each wording once; links to the page itself are left out."""
+        seen = {(page.exchange.visit.key, "")}
+        for node in nodes:
+            attributes = node.attributes
+            if "nofollow" in (attributes.get("rel") or "").lower().split():
+                continue
+            words = one_line(_words(node, attributes), ANCHOR_CHARS)
+            if not _SAYS_SOMETHING.search(words):
+                continue
+            for at in self._links.resolve(page.links.base, [attributes.get("href") or ""]):
+                if at.key != page.exchange.visit.key and (at.key, words) not in seen:
+                    seen.add((at.key, words))
+                    yield Anchor(at.key, words)
+
+
+def main_text(page: Page) -> str:
+    """The text of an HTML page without its navigation; all of it where little is left."""
+    html = bounded(page.text[:_HTML_CHARS].encode("utf-8", "replace")).decode("utf-8", "ignore")
+    main = one_line(_plain_text(html, main_content=True), TEXT_CHARS)
+    if len(main) >= _LITTLE_TEXT:
+        return main
+    whole = one_line(_plain_text(html, main_content=False), TEXT_CHARS)
+    return whole if len(whole) > 2 * len(main) else main
+
+
+def _plain_text(html: str, *, main_content: bool) -> str:
+    return str(extract_plain_text(html, main_content=main_content, list_bullets=False, alt_texts=False))
+
+
+def _texts(nodes: list[LexborNode], limit: int) -> Iterator[str]:
+    """The text of `nodes` until there are `limit` characters."""
+    for node in nodes:
+        text = node.text()
+        yield text
+        limit -= len(text)
+        if limit <= 0:
+            return
+
+
+def _words(node: LexborNode, attributes: dict[str, str | None]) -> str:
+    """What a link says: its text, else what its picture or label says."""
+    text = node.text()
+    if not text.strip():
+        picture = node.css_first("img[alt]")
+        text = attributes.get("aria-label") or attributes.get("title") or attributes.get("alt") or ""
+        text = text or ((picture.attributes.get("alt") or "") if picture else "")
+    return text
+
+
+def _meta(metas: list[dict[str, str | None]], names: tuple[str, ...]) -> str:
+    """The content of the first of `metas` that has one of `names`, the earlier name first."""
+    for name in names:
+        for attributes in metas:
+            if (attributes.get("name") or attributes.get("property") or "").lower() == name:
+                return attributes.get("content") or ""
+    return ""
+
+
+def _dates(metas: list[dict[str, str | None]], times: list[LexborNode]) -> list[str]:
+    found = [_meta(metas, (name,)) for name in META_NAMES]
+    return [text for text in found if text] + [node.attributes.get("datetime") or "" for node in times[:1]]
+
+
+def _canonical(page: Page, links: list[LexborNode]) -> int:
+    for node in links[:1]:
+        url = canonical(node.attributes.get("href") or "", page.links.base)
+        return key_of(url) if url else 0
+    return 0

@@ -1,0 +1,142 @@
+"""Where the index lies, who may write it, and how far it is: `DIR/index/`.
+
+    state.json        the one file that says what counts
+    lots/             what was read in the archive, some thousand pages to a lot; never changed
+    merge-<n>.*       which page is current, and what is to be written
+    engine-<n>/       the tantivy index
+
+Used by the indexer, which holds the lock, and by searchers, which only read. Invariant: `state.json` is
+replaced in one step, and after what it names is safe on disk; a file it does not name is nobody's.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from fyke.core.errors import DirectoryError, DirectoryInUse, NotACrawl
+from fyke.disk.files import sync_file, writing
+
+FORMAT = 1  # of lots and merges; raise it when they, or what is read in a page, change
+INDEX = "index"
+
+
+def engine_version() -> str:
+    """The version of tantivy, whose files no other version need understand."""
+    return version("tantivy")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """What counts in an index. All numbers begin at 0, when there is nothing."""
+
+    format: int = FORMAT
+    engine: str = ""  # the version of tantivy that wrote `engine_dir`
+    engine_number: int = 0
+    beginning: str = ""  # of the pages table, so that another crawl in the directory is noticed
+    pages_read: int = 0  # rows of the pages table
+    lots: int = 0
+    merged_lots: int = 0
+    merge: int = 0
+    links_ranked: int = 0  # rows of the links table that PageRank was made of
+    ranks: int = 0
+    written: int = 0  # groups of lots whose documents of this merge are in the engine
+    settled: bool = True  # whether all of the merge is
+    documents: int = 0  # of the merge
+
+
+class IndexFolder:
+    """The paths of the index of the crawl directory `crawl`."""
+
+    def __init__(self, crawl: Path) -> None:
+        self.crawl = crawl
+        self.path = crawl / INDEX
+        self.lots = self.path / "lots"
+        self._state = self.path / "state.json"
+
+    def __repr__(self) -> str:
+        return f"IndexFolder({str(self.path)!r})"
+
+    def state(self) -> IndexState | None:
+        """How far the index is; None when there is none, or none that this version can read."""
+        try:
+            values = json.loads(self._state.read_text())
+        except FileNotFoundError:
+            return None
+        return IndexState(**values) if values.get("format") == FORMAT else None
+
+    def stamp(self) -> int:
+        """Changes whenever the state is saved: nanoseconds."""
+        try:
+            return self._state.stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
+    def save(self, state: IndexState) -> None:
+        """Make `state` what counts; all it names is on disk by now. Raises DiskFull or DirectoryError."""
+        part = self._state.with_suffix(".part")
+        with writing(part):
+            part.write_text(json.dumps(asdict(state), indent=2) + "\n")
+            sync_file(part)
+            part.replace(self._state)
+            sync_file(self.path)
+
+    def engine(self, state: IndexState) -> Path:
+        return self.path / f"engine-{state.engine_number:03}"
+
+    def merge(self, number: int, what: str) -> Path:
+        """The file of merge `number` that holds `what`."""
+        return self.path / f"merge-{number:06}.{what}"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """For the one who writes. Raises DirectoryInUse, NotACrawl, DirectoryError."""
+        if not self.crawl.is_dir():
+            raise NotACrawl(f"{self.crawl} holds no crawl: begin one with fyke crawl URL --into {self.crawl}")
+        with writing(self.path):
+            self.lots.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DirectoryInUse(
+                f"{self.path} is being written by another fyke index: wait for it, or end it"
+            ) from None
+        else:
+            yield
+        finally:
+            os.close(lock)
+
+    def tidy(self, state: IndexState) -> None:
+        """Delete what `state` does not name: left by a run that was killed, or no longer needed."""
+        with writing(self.path):
+            for path in self.path.iterdir():
+                kind, _, number = path.name.partition(".")[0].partition("-")
+                wanted = {"merge": state.merge, "ranks": state.ranks, "engine": state.engine_number}.get(kind)
+                unnamed = wanted is not None and (not number.isdecimal() or int(number) != wanted)
+                if unnamed or path.suffix == ".part" or kind == "scratch":
+                    _delete(path)
+            for path in self.lots.iterdir():
+                if int(path.name.partition(".")[0]) >= state.lots:
+                    _delete(path)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def require(state: IndexState | None, folder: IndexFolder) -> IndexState:
+    """`state`, if there is an index that can be searched. Raises DirectoryError."""
+    if state is None or state.engine != engine_version() or not folder.engine(state).is_dir():
+        old = state is not None or folder.stamp()
+        what = "the index was written by another version" if old else "there is no index"
+        raise DirectoryError(f"{folder.crawl}: {what}; make it with fyke index {folder.crawl}")
+    return state

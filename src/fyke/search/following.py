@@ -1,0 +1,68 @@
+"""`fyke index`: one run, or one after the other while the crawl goes on.
+
+Each increment costs a pass over what the index knows, so while following, one begins when as many pages wait as
+are a tenth of those read, and some hundred at least. Then the work of all increments together is a small
+multiple of one run's, and the index is behind by a tenth at most.
+
+Invariant: the crawl is never waited for and never written to; it may end, be killed, or begin again meanwhile.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.status import Status
+
+from fyke.crawl.directory import CrawlDirectory
+from fyke.crawl.inspect import in_use
+from fyke.search.indexer import Indexed, Indexer, Limits, be_gentle
+
+POLL_S = 2.0
+LEAST_PAGES = 200
+SHARE = 0.1  # of the pages read
+
+_PHASES = {"read": "reading pages", "rank": "ranking pages", "merge": "comparing with the index", "write": "writing"}
+
+
+def index_with_status(crawl: Path, console: Console, *, follow: bool) -> Indexed:
+    """Index `crawl` and tell `console` how it goes. Raises as the indexer does."""
+    status = console.status("reading pages")
+    with Indexer(crawl, Limits(), _Telling(status, console.is_terminal)) as indexer:
+        if console.is_terminal:
+            status.start()
+        try:
+            return follow_crawl(indexer, time.sleep) if follow else indexer.run()
+        finally:
+            status.stop()
+
+
+def follow_crawl(indexer: Indexer, sleep: Callable[[float], None]) -> Indexed:
+    """Index what comes until the crawl is not running and nothing waits; the sum of all increments."""
+    be_gentle()
+    directory = CrawlDirectory(indexer.folder.crawl)
+    read = written = deleted = 0
+    while True:
+        running = in_use(directory)
+        waiting = indexer.waiting()
+        if running and waiting < max(LEAST_PAGES, SHARE * indexer.state.pages_read):
+            sleep(POLL_S)
+            continue
+        done = indexer.run()
+        read, written, deleted = read + done.read, written + done.written, deleted + done.deleted
+        if not running:
+            return Indexed(read, written, deleted, done.documents)
+
+
+class _Telling:
+    """Says on a terminal which phase it is, and how far."""
+
+    def __init__(self, status: Status, live: bool) -> None:
+        self._status = status
+        self._live = live
+        self._phase = ""
+
+    def __call__(self, phase: str, done: int, of: int) -> None:
+        if self._live and (phase != self._phase or done % 100 == 0):
+            self._phase = phase
+            self._status.update(f"{_PHASES[phase]}: {done:,} of {of:,}" if done else _PHASES[phase])

@@ -1,0 +1,154 @@
+"""What was asked: a line a person typed, taken apart.
+
+    words              all of the important ones must be there        sorting dictionaries
+    "a phrase"         these words in this order                      "list comprehension"
+    +word  -word       must be there, must not be                     python +asyncio -twisted
+    a OR b             either, of the two beside it                   colour OR color pickers
+    intitle:  inurl:   in the title, in the address                   intitle:howto inurl:library
+    site:              on this host, or below this domain             site:docs.python.org
+    lang:              in this language                               lang:de
+    after:  before:    dated from that day on, before that day        after:2024 before:2024-06-15
+
+`parse` is called by the searcher; `fyke.search.compiling` makes queries of the engine of it. Invariant: any text
+parses; what is malformed (`after:soon`) is taken as words.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+
+MAX_CHARS = 2_000
+MAX_CLAUSES = 40
+
+_TOKEN = re.compile(
+    r'(?P<sign>[+-])?(?:(?P<field>site|inurl|intitle|lang|after|before):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))',
+    re.IGNORECASE,
+)
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
+_OR = frozenset({"OR", "|"})
+
+
+class Occur(Enum):
+    """Whether a clause must be there."""
+
+    SHOULD = "should"
+    MUST = "must"
+    NOT = "not"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Text to be found: a word, or a phrase; `where` is title, url, or empty for anywhere."""
+
+    text: str
+    begin: int  # where in the query it stands, so that it can be replaced by a better spelling
+    phrase: bool = False
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Pages of a host, or of a domain and all below it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """Pages in a language, by its ISO 639-1 code."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """Pages dated from `begin_s` on, before `end_s`; unix seconds, None for no limit."""
+
+    begin_s: int | None = None
+    end_s: int | None = None
+
+
+Part = Words | Site | Language | Dated
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One condition: any of its parts."""
+
+    parts: tuple[Part, ...]
+    occur: Occur
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query taken apart."""
+
+    text: str
+    clauses: tuple[Clause, ...]
+
+    def words(self) -> Iterator[Words]:
+        """Every word and phrase that may be there."""
+        for clause in self.clauses:
+            if clause.occur is not Occur.NOT:
+                yield from (part for part in clause.parts if isinstance(part, Words))
+
+    @property
+    def of_one_site(self) -> bool:
+        """Whether it asks for the pages of certain sites."""
+        return any(isinstance(part, Site) for c in self.clauses if c.occur is not Occur.NOT for part in c.parts)
+
+
+def parse(text: str) -> Question:
+    """The question that `text` (as much as is reasonable of it) asks."""
+    text = text[:MAX_CHARS]
+    clauses: list[Clause] = []
+    either = False
+    for match in _TOKEN.finditer(text):
+        if match[0] in _OR and clauses:
+            either = True
+            continue
+        occur = {"+": Occur.MUST, "-": Occur.NOT}.get(match["sign"] or "", Occur.SHOULD)
+        part = _part(match)
+        if isinstance(part, Site | Language | Dated) or (isinstance(part, Words) and part.where):
+            occur = Occur.MUST if occur is Occur.SHOULD else occur
+        last = clauses[-1] if clauses else None
+        if either and last is not None and occur is not Occur.NOT and last.occur is not Occur.NOT:
+            clauses[-1] = Clause((*last.parts, part), last.occur)
+        else:
+            clauses.append(Clause((part,), occur))
+        either = False
+    return Question(text, tuple(clauses[:MAX_CLAUSES]))
+
+
+def _part(match: re.Match[str]) -> Part:
+    phrase = match["phrase"]
+    value = match["word"] if phrase is None else phrase
+    field = (match["field"] or "").lower()
+    begin = match.start("word" if phrase is None else "phrase")
+    if field == "site" and value.strip("./"):
+        return Site(value.partition("://")[2].partition("/")[0].lower() if "://" in value else _host(value))
+    if field == "lang" and value.isalpha():
+        return Language(value.lower()[:2])
+    if field in ("after", "before") and (day := _day(value)) is not None:
+        return Dated(begin_s=day) if field == "after" else Dated(end_s=day)
+    if field in ("inurl", "intitle"):
+        return Words(value, begin, phrase=True, where=field.removeprefix("in"))
+    return Words(value, begin, phrase is not None)
+
+
+def _host(value: str) -> str:
+    return value.partition("/")[0].strip(".").removeprefix("*.").lower()
+
+
+def _day(value: str) -> int | None:
+    """The beginning of a day, month or year, in unix seconds; None when it is no date."""
+    match = _DATE.fullmatch(value)
+    if match is None:
+        return None
+    year, month, day = (int(part or 1) for part in match.groups())
+    try:
+        return int(datetime(year, month, day, tzinfo=UTC).timestamp())
+    except ValueError:
+        return None

@@ -1,0 +1,237 @@
+"""From an archive to an index: the three phases of an increment, one after the other.
+
+    read    new rows of the pages table → pages of the archive → lots       (arrivals, archived, extract, lots)
+    merge   lots → which pages are current, what others call them → a plan   (merge), with PageRank (linkage)
+    write   the plan → documents of the tantivy index                        (documents)
+
+`fyke index` calls `run`; with `--follow`, again and again while the crawl goes on, each time when enough has come
+that the work of a merge is worth it. The indexer is a process of its own and only reads the crawl's files.
+
+Invariant: the state is saved after each lot, each merge and each group of documents, and each is a function of what
+it is made of. So an index that was killed at any instant goes on to be the one that was never interrupted.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from fyke.core.errors import NotACrawl
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import key_of, split
+from fyke.crawl.directory import CrawlDirectory
+from fyke.search.archived import ArchiveReader
+from fyke.search.arrivals import arrivals, safe_rows
+from fyke.search.documents import Writing
+from fyke.search.extract import Extractor
+from fyke.search.folder import IndexFolder, IndexState, engine_version
+from fyke.search.lots import Fate, LotWriter, Read
+from fyke.search.merge import merge
+from fyke.search.ranges import RANGE_ROWS
+
+LOT_PAGES = 8_000
+LOT_BYTES = 64 << 20  # of text
+COLUMNS = [
+    "key", "url", "domain", "status", "outcome", "fetched_at", "media_type", "fingerprint", "noindex", "redirect_to",
+    "warc_file", "warc_offset", "warc_length",
+]  # fmt: skip
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much at a time. Results do not depend on it, memory does."""
+
+    lot_pages: int = LOT_PAGES
+    lot_bytes: int = LOT_BYTES
+    range_rows: int = RANGE_ROWS
+    links_memory_bytes: int = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What a run did: pages read, documents written and deleted, and documents there are now."""
+
+    read: int
+    written: int
+    deleted: int
+    documents: int
+
+
+class Indexer:
+    """The index of the crawl directory `crawl`, open to be written by this process alone.
+
+        with Indexer(Path("docs")) as indexer:
+            print(indexer.run().documents)
+
+    Raises NotACrawl, DirectoryInUse, DiskFull, DirectoryError.
+    """
+
+    def __init__(self, crawl: Path, limits: Limits | None = None, progress: Progress | None = None) -> None:
+        self.folder = IndexFolder(crawl)
+        self._limits = limits or Limits()
+        self._progress = progress or (lambda phase, done, of: None)
+        self._lock = self.folder.locked()
+        self._archive = ArchiveReader(crawl, _product(crawl))
+        self._extractor = Extractor()
+        self._read = self._written = self._deleted = 0
+        self._planned = False  # by this process, so that nothing of the plan was written before
+
+    def __repr__(self) -> str:
+        return f"Indexer({self.folder!r})"
+
+    def __enter__(self) -> Self:
+        safe_rows(self.folder.crawl, "pages")
+        self._lock.__enter__()
+        self.state = self._begun()
+        self.folder.tidy(self.state)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._archive.close()
+        self._lock.__exit__(kind, error, at)
+
+    def waiting(self) -> int:
+        """Pages that a checkpoint of the crawl holds and the index does not."""
+        return safe_rows(self.folder.crawl, "pages") - self.state.pages_read
+
+    def run(self) -> Indexed:
+        """Index what is new, to its end."""
+        self._read = self._written = self._deleted = 0
+        self._write()  # what an earlier run had decided
+        self._read_pages()
+        if self._rank() or self.state.merged_lots < self.state.lots:
+            self._merge()
+            self._write()
+        return Indexed(self._read, self._written, self._deleted, self.state.documents)
+
+    # --- where it stands
+
+    def _begun(self) -> IndexState:
+        """The state to go on from: from nothing when crawl, format or engine are not those it was made of."""
+        state = self.folder.state() or IndexState()
+        beginning = self._beginning()
+        if state.beginning not in ("", beginning) or state.pages_read > safe_rows(self.folder.crawl, "pages"):
+            state = IndexState(engine_number=state.engine_number)
+        if state.engine != engine_version():  # the lots are ours: only the engine is made anew
+            fresh = IndexState(engine=engine_version(), engine_number=state.engine_number + 1)
+            kept = {name: getattr(state, name) for name in ("pages_read", "lots", "links_ranked", "ranks")}
+            state = replace(fresh, **kept)
+        state = replace(state, beginning=beginning)
+        self.folder.save(state)
+        return state
+
+    def _beginning(self) -> str:
+        for batch in arrivals(self.folder.crawl, "pages", ["url", "fetched_at"], 0, 1):
+            row = batch.to_pylist()[0]
+            return f"{row['url']} {row['fetched_at'].isoformat()}"
+        return ""
+
+    def _save(self, **changes: Any) -> None:
+        self.state = replace(self.state, **changes)
+        self.folder.save(self.state)
+
+    # --- read
+
+    def _read_pages(self) -> None:
+        end = safe_rows(self.folder.crawl, "pages")
+        position = self.state.pages_read
+        lot = LotWriter()
+        for row in self._rows(position, end):
+            position += 1
+            page = self._page(row)
+            if page is not None:
+                lot.add(page)
+            self._progress("read", position, end)
+            if len(lot) >= self._limits.lot_pages or lot.size_bytes >= self._limits.lot_bytes:
+                lot = self._finished(lot, position)
+        self._finished(lot, position)
+
+    def _rows(self, begin: int, end: int) -> Iterator[dict[str, Any]]:
+        for batch in arrivals(self.folder.crawl, "pages", COLUMNS, begin, end):
+            yield from batch.to_pylist()
+
+    def _finished(self, lot: LotWriter, position: int) -> LotWriter:
+        """Write `lot`, and a new one to go on with."""
+        if len(lot):
+            lot.write(self.folder.lots, self.state.lots)
+            self._read += position - self.state.pages_read
+            self._save(lots=self.state.lots + 1, pages_read=position)
+        elif position > self.state.pages_read:
+            self._save(pages_read=position)
+        return LotWriter()
+
+    def _page(self, row: dict[str, Any]) -> Read | None:
+        """What became of a page; None when its last visit says nothing about it, so that it stays as it was."""
+        outcome = row["outcome"]
+        if outcome == Outcome.REDIRECTED:
+            return _read(row, Fate.MOVED, target=key_of(row["redirect_to"] or "") if row["redirect_to"] else 0)
+        if outcome == Outcome.CLIENT_ERROR and row["status"] in (404, 410):
+            return _read(row, Fate.GONE)
+        if outcome not in (Outcome.OK, Outcome.TOO_LARGE) or row["warc_file"] is None:
+            return None
+        page = self._archive.read(row)
+        if page is None:
+            return None
+        extract = self._extractor.extract(page)
+        if extract is None or page.noindex or row["noindex"]:
+            return replace(_read(row, Fate.HIDDEN), extract=extract)
+        return replace(_read(row, Fate.SHOWN, canonical=extract.canonical), extract=extract)
+
+    # --- merge and write
+
+    def _rank(self) -> bool:
+        return False
+
+    def _merge(self) -> None:
+        self._progress("merge", 0, self.state.pages_read)
+        number = self.state.merge + 1
+        merged = merge(self.folder, self.state, number, self._limits.range_rows)
+        self._save(merge=number, merged_lots=self.state.lots, written=0, settled=False, documents=merged.pages)
+        self.folder.tidy(self.state)
+        self._planned = True
+        self._deleted += merged.deletes
+
+    def _write(self) -> None:
+        if self.state.settled:
+            return
+        self._progress("write", 0, self.state.documents)
+        writing = Writing(self.folder, self.state)
+        self._written += writing.carry_out(
+            self.state.written, lambda groups: self._save(written=groups), again=not self._planned
+        )
+        writing.close()
+        self._save(settled=True)
+        self._planned = False
+
+
+def _product(crawl: Path) -> str:
+    """The name by which the crawl was made: what robots directives may address."""
+    with suppress(NotACrawl):
+        return CrawlDirectory(crawl).config().agent.user_agent
+    return "fyke"
+
+
+def _read(row: dict[str, Any], fate: Fate, target: int = 0, canonical: int = 0) -> Read:
+    path = split(row["url"]).target.partition("?")[0]
+    facts = {
+        "key": row["key"],
+        "fetched_at": round(row["fetched_at"].timestamp() * 1e6),
+        "fingerprint": row["fingerprint"],
+        "domain": key_of(row["domain"]),
+        "canonical": canonical,
+        "target": target,
+        "url_chars": len(row["url"]),
+        "steps": min(255, path.strip("/").count("/") + (path != "/")),
+        "fate": fate,
+    }
+    return Read(facts, row["url"], None)
+
+
+def be_gentle() -> None:
+    """Let others go first: a crawl on the same machine must not notice."""
+    os.nice(10)

@@ -1,0 +1,36 @@
+"""Which language is a text in?
+
+Asked once a page while indexing. The model of py3langid takes 100 MB and half a second, so it is loaded at the
+first question. It reads byte by byte in Python, so it is shown a sample from the middle of the text, where
+there is less navigation. Invariant: an ISO 639-1 code, or the empty string when there is too little to tell.
+"""
+
+from typing import Any
+
+SAMPLE_CHARS = 600
+LEAST_CHARS = 40  # with fewer the guess is worth less than what the page says of itself
+
+
+class LanguageGuesser:
+    """Tells languages; holds the model once it was needed."""
+
+    def __init__(self) -> None:
+        self._identifier: Any = None
+
+    def __repr__(self) -> str:
+        return f"LanguageGuesser({'not ' if self._identifier is None else ''}loaded)"
+
+    def guess(self, text: str, declared: str = "") -> str:
+        """The language of `text`; what the page `declared` (an HTML `lang`) when there is little text."""
+        if len(text) < LEAST_CHARS:
+            code = declared.strip().lower().replace("_", "-").partition("-")[0]
+            return code if len(code) == 2 and code.isascii() and code.isalpha() else ""
+        begin = max(0, (len(text) - SAMPLE_CHARS) // 2)
+        return str(self._loaded().classify(text[begin : begin + SAMPLE_CHARS])[0])
+
+    def _loaded(self) -> Any:
+        if self._identifier is None:
+            from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415 - heavy, see above
+
+            self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+        return self._identifier

@@ -1,0 +1,217 @@
+"""Lots: what was read in the archive, some thousand pages to a file; written once, then only read.
+
+The indexer writes them in the order of the pages table; merges read the numbers of all lots, the writing of
+documents reads their texts. A lot is four files:
+
+    <n>.rows.npy       ROWS, sorted by key, a key once: what became of each page
+    <n>.texts.arrow    TEXTS, compressed: what the pages with a text say; `ROWS.text` is the place in it
+    <n>.anchors.npy    ANCHORS, sorted by target: which row calls which URL what
+    <n>.words.arrow    WORDS, sorted by hash: the wordings of the anchors
+
+Invariant: a lot is a function of the pages it was made of. Memory-mapped, so only what is asked for is read.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fyke.core.urls import key_of
+from fyke.disk.files import sync_file, writing
+from fyke.search.extract import Anchor, Extract
+
+Array = npt.NDArray[Any]
+
+TEXTS_TOGETHER = 64  # rows of a compressed block: what is read to get at one
+
+
+class Fate(IntEnum):
+    """What became of a page at its last visit."""
+
+    SHOWN = 1  # it has a text, and may be found
+    HIDDEN = 2  # there, and not to be found: noindex, or nothing to read
+    GONE = 3  # 404 or 410
+    MOVED = 4  # a redirect
+
+
+ROWS = np.dtype(
+    [
+        ("key", "<u8"),
+        ("fetched_at", "<i8"),  # microseconds
+        ("fingerprint", "<u8"),  # 0 when there is none
+        ("domain", "<u8"),  # key of the pay-level domain
+        ("canonical", "<u8"),  # key of the address the page says is its own, or 0
+        ("target", "<u8"),  # where it moved to, or 0
+        ("text", "<i4"),  # place in TEXTS, or -1
+        ("url_chars", "<u2"),
+        ("steps", "u1"),  # segments of the path
+        ("fate", "u1"),
+    ]
+)
+ANCHORS = np.dtype([("target", "<u8"), ("row", "<u4"), ("words", "<u4")])
+TEXTS = pa.schema(
+    [
+        ("url", pa.string()),
+        ("title", pa.string()),
+        ("headings", pa.string()),
+        ("description", pa.string()),
+        ("text", pa.string()),
+        ("language", pa.string()),
+        ("date_s", pa.int64()),
+        ("fetched_at", pa.int64()),  # microseconds
+        ("fingerprint", pa.uint64()),
+    ]
+)
+WORDS = pa.schema([("hash", pa.uint64()), ("words", pa.string())])
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A page as it was read: its row (the fields of ROWS but `text`), its URL, and what it says if it is SHOWN.
+
+    `extract` is also there for a page that is HIDDEN, for the sake of its anchors.
+    """
+
+    row: dict[str, int]
+    url: str
+    extract: Extract | None
+
+
+class LotWriter:
+    """Gathers pages in memory and writes them as one lot."""
+
+    def __init__(self) -> None:
+        self._pages: dict[int, Read] = {}
+        self.size_bytes = 0
+
+    def __repr__(self) -> str:
+        return f"LotWriter({len(self)} pages, {self.size_bytes} bytes)"
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def add(self, page: Read) -> None:
+        """A page; one that is here already is replaced, unless it was fetched later."""
+        before = self._pages.get(page.row["key"])
+        if before is None or before.row["fetched_at"] <= page.row["fetched_at"]:
+            self._pages[page.row["key"]] = page
+            if page.extract is not None:
+                self.size_bytes += len(page.extract.text) + 80 * len(page.extract.anchors) + 500
+
+    def write(self, folder: Path, number: int) -> None:
+        """Write the lot `number` and make it safe. Raises DiskFull or DirectoryError."""
+        pages = [self._pages[key] for key in sorted(self._pages)]
+        shown = [page for page in pages if page.row["fate"] == Fate.SHOWN]
+        paths = [_path(folder, number, what) for what in ("rows.npy", "texts.arrow", "anchors.npy", "words.arrow")]
+        with writing(folder):
+            np.save(paths[0], _rows(pages), allow_pickle=False)
+            _write_texts(paths[1], shown)
+            anchors, words = _anchors(pages)
+            np.save(paths[2], anchors, allow_pickle=False)
+            _write_arrow(paths[3], WORDS, [words], None)
+            for path in (*paths, folder):
+                sync_file(path)
+
+
+def _path(folder: Path, number: int, what: str) -> Path:
+    return folder / f"{number:06}.{what}"
+
+
+def _rows(pages: list[Read]) -> Array:
+    rows = np.zeros(len(pages), ROWS)
+    place = 0
+    for at, page in enumerate(pages):
+        shown = page.row["fate"] == Fate.SHOWN
+        rows[at] = tuple({**page.row, "text": place if shown else -1}[name] for name in ROWS.names or ())
+        place += shown
+    return rows
+
+
+def _write_texts(path: Path, pages: list[Read]) -> None:
+    batches = (_texts(pages[at : at + TEXTS_TOGETHER]) for at in range(0, len(pages), TEXTS_TOGETHER))
+    _write_arrow(path, TEXTS, batches, "zstd")
+
+
+def _texts(pages: list[Read]) -> pa.RecordBatch:
+    own: dict[str, list[Any]] = {"url": [page.url for page in pages]}
+    own |= {name: [page.row[name] for page in pages] for name in ("fetched_at", "fingerprint")}
+    names = [name for name in TEXTS.names if name not in own]
+    return pa.RecordBatch.from_pydict(
+        own | {name: [getattr(page.extract, name) for page in pages] for name in names}, schema=TEXTS
+    )
+
+
+def _anchors(pages: list[Read]) -> tuple[Array, pa.RecordBatch]:
+    found: list[tuple[int, Anchor]] = [
+        (row, anchor) for row, page in enumerate(pages) if page.extract for anchor in page.extract.anchors
+    ]
+    hashes = {words: key_of(words) for words in {anchor.words for _, anchor in found}}
+    ordered = sorted(hashes, key=lambda words: (hashes[words], words))
+    places = {words: place for place, words in enumerate(ordered)}
+    anchors = np.array([(anchor.target, row, places[anchor.words]) for row, anchor in found], ANCHORS)
+    anchors.sort(order=["target", "row", "words"])
+    return anchors, pa.RecordBatch.from_pydict(
+        {"hash": [hashes[words] for words in ordered], "words": ordered}, schema=WORDS
+    )
+
+
+def _write_arrow(path: Path, schema: pa.Schema, batches: Any, compression: str | None) -> None:
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+class Lot:
+    """A lot to read."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self._folder = folder
+        self.number = number
+
+    def __repr__(self) -> str:
+        return f"Lot({self.number})"
+
+    @cached_property
+    def rows(self) -> Array:
+        """ROWS, [n]."""
+        return _mapped(_path(self._folder, self.number, "rows.npy"))
+
+    @cached_property
+    def anchors(self) -> Array:
+        """ANCHORS, [n]."""
+        return _mapped(_path(self._folder, self.number, "anchors.npy"))
+
+    @cached_property
+    def words(self) -> pa.RecordBatch:
+        """WORDS."""
+        with pa.memory_map(str(_path(self._folder, self.number, "words.arrow"))) as file:
+            return pa.ipc.open_file(file).get_batch(0)
+
+    @cached_property
+    def hashes(self) -> npt.NDArray[np.uint64]:
+        """The hashes of WORDS, [n]."""
+        return self.words.column("hash").to_numpy()  # type: ignore[no-any-return]
+
+    def texts(self, places: npt.NDArray[np.integer]) -> Iterator[pa.RecordBatch]:
+        """The TEXTS at `places` (sorted), a block at a time."""
+        with pa.memory_map(str(_path(self._folder, self.number, "texts.arrow"))) as file:
+            reader = pa.ipc.open_file(file)
+            blocks = places // TEXTS_TOGETHER
+            for block in np.unique(blocks).tolist():
+                within = places[blocks == block] - block * TEXTS_TOGETHER
+                yield pc.take(reader.get_batch(block), pa.array(within))
+
+
+def _mapped(path: Path) -> Array:
+    """An array file without reading it; one without rows cannot be mapped."""
+    if path.stat().st_size <= 128:
+        return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]
+    return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]

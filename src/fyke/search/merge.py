@@ -1,0 +1,163 @@
+"""What must be written: the second phase of an increment.
+
+Called by the indexer when there are new lots or new ranks. It finds the current pages (`catalogue`), what others
+call them (`anchors`) and how much they count (`weights`), and compares the signature of each document with
+the one that was written; what differs makes the plan. Nothing is decided after that: writing the plan can be
+repeated as often as it is interrupted.
+
+Invariant: the plan's outcome, a document for each page that may be found, depends on the archive alone.
+Memory holds one range of pages.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from fyke.disk.files import sync_file, writing
+from fyke.search.anchors import Standing, digests, gathered, redirected, wordings
+from fyke.search.catalogue import ALIASES, CATALOGUE, find_aliases, looked_up, mark_current, merge_catalogue, ranges_of
+from fyke.search.folder import IndexFolder, IndexState
+from fyke.search.lots import Fate, Lot
+from fyke.search.ranges import RANGE_ROWS, Array, Buckets, Keys, append, mapped, mixed, sliced
+from fyke.search.ranks import Ranks
+from fyke.search.weights import factors
+
+PLAN = pa.schema(
+    [
+        ("key", pa.uint64()),
+        ("lot", pa.uint32()),
+        ("text", pa.int32()),
+        ("factor", pa.float64()),
+        ("anew", pa.bool_()),  # no document of this page was written before
+        ("anchors", pa.list_(pa.string())),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a merge found: pages that may be found, documents to write and to delete."""
+
+    pages: int
+    writes: int
+    deletes: int
+
+
+def merge(folder: IndexFolder, state: IndexState, number: int, range_rows: int = RANGE_ROWS) -> Merged:
+    """Make the files of merge `number` from those of `state.merge` and all lots. Raises DiskFull, DirectoryError."""
+    lots = [Lot(folder.lots, at) for at in range(state.lots)]
+    ranges = ranges_of(lots, range_rows)
+    path = folder.merge(number, "catalogue")
+    before = mapped(folder.merge(state.merge, "catalogue"), CATALOGUE)
+    with writing(folder.path):
+        merge_catalogue(before, lots[state.merged_lots :], path, ranges)
+    if not path.exists():
+        append(path, np.zeros(0, CATALOGUE))
+    catalogue = mapped(path, CATALOGUE)
+    scratch = folder.path / "scratch"
+    aliases = find_aliases(catalogue, scratch, folder.merge(number, "aliases"), ranges)
+    offsets = np.concatenate([[0], np.cumsum([len(lot.rows) for lot in lots])]).astype(np.int64)
+    standing = Standing(lots, offsets, mark_current(catalogue, offsets, ranges))
+    moved = redirected(standing, aliases, scratch, ranges)
+    ranks = Ranks(folder, state)
+    with _PlanWriter(folder, number) as plan:
+        for at in range(ranges):
+            _plan_range(plan, standing, sliced(catalogue, "key", at, ranges), aliases, (moved, ranks, at))
+    moved.close()
+    return plan.finish(path)
+
+
+def _plan_range(
+    plan: "_PlanWriter", standing: Standing, rows: Array, aliases: Array, rest: tuple[Buckets, Ranks, int]
+) -> None:
+    moved, ranks, at = rest
+    alias_keys = (
+        np.ascontiguousarray(sliced(aliases, "key", at, moved.ranges)["key"]) if len(aliases) else aliases["key"]
+    )
+    shown = (rows["fate"] == Fate.SHOWN) & (looked_up(alias_keys, rows["key"]) < 0)
+    pages = rows[shown]
+    keys = np.ascontiguousarray(pages["key"])
+    chosen = gathered(standing, keys, moved.read(at), at, moved.ranges)
+    factor = factors(pages, ranks.of_pages(keys), ranks.of_domains(pages["domain"]))
+    signatures = _signatures(pages, factor, digests(chosen, len(pages)))
+    changed = np.flatnonzero(signatures != pages["written"])
+    kept = np.isin(chosen["page"], changed)
+    chosen = chosen[kept]
+    chosen["page"] = np.searchsorted(changed, chosen["page"])
+    plan.write(pages[changed], factor[changed], wordings(standing, chosen, len(changed)))
+    plan.delete(rows["key"][~shown & (rows["written"] != 0)])
+    written = np.zeros(len(rows), np.uint64)
+    written[shown] = signatures
+    plan.note(written, len(pages))
+
+
+def _signatures(pages: Array, factor: Array, anchors: Keys) -> Keys:
+    """A number a document that changes when it does, never 0, uint64[n]."""
+    place = pages["lot"].astype(np.uint64) << np.uint64(32) | pages["text"].astype(np.uint64)
+    aliased: Keys = mixed(mixed(mixed(place) + anchors) + factor.view(np.uint64)) | np.uint64(1)
+    return aliased
+
+
+class _PlanWriter:
+    """Writes `plan`, `deletes`, and the signatures into the catalogue."""
+
+    def __init__(self, folder: IndexFolder, number: int) -> None:
+        self._paths = {what: folder.merge(number, what) for what in ("plan", "deletes", "written")}
+        self._file: Any = None
+        self._writer: Any = None
+        self._pages = self._writes = self._deletes = 0
+
+    def __enter__(self) -> "_PlanWriter":
+        for path in self._paths.values():
+            path.unlink(missing_ok=True)
+        self._file = pa.OSFile(str(self._paths["plan"]), "wb")
+        self._writer = pa.ipc.new_file(self._file, PLAN)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with writing(self._paths["plan"]):
+            self._writer.close()
+            self._file.close()
+
+    def write(self, pages: Array, factor: Array, anchors: list[list[str]]) -> None:
+        """Documents to write, in the order of lots."""
+        self._writes += len(pages)
+        order = np.lexsort((pages["text"], pages["lot"]))
+        pages = pages[order]
+        columns = [pa.array(pages[name]) for name in ("key", "lot", "text")]
+        columns += [pa.array(factor[order]), pa.array(pages["written"] == 0)]
+        columns.append(pa.array([anchors[at] for at in order.tolist()], pa.list_(pa.string())))
+        with writing(self._paths["plan"]):
+            self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=PLAN))
+
+    def delete(self, keys: Keys) -> None:
+        """Documents to delete."""
+        self._deletes += len(keys)
+        append(self._paths["deletes"], np.ascontiguousarray(keys))
+
+    def note(self, written: Keys, pages: int) -> None:
+        """The signatures of the next rows of the catalogue, `pages` of which may be found."""
+        self._pages += pages
+        append(self._paths["written"], written)
+
+    def finish(self, catalogue: Path) -> Merged:
+        """Put the signatures into the catalogue and make all of it safe."""
+        signatures = mapped(self._paths["written"], np.uint64)
+        with writing(catalogue):
+            if len(signatures):
+                rows = np.memmap(catalogue, CATALOGUE, "r+")
+                rows["written"] = signatures
+                rows.flush()
+            self._paths.pop("written").unlink(missing_ok=True)
+            for path in (catalogue, *self._paths.values(), catalogue.parent):
+                if path.exists():
+                    sync_file(path)
+        return Merged(self._pages, self._writes, self._deletes)
+
+
+def aliases_of(folder: IndexFolder, state: IndexState) -> Array:
+    """ALIASES of the merge in force."""
+    return mapped(folder.merge(state.merge, "aliases"), ALIASES)

@@ -1,0 +1,110 @@
+"""Tables bigger than memory, a range of keys at a time.
+
+Used by merges and link analysis. Keys are hashes, so equal ranges of them hold about equal numbers of rows: cut
+into enough ranges, any one fits into memory. `sliced` takes a range out of a sorted table, `Buckets` sorts
+what comes in any order into ranges. Invariant: range `i` holds the keys whose first bits are `i`.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from fyke.disk.files import raw, writing
+
+Array = npt.NDArray[Any]
+Keys = npt.NDArray[np.uint64]
+
+RANGE_ROWS = 1 << 16
+
+
+def ranges_for(rows: int, range_rows: int = RANGE_ROWS) -> int:
+    """How many ranges, a power of two, so that `rows` rows make about `range_rows` in each."""
+    return 1 << max(0, (max(0, rows - 1) // range_rows).bit_length())
+
+
+def sliced(table: Array, field: str, at: int, ranges: int) -> Array:
+    """The rows of `table`, sorted by `field`, in range `at` of `ranges`; little of the rest is read."""
+    width = (1 << 64) // ranges
+    column = table[field]
+    begin = bisect_left(column, at * width) if at else 0
+    end = len(table) if at == ranges - 1 else bisect_left(column, (at + 1) * width)
+    return table[begin:end]
+
+
+def append(path: Path, rows: Array) -> None:
+    """Add `rows` to a file of nothing but such rows. Raises DiskFull or DirectoryError."""
+    with writing(path), path.open("ab") as file:
+        file.write(raw(rows))
+
+
+def mapped(path: Path, dtype: Any) -> Array:
+    """A file made by `append`, without reading it; no rows when there is no file."""
+    if not path.exists() or not path.stat().st_size:
+        return np.zeros(0, dtype)
+    return np.memmap(path, dtype, "r")
+
+
+class Buckets:
+    """Rows of `dtype` that come in any order, by the range of a key; on disk below `folder` if there are many."""
+
+    def __init__(self, folder: Path, name: str, dtype: Any, ranges: int) -> None:
+        self._folder = folder
+        self._name = name
+        self._dtype = np.dtype(dtype)
+        self.ranges = ranges
+        self._memory: list[Array] = []
+        self._files: list[BinaryIO] = []
+        self.rows = 0
+
+    def __repr__(self) -> str:
+        return f"Buckets({self._name}, {self.rows} rows in {self.ranges} ranges)"
+
+    def add(self, keys: Keys, rows: Array) -> None:
+        """`rows`, each to the range of its key. Raises DiskFull or DirectoryError."""
+        self.rows += len(rows)
+        if self.ranges == 1:
+            self._memory.append(rows)
+            return
+        with writing(self._folder):
+            if not self._files:
+                self._folder.mkdir(exist_ok=True)
+                self._files = [self._path(at).open("wb") for at in range(self.ranges)]
+            places = keys >> np.uint64(65 - self.ranges.bit_length())
+            order = np.argsort(places, kind="stable")
+            bounds = np.searchsorted(places[order], np.arange(self.ranges + 1))
+            for at in np.flatnonzero(np.diff(bounds)).tolist():
+                self._files[at].write(raw(rows[order[bounds[at] : bounds[at + 1]]]))
+
+    def read(self, at: int) -> Array:
+        """The rows of range `at`, in the order they came."""
+        if self.ranges == 1:
+            return np.concatenate([np.zeros(0, self._dtype), *self._memory])
+        if not self._files:
+            return np.zeros(0, self._dtype)
+        self._files[at].flush()
+        return np.fromfile(self._path(at), self._dtype)
+
+    def __iter__(self) -> Iterator[Array]:
+        return map(self.read, range(self.ranges))
+
+    def _path(self, at: int) -> Path:
+        return self._folder / f"{self._name}-{at:05}"
+
+    def close(self) -> None:
+        """Forget the rows."""
+        for at, file in enumerate(self._files):
+            file.close()
+            self._path(at).unlink(missing_ok=True)
+        self._files, self._memory = [], []
+
+
+def mixed(numbers: npt.NDArray[Any]) -> Keys:
+    """Each number as 64 bits that look random (splitmix64's last step), uint64[n]."""
+    x = numbers.astype(np.uint64)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

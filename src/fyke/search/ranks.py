@@ -1,0 +1,48 @@
+"""PageRank as merges need it: looked up by key, as a multiple of the mean.
+
+Written by `fyke.search.linkage`, read by merges. Two raw files a ranking, sorted by key. Invariant: a key that
+is not there has rank 0, so pages are indexed before their links are analysed.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from fyke.search.catalogue import looked_up
+from fyke.search.folder import IndexFolder, IndexState
+from fyke.search.ranges import Keys
+
+Floats = npt.NDArray[np.float64]
+
+
+def rank_files(folder: IndexFolder, number: int, graph: str) -> tuple[Path, Path]:
+    """Where the keys and the ranks of a `graph` (pages or domains) are."""
+    return folder.path / f"ranks-{number:06}.{graph}.keys", folder.path / f"ranks-{number:06}.{graph}.values"
+
+
+class Ranks:
+    """The ranks that `state` names, memory-mapped."""
+
+    def __init__(self, folder: IndexFolder, state: IndexState) -> None:
+        self._pages = _Table(*rank_files(folder, state.ranks, "pages"))
+        self._domains = _Table(*rank_files(folder, state.ranks, "domains"))
+
+    def of_pages(self, keys: Keys) -> Floats:
+        return self._pages.look_up(keys)
+
+    def of_domains(self, keys: Keys) -> Floats:
+        return self._domains.look_up(np.ascontiguousarray(keys))
+
+
+class _Table:
+    def __init__(self, keys: Path, values: Path) -> None:
+        there = keys.exists() and keys.stat().st_size > 0
+        self._keys: Keys = np.memmap(keys, np.uint64, "r") if there else np.zeros(0, np.uint64)
+        self._values: Floats = np.memmap(values, np.float64, "r") if there else np.zeros(0)
+
+    def look_up(self, keys: Keys) -> Floats:
+        places = looked_up(self._keys, keys)
+        found = np.zeros(len(keys))
+        found[places >= 0] = self._values[places[places >= 0]]
+        return found

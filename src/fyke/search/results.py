@@ -1,0 +1,49 @@
+"""What a search answers: plain data, ready for a terminal, a page or JSON.
+
+Made by the searcher. Nothing here is escaped or marked up: a snippet is a sequence of (text, whether it is
+a matched word), so each renderer escapes in its own way.
+"""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+Spans = tuple[tuple[str, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A page found. `more_from_site` counts further pages of its host that match and are not listed."""
+
+    url: str
+    title: str
+    snippet: Spans
+    site: str  # the host
+    dated: datetime  # when it was written, as far as can be told
+    fetched_at: datetime
+    language: str
+    score: float
+    more_from_site: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The answer to a query: `total` pages match, `hits` are those asked for, the best first."""
+
+    query: str
+    total: int
+    hits: tuple[Hit, ...]
+    suggestion: str | None  # a better spelling of the query, where one finds more
+    took_ms: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class InLink:
+    """A page that links to another, and in which words."""
+
+    url: str
+    title: str
+    words: str

@@ -1,0 +1,144 @@
+"""Questions answered: one index, or several as one.
+
+`fyke search` and the search page use it:
+
+    with Searcher([Path("docs")]) as searcher:
+        results = searcher.search("asyncio gather -twisted", limit=10)
+        print(results.total, "pages in", results.took_ms, "ms")
+        for hit in results.hits:
+            print(hit.title, hit.url, "".join(text for text, marked in hit.snippet))
+        for page in searcher.similar(results.hits[0].url):
+            print("like the first:", page.url)
+        for link in searcher.inlinks(results.hits[0].url):
+            print(link.url, "calls it", link.words)
+
+Where the pages are of several sites (hosts), an answer holds at most two of each, and says how many more there
+are; a query with `site:` lists them all.
+
+Invariant: an answer is of one state of each index. May be called from several threads.
+"""
+
+from collections.abc import Sequence
+from math import log
+from pathlib import Path
+from time import perf_counter
+from types import TracebackType
+from typing import Self
+
+import tantivy
+
+from fyke.core.urls import canonical, key_of
+from fyke.search.answering import Answer, shown
+from fyke.search.compiling import COMMON, Compiler, Statistics
+from fyke.search.grammar import Question, Words, parse
+from fyke.search.inlinks import inlinks
+from fyke.search.results import Hit, InLink, Results
+from fyke.search.schema import Analysis
+from fyke.search.shard import Shard, View
+from fyke.search.snippets import Highlighter
+from fyke.search.spelling import better_word
+
+FEW = 3  # with fewer found, a better spelling is looked for
+SIMILAR_TEXT_CHARS = 20_000
+
+
+class Searcher:
+    """Answers from the indexes of the crawl `directories`. Raises DirectoryError when one has none."""
+
+    def __init__(self, directories: Sequence[Path]) -> None:
+        self._analysis = Analysis()
+        self._shards = [Shard(Path(directory), self._analysis) for directory in directories]
+
+    def __repr__(self) -> str:
+        return f"Searcher({self._shards!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the indexes."""
+        self._shards = []
+
+    @property
+    def pages(self) -> int:
+        """How many pages can be found."""
+        return sum(view.engine.num_docs for view in self._views())
+
+    def search(self, query: str, offset: int = 0, limit: int = 10) -> Results:
+        """The pages that answer `query` (see `fyke.search.grammar`), from number `offset` on, at most `limit`."""
+        begun = perf_counter()
+        views = self._views()
+        statistics = Statistics([view.engine for view in views])
+        question = parse(query)
+        answer = Answer(views, self._compiled(views, statistics, question), grouped=not question.of_one_site)
+        highlight = Highlighter(self._analysis, self._weights(question, statistics))
+        hits = tuple(answer.hits(max(0, offset), max(0, limit), highlight, lambda found: False))
+        suggestion = self._suggestion(views, statistics, question, answer.total) if answer.total < FEW else None
+        return Results(query, answer.total, hits, suggestion, round((perf_counter() - begun) * 1e3, 3))
+
+    def similar(self, url: str, limit: int = 10) -> tuple[Hit, ...]:
+        """Pages with the words that are typical of the page at `url`; none when it is not in an index."""
+        key = key_of(canonical(url) or url)
+        views = self._views()
+        page = next((view.engine.doc(at) for view in views if (at := view.page(key)) is not None), None)
+        if page is None:
+            return ()
+        own = int(page.get_first("fingerprint") or 0)
+        answer = Answer(views, [_like(view, page) for view in views], grouped=True)
+        highlight = Highlighter(self._analysis, {})
+        return tuple(answer.hits(0, limit, highlight, lambda found: found.key == key or 0 < found.fingerprint == own))
+
+    def inlinks(self, url: str, limit: int = 100) -> tuple[InLink, ...]:
+        """The links to `url` from pages that can be found, from those of the highest rank first."""
+        key = key_of(canonical(url) or url)
+        found = [link for view in self._views() for link in inlinks(view.folder, view.state, key, limit)]
+        return tuple(dict.fromkeys(found))[:limit]
+
+    def _views(self) -> list[View]:
+        return [shard.view() for shard in self._shards]
+
+    def _compiled(self, views: list[View], statistics: Statistics, question: Question) -> list[tantivy.Query]:
+        return [
+            Compiler(view.schema, self._analysis, statistics, number).compile(question)
+            for number, view in enumerate(views)
+        ]
+
+    def _weights(self, question: Question, statistics: Statistics) -> dict[str, float]:
+        """The words to be marked, each with how rare it is; where some are rare, not those that are everywhere."""
+        terms = [term for words in question.words() for term in self._analysis.words(words.text)]
+        found = {term: statistics.frequency("text", term) for term in terms}
+        rare = {term: count for term, count in found.items() if count <= COMMON * statistics.pages}
+        return {term: log(1 + statistics.pages / (1 + count)) for term, count in (rare or found).items()}
+
+    def _suggestion(self, views: list[View], statistics: Statistics, question: Question, total: int) -> str | None:
+        """The query with its rare words spelt better, should that find more."""
+        text = question.text
+        for words in sorted(question.words(), key=lambda words: -words.begin):
+            text = self._respelt(views, statistics, words, text)
+        if text == question.text:
+            return None
+        better = parse(text)
+        answer = Answer(views, self._compiled(views, statistics, better), grouped=False)
+        return text if answer.count() > total else None
+
+    def _respelt(self, views: list[View], statistics: Statistics, words: Words, text: str) -> str:
+        """`text`, the query, with `words` spelt better if they are not where others are."""
+        for word in words.text.split():
+            terms = self._analysis.words(word)
+            if len(terms) == 1 and statistics.frequency("text", terms[0]) < FEW:
+                better = better_word(terms[0], [view.engine for view in views])
+                end = words.begin + len(words.text)
+                if better:
+                    text = text[: words.begin] + text[words.begin : end].replace(word, better) + text[end:]
+        return text
+
+
+def _like(view: View, page: tantivy.Document) -> tantivy.Query:
+    """Pages like `page`, which may be of another index."""
+    fields = {"title": [page.get_first("title") or ""], "text": [shown(page, "body")[:SIMILAR_TEXT_CHARS]]}
+    return tantivy.Query.more_like_this_document_fields_query(
+        view.schema, fields, min_doc_frequency=2, min_term_frequency=1, min_word_length=3, max_query_terms=30
+    )

@@ -1,0 +1,59 @@
+"""One index, open to be asked; it follows what an indexer writes meanwhile.
+
+Made by the searcher, one for each directory. Invariant: a `View` stays as it was, whatever is committed to the
+index after it was given out.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+import tantivy
+
+from fyke.search.folder import IndexFolder, IndexState, require
+from fyke.search.schema import Analysis
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An index as it was at an instant."""
+
+    folder: IndexFolder
+    state: IndexState
+    engine: tantivy.Searcher
+    schema: tantivy.Schema
+
+    def page(self, key: int) -> tantivy.DocAddress | None:
+        """Where the page with this key is; None when it is not in the index."""
+        found = self.engine.search(tantivy.Query.term_query(self.schema, "key", key), 1).hits
+        return found[0][1] if found else None
+
+
+class Shard:
+    """The index of the crawl directory `crawl`. Raises DirectoryError when there is none."""
+
+    def __init__(self, crawl: Path, analysis: Analysis) -> None:
+        self._folder = IndexFolder(crawl)
+        self._analysis = analysis
+        self._lock = Lock()
+        self._stamp, self._view = self._opened(None)
+
+    def __repr__(self) -> str:
+        return f"Shard({str(self._folder.crawl)!r}, {self._view.engine.num_docs} pages)"
+
+    def view(self) -> View:
+        """The index as it is now. Raises DirectoryError when it is gone."""
+        with self._lock:
+            if self._folder.stamp() != self._stamp:
+                self._stamp, self._view = self._opened(self._view.state)
+            return self._view
+
+    def _opened(self, before: IndexState | None) -> tuple[int, View]:
+        stamp = self._folder.stamp()
+        state = require(self._folder.state(), self._folder)
+        if before is None or state.engine_number != before.engine_number:
+            self._index = tantivy.Index.open(str(self._folder.engine(state)))
+            self._analysis.register(self._index)
+            self._index.config_reader("manual")
+        self._index.reload()
+        return stamp, View(self._folder, state, self._index.searcher(), self._index.schema)

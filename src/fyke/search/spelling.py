@@ -1,0 +1,62 @@
+"""Did you mean? A better spelling, out of the words that the pages themselves use.
+
+Called by the searcher when little was found. Candidates are the frequent words that begin with the same letter, or
+with the second one should the first be wrong; the best is near (an edit distance of two at most) and
+frequent, one edit weighing as much as a word twenty times as frequent. Invariant: what is suggested is a word of the
+index.
+"""
+
+from collections.abc import Iterable
+from math import log
+
+import tantivy
+
+EDIT_COST = log(20)
+MAX_DISTANCE = 2
+LONG_WORD = 6  # in a shorter one, two wrong letters make another word
+LEAST_PAGES = 2
+TERMS = 20_000  # of a letter, the most frequent
+TIMES_AS_FREQUENT = 3  # a suggestion must be, at least
+
+
+def better_word(word: str, searchers: Iterable[tantivy.Searcher]) -> str | None:
+    """What `word` may have been meant to be; None when nothing is near."""
+    if len(word) < 3 or any(map(str.isdigit, word)):
+        return None
+    terms: dict[str, int] = {}
+    for searcher in searchers:
+        for letter in dict.fromkeys(word[:2]):
+            for term, count in searcher.terms_with_prefix("text", letter, None, TERMS):
+                terms[term] = terms.get(term, 0) + count
+    most = 1 if len(word) < LONG_WORD else MAX_DISTANCE
+    least = max(terms.pop(word, 0) * TIMES_AS_FREQUENT, LEAST_PAGES - 1)
+    best, suggestion = 0.0, None
+    for term, count in terms.items():
+        if abs(len(term) - len(word)) > most or count <= least or term.isdigit():
+            continue
+        edits = distance(word, term, most)
+        if edits <= most:
+            value = 1e3 + log(count) - EDIT_COST * edits
+            if value > best or (value == best and term < (suggestion or "")):
+                best, suggestion = value, term
+    return suggestion
+
+
+def distance(one: str, other: str, most: int) -> int:
+    """Insertions, deletions, substitutions and swaps of neighbours between two words; `most` + 1 when more.
+
+    Damerau's distance in the restricted form (optimal string alignment).
+    """
+    above: list[int] = []
+    last = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        row = [i]
+        for j, b in enumerate(other, 1):
+            cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                cost = min(cost, above[j - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+        above, last = last, row
+    return min(last[-1], most + 1)

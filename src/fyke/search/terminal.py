@@ -1,0 +1,60 @@
+"""Results for people and programs: a terminal, a pipe, JSON.
+
+Called by `fyke search`. Invariant: nothing a page wrote can steer the terminal: control characters, and those
+that turn the direction of text, are taken out; titles and snippets are never read as markup.
+"""
+
+import re
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from fyke.search.results import Hit, Results, Spans
+
+_STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb]")
+
+
+def clean(text: str) -> str:
+    """`text` without characters that steer a terminal or hide."""
+    return _STEERING.sub(" ", text).encode("utf-8", "replace").decode()
+
+
+def show(results: Results, console: Console) -> None:
+    """Print `results`: in colour on a terminal, plain elsewhere."""
+    for hit in results.hits:
+        _show_hit(hit, console)
+    _line(console, _summary(results), "dim" if results.hits else "")
+    if results.suggestion:
+        _line(console, f"Did you mean: {clean(results.suggestion)}", "bold")
+
+
+def _show_hit(hit: Hit, console: Console) -> None:
+    _line(console, clean(hit.title) or clean(hit.url), "bold")
+    _line(console, clean(hit.url), "green")
+    if hit.snippet:
+        console.print(_marked(hit.snippet), soft_wrap=not console.is_terminal)
+    if hit.more_from_site:
+        _line(console, f"{hit.more_from_site:,} more: site:{clean(hit.site)}", "dim")
+    _line(console, "", "")
+
+
+def _line(console: Console, text: str, style: str) -> None:
+    console.print(Text(text, style=style), soft_wrap=True)
+
+
+def _marked(snippet: Spans) -> Text:
+    text = Text()
+    for piece, marked in snippet:
+        text.append(clean(piece), style="bold yellow" if marked else "")
+    return text
+
+
+def _summary(results: Results) -> str:
+    pages = "1 page" if results.total == 1 else f"{results.total:,} pages"
+    return f"{pages} for {clean(results.query)!r} in {results.took_ms:.1f} ms" if results.total else "Nothing found"
+
+
+def as_json(results: Results) -> dict[str, Any]:
+    """`results` for `--json`: a snippet is a list of [text, marked]."""
+    return results.as_dict()

@@ -1,0 +1,40 @@
+"""How much a page counts by itself, whatever is asked: what its relevance is multiplied by.
+
+Called by merges. Two gentle factors: of the page's and its domain's PageRank, and of its address. Rank goes
+in by the logarithm and in steps, so that a growing crawl does not write every document again; ten thousand times the
+mean rank counts about twice. Long, deep addresses lose up to a quarter, and a page that names another
+address as its own a fifth.
+
+Invariant: a factor is at least 1 and the same for the same page and rank.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from fyke.search.ranges import Array
+
+RANK_STEP = 0.5  # of the binary logarithm
+RANK_GAIN = 0.08
+DOMAIN_SHARE = 0.25
+STEP_LOSS = 0.03  # a segment of the path
+CHAR_LOSS = 0.001  # a character of the URL
+MOST_LOSS = 0.25
+OTHER_LOSS = 0.2
+_SCALE = 2.0  # so that no factor falls below 1
+
+Floats = npt.NDArray[np.float64]
+
+
+def factors(rows: Array, page_rank: Floats, domain_rank: Floats) -> Floats:
+    """The factor of each of the catalogue's `rows`, float64[n]; ranks are multiples of the mean, 0 where unknown."""
+    height = (1 - DOMAIN_SHARE) * np.log2(1 + page_rank) + DOMAIN_SHARE * np.log2(1 + domain_rank)
+    rank = 1 + RANK_GAIN * RANK_STEP * np.round(height / RANK_STEP)
+    loss = np.minimum(STEP_LOSS * rows["steps"].astype(float) + CHAR_LOSS * rows["url_chars"], MOST_LOSS)
+    other = (rows["canonical"] != 0) & (rows["canonical"] != rows["key"])
+    result: Floats = np.round(_SCALE * rank * (1 - loss) * np.where(other, 1 - OTHER_LOSS, 1.0), 3)
+    return result
+
+
+def as_field(factor: Floats) -> Floats:
+    """What must be stored so that tantivy, which multiplies by log2(2 + field), multiplies by `factor`."""
+    return np.exp2(factor) - 2
