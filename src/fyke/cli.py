@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TextIO
@@ -177,6 +178,58 @@ def check(directory: Folder, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def index(
+    directory: Folder,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on while the crawl runs.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a crawl's pages searchable: what is new since the last time.
+
+    It can be stopped at any time, and goes on where it was. Run it beside a crawl with --follow.
+    """
+    from fyke.search.following import index_with_status  # noqa: PLC0415 - see above
+
+    done = index_with_status(directory, Reporter(stderr=True), follow=follow)
+    if as_json:
+        print_json(asdict(done))
+    else:
+        say(
+            f"{directory}: {done.documents:,} pages can be found; {done.read:,} were read, {done.written:,} written,"
+            f" {done.deleted:,} deleted"
+        )
+        say(f"Next: fyke search {directory} WORDS")
+
+
+@app.command()
+def search(
+    directory: Folder,
+    query: Annotated[list[str], typer.Argument(metavar="QUERY...", help="Words, and what is said above.")],
+    limit: Annotated[int, typer.Option(help="How many pages to list.", min=1)] = 10,
+    offset: Annotated[int, typer.Option(help="How many of the best to leave out.", min=0)] = 0,
+    also: Annotated[list[Path] | None, typer.Option(help="Search this crawl too.", metavar="DIR")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Which pages answer a query.
+
+    Words, "phrases", +must, -not, this OR that, site:example.org, inurl:x, intitle:x, lang:en, after:2024-01-31,
+    before:2025. Quote the query for the shell.
+
+    Exit status: 0 something was found, 1 nothing was, 2 wrong usage, 3 there is no index.
+    """
+    from fyke.search.searcher import Searcher  # noqa: PLC0415 - see above
+    from fyke.search.terminal import show  # noqa: PLC0415 - see above
+
+    with Searcher([directory, *(also or [])]) as searcher:
+        results = searcher.search(" ".join(query), offset, limit)
+    if as_json:
+        print_json(results.as_dict())
+    else:
+        show(results, Answers())
+    if not results.hits:
+        raise typer.Exit(1)
+
+
+@app.command()
 def web(
     pages: Annotated[int, typer.Option(help="How many pages it has.", min=1)] = 3600,
     hosts: Annotated[int, typer.Option(help="On how many hosts.", min=1)] = 120,
@@ -210,6 +263,15 @@ def say(text: str) -> None:
     try:
         print(text, flush=True)
     except BrokenPipeError:
+        _let_go(sys.stdout)
+        raise typer.Exit(EXIT_PIPE_CLOSED) from None
+
+
+class Answers(Console):
+    """Stdout, for what was asked for: the command ends where nobody reads on."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
         _let_go(sys.stdout)
         raise typer.Exit(EXIT_PIPE_CLOSED) from None
 
