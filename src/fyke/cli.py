@@ -258,6 +258,53 @@ def web(
         raise ConfigurationError(f"the synthetic web cannot listen: {error.strerror}; choose another port") from None
 
 
+@app.command()
+def plan(  # noqa: PLR0913 - one parameter an option
+    pages: Annotated[str, typer.Option(help="How many pages to crawl: 8e9, 8B, 500M.")] = "8e9",
+    rate: Annotated[str, typer.Option(help="How many pages a second to crawl.")] = "3100",
+    memory: Annotated[str, typer.Option(help="Memory for URL checks: 8GB, 8GiB.")] = "8GB",
+    disk: Annotated[str | None, typer.Option(help="Disk for DRUM's buckets.  [default: grows with pages]")] = None,
+    speed: Annotated[str, typer.Option(help="The disk's mean speed of reading and writing: 675MB/s.")] = "675MB/s",
+    share: Annotated[str, typer.Option(help="Of the disk's speed, how much URL checks may use.")] = "0.15",
+    network: Annotated[str, typer.Option(help="Speed of the network: 1Gbit/s, 125MB/s.")] = "1Gbit/s",
+    links: Annotated[str | None, typer.Option(help="Links on a page.  [default: 59]")] = None,
+    unique: Annotated[str | None, typer.Option(help="Which part of them is new.  [default: 1/9]")] = None,
+    unique_links: Annotated[
+        str | None, typer.Option(help="New links a page.  [default: 6.5, or --links times --unique if one is given]")
+    ] = None,
+    known: Annotated[str, typer.Option(help="URLs known before the crawl.")] = "100M",
+    url: Annotated[str, typer.Option(help="Mean size of a URL in a queue.")] = "110B",
+    page: Annotated[str, typer.Option(help="Mean size of a page as it is received.")] = "21.2kB",
+    archived: Annotated[str, typer.Option(help="Of that size, what compression leaves in the archive.")] = "0.2",
+    domains: Annotated[str, typer.Option(help="Domains with URLs over budget.")] = "33M",
+    budget: Annotated[str, typer.Option(help="Mean budget of a domain, in pages.")] = "11",
+    plot: Annotated[Path | None, typer.Option(help="Draw it too: a .png, .svg or .pdf file.", metavar="FILE")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Size a machine: what a crawl needs of disk, memory and time, by IRLbot's model.
+
+    What is not given is as in the paper (Lee et al., WWW 2008): 8 billion pages on one server of 2007.
+    """
+    from fyke.plan import planner, question, report  # noqa: PLC0415 - see above
+
+    options = {
+        "--pages": pages, "--rate": rate, "--memory": memory, "--disk": disk, "--speed": speed, "--share": share,
+        "--network": network, "--links": links, "--unique": unique, "--unique-links": unique_links, "--known": known,
+        "--url": url, "--page": page, "--archived": archived, "--domains": domains, "--budget": budget,
+    }  # fmt: skip
+    answer = planner.plan(question.read(options))
+    if plot is not None:
+        from fyke import plots  # noqa: PLC0415 - matplotlib takes a while
+        from fyke.plan import figure  # noqa: PLC0415
+
+        plots.extension(plot)
+        plots.save(figure.draw(answer), plot)
+    if as_json:
+        print_json(answer.as_dict())
+    else:
+        say(report.text(answer, Console()))
+
+
 def say(text: str) -> None:
     """`text` on stdout, now; the command ends where nobody reads on."""
     try:

@@ -18,6 +18,7 @@ from fyke.disk.model import (
     mercator_b_overhead,
     naive_budget_bytes_s,
     optimal_disk_bytes,
+    sufficient_ram_bytes,
 )
 
 GB = 1e9
@@ -64,6 +65,12 @@ def test_drum_is_never_below_the_least_overhead(pages: float, ram_gb: float, dis
     assert drum > least_overhead(crawl)
     assert drum_overhead(crawl, 2 * ram_gb * GB, 2 * disk_tb * 1e12) < drum
     assert mercator_b_overhead(Crawl(2 * pages), ram_gb * GB) > mercator_b_overhead(crawl, ram_gb * GB)
+
+
+@given(ram_gb=st.floats(0.1, 1000))
+def test_memory_that_suffices_is_the_optimal_disk_the_other_way_round(ram_gb: float) -> None:
+    crawl = Crawl(8e9)
+    assert sufficient_ram_bytes(crawl, optimal_disk_bytes(crawl, ram_gb * GB)) == pytest.approx(ram_gb * GB)
 
 
 def test_least_memory() -> None:

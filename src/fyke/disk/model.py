@@ -79,6 +79,12 @@ def optimal_disk_bytes(crawl: Crawl, ram_bytes: float, buffer_bytes: float = BUF
     return ram_bytes**2 * (crawl.key_bytes + crawl.url_bytes) / (8 * buffer_bytes * entry)
 
 
+def sufficient_ram_bytes(crawl: Crawl, disk_bytes: float, buffer_bytes: float = BUFFER_BYTES) -> float:
+    """The memory that can just fill `disk_bytes` of buckets; equation (6) solved for R."""
+    entry = crawl.key_bytes + crawl.pointer_bytes
+    return math.sqrt(8 * buffer_bytes * disk_bytes * entry / (crawl.key_bytes + crawl.url_bytes))
+
+
 def sustained_pages_s(crawl: Crawl, overhead: float, disk_bytes_s: float) -> float:
     """Pages a second that a disk of `disk_bytes_s` keeps up with; Theorem 3, equation (7)."""
     return disk_bytes_s / (overhead * crawl.url_bytes * crawl.links_per_page)
