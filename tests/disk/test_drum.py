@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fyke.disk import drum as drum_module
 from fyke.disk import part as part_module
+from fyke.disk import table as table_module
 from fyke.disk.checkpoint import Checkpoint, look
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Combine, Op, stable_order
@@ -26,7 +26,7 @@ SPREAD = 0x9E3779B97F4A7C15
 @pytest.fixture(autouse=True)
 def small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """So small that every path is taken with a few keys."""
-    monkeypatch.setattr(drum_module, "FOLD_KEYS", 3)
+    monkeypatch.setattr(table_module, "FOLD_KEYS", 3)
     monkeypatch.setattr(part_module, "CHUNK_KEYS", 4)
     monkeypatch.setattr(part_module, "PROBE_KEYS", 2)
     monkeypatch.setattr(part_module, "PROBE_SHARE", 2)

@@ -9,13 +9,14 @@ frontier stages own them and use them on the event loop. Ours differs from the p
   `part_keys` is split: a small crawl has one small file, a huge one many; a part without news is left alone.
 - What fits in memory is merged from memory. Buckets go to disk only when memory is full, all of them in one
   sequential write (the paper keeps two open files a bucket), so a checkpoint has few files to sync.
-- A merge writes to `Young`, a small sorted run in memory, and a part is written anew only when its share of
-  that run is worth it. So a merge for a fetcher that starves costs a few reads and not the table; a merge of
-  a full bucket makes its part's share large and is the paper's. The price is reading such a part twice,
-  the second time from the page cache.
+- A merge writes to young runs in memory, one above each part, and a part is written anew only when its run is
+  worth it. So a merge for a fetcher that starves costs a few reads and not the table; a merge of a full bucket
+  reads the table as the paper's does, and writes less of it. A part that is too large to be kept in memory after
+  its look-up is read again when it is folded, from the page cache.
+- The disk space for buckets, the paper's D, is the size of the table (its Table 3): `full` says when so much waits.
 
 Invariant: the answers are those of a plain dict to which the operations were applied one by one in order of
-arrival. Memory: of `memory_bytes`, a quarter for what waits and its merge, a quarter for the young run, and the
+arrival. Memory: of `memory_bytes`, a quarter for what waits and its merge, a quarter for the young runs, and the
 rest for the copies that a spill makes.
 """
 
@@ -29,15 +30,11 @@ import pyarrow as pa
 
 from fyke.core.batches import U64, Mask
 from fyke.disk.operations import Combine, Entries, Op, Resolved, Values, addable, resolve
-from fyke.disk.part import Parts, restored
 from fyke.disk.pending import Batch, Pending, joined_entries
 from fyke.disk.store import State, Store
-from fyke.disk.young import Young
+from fyke.disk.table import Table
 
-FOLD_KEYS = 4096  # fewer young keys than this never have a part written anew, unless memory is short
-FOLD_SHARE = 8  # else a part is, when its young keys are one in this many of it
-TABLE_SHARE = 4  # `full` waits until one byte waits for this many of the table
-MOST_RUNS = 64
+MOST_RUNS = 128
 ENTRY_WORK_BYTES = 64  # taken while an entry is merged, besides its value's
 
 
@@ -64,6 +61,8 @@ class DrumStatistics:
     folds: int
     bytes_read: int
     bytes_written: int
+    table_bytes_read: int  # of the bytes read, those of the table; the others were waiting
+    table_bytes_written: int
 
 
 class Drum:
@@ -84,7 +83,7 @@ class Drum:
         aux: pa.Schema | None = None,
         combine: Combine = Combine.OVERWRITE,
         memory_bytes: int = 64 << 20,
-        part_keys: int = 4 << 20,
+        part_keys: int | None = None,
     ) -> None:
         self.name = name
         self._dtype = None if value is None else np.dtype(value)
@@ -93,23 +92,18 @@ class Drum:
         self._aux = aux
         self._combine = combine
         self._memory_bytes = memory_bytes
-        self._part_keys = part_keys
         saved = state or {}
-        self._keys = int(saved.get("keys", 0))
-        self._parts = restored(saved)
-        self._lows = self._part_lows()
-        self._reads = Parts(store, name, self._dtype)
-        self._young = Young(store, name, self._dtype, saved.get("young", {}))
+        self._table = Table(store, name, self._dtype, saved, memory_bytes=memory_bytes, part_keys=part_keys)
         self._pending = Pending(store, name, self._dtype, aux, saved.get("pending", {}))
         self._merging = False
-        self._merges = self._folds = 0
+        self._merges = 0
 
     def __repr__(self) -> str:
-        return f"Drum({self.name!r}, {len(self)} keys in {len(self._parts)} parts, {self.pending} pending)"
+        return f"Drum({self.name!r}, {len(self)} keys in {self._table.parts} parts, {self.pending} pending)"
 
     def __len__(self) -> int:
         """Keys in the table; those that wait for a merge do not count."""
-        return self._keys
+        return len(self._table)
 
     @property
     def pending(self) -> int:
@@ -124,15 +118,12 @@ class Drum:
     @property
     def full(self) -> bool:
         """Whether a merge is due: enough waits to be worth it, or more would not fit the merge's memory."""
-        waiting = self._pending.size_bytes
         if not self._pending.runs and self._memory_load < self._spill_bytes * 3 // 4:
             return False
-        value_bytes = 0 if self._dtype is None else self._dtype.itemsize
-        bucket = max(map(sum, zip(*(np.diff(run.rows) for run in self._pending.runs), strict=True)), default=0)
         return (
-            waiting * TABLE_SHARE >= self._keys * (8 + value_bytes)
+            self._pending.size_bytes >= self._table.size_bytes
             or len(self._pending.runs) >= MOST_RUNS
-            or bucket * self._entry_work_bytes >= self._memory_bytes // 2
+            or self._pending.largest_bucket * self._entry_work_bytes >= self._memory_bytes // 2
         )
 
     # --- operations
@@ -166,7 +157,7 @@ class Drum:
         entries = Entries(np.ascontiguousarray(keys, np.uint64), ops, self._checked_values(keys, ops, values))
         self._pending.add(Batch(entries, self._checked_aux(ops, aux)))
         if self._memory_load >= self._spill_bytes and not self._merging:
-            self._pending.spill(self._lows)
+            self._pending.spill(self._table.lows)
 
     @property
     def _spill_bytes(self) -> int:
@@ -222,16 +213,17 @@ class Drum:
         self._merging = True
         self._merges += 1
         if self._pending.runs:
-            self._pending.spill(self._lows)
+            self._pending.spill(self._table.lows)
             yield from self._merge_runs()
         else:
             batches = self._pending.take_memory()
             resolved = self._apply(joined_entries([batch.entries for batch in batches]))
-            self._fold()
+            self._table.fold()
             start = 0
             for batch in batches:
                 yield from _answers(batch.entries, resolved, start, batch.aux)
                 start += len(batch.entries)
+        self._table.forget()
         self._merging = False
 
     def merge_unique(self) -> Iterator[pa.RecordBatch]:
@@ -249,13 +241,13 @@ class Drum:
 
     def _merge_runs(self) -> Iterator[Answers]:
         runs = list(self._pending.runs)
-        for bucket, low in enumerate(self._lows.tolist()):
+        for bucket, low in enumerate(self._table.lows.tolist()):
             pieces = [(run, self._pending.entries(run, bucket)) for run in runs]
             pieces = [(run, entries) for run, entries in pieces if len(entries)]
             if not pieces:
                 continue
             resolved = self._apply(joined_entries([entries for _, entries in pieces]))
-            self._fold(low)
+            self._table.fold(low)
             start = 0
             for run, entries in pieces:
                 yield from _answers(entries, resolved, start, self._pending.aux(run, bucket))
@@ -263,58 +255,9 @@ class Drum:
         self._pending.drop_runs(runs)
 
     def _apply(self, entries: Entries) -> Resolved:
-        resolved = resolve(entries, self._lookup, self._combine)
-        self._young.put(resolved.written, resolved.written_values)
-        self._keys += resolved.new
+        resolved = resolve(entries, self._table.lookup, self._combine)
+        self._table.put(resolved)
         return resolved
-
-    def _lookup(self, keys: U64) -> tuple[Mask, Values | None]:
-        """Which of `keys` (sorted, without repeats) the table holds, bool[n], and their values [n]."""
-        found, values = self._young.lookup(keys)
-        rest = np.flatnonzero(~found)
-        if not len(rest):
-            return found, values
-        edges = [*np.searchsorted(keys[rest], self._lows).tolist(), len(rest)]
-        for part, start, end in zip(self._parts, edges[:-1], edges[1:], strict=True):
-            if start == end:
-                continue
-            places = rest[start:end]
-            found[places], part_values = self._reads.lookup(part, keys[places])
-            if values is not None and part_values is not None:
-                values[places] = part_values
-        return found, values
-
-    def _fold(self, low: int | None = None) -> None:
-        """Write parts anew for which it pays, or while memory is short: all, or the one that begins at `low`.
-
-        While buckets are merged one by one, the parts of those to come are left: they are written soon enough.
-        """
-        place = 0 if low is None else int(np.searchsorted(self._lows, np.uint64(low)))
-        places = range(len(self._parts)) if low is None else range(place, place + 1)
-        counts = self._young_counts()
-        for place in reversed(places):  # a split moves only the parts after
-            if counts[place] > max(FOLD_KEYS, self._parts[place].count // FOLD_SHARE):
-                self._fold_part(place)
-        while self._young.nbytes > self._memory_bytes // 4:
-            counts = self._young_counts()
-            fullest = int(np.argmax(counts)) if low is None else places[0]
-            if not counts[fullest]:
-                return
-            self._fold_part(fullest)
-
-    def _young_counts(self) -> list[int]:
-        edges = np.append(np.searchsorted(self._young.keys, self._lows), len(self._young))
-        return np.diff(edges).tolist()  # type: ignore[no-any-return]
-
-    def _fold_part(self, place: int) -> None:
-        edges = np.append(np.searchsorted(self._young.keys, self._lows), len(self._young))
-        keys, values = self._young.take(int(edges[place]), int(edges[place + 1]))
-        self._parts[place : place + 1] = self._reads.fold(self._parts[place], keys, values, self._part_keys)
-        self._lows = self._part_lows()
-        self._folds += 1
-
-    def _part_lows(self) -> U64:
-        return np.array([part.low for part in self._parts], np.uint64)
 
     # --- look-ups
 
@@ -324,6 +267,16 @@ class Drum:
         Raises RuntimeError in the midst of a merge.
         """
         return self._peek(keys).found if len(keys) else np.zeros(0, np.bool_)
+
+    def values_of(self, keys: U64) -> Values:
+        """The values [n] of `keys` (uint64[n]) after all that waits, zero where not found; merges nothing.
+
+        Raises RuntimeError in the midst of a merge, and for a drum without values.
+        """
+        if self._dtype is None:
+            raise RuntimeError(f"{self!r} holds no values")
+        values = self._peek(keys).values if len(keys) else None
+        return np.zeros(0, self._dtype) if values is None else values
 
     def get(self, key: int) -> tuple[bool, Any]:
         """Whether `key` would be found after all that waits, and its value (None without); merges nothing.
@@ -339,12 +292,12 @@ class Drum:
         if self._merging:
             raise RuntimeError(f"{self!r}: read the merge to its end before a look-up")
         ops = np.full(len(keys), Op.CHECK, np.uint8)
-        asked = Entries(keys, ops, self._reads.zeros(len(keys)))
+        asked = Entries(keys, ops, None if self._dtype is None else np.zeros(len(keys), self._dtype))
         unique = np.unique(keys)
-        buckets = np.unique(np.searchsorted(self._lows, unique, side="right") - 1).tolist()
-        entries = [*(self._pending.of_keys(unique, buckets) if self.pending else []), asked]
-        resolved = resolve(joined_entries(entries), self._lookup, self._combine)
+        entries = [*(self._pending.of_keys(unique, self._table.places(unique)) if self.pending else []), asked]
+        resolved = resolve(joined_entries(entries), self._table.lookup, self._combine)
         values = None if resolved.values is None else resolved.values[-len(keys) :]
+        self._table.forget()
         return Resolved(resolved.found[-len(keys) :], values, unique[:0], None, 0)
 
     def scan_pending(self) -> Iterator[tuple[U64, npt.NDArray[np.uint8], pa.RecordBatch | None]]:
@@ -358,25 +311,21 @@ class Drum:
         """Everything a restart needs, all of it in files. Raises RuntimeError in the midst of a merge."""
         if self._merging:
             raise RuntimeError(f"{self!r}: read the merge to its end before a checkpoint")
-        parts = [part.state() for part in self._parts]
-        return {
-            "keys": self._keys,
-            "parts": parts,
-            "young": self._young.state(),
-            "pending": self._pending.state(),
-        }
+        return {**self._table.state(), "pending": self._pending.state()}
 
     def statistics(self) -> DrumStatistics:
         return DrumStatistics(
-            keys=self._keys,
-            parts=len(self._parts),
-            young_keys=len(self._young),
+            keys=len(self._table),
+            parts=self._table.parts,
+            young_keys=self._table.young_keys,
             pending=self.pending,
             pending_bytes=self.pending_bytes,
             merges=self._merges,
-            folds=self._folds,
-            bytes_read=self._reads.bytes_read + self._pending.bytes_read,
-            bytes_written=self._reads.bytes_written + self._young.bytes_written + self._pending.bytes_written,
+            folds=self._table.folds,
+            bytes_read=self._table.bytes_read + self._pending.bytes_read,
+            bytes_written=self._table.bytes_written + self._pending.bytes_written,
+            table_bytes_read=self._table.bytes_read,
+            table_bytes_written=self._table.bytes_written,
         )
 
     def close(self) -> None:

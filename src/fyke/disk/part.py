@@ -24,6 +24,8 @@ CHUNK_KEYS = 1 << 17  # 1 MiB of keys, about what a processor's cache holds
 PROBE_KEYS = 512  # read at a time when looking for one key
 PROBE_SHARE = 2000  # a probe costs about as much as this many keys of a scan
 
+Chunk = tuple[U64, Values | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -44,10 +46,12 @@ class Part:
 class Parts:
     """Reads and writes the parts of one drum, and counts the bytes."""
 
-    def __init__(self, store: Store, name: str, dtype: np.dtype[Any] | None) -> None:
+    def __init__(self, store: Store, name: str, dtype: np.dtype[Any] | None, keep_bytes: int = 0) -> None:
         self._store = store
         self._name = name
         self._dtype = dtype
+        self._keep_bytes = keep_bytes
+        self._kept: tuple[Part | None, list[Chunk]] = None, []
         self.bytes_read = 0
         self.bytes_written = 0
 
@@ -77,14 +81,34 @@ class Parts:
             if done == len(keys):
                 return
 
-    def chunks(self, part: Part) -> Iterator[tuple[U64, Values | None]]:
-        """The part from its first key to its last, `CHUNK_KEYS` at a time."""
+    def chunks(self, part: Part) -> Iterator[Chunk]:
+        """The part from its first key to its last, `CHUNK_KEYS` at a time.
+
+        A part of at most `keep_bytes` is kept while it is the last one read, as a fold often follows a look-up.
+        """
         if not part.count:
+            return
+        if self._kept[0] is not part:
+            self._kept = part, []
+        kept = self._kept[1]
+        yield from kept[:]
+        keep = sum(self._store.size(name) for name in part.files()) <= self._keep_bytes
+        for chunk in self._chunks_from(part, len(kept) * CHUNK_KEYS):
+            if keep:
+                kept.append(chunk)
+            yield chunk
+
+    def forget(self) -> None:
+        """Let go of the part that is kept."""
+        self._kept = None, []
+
+    def _chunks_from(self, part: Part, first: int) -> Iterator[Chunk]:
+        if first >= part.count:
             return
         with self._store.read(part.keys_file) as keys:
             values = self._store.read(part.values_file) if part.values_file else None
             try:
-                for start in range(0, part.count, CHUNK_KEYS):
+                for start in range(first, part.count, CHUNK_KEYS):
                     count = min(CHUNK_KEYS, part.count - start)
                     yield self._read(keys, KEY, start, count), self._read_values(values, start, count)
             finally:
@@ -145,10 +169,11 @@ class Parts:
         done = 0
         for chunk, chunk_values in self.chunks(part):
             end = done + int(np.searchsorted(keys[done:], chunk[-1], side="right"))
-            output.add(*_merged(chunk, chunk_values, keys[done:end], _cut(values, done, end)))
+            output.add(*merged(chunk, chunk_values, keys[done:end], _cut(values, done, end)))
             done = end
         output.add(keys[done:], _cut(values, done, len(keys)))
         parts = output.close()
+        self.forget()
         self.bytes_written += sum(self._store.size(name) for new in parts for name in new.files())
         for name in part.files():
             self._store.retire(name)
@@ -200,10 +225,12 @@ def _cut(values: Values | None, start: int, end: int) -> Values | None:
     return None if values is None else values[start:end]
 
 
-def _merged(old: U64, old_values: Values | None, keys: U64, values: Values | None) -> tuple[U64, Values | None]:
+def merged(old: U64, old_values: Values | None, keys: U64, values: Values | None) -> tuple[U64, Values | None]:
     """Two sorted runs as one; where both hold a key, the second one's value counts."""
     if not len(keys):
         return old, old_values
+    if not len(old):
+        return keys, values
     places = np.searchsorted(old, keys)
     there = old[np.minimum(places, len(old) - 1)] == keys
     new = ~there

@@ -61,6 +61,7 @@ class Pending:
         self._record = np.dtype(fields if dtype is None else [*fields, ("value", dtype)])
         self._has_values = dtype is not None
         self.runs = [Run(**run) for run in saved.get("runs", [])]
+        self.largest_bucket = _largest_bucket(self.runs)  # its rows in all runs
         self._log: list[str] = list(saved.get("log", []))
         self._log_files: list[Appender] = []
         self._memory: list[Batch] = []
@@ -123,6 +124,7 @@ class Pending:
         self.bytes_written += self._store.size(entries_file)
         aux_file, ends = self._spill_aux(aux, rows, asked)
         self.runs.append(Run(entries_file, aux_file, rows, ends))
+        self.largest_bucket = _largest_bucket(self.runs)
         self._clear_memory()
 
     def _spill_aux(self, aux: pa.RecordBatch | None, rows: list[int], asked: Any) -> tuple[str, list[int]]:
@@ -161,6 +163,7 @@ class Pending:
     def drop_runs(self, runs: list[Run]) -> None:
         """`runs` were merged."""
         self.runs = [run for run in self.runs if run not in runs]
+        self.largest_bucket = _largest_bucket(self.runs)
         for run in runs:
             self._store.retire(run.entries_file)
             if run.aux_file:
@@ -245,6 +248,10 @@ class Pending:
     def _entries(self, records: Any) -> Entries:
         values = np.ascontiguousarray(records["value"]) if self._has_values else None
         return Entries(np.ascontiguousarray(records["key"]), np.ascontiguousarray(records["op"]), values)
+
+
+def _largest_bucket(runs: list[Run]) -> int:
+    return int(np.sum([np.diff(run.rows) for run in runs], axis=0).max()) if runs else 0
 
 
 def joined_entries(parts: list[Entries]) -> Entries:

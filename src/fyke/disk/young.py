@@ -1,11 +1,14 @@
-"""What merges wrote lately: one small sorted run in memory, above all parts of a drum's table.
+"""What merges wrote lately: a small sorted run in memory above each part of a drum's table.
 
-A merge writes here, so that a small one need not write a large part anew; the drum folds a range of it into
-its part when it has grown to a share of it, or when memory is short. A checkpoint writes the run to a file.
+A merge writes here, so that a small one need not write a large part anew; the drum folds a run into its part
+when it has grown to a share of it, or when memory is short. One run a part, so that a merge that goes through
+the buckets moves each run once and not all of them for every bucket. A checkpoint writes them to one file.
 
-Invariant: keys are strictly increasing; the value of a key here is newer than the one in its part.
+Invariant: there is a run for every part of the table, in their order, and its keys lie in the part's range and
+are strictly increasing; the value of a key here is newer than the one in its part.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,85 +16,94 @@ import numpy as np
 from fyke.core.batches import U64, Mask
 from fyke.disk.files import raw
 from fyke.disk.operations import Values
-from fyke.disk.part import KEY
+from fyke.disk.part import KEY, merged
 from fyke.disk.store import State, Store
 
 
 class Young:
-    """Keys uint64[n] and values [n] that are in no part yet."""
+    """Keys uint64[n] and values [n] that are in no part yet, above the parts that begin at `lows` (uint64[k])."""
 
-    def __init__(self, store: Store, name: str, dtype: np.dtype[Any] | None, saved: State) -> None:
+    def __init__(self, store: Store, name: str, dtype: np.dtype[Any] | None, saved: State, lows: U64) -> None:
         self._store = store
         self._name = name
         self._dtype = dtype
         self._files: list[str] = list(saved.get("files", []))
         self._changed = False
+        self._count = 0
         self.bytes_written = 0
-        self.keys: U64 = np.empty(0, np.uint64)
-        self.values: Values | None = None if dtype is None else np.empty(0, dtype)
+        empty = np.empty(0, np.uint64), None if dtype is None else np.empty(0, dtype)
+        self._empty: tuple[U64, Values | None] = empty
+        self._runs = [empty] * len(lows)
         if self._files:
-            self._load(int(saved["count"]))
+            self._load(int(saved["count"]), lows)
 
-    def _load(self, count: int) -> None:
+    def _load(self, count: int, lows: U64) -> None:
         with self._store.read(self._files[0]) as reader:
-            self.keys = reader.array(KEY, 0, count)
+            keys = reader.array(KEY, 0, count)
+        values = None
         if self._dtype is not None:
             with self._store.read(self._files[1]) as reader:
-                self.values = reader.array(self._dtype, 0, count).copy()
+                values = reader.array(self._dtype, 0, count)
+        edges = [*np.searchsorted(keys, lows).tolist(), count]
+        for place, (start, end) in enumerate(pairwise(edges)):
+            self._runs[place] = keys[start:end].copy(), None if values is None else values[start:end].copy()
+        self._count = count
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return self._count
 
     @property
     def nbytes(self) -> int:
-        return self.keys.nbytes + (0 if self.values is None else self.values.nbytes)
+        return self._count * (8 + (0 if self._dtype is None else self._dtype.itemsize))
 
-    def lookup(self, keys: U64) -> tuple[Mask, Values | None]:
-        """Which of `keys` are here: bool[n]; and their values [n], zero where not."""
+    def counts(self) -> list[int]:
+        """Keys above each part."""
+        return [len(keys) for keys, _ in self._runs]
+
+    def lookup(self, place: int, keys: U64) -> tuple[Mask, Values | None]:
+        """Which of `keys` are above the part at `place`: bool[n]; and their values [n], zero where not."""
+        own, own_values = self._runs[place]
         values = None if self._dtype is None else np.zeros(len(keys), self._dtype)
-        if not len(self.keys):
+        if not len(own):
             return np.zeros(len(keys), np.bool_), values
-        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        found = self.keys[places] == keys
-        if values is not None and self.values is not None:
-            values[found] = self.values[places[found]]
+        places = np.minimum(np.searchsorted(own, keys), len(own) - 1)
+        found = own[places] == keys
+        if values is not None and own_values is not None:
+            values[found] = own_values[places[found]]
         return found, values
 
-    def put(self, keys: U64, values: Values | None) -> None:
-        """Write `keys` (sorted, without repeats) over those that are here."""
-        if not len(keys):
-            return
+    def put(self, place: int, keys: U64, values: Values | None) -> None:
+        """Write `keys` (sorted, without repeats, of the part at `place`) over those that are here."""
+        own, own_values = self._runs[place]
+        run = merged(own, own_values, keys, values)
+        self._runs[place] = run
+        self._count += len(run[0]) - len(own)
         self._changed = True
-        places = np.searchsorted(self.keys, keys)
-        new = np.ones(len(keys), np.bool_)
-        if len(self.keys):
-            new = self.keys[np.minimum(places, len(self.keys) - 1)] != keys
-        if values is not None and self.values is not None:
-            self.values[places[~new]] = values[~new]
-            self.values = np.insert(self.values, places[new], values[new])
-        self.keys = np.insert(self.keys, places[new], keys[new])
 
-    def take(self, start: int, end: int) -> tuple[U64, Values | None]:
-        """Remove the run's rows `start` to `end`, and give them."""
+    def take(self, place: int) -> tuple[U64, Values | None]:
+        """Remove what is above the part at `place`, and give it."""
+        run = self._runs[place]
+        self._runs[place] = self._empty
+        self._count -= len(run[0])
         self._changed = True
-        keys = self.keys[start:end]
-        self.keys = np.delete(self.keys, slice(start, end))
-        if self.values is None:
-            return keys, None
-        values = self.values[start:end]
-        self.values = np.delete(self.values, slice(start, end))
-        return keys, values
+        return run
+
+    def split(self, place: int, parts: int) -> None:
+        """The part at `place`, with nothing above it, became `parts` parts."""
+        assert not len(self._runs[place][0])
+        self._runs[place : place + 1] = [self._empty] * parts
 
     def state(self) -> State:
-        """The run's files; written anew when the run changed since."""
+        """The files; written anew when a run changed since."""
         if self._changed:
             for name in self._files:
                 self._store.retire(name)
             self._files = []
-            if len(self.keys):
-                self._files.append(self._store.write(self._name, "keys", [raw(self.keys)]))
-                if self.values is not None:
-                    self._files.append(self._store.write(self._name, "vals", [raw(self.values)]))
+            if self._count:
+                self._files.append(self._store.write(self._name, "keys", [raw(keys) for keys, _ in self._runs]))
+                if self._dtype is not None:
+                    values = [raw(values) for _, values in self._runs if values is not None]
+                    self._files.append(self._store.write(self._name, "vals", values))
                 self.bytes_written += self.nbytes
             self._changed = False
-        return {"files": self._files[:], "count": len(self.keys)}
+        return {"files": self._files[:], "count": self._count}

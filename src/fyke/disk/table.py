@@ -1,0 +1,150 @@
+"""The sorted table of a drum: parts on disk, and above each part a young run in memory.
+
+The drum looks keys up here, puts in what its operations resolved to, and folds when a merge is through. A table
+is cut into parts by key; a part that grows over `part_keys` is split, so that a small table is one small file and
+a huge one many. A part is written anew only when the run above it is worth it, or when memory is short.
+
+Invariant: parts are in order of their keys and cover all keys; in a part's range, the young run counts first.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fyke.core.batches import U64, Mask
+from fyke.disk.operations import Resolved, Values
+from fyke.disk.part import Parts, restored
+from fyke.disk.store import State, Store
+from fyke.disk.young import Young
+
+FOLD_KEYS = 4096  # fewer young keys than this never have a part written anew, unless memory is short
+FOLD_SHARE = 8  # else a part is, when its young keys are one in this many of it
+MOST_PART_KEYS = 4 << 20
+LEAST_PART_KEYS = 4 << 10
+
+
+class Table:
+    """Keys uint64 and values of one dtype. Young runs take a quarter of `memory_bytes`, a kept part an eighth."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        dtype: np.dtype[Any] | None,
+        saved: State,
+        *,
+        memory_bytes: int,
+        part_keys: int | None = None,
+    ) -> None:
+        self._young_bytes = memory_bytes // 4
+        self._part_keys = part_keys or min(MOST_PART_KEYS, max(LEAST_PART_KEYS, memory_bytes // 16))
+        self._key_bytes = 8 + (0 if dtype is None else dtype.itemsize)
+        self._keys = int(saved.get("keys", 0))
+        self._parts = restored(saved)
+        self.lows = self._part_lows()
+        self._files = Parts(store, name, dtype, keep_bytes=memory_bytes // 8)
+        self._young = Young(store, name, dtype, saved.get("young", {}), self.lows)
+        self.folds = 0
+
+    def __repr__(self) -> str:
+        return f"Table({self._keys} keys in {len(self._parts)} parts, {len(self._young)} of them young)"
+
+    def __len__(self) -> int:
+        return self._keys
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all keys and values."""
+        return self._keys * self._key_bytes
+
+    @property
+    def parts(self) -> int:
+        return len(self._parts)
+
+    @property
+    def young_keys(self) -> int:
+        return len(self._young)
+
+    @property
+    def bytes_read(self) -> int:
+        return self._files.bytes_read
+
+    @property
+    def bytes_written(self) -> int:
+        return self._files.bytes_written + self._young.bytes_written
+
+    # --- reading
+
+    def lookup(self, keys: U64) -> tuple[Mask, Values | None]:
+        """Which of `keys` (sorted, without repeats) the table holds, bool[n], and their values [n], zero where not."""
+        found, values = np.zeros(len(keys), np.bool_), self._files.zeros(len(keys))
+        for place, start, end in self._by_part(keys):
+            found[start:end], young_values = self._young.lookup(place, keys[start:end])
+            if values is not None and young_values is not None:
+                values[start:end] = young_values
+            rest = start + np.flatnonzero(~found[start:end])
+            found[rest], part_values = self._files.lookup(self._parts[place], keys[rest])
+            if values is not None and part_values is not None:
+                values[rest] = part_values
+        return found, values
+
+    def _by_part(self, keys: U64) -> Iterator[tuple[int, int, int]]:
+        """The parts to which `keys` (sorted) belong: (place of the part, start and end of its keys)."""
+        edges = np.append(np.searchsorted(keys, self.lows), len(keys))
+        for place in np.flatnonzero(np.diff(edges)).tolist():
+            yield place, int(edges[place]), int(edges[place + 1])
+
+    def places(self, keys: U64) -> list[int]:
+        """Of the parts to which `keys` belong, the places, sorted."""
+        return np.unique(np.searchsorted(self.lows, keys, side="right") - 1).tolist()  # type: ignore[no-any-return]
+
+    def forget(self) -> None:
+        """Let go of what was kept of the part that was read last."""
+        self._files.forget()
+
+    # --- writing
+
+    def put(self, resolved: Resolved) -> None:
+        """Write what operations resolved to, into the young runs."""
+        keys, values = resolved.written, resolved.written_values
+        for place, start, end in self._by_part(keys):
+            self._young.put(place, keys[start:end], None if values is None else values[start:end])
+        self._keys += resolved.new
+
+    def fold(self, low: int | None = None) -> None:
+        """Write parts anew for which it pays, or while memory is short: all, or the one that begins at `low`.
+
+        While buckets are merged one by one, the parts of those to come are left: they are written soon enough.
+        """
+        place = 0 if low is None else int(np.searchsorted(self.lows, np.uint64(low)))
+        places = range(len(self._parts)) if low is None else range(place, place + 1)
+        counts = self._young.counts()
+        for place in reversed(places):  # a split moves only the parts after
+            if counts[place] > max(FOLD_KEYS, self._parts[place].count // FOLD_SHARE):
+                self._fold_part(place)
+        while self._young.nbytes > self._young_bytes:
+            counts = self._young.counts()
+            fullest = int(np.argmax(counts)) if low is None else places[0]
+            if not counts[fullest]:
+                return
+            self._fold_part(fullest)
+
+    def _fold_part(self, place: int) -> None:
+        keys, values = self._young.take(place)
+        parts = self._files.fold(self._parts[place], keys, values, self._part_keys)
+        self._parts[place : place + 1] = parts
+        self._young.split(place, len(parts))
+        self.lows = self._part_lows()
+        self.folds += 1
+
+    def _part_lows(self) -> U64:
+        return np.array([part.low for part in self._parts], np.uint64)
+
+    def state(self) -> State:
+        """Everything a restart needs, all of it in files."""
+        return {
+            "keys": self._keys,
+            "parts": [part.state() for part in self._parts],
+            "young": self._young.state(),
+        }
