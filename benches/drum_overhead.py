@@ -1,0 +1,129 @@
+"""What the Drum moves on disk, beside what IRLbot's model says it must.
+
+    .venv/bin/python benches/drum_overhead.py [--table 100_000_000] [--merges 8] [--memory-mb 512] [--uniform]
+
+Fills a table, hands in links until so many merges are done, and counts the bytes read and written for each byte of
+URL, as the Drum counts them and as the system does (`/proc/self/io`). The model is Theorem 2 (section 4.4) at the
+same n, U, p, b, H, P, R and M, and at the D that the Drum gave to its buckets: what waited when it merged.
+
+Term by term, in bytes a byte of URL, and why ours differs:
+
+- `waiting`, the paper's 2 + 2H/b: text and keys are written once and read once. Ours adds to each link 4 bytes
+  for where its text begins and 1 for its operation, twice, and a header for each message; the model has URLs without
+  a length. Always above the model, by 10 / b and a bit.
+- `queue`, the paper's p: unique URLs written to the queue. Ours adds the same 4 bytes and a header.
+- `table`, the paper's (H + b)(2UH + pHn) / (bD): D / (H + b) links are merged at a time, and each merge reads the
+  table and writes it anew. Ours reads it whole and writes only those parts for which enough has gathered in the
+  young runs (`fyke.disk.young`); that is below the model, by half when memory holds the news of many merges, and
+  by less the larger the table is for its memory.
+
+So ours may be above the model by no more than a tenth anywhere, and is below it where the table counts.
+"""
+
+import argparse
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+from drum_throughput import child
+from url_seen.drum import DrumSeen
+from url_seen.run import QUEUED, Task, moved_bytes
+from url_seen.stream import URL_BYTES
+
+from fyke.disk import Checkpoint, DiskQueue
+from fyke.disk.model import BUFFER_BYTES, Crawl, drum_overhead, least_overhead
+
+ENDLESS = 1 << 40  # links; as many are made as the merges take
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """Bytes moved for each byte of URL: measured term by term, the same by the system's count, and the model's."""
+
+    links: int
+    merges: int
+    bucket_bytes: float  # D
+    waiting: float
+    queue: float
+    table: float
+    by_system: float
+    crawl: Crawl  # the model's
+    memory_bytes: int
+
+    @property
+    def measured(self) -> float:
+        return self.waiting + self.queue + self.table
+
+    @property
+    def model(self) -> float:
+        return drum_overhead(self.crawl, self.memory_bytes, self.bucket_bytes, BUFFER_BYTES)
+
+    @property
+    def least(self) -> float:
+        return least_overhead(self.crawl)
+
+
+def overhead(task: Task, merges: int) -> Overhead:
+    """Of a drum whose table was filled in the task's directory, over whole merges."""
+    seen = DrumSeen(Path(task.directory) / "seen", task.memory_bytes, task.table)
+    queue_directory = Path(task.directory) / "queue"
+    links, start = 0, moved_bytes()
+    with Checkpoint(queue_directory) as checkpoint, DiskQueue(checkpoint.store, "ready", QUEUED) as queue:
+        for keys, texts, _ in task.stream.batches():
+            for uniques in seen.check_update(keys, texts):
+                queue.put(pa.RecordBatch.from_arrays([uniques], schema=QUEUED))
+            links += len(keys)
+            if len(seen.waited_bytes) == merges:
+                break
+        drum, queued = seen.drum.statistics(), queue.statistics()
+        by_system = sum(moved_bytes()) - sum(start)
+    seen.close()
+    bytes_in = links * URL_BYTES
+    table_bytes = drum.table_bytes_read + drum.table_bytes_written
+    return Overhead(
+        links=links,
+        merges=drum.merges,
+        bucket_bytes=sum(seen.waited_bytes) / len(seen.waited_bytes),
+        waiting=(drum.bytes_read + drum.bytes_written - table_bytes) / bytes_in,
+        queue=queued.written_bytes / bytes_in,
+        table=table_bytes / bytes_in,
+        by_system=by_system / bytes_in,
+        crawl=Crawl(links, 1.0, queued.put_rows / links, task.table, URL_BYTES),
+        memory_bytes=task.memory_bytes,
+    )
+
+
+def report(found: Overhead) -> None:
+    crawl, least = found.crawl, found.least
+    print(f"n = {found.links:,} links in {found.merges} merges, p = {crawl.unique_share:.3f}")
+    print(f"U = {crawl.keys_at_start:,.0f} keys, b = {URL_BYTES}, H = {crawl.key_bytes:.0f}")
+    print(f"R = {found.memory_bytes / 1e6:,.0f} MB, D = {found.bucket_bytes / 1e6:,.0f} MB, M = 256 kB")
+    print(f"{'bytes a byte of URL':24} {'measured':>9} {'model':>9} {'ratio':>7}")
+    terms = [
+        ("waiting: 2 + 2H/b", found.waiting, least - crawl.unique_share),
+        ("queue: p", found.queue, crawl.unique_share),
+        ("table", found.table, found.model - least),
+        ("all", found.measured, found.model),
+    ]
+    for name, ours, models in terms:
+        print(f"{name:24} {ours:9.3f} {models:9.3f} {ours / models:7.3f}")
+    print(f"{'all, by the system':24} {found.by_system:9.3f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="what the Drum moves on disk, beside the model")
+    parser.add_argument("--table", type=int, default=100_000_000)
+    parser.add_argument("--merges", type=int, default=8)
+    parser.add_argument("--memory-mb", type=int, default=512)
+    parser.add_argument("--uniform", action="store_true", help="all URLs of the table are linked to alike")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="url-seen-") as directory:
+        popularity = "uniform" if asked.uniform else "web"
+        task = Task("drum", "fill", directory, asked.table, ENDLESS, asked.memory_mb << 20, popularity=popularity)
+        child(task)
+        report(overhead(replace(task, step="measure"), asked.merges))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""URLs a second through every URL-seen structure, on one stream, with one amount of memory.
+
+    .venv/bin/python benches/drum_throughput.py [--table 100_000_000] [--links 50_000_000] [--memory-mb 512]
+        [--cap 60] [--popularity web|uniform] [--only drum --only "batch merge" ...]
+
+Fills a table, then hands in links of 80 bytes each, 89 % of them met before (`url_seen.stream`), to each structure
+in a process of its own, and puts what comes out as unique into a queue on disk. The time is from end to end: the
+text of URLs goes through, wherever a structure keeps it. A structure that is slow is stopped after `--cap` seconds,
+merges what waits, and is judged by what it did; one that cannot hold the table gets the largest that it can
+(`LARGEST`), and the output says which. Needs 30 bytes of disk a key of the table, in the directory for temporary files.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from time import perf_counter
+
+from url_seen.run import STRUCTURES, Result, Task
+from url_seen.stream import URL_BYTES
+
+LARGEST: dict[str, Callable[[int], int]] = {  # keys, for bytes of memory
+    "in memory": lambda memory_bytes: memory_bytes // 250,  # and as many that are new
+    "tree batch": lambda _: 100_000_000,  # larger ones take minutes a merge, and there is no other
+    "rocksdb": lambda _: 100_000_000,  # larger ones take an hour to fill
+    "lmdb": lambda _: 100_000_000,
+    "sqlite": lambda _: 100_000_000,
+}
+
+
+def child(task: Task) -> str:
+    """Do `task` in a process of its own; what it printed."""
+    command = [sys.executable, "-m", "url_seen.run", json.dumps(asdict(task))]
+    return subprocess.run(command, cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def measured(task: Task) -> tuple[Result, float]:
+    """The result, and the seconds to fill the table."""
+    with tempfile.TemporaryDirectory(prefix="url-seen-") as directory:
+        task = replace(task, directory=directory)
+        began = perf_counter()
+        child(replace(task, step="fill"))
+        fill_s = perf_counter() - began
+        return Result(**json.loads(child(task))), fill_s
+
+
+def row(task: Task, result: Result, fill_s: float, drum_speed: float | None) -> str:
+    speed = result.links / result.seconds
+    moved = (result.read_bytes + result.written_bytes) / (result.links * URL_BYTES)
+    ratio = f"{speed / drum_speed:8.3f}" if drum_speed else "       -"
+    return (
+        f"{task.name:14} {task.table / 1e6:8,.0f} M {fill_s:6.0f} s {result.links / 1e6:8.1f} M"
+        f" {speed / 1e6:8.3f} M/s {ratio} {moved:8.2f} {result.peak_bytes / 1e6:8.0f} {result.mapped_bytes / 1e6:8.0f}"
+        f" {result.lost:10,}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="URLs a second through every URL-seen structure")
+    parser.add_argument("--table", type=int, default=100_000_000)
+    parser.add_argument("--links", type=int, default=50_000_000)
+    parser.add_argument("--memory-mb", type=int, default=512)
+    parser.add_argument("--cap", type=float, default=60.0, help="seconds for a structure, and a merge more")
+    parser.add_argument("--popularity", choices=["web", "uniform"], default="web")
+    parser.add_argument("--only", action="append", choices=list(STRUCTURES))
+    asked = parser.parse_args()
+    print(
+        f"{'structure':14} {'table':>10} {'fill':>8} {'links':>10} {'speed':>12} {'ratio':>8} {'moved':>8}"
+        f" {'peak MB':>8} {'mapped':>8} {'lost':>10}"
+    )
+    drum_speed = None
+    for name in asked.only or STRUCTURES:
+        memory_bytes = asked.memory_mb << 20
+        table = min(asked.table, LARGEST.get(name, lambda _: asked.table)(memory_bytes))
+        links = min(asked.links, 9 * table) if name == "in memory" else asked.links
+        task = Task(name, "measure", "", table, links, memory_bytes, asked.cap, asked.popularity)
+        result, fill_s = measured(task)
+        if name == "drum":
+            drum_speed = result.links / result.seconds
+        print(row(task, result, fill_s, drum_speed), flush=True)
+
+
+if __name__ == "__main__":
+    main()
