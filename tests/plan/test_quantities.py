@@ -36,14 +36,10 @@ def test_counts(text: str, value: float) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("8GB", 8e9), ("8GiB", 8 * 2**30), ("8G", 8e9), ("21.2kB", 21.2e3), ("110", 110), ("1e9", 1e9), ("2EB", 2e18 / 2)],
+    [("8GB", 8e9), ("8GiB", 8 * 2**30), ("8G", 8e9), ("21.2kB", 21.2e3), ("110", 110), ("1e9", 1e9)],
 )
 def test_sizes(text: str, value: float) -> None:
-    if text == "2EB":  # beyond what is asked of one machine
-        with pytest.raises(ConfigurationError):
-            read_bytes("--disk", text)
-    else:
-        assert read_bytes("--disk", text) == value
+    assert read_bytes("--disk", text) == value
 
 
 @pytest.mark.parametrize(
