@@ -155,7 +155,12 @@ class Agent:
         for seed, target in saved.get("landed", {}).items():
             self._land(locate(seed), locate(target))
         self._frontier = Frontier(
-            self._store, config.frontier, self._filtering, by_level=config.crawl.depth > 0, state=saved.get("frontier")
+            self._store,
+            config.frontier,
+            self._filtering,
+            by_level=config.crawl.depth > 0,
+            opened_at=self._clock.now(),
+            state=saved.get("frontier"),
         )
         self._content_seen = ContentSeen(self._store, config.frontier.content_memory_bytes, saved.get("content"))
 
@@ -180,6 +185,7 @@ class Agent:
             config,
             ended=self._visit_ended,
             sitemaps=lambda urls: self._harvest.sitemaps(urls),
+            told=lambda origin, rules, until: self._frontier.known(origin, rules, until, clock.now()),
             rested_since=self._started_at if saved else 0.0,
         )
         self._harvest = Harvest(
@@ -211,9 +217,8 @@ class Agent:
         )
 
     def _resume(self, saved: dict[str, Any]) -> None:
-        for batch in self._keeper.leased(saved):
-            self._frontier.requeue(batch)
-        self._frontier.discover(self._seeds, via=0, depth=0, kind=Kind.SEED)
+        self._frontier.resume(self._keeper.leased(saved))
+        self._frontier.discover(self._seeds, via=0, domain=0, depth=0, kind=Kind.SEED)
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -270,7 +275,7 @@ class Agent:
             hosts_asleep=bench.asleep,
             links=frontier.links,
             urls=frontier.unique,
-            waiting=bench.visits + frontier.ready + frontier.spilled + frontier.later + self._fetcher.in_flight,
+            waiting=bench.visits + frontier.rows + self._fetcher.in_flight,
             unchecked=frontier.unchecked,
             archive_bytes=self._archive.statistics().bytes,
             memory_bytes=memory_bytes(),

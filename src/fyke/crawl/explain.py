@@ -117,14 +117,10 @@ def _url_of(directory: CrawlDirectory, key: int) -> str:
 def _waiting(directory: CrawlDirectory, config: Config, state: dict[str, Any], at: Locator) -> str:
     """Where the newest checkpoint has `at` waiting, in words; empty when nowhere."""
     store, _ = look(directory.shard)
-    frontier = Frontier(store, config.frontier, _filters(config, state), by_level=False, state=state["frontier"])
-    places = {
-        "in memory, for its host's turn": leased_queue(store, state).scan(),
-        "in line, on disk": frontier.ready.scan(),
-        "for pages nearer to the seeds to be done": frontier.later.scan(),
-        "to be checked against the URLs seen": frontier.seen.unchecked(),
-    }
-    for words, batches in places.items():
+    filters = _filters(config, state)
+    frontier = Frontier(store, config.frontier, filters, by_level=False, opened_at=0.0, state=state["frontier"])
+    leased = ("in memory, for its host's turn", leased_queue(store, state).scan())
+    for words, batches in (leased, *frontier.places()):
         if any(bool(np.any(u64(batch, "key") == np.uint64(at.key))) for batch in batches):
             return words
     return "its fate is younger than the last checkpoint" if frontier.seen.holds(at.key) else ""

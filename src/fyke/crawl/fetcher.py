@@ -11,29 +11,20 @@ Invariant: every visit given to `offer` is in the workbench, under way, or was h
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fyke.core.clock import Clock
 from fyke.core.config import Config
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import host_keys, pay_level_domain, split
-from fyke.core.visits import Exchange, Purpose, Visit, robots_visit
-from fyke.fetch import FAULTS, Fault, Registry, Wait, decode_body, retry_after, robots_url
+from fyke.core.urls import split
+from fyke.core.visits import Exchange, Purpose, Visit
+from fyke.crawl.known_hosts import Known, KnownHosts
+from fyke.crawl.rules import RulesDesk, Told
+from fyke.fetch import FAULTS, Fault, Registry, Wait, retry_after
 from fyke.hosts.book import HostBook, HostRecord
 from fyke.hosts.dns import Answer, Resolver
 from fyke.hosts.politeness import Host, Workbench
-from fyke.hosts.robots import RobotsRecord, RobotsState, redirect_of, rules_from
-
-BOOKED_WAIT_S = 5.0  # a rest longer than this is written down, so that it outlives the process
-
-
-@dataclass(slots=True)
-class Known:
-    """What the fetcher keeps with a host at the workbench."""
-
-    record: HostRecord
-    rules: dict[str, RobotsRecord] = field(default_factory=dict)  # by origin
-    asking: set[str] = field(default_factory=set)  # origins whose rules are on their way
+from fyke.hosts.robots import RobotsRecord, RobotsState
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +49,18 @@ class Fetcher:
         *,
         ended: Callable[[Exchange], None],
         sitemaps: Callable[[Sequence[str]], None],
+        told: Told,
         rested_since: float = 0.0,
     ) -> None:
+        """`told` hears what came of asking for the rules of an origin."""
         self._rooms = rooms
         self._bench = rooms.bench
         self._clock = rooms.clock
         self._politeness = config.politeness
-        self._limits = config.fetch
         self._connections = config.fetch.connections
-        self._product = config.agent.user_agent
         self._ended = ended
-        self._sitemaps = sitemaps
-        self._rested_since = rested_since  # of a crawl that resumes: what came before is not known
-        self._touched: dict[str, HostRecord] = {}  # changed since the book was written
+        self._hosts = KnownHosts(rooms.bench, rooms.resolver, rooms.book, rooms.clock, config.politeness, rested_since)
+        self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config, told=told, sitemaps=sitemaps)
         self._tasks: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
         self._under_way: dict[int, Visit] = {}
@@ -84,7 +74,7 @@ class Fetcher:
         excess = []
         now = self._clock.now()
         for visit in visits:
-            host = self._bench.get(visit.host) or self._enter(visit.host, split(visit.url).host, now)
+            host = self._bench.get(visit.host) or self._hosts.at(visit.host, split(visit.url).host, now)
             if self._bench.host_room(host) > 0:
                 self._bench.add(host, visit)
             else:
@@ -92,19 +82,26 @@ class Fetcher:
                 excess.append(visit)
         return excess
 
-    def _enter(self, key: int, name: str, now: float) -> Host:
-        record = self._touched.get(name) or self._rooms.book.host(name)
-        due = self._rested_since + self._politeness.host_delay_s if self._rested_since else 0.0
-        if record is None:
-            record = HostRecord(name, pay_level_domain(name), first_seen=now)
-        else:
-            due = max(due, record.next_allowed_at, self._rested_since + (record.crawl_delay_s or 0.0))
-            self._rooms.resolver.load([(name, record.addresses, record.addresses_until)])
-        host = self._bench.enter(key, name, due)
-        host.failures = record.failures
-        host.crawl_delay_s = record.crawl_delay_s or 0.0
-        host.known = Known(record)
-        return host
+    @property
+    def rules_room(self) -> int:
+        """How many more origins may be asked for their rules now: each is a name to look up as well."""
+        return max(0, self._connections - self._rules.under_way)
+
+    def bring_rules(self, origins: Iterable[str]) -> None:
+        """Have the robots.txt of `origins` fetched."""
+        self._rules.bring(origins, self._clock.now())
+
+    def refuse(self, visits: Iterable[Visit]) -> None:
+        """End `visits`, whose hosts forbid everything."""
+        now = self._clock.now()
+        for visit in visits:
+            host = self._hosts.at(visit.host, split(visit.url).host, now)
+            rules = self._rules.of(host, visit.parts.origin)
+            line = self._rules.refusal(rules, visit) if rules is not None else ""
+            if line:
+                self._end(visit, Outcome.ROBOTS_FORBADE, line)
+            else:
+                self._bench.add(host, visit)  # robots.txt itself, or rules that changed since
 
     def waiting(self) -> Iterator[Visit]:
         """Every page visit that has not ended: what a checkpoint must remember."""
@@ -157,20 +154,20 @@ class Fetcher:
                 self._start(host, visit)
                 return
             origin = visit.parts.origin
-            rules = known.rules.get(origin) or self._remembered_rules(host, known, origin)
+            rules = known.rules.get(origin) or self._rules.of(host, origin)
             if rules is None or not rules.fresh(now):
                 self._bench.add(host, visit, first=True)
-                if not self._ask_for_rules(host, known, origin):
+                if not self._rules.ask(host, origin):
                     return
                 continue
             if rules.state is RobotsState.DISALLOW_ALL:
                 self._wait_for_rules(host, visit, rules)
                 continue
-            verdict = rules.rules(self._product).verdict(visit.parts.target)
-            if verdict.allowed:
+            line = self._rules.refusal(rules, visit)
+            if not line:
                 self._start(host, visit)
                 return
-            self._end(visit, Outcome.ROBOTS_FORBADE, f"line {verdict.line_number}: {verdict.line_text}")
+            self._end(visit, Outcome.ROBOTS_FORBADE, line)
         self._bench.rest(host)
 
     def _wait_for_rules(self, host: Host, visit: Visit, rules: RobotsRecord) -> None:
@@ -217,21 +214,15 @@ class Fetcher:
             visit.not_before = now + wait_s
             self._bench.add(host, visit)
         self._bench.finished(host, now, exchange.duration_s, wait_s)
-        self._book_rest(host, now)
+        self._hosts.book_rest(host, now)
         if again:
             exchange.body.close()
         elif visit.purpose is Purpose.ROBOTS:
-            self._learn_rules(host, exchange, now)
+            self._rules.answered(exchange, now)
+            self._ended(exchange)
         else:
             self._ended(exchange)
         self.pump()
-
-    def _book_rest(self, host: Host, now: float) -> None:
-        """Write a long rest down: it must outlive the process, and the host's place at the workbench."""
-        record: HostRecord = host.known.record
-        if host.due - now > BOOKED_WAIT_S or record.retired:
-            record.next_allowed_at = host.due
-            self._rooms.book.save_host(record)
 
     # -- what an answer costs the host -----------------------------------------------------------
 
@@ -254,7 +245,7 @@ class Fetcher:
         record.failures = host.failures
         record.last_seen = now
         record.pages += exchange.outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE
-        self._touched[host.name] = record
+        self._hosts.touch(host)
         return wait_s
 
     def _sleep_s(self, host: Host) -> float:
@@ -275,7 +266,7 @@ class Fetcher:
             return True
         answer = self._rooms.resolver.cached(host.name)
         if answer is not None and answer.addresses:
-            self._settle(host, answer)
+            self._hosts.settle(host, answer)
             self._bench.rest(host)  # the address has its own order
             return False
         self._bench.park(host)
@@ -295,17 +286,11 @@ class Fetcher:
         answer = await self._rooms.resolver.resolve(host.name)
         now = self._clock.now()
         if answer.addresses:
-            self._settle(host, answer)
+            self._hosts.settle(host, answer)
         else:
             self._unnamed(host, answer, now)
         self._bench.unpark(host)
         self.pump()
-
-    def _settle(self, host: Host, answer: Answer) -> None:
-        self._bench.settle(host, answer.addresses[0], answer.expires_at)
-        record: HostRecord = host.known.record
-        record.addresses, record.addresses_until = answer.addresses, answer.expires_at
-        self._touched[host.name] = record
 
     def _unnamed(self, host: Host, answer: Answer, now: float) -> None:
         outcome = answer.outcome
@@ -322,90 +307,18 @@ class Fetcher:
             if visit.purpose is Purpose.PAGE:
                 self._end(visit, outcome, detail)
             else:
-                self._no_rules(visit, outcome, detail)
+                self._rules.unmade(visit, outcome, detail, self._clock.now())
         self._bench.rest(host)
 
-    # -- rules -----------------------------------------------------------------------------------
-
-    def _remembered_rules(self, host: Host, known: Known, origin: str) -> RobotsRecord | None:
-        record = self._rooms.book.robots(origin)
-        if record is not None:
-            self._adopt(host, known, record)
-        return record
-
-    def _adopt(self, host: Host, known: Known, record: RobotsRecord) -> None:
-        known.rules[record.origin] = record
-        delays = (one.rules(self._product).crawl_delay_s or 0.0 for one in known.rules.values())
-        host.crawl_delay_s = max(delays, default=0.0)
-        known.record.crawl_delay_s = host.crawl_delay_s
-
-    def _ask_for_rules(self, host: Host, known: Known, origin: str) -> bool:
-        """Put the visit that brings the rules of `origin` in line; False when they are on their way."""
-        if origin in known.asking:
-            self._bench.park(host)
-            return False
-        known.asking.add(origin)
-        url = robots_url(origin)
-        assert url is not None, f"no scheme but those of core.urls: {origin}"
-        self._bench.add(host, robots_visit(url, origin), first=True)
-        return True
-
-    def _learn_rules(self, host: Host, exchange: Exchange, now: float) -> None:
-        visit = exchange.visit
-        target = redirect_of(exchange, visit.depth)
-        if target is not None:
-            self._ended(exchange)
-            hop = robots_visit(target, visit.robots_of)
-            hop.depth = visit.depth + 1
-            at = self._bench.get(hop.host) or self._enter(hop.host, split(target).host, now)
-            self._bench.add(at, hop, first=True)
-            return
-        content = decode_body(exchange, self._limits).content
-        self._ended(exchange)
-        self._set_rules(exchange, content, now)
-
-    def _no_rules(self, visit: Visit, outcome: Outcome, detail: str) -> None:
-        """A robots visit could not even be made."""
-        now = self._clock.now()
-        self._set_rules(Exchange(visit, outcome, now, 0.0, detail=detail), b"", now)
-
-    def _set_rules(self, exchange: Exchange, content: bytes, now: float) -> None:
-        origin = exchange.visit.robots_of
-        host = self._bench.get(host_keys(split(f"{origin}/").host)[0])
-        previous = host.known.rules.get(origin) if host is not None else None
-        record = rules_from(
-            exchange,
-            content,
-            now=now,
-            robots_ttl_s=self._politeness.robots_ttl_s,
-            previous=previous,
-            retry_s=(self._politeness.failure_delay_s, self._politeness.max_sleep_s),
-        )
-        self._rooms.book.save_robots(record)
-        if host is None:
-            return
-        known: Known = host.known
-        known.asking.discard(origin)
-        self._adopt(host, known, record)
-        self._bench.sleep_until(host, now + host.crawl_delay_s)  # it asks for a rest after this very request
-        self._book_rest(host, now)
-        self._sitemaps(record.rules(self._product).sitemaps)
-        if host.parked:
-            self._bench.unpark(host)
+    # -- the book --------------------------------------------------------------------------------
 
     def write_book(self) -> None:
         """Write down every host that changed."""
-        self._rooms.book.save_hosts(self._touched.values())
-        self._touched.clear()
-        self._bench.prune(self._clock.now())
+        self._hosts.write()
 
     def robots_word(self, name: str) -> str:
         """What is known of the robots.txt of a host, in a word, for the table of hosts."""
-        for scheme in ("https", "http"):
-            known = self._rooms.book.robots(split(f"{scheme}://{name}/").origin)
-            if known is not None:
-                return known.state.value
-        return ""
+        return self._rules.word(name)
 
     # -- ends ------------------------------------------------------------------------------------
 

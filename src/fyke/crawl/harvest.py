@@ -119,6 +119,7 @@ class Harvest:
         self.outcomes[exchange.outcome] += 1
         self._done(exchange)
         if exchange.outcome is Outcome.OK:
+            self._barn.frontier.fetched(exchange.visit.domain)
             self._give_to_sinks(page)
 
     def _hand_on_links(self, page: Page) -> tuple[int, str | None]:
@@ -145,7 +146,8 @@ class Harvest:
         if self._barn.links is not None:
             self._barn.links.add(source, found, row)
         if kind is not None:
-            self._barn.frontier.discover(found, via=source, depth=depth, kind=kind)
+            domain = page.exchange.visit.domain
+            self._barn.frontier.discover(found, via=source, domain=domain, depth=depth, kind=kind)
         return found
 
     def _give_to_sinks(self, page: Page) -> None:
@@ -159,4 +161,4 @@ class Harvest:
         """Sitemaps that a robots.txt names are links from nowhere, as near as a seed."""
         found = [url for url in map(canonical, urls) if url]
         if found:
-            self._barn.frontier.discover([locate(url) for url in found], via=0, depth=0, kind=Kind.PAGE)
+            self._barn.frontier.discover([locate(url) for url in found], via=0, domain=0, depth=0, kind=Kind.PAGE)

@@ -73,6 +73,7 @@ class Loop:
         self._ended = ended
         self._wake = asyncio.Event()
         self._feed_at = 0.0
+        self._moved = False
         self._stop: Ending | None = None
         self.failure: BaseException | None = None
 
@@ -101,7 +102,8 @@ class Loop:
         self._harvest.take_in(self._ended)
         idle = self.idle
         starving = self._bench.visits < self._config.frontier.window_visits // 2 and not self._frontier.ready.waiting
-        self._frontier.turn(starving=starving, idle=idle)
+        self._moved = self._frontier.turn(self._clock.now(), starving=starving, idle=idle)
+        self._fetcher.refuse(visits_of(self._frontier.refused()))
         self._fill_window()
         self._fetcher.pump()
 
@@ -109,6 +111,7 @@ class Loop:
         """Give the workbench work when it runs low, and its hungry hosts what waits for them on disk."""
         ready = self._frontier.ready
         low = self._config.frontier.window_visits // 2
+        self._fetcher.bring_rules(self._frontier.wanted(self._fetcher.rules_room))
         while self._bench.visits < low and ready.waiting:
             self._offer(self._frontier.take(REFILL_ROWS))
         now = self._clock.now()
@@ -164,9 +167,9 @@ class Loop:
         return bool(hosts) and all(host.failures >= UNREACHED_TRIES for host in hosts)
 
     async def _rest(self) -> None:
-        """Until something ends, or the next beat; work that is waiting gets no rest."""
+        """Until something ends, or the next beat; work that can go on gets no rest."""
         self._wake.clear()
-        if self._ended or (self.idle and not self._frontier.empty):
+        if self._ended or (self.idle and self._moved):
             await asyncio.sleep(0)
             return
         timer = asyncio.get_running_loop().call_later(BEAT_S, self._wake.set)

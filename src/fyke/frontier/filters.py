@@ -41,7 +41,13 @@ class ScopeFilter:
         seeds = self._seeds.values()
         self._hosts = np.unique(np.array([seed.host for seed in seeds], np.uint64))
         self._domains = np.unique(np.array([seed.domain for seed in seeds], np.uint64))
+        self._inside = frozenset(self._domains.tolist())
         self._prefixes = sorted({_folder(seed.url) for seed in seeds})
+
+    @property
+    def domains(self) -> frozenset[int] | None:
+        """Keys of the domains within; None where there is no bound."""
+        return None if self._scope is Scope.WEB else self._inside
 
     def __repr__(self) -> str:
         return f"scope {self._scope.value}"
@@ -130,12 +136,18 @@ class Filters:
     def __init__(self, filters: Sequence[UrlFilter]) -> None:
         self._filters = filters
         self.failures: Counter[str] = Counter()
+        self.domains: frozenset[int] | None = None  # keys of those that pages may be in; None: any
+        self._bound()
+
+    def _bound(self) -> None:
+        self.domains = next((one.domains for one in self._filters if isinstance(one, ScopeFilter)), None)
 
     def land(self, seed: Locator, target: Locator) -> None:
         """Take into the scope where `seed` redirects to."""
         for one in self._filters:
             if isinstance(one, ScopeFilter):
                 one.land(seed, target)
+        self._bound()
 
     def accept(self, urls: pa.RecordBatch) -> pa.RecordBatch:
         """The rows of `urls` that every filter accepts, in order."""

@@ -1,21 +1,23 @@
 """From links to URLs that may be fetched: the frontier's stages in one place.
 
-    links -> filter -> seen -> [star -> beast -> robots gate] -> level -> ready
+    links -> filter -> seen -> level -> star -> beast -> robots gate -> order -> ready
 
 The loop hands in the links of each page (`discover`) and calls `turn`; what is new comes out of `take`.
-Links are gathered as they come and go through the stages as one batch of columns. A bounded set of
-keys met lately stands in front, since most links repeat (Mercator's cache of popular URLs). The places
-of STAR, BEAST and the robots gate are marked in `_advance`: each will take a batch and return a batch.
+Links are gathered as they come and go through the stages as batches of columns. A bounded set of keys met
+lately stands in front, since most links repeat (Mercator's cache of popular URLs). Up to `beast` URLs are
+pushed, by merges that wait until they are worth it; from there on they are pulled, as the ready queue runs low.
 
 With a depth limit the crawl goes level by level: a URL waits in `later` until all pages nearer to the
 seeds are done. Else a page met first by a long way round would pass its greater depth on to its links,
-and pages within the limit would be lost.
+and pages within the limit would be lost. In a crawl whose scope is one domain, STAR and BEAST have nothing to
+decide and cost nothing: URLs go through `backlog`.
 
 Invariant: every URL that the filters accepted is in `seen`, and when it was new in exactly one queue
 or handed out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
@@ -25,17 +27,27 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import URLS, first_of_each_key, keep, numbers, u64, url_batch
-from fyke.core.config import FrontierSection
+from fyke.core.batches import U64, URLS, first_of_each_key, keep, numbers, u64, url_batch
+from fyke.core.config import Enforcement, FrontierSection
 from fyke.core.urls import Locator
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
+from fyke.frontier.beast import Backlog, Enforcer, enforcer
+from fyke.frontier.budgets import budget_function
+from fyke.frontier.domains import Domains
 from fyke.frontier.filters import Filters
+from fyke.frontier.order import BreadthFirst, crawl_order
 from fyke.frontier.ready import Ready
+from fyke.frontier.robots_gate import RobotsGate, Rules
 from fyke.frontier.seen import UrlSeen
+from fyke.frontier.star import Star
 
-BATCH_LINKS = 8192
-_KEY = itemgetter(1)
+BATCH_ROWS = 8192
+READY_ROWS = 8192  # URLs pulled ahead of the workbench
+ORDERED_ROWS = 1 << 17  # the same for a crawl with an order, which needs something to choose from
+SLICES = 8  # of what was over budget, read again in one turn that is in need
+MOST_ASKS = 8192  # origins to be asked for their rules before no more URLs are pulled
+_KEY, _DOMAIN = itemgetter(1), itemgetter(3)
 MERGE_SHARE = 4  # merges while starving may take one part in this many of the time
 
 
@@ -46,14 +58,26 @@ class FrontierStatistics:
     links: int
     accepted: int
     unique: int
-    unchecked: int
+    unchecked: int  # for their check against the URLs seen
+    later: int  # for pages nearer to the seeds
+    rounds: int  # that BEAST spreads URLs over
+    waiting: int  # for their round
+    over_budget: int
+    without_rules: int  # for their host's robots.txt
     ready: int
-    spilled: int
-    later: int
+    spilled: int  # for room at their host
+    domains: int
+    edges: int  # pairs of domains of which one links to the other
+
+    @property
+    def rows(self) -> int:
+        """URLs that wait to be fetched, wherever."""
+        rows = self.later + self.waiting + self.over_budget + self.without_rules
+        return rows + self.ready + self.spilled
 
 
 class Frontier:
-    """One shard of the frontier, on the files of one `Store`."""
+    """One shard of the frontier, on the files of one `Store`. Times are unix seconds."""
 
     def __init__(
         self,
@@ -62,54 +86,116 @@ class Frontier:
         filters: Filters,
         *,
         by_level: bool,
+        opened_at: float,
         state: Mapping[str, Any] | None = None,
     ) -> None:
+        """Raises ConfigurationError or PluginError for a budget function or an order that is none."""
+        saved = state or {}
+        memory = config.domain_memory_bytes
+        order = crawl_order(config)
         self._filters = filters
         self._recent_limit = config.link_cache
         self._recent: set[int] = set()
         self._found: list[tuple[Sequence[Locator], int, int, int]] = []
         self._found_links = 0
+        self._fetched: Counter[int] = Counter()
         self._by_level = by_level
-        self._merge_cost_s = 0.0
-        self._merged_at = 0.0
-        saved = state or {}
+        self._ready_rows = READY_ROWS if isinstance(order, BreadthFirst) else ORDERED_ROWS
+        self._merge_cost_s = self._merged_at = 0.0
         self.level = int(saved.get("level", 0))
         self.links = int(saved.get("links", 0))
         self.accepted = int(saved.get("accepted", 0))
         self.seen = UrlSeen(store, config.seen_memory_bytes, saved.get("seen"))
-        self.ready = Ready(store, saved.get("ready"))
         self.later = DiskQueue(store, "later", URLS, saved.get("later"))
+        self.domains = Domains(store, memory, saved.get("domains"))
+        self.star = Star(
+            store, self.domains, budget_function(config), config.default_budget_urls, memory, saved.get("star")
+        )
+        self.backlog = Backlog(store, saved.get("backlog"))
+        self.beast: Enforcer = self.backlog
+        if config.enforcement is not Enforcement.NONE:
+            self.beast = enforcer(config.enforcement, store, saved.get("beast"))
+        self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"))
+        self.ready = Ready(store, order, saved.get("ready"))
 
     def __repr__(self) -> str:
-        return f"Frontier({len(self.seen)} seen, {self.seen.pending} unchecked, {self.ready!r})"
+        return f"Frontier({len(self.seen)} seen, {self.seen.pending} unchecked, {self.beast!r}, {self.ready!r})"
 
-    def discover(self, locators: Sequence[Locator], *, via: int, depth: int, kind: int) -> None:
-        """The page with key `via` links to `locators`, which are `depth` links from a seed."""
+    # --- what comes in
+
+    def discover(self, locators: Sequence[Locator], *, via: int, domain: int, depth: int, kind: int) -> None:
+        """The page with key `via`, of `domain` (0 for none), links to `locators`, `depth` links from a seed."""
         recent = self._recent
         self.links += len(locators)
+        if domain and not self._alone:
+            self._count_links(domain, locators)
         if recent.issuperset(map(_KEY, locators)):
             return
         fresh = [at for at in locators if at[1] not in recent]
         if fresh:
             self._found.append((fresh, via, depth, kind))
             self._found_links += len(fresh)
-            if self._found_links >= BATCH_LINKS:
+            if self._found_links >= BATCH_ROWS:
                 self._check_in()
 
-    def turn(self, *, starving: bool, idle: bool) -> None:
-        """Move what was found on towards the ready queue, as far as is worth its cost.
+    def discover_batch(self, urls: pa.RecordBatch, sources: U64) -> None:
+        """Links as columns: `urls` (schema `URLS`), met on pages of the domains `sources` (uint64[n], 0 for none)."""
+        self.links += urls.num_rows
+        if not self._alone:
+            targets = u64(urls, "domain")
+            within = self._filters.domains
+            inside = slice(None) if within is None else np.isin(targets, list(within))
+            self.star.link_batch(sources[inside], targets[inside])
+        self._submit(self._filters.accept(first_of_each_key(urls)))
+
+    @property
+    def _alone(self) -> bool:
+        """Whether one domain is all that is in scope."""
+        domains = self._filters.domains
+        return domains is not None and len(domains) < 2
+
+    def _count_links(self, domain: int, locators: Sequence[Locator]) -> None:
+        targets = set(map(_DOMAIN, locators))
+        if self._filters.domains is not None:
+            targets &= self._filters.domains
+        self.star.link(domain, targets)
+
+    def fetched(self, domain: int) -> None:
+        """A page of `domain` was fetched whole."""
+        self._fetched[domain] += 1
+        if len(self._fetched) >= BATCH_ROWS:
+            self._tell_fetched()
+
+    def _tell_fetched(self) -> None:
+        if self._fetched:
+            domains = np.fromiter(self._fetched.keys(), np.uint64, len(self._fetched))
+            self.domains.add(domains, fetched=np.fromiter(self._fetched.values(), np.uint32, len(self._fetched)))
+            self._fetched.clear()
+
+    # --- from stage to stage
+
+    def turn(self, now: float, *, starving: bool, idle: bool) -> bool:
+        """Move what was found on towards the ready queues, as far as is worth its cost; whether anything moved.
 
         `starving`: memory runs low on visits; `idle`: nothing at all is left to fetch.
         """
-        if starving or idle:
+        begun = perf_counter()
+        hungry = idle or (starving and begun - self._merged_at >= self._merge_cost_s * (MERGE_SHARE - 1))
+        if hungry:
             self._check_in()
-        if self.seen.full or (self.seen.pending and (idle or (starving and self._merge_is_cheap()))):
+            self._tell_fetched()
+        moved = self.seen.full or (hungry and self.seen.pending > 0)
+        if moved:
             self._advance()
-        if idle and not len(self.ready) and len(self.later):
+        moved |= self._budget(hungry)
+        moved |= self._let_through(now, hungry)
+        if idle and not moved and self._nothing_near and len(self.later):
             self._next_level()
-
-    def _merge_is_cheap(self) -> bool:
-        return perf_counter() - self._merged_at >= self._merge_cost_s * (MERGE_SHARE - 1)
+            moved = True
+        if hungry:
+            self._merged_at = perf_counter()
+            self._merge_cost_s = self._merged_at - begun
+        return moved
 
     def _check_in(self) -> None:
         """Filter the links found and have them checked against the URLs seen."""
@@ -125,77 +211,180 @@ class Frontier:
             kind=np.repeat(np.array(kinds, np.uint8), counts),
         )
         batch = self._filters.accept(first_of_each_key(batch))
-        if not batch.num_rows:
-            return
-        self.accepted += batch.num_rows
         if len(self._recent) >= self._recent_limit:
             self._recent.clear()
         self._recent.update(u64(batch, "key").tolist())
-        self.seen.check_update(batch)
+        self._submit(batch)
+
+    def _submit(self, batch: pa.RecordBatch) -> None:
+        """Have `batch`, accepted and without repeats, checked against the URLs seen."""
+        if batch.num_rows:
+            self.accepted += batch.num_rows
+            self.seen.check_update(batch)
 
     def _advance(self) -> None:
-        """Merge, and pass what is unique through the stages."""
-        start = perf_counter()
+        """Merge the URLs found with those seen; the new ones go on to their domain's budget."""
         for unique in self.seen.merge():
-            # STAR gives each row its domain's budget here, BEAST orders rows by it, and the robots
-            # gate holds back what its host's rules forbid; until then all go straight on.
-            self._put_by_level(unique)
-        self._merged_at = perf_counter()
-        self._merge_cost_s = self._merged_at - start
+            if not self._by_level:
+                self._weigh(unique)
+                continue
+            near = numbers(unique, "depth") <= self.level
+            self._weigh(keep(unique, near))
+            self.later.put(keep(unique, ~near))
 
-    def _put_by_level(self, urls: pa.RecordBatch) -> None:
-        if not self._by_level:
-            self.ready.put(urls)
+    def _weigh(self, urls: pa.RecordBatch) -> None:
+        """Let new URLs wait for what is known of their domains; with a single domain in scope straight on."""
+        if not urls.num_rows:
             return
-        near = numbers(urls, "depth") <= self.level
-        self.ready.put(keep(urls, near))
-        self.later.put(keep(urls, ~near))
+        domains, counts = np.unique(u64(urls, "domain"), return_counts=True)
+        if not self._alone:
+            self.domains.ask(urls)
+        else:
+            self.domains.name_new(urls, domains)
+            self.backlog.put(urls, domains[:0])
+        self.domains.add(domains, urls=counts)
+
+    def _budget(self, hungry: bool) -> bool:
+        """Give URLs their budgets and places, those that were over budget too; whether there were any."""
+        moved = False
+        for _ in range(SLICES if hungry else 1):
+            if self.beast.splitting and not self.domains.full:
+                self._ask_again()
+                moved = True
+        if self.star.full or self.domains.full or (hungry and (self.star.pending or self.domains.pending)):
+            self._place()
+            moved = True
+        return moved
+
+    def _ask_again(self) -> None:
+        """URLs that were over budget learn how their domain stands now."""
+        batch = self.beast.failed(BATCH_ROWS)
+        if batch is not None:
+            self.domains.ask(batch)
+
+    def _place(self) -> None:
+        """STAR's budgets for all that waits for one, and BEAST's rounds."""
+        if self.star.count():
+            self.beast.reconsider()
+        planned: Counter[int] = Counter()  # what this merge adds to plans; the records say it at the next one
+        for urls, records in self.star.merge():
+            slots = records["slot"].astype(np.uint64)
+            if planned:
+                domains, places = np.unique(u64(urls, "domain"), return_inverse=True)
+                slots += np.fromiter((planned[domain] for domain in domains.tolist()), np.uint64, len(domains))[places]
+            grown, by = self.beast.put(urls, slots)
+            planned.update(dict(zip(grown.tolist(), by.tolist(), strict=True)))
+            self.domains.add(grown, slot=by)
+
+    def _let_through(self, now: float, hungry: bool) -> bool:
+        """Pull URLs through the robots gate while the ready queues are low; whether any moved."""
+        moved = False
+        while self.ready.waiting < self._ready_rows and self.gate.asks < MOST_ASKS:
+            batch = self.backlog.get(BATCH_ROWS)
+            if batch is None:
+                batch = self.beast.get(BATCH_ROWS)
+            if batch is None:
+                break
+            self.ready.put(self.gate.put(batch, now))
+            moved = True
+        moved |= self.gate.recheck(now, hungry=hungry)
+        if self.gate.full or (hungry and self.gate.unchecked):
+            for passed in self.gate.merge(now):
+                self.ready.put(passed)
+            moved = True
+        return moved
 
     def _next_level(self) -> None:
         self.level += 1
         for _ in range(len(self.later)):
-            batch = self.later.get(BATCH_LINKS)
+            batch = self.later.get(BATCH_ROWS)
             if batch is None:
                 break
-            self.ready.put(batch)
+            self._weigh(batch)
+
+    # --- what goes out
+
+    def resume(self, leased: Iterable[pa.RecordBatch]) -> None:
+        """Go on after a restart: `leased`, handed out before and not fetched, wait again."""
+        for urls in leased:
+            self.ready.put(urls)
+        self.gate.resume()
 
     def take(self, rows: int) -> pa.RecordBatch:
         """The next URLs to fetch, `rows` at most; schema `URLS`, possibly empty."""
         return self.ready.take(rows)
 
-    def requeue(self, urls: pa.RecordBatch) -> None:
-        """Let `urls`, handed out before and not fetched, wait again."""
-        self.ready.put(urls)
+    def wanted(self, most: int) -> list[str]:
+        """Origins (`scheme://host:port`) whose robots.txt is to be brought now, `most` at most."""
+        return self.gate.wanted(most)
+
+    def known(self, origin: str, rules: Rules, expires_at: float, now: float) -> None:
+        """What came of asking `origin` for its rules."""
+        self.gate.known(origin, rules, expires_at, now)
+
+    def refused(self) -> pa.RecordBatch:
+        """URLs that robots.txt refused since this was last asked; schema `URLS`."""
+        return self.gate.refused()
 
     @property
     def empty(self) -> bool:
-        """Whether nothing waits anywhere in the frontier."""
-        return not (self._found or self.seen.pending or len(self.ready) or len(self.later))
+        """Whether nothing waits anywhere in the frontier; what no budget is left for does not count."""
+        return self._nothing_near and not len(self.later)
+
+    @property
+    def _nothing_near(self) -> bool:
+        unplaced = self._found or self.seen.pending or self.star.pending or self.domains.pending
+        planned = len(self.backlog) or (len(self.beast) and not self.beast.stuck)
+        return not (unplaced or planned or len(self.gate) or len(self.ready))
+
+    def places(self) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
+        """Everywhere a URL may wait, in words, with what waits there."""
+        yield "to be checked against the URLs seen", self.seen.unchecked()
+        yield "for pages nearer to the seeds to be done", self.later.scan()
+        yield "for the budget of its domain to be known", self.domains.unchecked()
+        for queue in {queue.name: queue for queue in (*self.backlog.queues(), *self.beast.queues())}.values():
+            over = queue.name.startswith("beast-over")
+            yield "since its domain is over its budget" if over else "for its turn", queue.scan()
+        yield "for the robots.txt of its host", self.gate.scan()
+        yield "in line, on disk", self.ready.scan()
 
     def state(self) -> dict[str, object]:
         """Everything a restart needs; nothing found stays in memory only."""
         self._check_in()
+        self._tell_fetched()
         return {
             "level": self.level,
             "links": self.links,
             "accepted": self.accepted,
             "seen": self.seen.state(),
-            "ready": self.ready.state(),
             "later": self.later.state(),
+            "star": self.star.state(),
+            "domains": self.domains.state(),
+            "backlog": self.backlog.state(),
+            "beast": self.beast.state(),
+            "gate": self.gate.state(),
+            "ready": self.ready.state(),
         }
 
     def statistics(self) -> FrontierStatistics:
+        enforced = self.beast.statistics()
+        backlog = len(self.backlog) if self.beast is not self.backlog else 0
         return FrontierStatistics(
-            self.links,
-            self.accepted,
-            len(self.seen),
-            self.seen.pending + self._found_links,
-            self.ready.waiting,
-            self.ready.spilled,
-            len(self.later),
+            links=self.links,
+            accepted=self.accepted,
+            unique=len(self.seen),
+            unchecked=self.seen.pending + self._found_links,
+            later=len(self.later),
+            rounds=enforced["rounds"],
+            waiting=enforced["waiting"] + backlog,
+            over_budget=enforced["over_budget"],
+            without_rules=len(self.gate),
+            ready=self.ready.waiting,
+            spilled=self.ready.spilled,
+            domains=len(self.domains),
+            edges=self.star.edges,
         )
 
     def close(self) -> None:
-        self.seen.close()
-        self.ready.close()
-        self.later.close()
+        for stage in (self.seen, self.later, self.star, self.domains, self.backlog, self.beast, self.gate, self.ready):
+            stage.close()

@@ -1,9 +1,13 @@
-"""What may be fetched, in order: the ready queue, and the visits for which a host had no room.
+"""What may be fetched, in order: the ready queues, and the visits for which a host had no room.
 
 Filled by the frontier with URLs that passed every stage; emptied by the loop into the workbench,
-whose hosts each hold only their share. What exceeds the share comes back here and waits on disk in one
-of `SPILLS` queues by host, so that a slow giant delays only its own pages and never crowds out the rest
-(IRLbot, section 1.3). A spill queue is read again when a host in it runs low.
+whose hosts each hold only their share. The crawl order (`fyke.frontier.order`) gives each URL one of `LEVELS`
+queues, as Mercator's front queues do; a level is drained twice as fast as the one after it. Differs: by shares
+of each batch and not by chance.
+
+What exceeds a host's share comes back here and waits on disk in one of `SPILLS` queues by host, so that a
+slow giant delays only its own pages and never crowds out the rest (IRLbot, section 1.3). A spill queue is
+read again when a host in it runs low.
 
 Bounded by the disk; memory holds one batch a queue. Invariant: a URL that came in is in exactly one
 queue, or was handed out.
@@ -14,11 +18,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, URLS, u64
+from fyke.core.batches import EMPTY, URLS, concat, keep, u64
+from fyke.core.plugins import CrawlOrder
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
+from fyke.frontier.order import LAST, LEVELS
 
 SPILLS = 16
 
@@ -32,23 +39,25 @@ class ReadyStatistics:
 
 
 class Ready:
-    """The ready queue and the spill queues."""
+    """The ready queues, one a level, and the spill queues."""
 
-    def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, store: Store, order: CrawlOrder, state: Mapping[str, Any] | None = None) -> None:
         states = state or {}
-        self._ready = DiskQueue(store, "ready", URLS, states.get("ready"))
+        self._order = order
+        self.failures = 0  # batches for which the order, a plug-in, raised or gave nonsense
+        self._levels = [DiskQueue(store, f"ready-{n}", URLS, states.get(f"ready-{n}")) for n in range(LEVELS)]
         self._spills = [DiskQueue(store, f"spill-{n:02}", URLS, states.get(f"spill-{n:02}")) for n in range(SPILLS)]
 
     def __repr__(self) -> str:
-        return f"Ready({len(self._ready)} ready, {self.spilled} spilled)"
+        return f"Ready({self.waiting} ready, {self.spilled} spilled)"
 
     def __len__(self) -> int:
-        return len(self._ready) + self.spilled
+        return self.waiting + self.spilled
 
     @property
     def waiting(self) -> int:
         """Rows that were never handed out."""
-        return len(self._ready)
+        return sum(map(len, self._levels))
 
     @property
     def spilled(self) -> int:
@@ -56,13 +65,32 @@ class Ready:
         return sum(map(len, self._spills))
 
     def put(self, urls: pa.RecordBatch) -> None:
-        """Let `urls` wait."""
-        self._ready.put(urls)
+        """Let `urls` wait, each in the level that the order gives it; the last if that fails."""
+        levels = self._levels_of(urls)
+        for level in np.unique(levels).tolist():
+            self._levels[level].put(keep(urls, levels == level))
+
+    def _levels_of(self, urls: pa.RecordBatch) -> npt.NDArray[np.integer]:
+        try:
+            levels = np.clip(np.asarray(self._order.levels(urls)), 0, LAST).astype(np.intp)
+        except Exception:  # noqa: BLE001 - a plug-in may raise anything; it then orders nothing
+            levels = np.zeros(0, np.intp)
+        if levels.shape == (urls.num_rows,):
+            return levels
+        self.failures += 1
+        return np.full(urls.num_rows, LAST, np.intp)
 
     def take(self, rows: int) -> pa.RecordBatch:
-        """The next `rows` URLs or fewer."""
-        batch = self._ready.get(rows)
-        return EMPTY if batch is None else batch
+        """The next `rows` URLs or fewer: of each level that has some twice as many as of the one after it."""
+        filled = [queue for queue in self._levels if len(queue)]
+        batches = []
+        for place, queue in enumerate(filled, 1):
+            share = -(-rows // 2) if place < len(filled) else rows
+            batch = queue.get(share) if share else None
+            if batch is not None:
+                batches.append(batch)
+                rows -= batch.num_rows
+        return concat(batches)
 
     def put_back(self, urls: pa.RecordBatch) -> None:
         """Let `urls`, for which their hosts had no room, wait in the spill queues."""
@@ -85,7 +113,7 @@ class Ready:
 
     def queues(self) -> Sequence[DiskQueue]:
         """All queues, for checkpoints and explanations."""
-        return [self._ready, *self._spills]
+        return [*self._levels, *self._spills]
 
     def scan(self) -> Iterator[pa.RecordBatch]:
         """Every URL that waits here."""
@@ -96,7 +124,7 @@ class Ready:
         return {queue.name: queue.state() for queue in self.queues()}
 
     def statistics(self) -> ReadyStatistics:
-        return ReadyStatistics(len(self._ready), self.spilled)
+        return ReadyStatistics(self.waiting, self.spilled)
 
     def close(self) -> None:
         for queue in self.queues():

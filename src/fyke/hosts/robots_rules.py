@@ -164,6 +164,13 @@ class RobotsRules:
         """Nothing may be fetched; `reason` stands in the verdict where a line would."""
         return cls([Line(0, Field.DISALLOW, "/", reason)])
 
+    @property
+    def closed(self) -> bool:
+        """Whether nothing may be fetched, whatever its path (but robots.txt itself)."""
+        root = self._plain[0] if self._prefixes[:1] == ["/"] else None
+        allowing = any(rule.allow for rule in (*self._plain, *self._wild))
+        return root is not None and not root.allow and not allowing
+
     def allows(self, target: str) -> bool:
         """Whether `target` (path and query of a canonical URL) may be fetched."""
         if not self._plain and not self._wild:

@@ -1,0 +1,300 @@
+"""What waits because its domain is over budget: queues of rounds, and one for all that does not fit.
+
+BEAST, Budget Enforcement with Anti-Spam Tactics: IRLbot (Lee et al., WWW 2008), section 6.2 and Figure 4. No URL
+is thrown away for being over budget. The queues `Q1...Qj` are rounds: a domain with budget B has its next B
+URLs in the next round, B more in the one after, and what does not fit into the last goes to `QF`. The current
+round is read by the frontier; when j of them were read, `QF` is read again and spread over more rounds.
+
+The frontier calls `put` with URLs and what is known of their domains, `get` when it wants some to fetch, and
+while `splitting` puts what `failed` gives through STAR again, a slice at a time, so that a long `QF` does not
+stop the crawl. Differs from the paper:
+
+- What a domain has left of its rounds is not an array in memory for each queue, but one number with the domain
+  on disk, the *slot* up to which its URLs are planned, as in a fair queue: the next has its place there, or in
+  the next round if that is later.
+- `j` doubles while `QF` is longer than `CARRIED` times what the rounds let through, and falls when it is not:
+  the paper doubles until a limit. Beyond `MOST_QUEUES` a round lets through 2, 4, ... budgets of each domain
+  instead; the shares stay, and a crawl of three huge domains needs no thousand files. So for each URL
+  let through at most some `CARRIED` are read again, whatever the crawl has met: Theorem 5, as a rule of the loop.
+- A domain that is alone in scope never comes here (`Backlog`).
+
+Invariant: a URL that was put is in exactly one queue, or was got.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fyke.core.batches import U64, URLS, numbers, u64
+from fyke.core.config import Enforcement
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
+
+FIRST_QUEUES = 2
+MOST_QUEUES = 64
+MOST_BUDGETS = 1 << 20  # of a domain in one round
+CARRIED = 8  # URLs read again for each that is let through, at most: the paper's 2(L-1) with its L of 6.5 lets 11
+BUFFER_ROWS = 1024
+_SLOT = 1 << 32  # one round
+
+
+class Enforcer(Protocol):
+    """Decides which URLs wait, and in what order they pass."""
+
+    @property
+    def splitting(self) -> bool:
+        """Whether `failed` has URLs that are to be put again."""
+        ...
+
+    @property
+    def stuck(self) -> bool:
+        """Whether all that waits has no budget, and nothing changed that."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def put(self, urls: pa.RecordBatch, slots: U64) -> tuple[U64, U64]: ...
+
+    def get(self, rows: int) -> pa.RecordBatch | None: ...
+
+    def failed(self, rows: int) -> pa.RecordBatch | None: ...
+
+    def reconsider(self) -> None: ...
+
+    def queues(self) -> Sequence[DiskQueue]: ...
+
+    def statistics(self) -> Mapping[str, int]: ...
+
+    def state(self) -> dict[str, Any]: ...
+
+    def close(self) -> None: ...
+
+
+class Backlog:
+    """First come, first served: for crawls without budgets, and for those of a single domain."""
+
+    splitting = False
+    stuck = False
+
+    def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
+        self._queue = DiskQueue(store, "backlog", URLS, (state or {}).get("backlog"))
+
+    def __repr__(self) -> str:
+        return f"Backlog({len(self)} waiting)"
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def put(self, urls: pa.RecordBatch, slots: U64) -> tuple[U64, U64]:
+        """Let `urls` wait. Nothing is planned for any domain."""
+        self._queue.put(urls)
+        return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
+
+    def get(self, rows: int) -> pa.RecordBatch | None:
+        """The next URLs, `rows` at most, None when none wait."""
+        return self._queue.get(rows)
+
+    def failed(self, rows: int) -> pa.RecordBatch | None:
+        """Nothing ever fails."""
+        return None
+
+    def reconsider(self) -> None:
+        """Nothing depends on reputation."""
+
+    def queues(self) -> Sequence[DiskQueue]:
+        return [self._queue]
+
+    def statistics(self) -> Mapping[str, int]:
+        return {"rounds": 1, "waiting": len(self), "over_budget": 0}
+
+    def state(self) -> dict[str, Any]:
+        return {"backlog": self._queue.state()}
+
+    def close(self) -> None:
+        self._queue.close()
+
+
+class Beast:
+    """The rounds from `current` on, and `QF`."""
+
+    def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
+        saved = state or {}
+        self._store = store
+        self._saved: Mapping[str, Any] = saved.get("queues", {})
+        self._rounds: dict[int, DiskQueue] = {}  # by place, which is the number modulo MOST_QUEUES
+        for place in self._saved:
+            if place.startswith("round-"):
+                self._round(int(place.removeprefix("round-")))
+        self._current = int(saved.get("current", 0))  # number of the round that is read
+        self._width = int(saved.get("width", FIRST_QUEUES))  # j
+        self._budgets = int(saved.get("budgets", 1))  # of a domain in one round
+        self._read = int(saved.get("read", 0))  # rounds read to their end since QF was
+        self._passed = int(saved.get("passed", 0))  # URLs let through since then
+        self._unbudgeted = int(saved.get("unbudgeted", 0))  # URLs in QF whose domain has no budget at all
+        self._settled = bool(saved.get("settled", False))  # QF is being or was read again, and nothing fitted
+        names = saved.get("over", ["over-0", "over-1"])
+        self._over = self._queue(names[0])  # QF
+        self._again = self._queue(names[1])  # the QF of before, being spread
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} waiting, {len(self._over)} over budget, {self._width} rounds)"
+
+    def __len__(self) -> int:
+        return sum(map(len, self.queues()))
+
+    def _queue(self, name: str) -> DiskQueue:
+        return DiskQueue(self._store, f"beast-{name}", URLS, self._saved.get(name), buffer_rows=BUFFER_ROWS)
+
+    def _round(self, number: int) -> DiskQueue:
+        place = number % MOST_QUEUES
+        if place not in self._rounds:
+            self._rounds[place] = self._queue(f"round-{place}")
+        return self._rounds[place]
+
+    def put(self, urls: pa.RecordBatch, slots: U64) -> tuple[U64, U64]:
+        """Let `urls` wait in their rounds, when their domains are planned up to `slots` (uint64[n]).
+
+        Returns by how much those plans grew: domains uint64[m], distinct, and slots uint64[m].
+        """
+        domains = u64(urls, "domain")
+        order = np.argsort(domains, kind="stable")
+        unique, starts, counts = np.unique(domains[order], return_index=True, return_counts=True)
+        before = slots[order[starts]]
+        begin = np.maximum(before, np.uint64((self._current + 1) * _SLOT))
+        budgets = numbers(urls, "budget")[order[starts]].astype(np.uint64) * np.uint64(self._budgets)
+        cost = np.uint64(_SLOT) // np.maximum(budgets, np.uint64(1))
+        nth = np.arange(len(order)) - np.repeat(starts, counts)
+        taken = np.repeat(begin, counts) + nth.astype(np.uint64) * np.repeat(cost, counts)
+        fits = (taken < (self._current + self._width) * _SLOT) & np.repeat(budgets > 0, counts)
+        number = np.full(len(order), -1, np.int64)
+        number[order] = np.where(fits, (taken // np.uint64(_SLOT)).astype(np.int64), -1)
+        self._spread(urls, number)
+        planned = np.add.reduceat(fits, starts).astype(np.uint64) if len(starts) else np.zeros(0, np.uint64)
+        grown = planned > 0
+        return unique[grown], (begin + planned * cost - before)[grown]
+
+    def _spread(self, urls: pa.RecordBatch, number: npt.NDArray[np.int64]) -> None:
+        """Put each row into the round of its `number`, or into QF where it is -1."""
+        order = np.argsort(number, kind="stable")
+        sorted_urls, ordered = urls.take(pa.array(order)), number[order]
+        edges = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1, append=ordered[-1:] + 1))
+        for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            at = int(ordered[start])
+            piece = sorted_urls.slice(start, end - start)
+            if at < 0:
+                self._over.put(piece)
+                self._unbudgeted += int((numbers(piece, "budget") == 0).sum())
+            else:
+                self._round(at).put(piece)
+                self._settled = False
+
+    def get(self, rows: int) -> pa.RecordBatch | None:
+        """The next URLs, `rows` at most; None when all rounds are empty (there may be `failed` ones still)."""
+        while any(map(len, self._rounds.values())):
+            batch = self._round(self._current).get(rows)
+            if batch is not None:
+                self._passed += batch.num_rows
+                return batch
+            self._next_round()
+        if not (self.splitting or self.stuck) and len(self._over):
+            self._split()
+        return None
+
+    def _next_round(self) -> None:
+        self._current += 1
+        self._read += 1
+        if self._read >= self._width and not self.splitting and len(self._over):
+            self._split()
+
+    def _split(self) -> None:
+        """Have QF read again, over as many rounds as carry it."""
+        self._resize()
+        self._settled = True
+        self._over, self._again = self._again, self._over
+        self._read = self._passed = self._unbudgeted = 0
+
+    def reconsider(self) -> None:
+        """Some domain's reputation changed: what had no budget may have one."""
+        self._settled = False
+
+    def _resize(self) -> None:
+        carried = CARRIED * self._passed
+        waiting = len(self._over) - self._unbudgeted
+        if waiting > carried:
+            if self._width < MOST_QUEUES:
+                self._width *= 2
+            else:
+                self._budgets = min(2 * self._budgets, MOST_BUDGETS)
+        elif waiting * 4 < carried:
+            if self._budgets > 1:
+                self._budgets //= 2
+            else:
+                self._width = max(FIRST_QUEUES, self._width // 2)
+
+    @property
+    def splitting(self) -> bool:
+        """Whether QF is being read again."""
+        return len(self._again) > 0
+
+    @property
+    def stuck(self) -> bool:
+        """Whether all that waits has no budget."""
+        return self._settled and len(self) == len(self._over)
+
+    def failed(self, rows: int) -> pa.RecordBatch | None:
+        """URLs of QF, `rows` at most, that are to get their budgets anew and be put again."""
+        return self._again.get(rows)
+
+    def queues(self) -> Sequence[DiskQueue]:
+        """All queues, for checkpoints and explanations."""
+        return [*self._rounds.values(), self._over, self._again]
+
+    def statistics(self) -> Mapping[str, int]:
+        """Rounds, URLs in them, and URLs over budget."""
+        over = len(self._over) + len(self._again)
+        return {"rounds": self._width, "waiting": len(self) - over, "over_budget": over}
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "queues": {queue.name.removeprefix("beast-"): queue.state() for queue in self.queues()},
+            "over": [queue.name.removeprefix("beast-") for queue in (self._over, self._again)],
+            "current": self._current,
+            "width": self._width,
+            "budgets": self._budgets,
+            "read": self._read,
+            "passed": self._passed,
+            "unbudgeted": self._unbudgeted,
+            "settled": self._settled,
+        }
+
+    def close(self) -> None:
+        for queue in self.queues():
+            queue.close()
+
+
+class NaiveEnforcer(Beast):
+    """Two queues, the round that is read and `QF`, which is read again after every round.
+
+    What IRLbot had before BEAST (section 6.2, Theorem 4): the comparison, not for use.
+    """
+
+    def _resize(self) -> None:
+        """Never more than the one round."""
+
+    def _next_round(self) -> None:
+        self._current += 1
+        if not self.splitting and len(self._over):
+            self._split()
+
+
+def enforcer(kind: Enforcement, store: Store, state: Mapping[str, Any] | None = None) -> Enforcer:
+    """The enforcer that `kind` names, on the files of `store`."""
+    match kind:
+        case Enforcement.BEAST:
+            return Beast(store, state)
+        case Enforcement.NAIVE:
+            return NaiveEnforcer(store, state)
+    return Backlog(store, state)

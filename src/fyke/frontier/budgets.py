@@ -1,0 +1,58 @@
+"""How many URLs of a domain a round lets through: the budget functions to choose from.
+
+STAR (`fyke.frontier.star`) knows how many other domains link to each and asks one of these, or a plug-in of the
+kind `BudgetFunction`. They are IRLbot's (section 5.2): the default of its experiment, and the two policies it
+names beside it.
+
+`standing` is the share of the ranking's places that a domain stands above, in [0, 1]. So long as the ranking
+is not full, nobody stands high: a crawl that has met a hundred domains does not yet trust the first of them
+with the budget of the web's most popular site. Domains with the same in-degree stand alike.
+"""
+
+from fyke.core.batches import U64
+from fyke.core.config import FrontierSection
+from fyke.core.plugins import BudgetFunction, Numbers, Shares, load_plugin
+
+
+class Reputation:
+    """Linear in the rank, from the default to the highest: what IRLbot crawled with (section 7.2)."""
+
+    def __init__(self, default_urls: int, max_urls: int) -> None:
+        self._default = default_urls
+        self._span = max(0, max_urls - default_urls)
+
+    def budgets(self, in_degree: U64, standing: Shares) -> Numbers:
+        return (self._default + self._span * standing).astype("uint16")
+
+
+class Equal:
+    """The same for all."""
+
+    def __init__(self, default_urls: int) -> None:
+        self._default = default_urls
+
+    def budgets(self, in_degree: U64, standing: Shares) -> Numbers:
+        return (standing * 0 + self._default).astype("uint16")
+
+
+class Popular:
+    """Nothing but for domains in the ranking, and those by their rank."""
+
+    def __init__(self, max_urls: int) -> None:
+        self._max = max_urls
+
+    def budgets(self, in_degree: U64, standing: Shares) -> Numbers:
+        return (self._max * standing).astype("uint16")
+
+
+def budget_function(config: FrontierSection) -> BudgetFunction:
+    """The one that `config` names. Raises PluginError for a name that is neither ours nor a plug-in's."""
+    match config.budget:
+        case "reputation":
+            return Reputation(config.default_budget_urls, config.max_budget_urls)
+        case "equal":
+            return Equal(config.default_budget_urls)
+        case "popular":
+            return Popular(config.max_budget_urls)
+    plugin: BudgetFunction = load_plugin(config.budget, "budgets", BudgetFunction)
+    return plugin

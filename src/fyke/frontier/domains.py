@@ -1,0 +1,147 @@
+"""What is known of each pay-level domain: one Drum of counts, and a list of their names.
+
+STAR writes how many other domains link to a domain, BEAST how far its URLs are planned ahead, the loop how
+many pages were fetched; each asks for the record with a batch of URLs, and gets both back at a merge. The
+paper keeps the in-degree and the budget so (IRLbot, section 5.2, Figure 3); what BEAST must know of a domain
+is with it here, and not in an array in memory, because there is no end of domains.
+
+Invariant: all counts only grow, so that updates add up in any order.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fyke.core.batches import U64, URLS, domain_names, u64
+from fyke.disk.drum import Drum
+from fyke.disk.operations import Combine, Op, Values
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
+
+RECORD = np.dtype(
+    [
+        ("in_degree", "<u4"),  # other domains that link to it, each counted once
+        ("urls", "<u4"),  # distinct URLs met
+        ("fetched", "<u4"),  # pages that were fetched whole
+        ("slot", "<u8"),  # where BEAST's plan for it ends: queue number x 2^32 and the part of it that is used
+    ]
+)
+NAMES = pa.schema([("domain", pa.uint64()), ("name", pa.string())])
+
+
+class Domains:
+    """The record of every domain met, by the xxh3-64 of its name."""
+
+    def __init__(self, store: Store, memory_bytes: int, state: Mapping[str, Any] | None = None) -> None:
+        saved = state or {}
+        self._drum = Drum(
+            store,
+            "domains",
+            saved.get("records"),
+            value=RECORD,
+            aux=URLS,
+            combine=Combine.ADD,
+            memory_bytes=memory_bytes,
+        )
+        self._names = DiskQueue(store, "domain-names", NAMES, saved.get("names"))
+
+    def __repr__(self) -> str:
+        return f"Domains({len(self._drum)} domains)"
+
+    def __len__(self) -> int:
+        return len(self._drum)
+
+    @property
+    def pending(self) -> int:
+        """URLs and updates that wait for a merge."""
+        return self._drum.pending
+
+    @property
+    def full(self) -> bool:
+        """Whether enough waits for a merge."""
+        return self._drum.full
+
+    def ask(self, urls: pa.RecordBatch) -> None:
+        """Let `urls` (schema `URLS`) wait for the records of their domains."""
+        self._drum.check(u64(urls, "domain"), aux=urls)
+
+    def add(self, domains: U64, **counts: npt.ArrayLike) -> None:
+        """Add to the records of `domains` (uint64[n]): fields of `RECORD`, each n numbers or one for all."""
+        self._drum.update(domains, _records(len(domains), counts))
+
+    def link(self, domains: U64, links: npt.NDArray[np.integer]) -> None:
+        """`links` [n] more domains link to `domains` (uint64[n]); their records come out of the next merge.
+
+        They come as rows without a URL, by whose key 0 they are told from those of `ask`.
+        """
+        count = len(domains)
+        keys = np.repeat(domains, 2)
+        operations = np.tile(np.array([Op.UPDATE, Op.CHECK], np.uint8), count)
+        values = np.repeat(_records(count, {"in_degree": links}), 2)
+        self._drum.submit(keys, operations, values, _blank(2 * count))
+
+    def merge(self) -> Iterator[tuple[pa.RecordBatch, U64, Values]]:
+        """What was asked for: URLs, their domains uint64[n], records [n] (dtype `RECORD`)."""
+        for answers in self._drum.merge():
+            assert answers.aux is not None
+            assert answers.values is not None
+            yield answers.aux, answers.keys, answers.values
+
+    def name(self, urls: pa.RecordBatch) -> None:
+        """Remember the names of the domains of `urls`, which were not met before."""
+        domains, first = np.unique(u64(urls, "domain"), return_index=True)
+        names = domain_names(urls.take(pa.array(first)))
+        self._names.put(pa.record_batch([pa.array(domains), pa.array(names, pa.string())], schema=NAMES))
+
+    def name_new(self, urls: pa.RecordBatch, domains: U64) -> None:
+        """Remember the names of those of `domains` (uint64[n], all of `urls`) that were not met before.
+
+        Reads the disk.
+        """
+        new = domains[self._drum.values_of(domains)["urls"] == 0]
+        if len(new):
+            self.name(urls.filter(pa.array(np.isin(u64(urls, "domain"), new))))
+
+    def of(self, domain: int) -> Values | None:
+        """The record of one domain, with all that waits; None when it was never met. Reads the disk."""
+        found, value = self._drum.get(domain)
+        return value if found else None
+
+    def unchecked(self) -> Iterator[pa.RecordBatch]:
+        """URLs that wait for the record of their domain."""
+        for _, _, urls in self._drum.scan_pending():
+            if urls is not None:
+                yield urls
+
+    def named(self) -> Iterator[tuple[list[str], Values]]:
+        """Names of domains with their records [n], in batches, in the order in which they were met."""
+        for batch in self._names.scan():
+            yield batch.column("name").to_pylist(), self._drum.values_of(u64(batch, "domain"))
+
+    def state(self) -> dict[str, Any]:
+        return {"records": self._drum.state(), "names": self._names.state()}
+
+    def close(self) -> None:
+        self._drum.close()
+        self._names.close()
+
+
+def _records(count: int, counts: Mapping[str, npt.ArrayLike]) -> Values:
+    records = np.zeros(count, RECORD)
+    for name, values in counts.items():
+        records[name] = values
+    return records
+
+
+def _blank(count: int) -> pa.RecordBatch:
+    """`count` rows of the schema `URLS` without anything in them."""
+    columns = [
+        pa.array([b""] * count, pa.binary())
+        if pa.types.is_binary(field.type)
+        else pa.array(np.zeros(count, field.type.to_pandas_dtype()))
+        for field in URLS
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=URLS)

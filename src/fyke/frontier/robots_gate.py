@@ -1,0 +1,264 @@
+"""Whose rules are known: the gate that URLs pass once their host's robots.txt is there.
+
+IRLbot (Lee et al., WWW 2008), section 4.3 and Figure 2: a Drum `RobotsCache`, a Drum `RobotsRequested`, the
+queue `waiting` of URLs whose rules are not known, and the queue `asks` of origins whose robots.txt the fetcher
+is to bring, each asked for once. The frontier puts URLs in and takes out what passed and what is refused; the
+fetcher takes asks (`wanted`) and tells what came of them (`known`). Differs from the paper:
+
+- A record says when it ends and whether everything, something or nothing may be fetched. The lines of the rules
+  stay in the host book and are judged at the moment of the request, which may be days later: they may be no
+  older than a day then (RFC 9309, section 2.4). So the gate refuses only what needs no look at a line: all of
+  a host that forbids everything.
+- Rules belong to an origin, scheme, host and port (RFC 9309, section 2.3), not to a host.
+- A bounded set of origins met lately stands in front: a crawl of few hosts never waits for a merge.
+- `waiting` is read again when answers came, not round and round.
+
+Invariant: a URL that was put is waiting, or came out as passed or refused, once.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fyke.core.batches import EMPTY, U64, URLS, Mask, keep
+from fyke.core.urls import key_of
+from fyke.disk.drum import Drum
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
+
+RECORD = np.dtype([("state", "<u1"), ("expires_at", "<u4")])  # unix seconds
+ASKED = np.dtype("<u4")  # when, in unix seconds
+ORIGINS = pa.schema([("key", pa.uint64()), ("origin", pa.binary())])
+PATIENCE_S = 3600  # after which an origin is asked for again, should its answer have been lost
+LATELY = 50_000  # origins in memory
+ROWS = 8192
+RECHECK_SHARE = 4  # reading `waiting` again may take one part in this many of the time
+
+
+class Rules(IntEnum):
+    """What is known of an origin's robots.txt."""
+
+    UNKNOWN = 0
+    OPEN = 1  # the fetcher may look at each URL: by the lines, or to end it since its host is gone
+    CLOSED = 2  # nothing may be fetched
+    UNREACHABLE = 3  # could not be had: nothing may be fetched until it is tried again
+
+
+@dataclass(frozen=True, slots=True)
+class GateStatistics:
+    """Rows that wait for rules, origins to be asked, origins known."""
+
+    waiting: int
+    asks: int
+    known: int
+
+
+class RobotsGate:
+    """The gate of one shard, on the files of its `Store`. Times are unix seconds."""
+
+    def __init__(
+        self, store: Store, memory_bytes: int, opened_at: float, state: Mapping[str, Any] | None = None
+    ) -> None:
+        saved = state or {}
+        self._opened_at = opened_at  # what was asked before is asked again: the answers may be lost
+        self._cache = Drum(store, "robots", saved.get("cache"), value=RECORD, aux=URLS, memory_bytes=memory_bytes)
+        self._requested = Drum(
+            store, "robots-requested", saved.get("requested"), value=ASKED, aux=ORIGINS, memory_bytes=memory_bytes
+        )
+        self._waiting = DiskQueue(store, "robots-waiting", URLS, saved.get("waiting"))
+        self._asks = DiskQueue(store, "robots-asks", ORIGINS, saved.get("asks"))
+        self._lately: dict[int, tuple[int, float]] = {}
+        self._refused: list[pa.RecordBatch] = []
+        self._due = opened_at  # when `waiting` is to be read again
+        self._cost_s = self._read_at = 0.0
+
+    def __repr__(self) -> str:
+        return f"RobotsGate({len(self)} waiting, {len(self._cache)} origins known)"
+
+    def __len__(self) -> int:
+        """URLs that wait for rules, or to be checked for them."""
+        return len(self._waiting) + self.unchecked
+
+    @property
+    def unchecked(self) -> int:
+        """URLs and answers that wait for a merge."""
+        return self._cache.pending
+
+    @property
+    def asks(self) -> int:
+        """Origins whose robots.txt nobody has begun to bring."""
+        return len(self._asks)
+
+    # --- URLs
+
+    def put(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
+        """Those of `urls` that pass at once; the rest is refused, or waits for `merge`."""
+        keys = origin_keys(urls)
+        lately = list(map(self._lately.get, keys.tolist()))
+        states = np.fromiter((Rules.UNKNOWN if one is None else one[0] for one in lately), np.uint8, len(lately))
+        fresh = np.fromiter((one is not None and one[1] > now for one in lately), np.bool_, len(lately))
+        passed, unsure = self._sort_out(urls, np.where(fresh, states, Rules.UNKNOWN))
+        if unsure.any():
+            self._cache.check(keys[unsure], aux=keep(urls, unsure))
+        return passed
+
+    def _sort_out(self, urls: pa.RecordBatch, states: npt.NDArray[np.uint8]) -> tuple[pa.RecordBatch, Mask]:
+        """The rows of `urls` that pass by the `states` of their origins, and which are in doubt: bool[n]."""
+        refused = states == Rules.CLOSED
+        if refused.any():
+            self._refused.append(keep(urls, refused))
+        return keep(urls, states == Rules.OPEN), np.isin(states, (Rules.UNKNOWN, Rules.UNREACHABLE))
+
+    @property
+    def full(self) -> bool:
+        """Whether enough waits for a merge."""
+        return self._cache.full or self._requested.full
+
+    def merge(self, now: float) -> Iterator[pa.RecordBatch]:
+        """Check all that waits for it: URLs that pass. Those without rules have their origins asked for, and wait."""
+        for answers in self._cache.merge():
+            assert answers.aux is not None
+            assert answers.values is not None
+            fresh = answers.found & (answers.values["expires_at"] > now)
+            states = np.where(fresh, answers.values["state"], Rules.UNKNOWN)
+            self._remember(answers.keys, states, answers.values["expires_at"])
+            passed, unsure = self._sort_out(answers.aux, states)
+            if unsure.any():
+                self._waiting.put(keep(answers.aux, unsure))
+                self._ask(answers.keys[states == Rules.UNKNOWN], keep(answers.aux, states == Rules.UNKNOWN))
+                retries = answers.values["expires_at"][states == Rules.UNREACHABLE]
+                self._due = min(self._due, float(retries.min(initial=2**32 - 1)))
+            if passed.num_rows:
+                yield passed
+        self._settle_asks(now)
+
+    def _remember(self, keys: U64, states: npt.NDArray[np.integer], expires_at: npt.NDArray[np.integer]) -> None:
+        if len(self._lately) >= LATELY:
+            self._lately.clear()
+        known = (states != Rules.UNKNOWN) & (states != Rules.UNREACHABLE)
+        unique, first = np.unique(keys[known], return_index=True)
+        columns = unique, states[known][first], expires_at[known][first]
+        self._lately.update((key, (state, end)) for key, state, end in zip(*(c.tolist() for c in columns), strict=True))
+
+    # --- what is asked
+
+    def _ask(self, keys: U64, urls: pa.RecordBatch) -> None:
+        if len(keys):
+            unique, first = np.unique(keys, return_index=True)
+            origins = origins_of(urls.take(pa.array(first)))
+            asked = pa.record_batch([pa.array(unique), pa.array(origins, pa.binary())], schema=ORIGINS)
+            self._requested.check(unique, aux=asked)
+
+    def _settle_asks(self, now: float) -> None:
+        """Have those origins brought that were not asked for lately."""
+        valid_from = max(self._opened_at, now - PATIENCE_S)
+        asked: list[U64] = []
+        done: set[int] = set()
+        for answers in self._requested.merge():
+            assert answers.aux is not None
+            assert answers.values is not None
+            new = ~answers.found | (answers.values < int(valid_from))
+            new &= np.fromiter((key not in done for key in answers.keys.tolist()), np.bool_, len(new))
+            new &= _first_of_each(answers.keys)
+            if new.any():
+                done.update(answers.keys[new].tolist())
+                asked.append(answers.keys[new])
+                self._asks.put(keep(answers.aux, new))
+        for keys in asked:
+            self._requested.update(keys, np.full(len(keys), int(now), ASKED))
+
+    def wanted(self, most: int) -> list[str]:
+        """Origins whose robots.txt is to be brought now, `most` at most; each is handed out once."""
+        batch = self._asks.get(most) if most > 0 else None
+        return [] if batch is None else [origin.decode() for origin in batch.column("origin").to_pylist()]
+
+    def known(self, origin: str, rules: Rules, expires_at: float, now: float) -> None:
+        """The rules of `origin` are `rules` until `expires_at`; for UNREACHABLE, it is tried again then."""
+        key = key_of(origin.encode())
+        end = int(min(max(math.ceil(expires_at), 0), 2**32 - 1))
+        self._cache.update(np.array([key], np.uint64), np.array([(rules, end)], RECORD))
+        self._requested.update(np.array([key], np.uint64), np.zeros(1, ASKED))
+        self._lately.pop(key, None)
+        if rules is not Rules.UNREACHABLE:
+            self._lately[key] = (rules, expires_at)
+        self._due = min(self._due, now if rules is not Rules.UNREACHABLE else end)
+
+    # --- what waits
+
+    def recheck(self, now: float, *, hungry: bool) -> bool:
+        """Check the URLs in `waiting` again if there is news for them; `hungry`: nothing else is to be had."""
+        if now < self._due or not len(self._waiting):
+            return False
+        if not hungry and perf_counter() - self._read_at < self._cost_s * (RECHECK_SHARE - 1):
+            return False
+        begun = perf_counter()
+        self._due = now + PATIENCE_S
+        for _ in range(-(-len(self._waiting) // ROWS)):
+            batch = self._waiting.get(ROWS)
+            if batch is None:
+                break
+            self._cache.check(origin_keys(batch), aux=batch)
+        self._read_at = perf_counter()
+        self._cost_s = self._read_at - begun
+        return True
+
+    def resume(self) -> None:
+        """Go on after a restart: what was asked and not answered is asked for again, as `waiting` is checked."""
+        self._asks.destroy()
+        self._due = self._opened_at
+
+    def refused(self) -> pa.RecordBatch:
+        """The URLs refused since this was last asked."""
+        if not self._refused:
+            return EMPTY
+        batches, self._refused = self._refused, []
+        return pa.concat_batches(batches)
+
+    # --- life
+
+    def scan(self) -> Iterator[pa.RecordBatch]:
+        """Every URL that waits here."""
+        yield from self._waiting.scan()
+        for _, _, urls in self._cache.scan_pending():
+            if urls is not None:
+                yield urls
+
+    def state(self) -> dict[str, Any]:
+        assert not self._refused, "the loop takes what is refused before a checkpoint"
+        return {
+            "cache": self._cache.state(),
+            "requested": self._requested.state(),
+            "waiting": self._waiting.state(),
+            "asks": self._asks.state(),
+        }
+
+    def statistics(self) -> GateStatistics:
+        return GateStatistics(len(self), self.asks, len(self._cache))
+
+    def close(self) -> None:
+        for owned in (self._cache, self._requested, self._waiting, self._asks):
+            owned.close()
+
+
+def origins_of(urls: pa.RecordBatch) -> list[bytes]:
+    """`scheme://host:port` of each row of `urls`."""
+    return [b"/".join(url.split(b"/", 3)[:3]) for url in urls.column("url").to_pylist()]
+
+
+def origin_keys(urls: pa.RecordBatch) -> U64:
+    """The xxh3-64 of each row's origin: uint64[n]."""
+    return np.fromiter(map(key_of, origins_of(urls)), np.uint64, urls.num_rows)
+
+
+def _first_of_each(keys: U64) -> Mask:
+    """Which of `keys` did not come before: bool[n]."""
+    mask = np.zeros(len(keys), np.bool_)
+    mask[np.unique(keys, return_index=True)[1]] = True
+    return mask

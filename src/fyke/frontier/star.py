@@ -1,0 +1,203 @@
+"""What a domain has earned: its budget, by how many other domains link to it.
+
+STAR, Spam Tracking and Avoidance through Reputation: IRLbot (Lee et al., WWW 2008), section 5.2 and Figure 3.
+Spammers can make hosts and pages without end, but each pay-level domain costs them; so what counts is the
+number of *other domains* that link to a domain. The frontier hands in who links to whom, as links come, and
+asks for the budgets of URLs that are new. Differs from the paper:
+
+- In-neighbours are not kept with each domain but as keys of pairs in a Drum of their own, `edges`: whether a
+  pair is new is one check+update, and a domain with a million neighbours is no longer a record than another.
+- The ranking is kept in memory, `RANKED` in-degrees of eight bytes and their domains; a budget depends on
+  the in-degree and on that array alone.
+
+Invariant: the in-degree of a domain is the number of distinct other domains in accepted links to it, up to
+what waits for a merge; the ranking holds the highest of them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fyke.core.batches import U64, Kind, numbers, u64, with_column
+from fyke.core.plugins import BudgetFunction, Shares
+from fyke.disk.drum import Drum
+from fyke.disk.files import raw
+from fyke.disk.operations import Values
+from fyke.disk.store import Store
+from fyke.frontier.domains import Domains
+
+RANKED = 10_000  # places in the ranking (section 7.2)
+PAIRS = 8192  # gathered before they are checked
+EDGE = pa.schema([("target", pa.uint64())])
+_PLACE = np.dtype([("domain", "<u8"), ("in_degree", "<u8")])
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Ranking:
+    """The `RANKED` domains that most others link to."""
+
+    def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
+        self._store = store
+        self._file = str((state or {}).get("file", ""))
+        self._places = np.zeros(0, _PLACE)
+        if self._file:
+            with store.read(self._file) as reader:
+                self._places = reader.array(_PLACE, 0, int((state or {})["count"])).copy()
+        self._sorted: U64 = np.sort(self._places["in_degree"])
+        self._changed = False
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def note(self, domains: U64, in_degrees: npt.NDArray[np.integer]) -> None:
+        """`domains` (uint64[n], distinct) have these `in_degrees` [n] now."""
+        stay = self._places[~np.isin(self._places["domain"], domains)]
+        come = np.zeros(len(domains), _PLACE)
+        come["domain"], come["in_degree"] = domains, in_degrees
+        places = np.concatenate([stay, come])
+        if len(places) > RANKED:
+            places = places[np.argpartition(places["in_degree"], len(places) - RANKED)[-RANKED:]]
+        self._places = places
+        self._sorted = np.sort(places["in_degree"])
+        self._changed = True
+
+    def standing(self, in_degree: npt.NDArray[np.integer]) -> Shares:
+        """The share of the places that hold less than each `in_degree` [n]: float64[n]."""
+        return np.searchsorted(self._sorted, in_degree.astype(np.uint64)) / (RANKED - 1)
+
+    def rank(self, in_degree: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        """1 for the highest in-degree, those with the same alike; 0 for what is below the ranking: int64[n]."""
+        above = len(self._sorted) - np.searchsorted(self._sorted, in_degree.astype(np.uint64), side="right")
+        lowest = self._sorted[0] if len(self._sorted) else np.uint64(1)
+        return np.where(in_degree >= lowest, above + 1, 0)
+
+    def state(self) -> dict[str, Any]:
+        if self._changed:
+            if self._file:
+                self._store.retire(self._file)
+            self._file = self._store.write("ranking", "vals", [raw(self._places)])
+            self._changed = False
+        return {"file": self._file, "count": len(self._places)}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a domain stands, for the table of domains; arrays [n]."""
+
+    rank: npt.NDArray[np.int64]
+    budget: npt.NDArray[np.integer]
+
+
+class Star:
+    """The domain graph as far as it is known, and the budgets that follow from it."""
+
+    def __init__(
+        self,
+        store: Store,
+        domains: Domains,
+        function: BudgetFunction,
+        default_urls: int,
+        memory_bytes: int,
+        state: Mapping[str, Any] | None = None,
+    ) -> None:
+        saved = state or {}
+        self._domains = domains
+        self._function = function
+        self._default = default_urls
+        self._edges = Drum(store, "edges", saved.get("edges"), aux=EDGE, memory_bytes=memory_bytes)
+        self._met: set[tuple[int, int]] = set()  # pairs gathered since they were last checked
+        self.ranking = Ranking(store, saved.get("ranking"))
+
+    def __repr__(self) -> str:
+        return f"Star({len(self._edges)} edges, {self._domains!r})"
+
+    @property
+    def edges(self) -> int:
+        """Pairs of domains of which one is known to link to the other."""
+        return len(self._edges)
+
+    def link(self, source: int, targets: Iterable[int]) -> None:
+        """A page of the domain `source` links to pages of the domains `targets`."""
+        self._met.update((source, target) for target in targets if target != source)
+        if len(self._met) >= PAIRS:
+            self._check_in()
+
+    def link_batch(self, sources: U64, targets: U64) -> None:
+        """Pages of the domains `sources` (uint64[n]) link to pages of `targets` (uint64[n])."""
+        other = (sources != targets) & (sources != 0)
+        keys, first = np.unique(_pair_keys(sources[other], targets[other]), return_index=True)
+        self._submit(keys, targets[other][first])
+
+    def _check_in(self) -> None:
+        if self._met:
+            pairs = np.array(list(self._met), np.uint64)
+            self._met.clear()
+            self._submit(_pair_keys(pairs[:, 0], pairs[:, 1]), np.ascontiguousarray(pairs[:, 1]))
+
+    def _submit(self, keys: U64, targets: U64) -> None:
+        if len(keys):
+            self._edges.check_update(keys, aux=pa.record_batch([pa.array(targets)], schema=EDGE))
+
+    @property
+    def full(self) -> bool:
+        """Whether enough pairs wait for a merge."""
+        return self._edges.full
+
+    @property
+    def pending(self) -> int:
+        """Pairs that wait for a merge."""
+        return self._edges.pending + len(self._met)
+
+    def count(self) -> bool:
+        """Add the pairs that are new to the in-degrees of their targets; the next `merge` ranks them.
+
+        Returns whether there were any.
+        """
+        self._check_in()
+        before = len(self._edges)
+        for new in self._edges.merge_unique():
+            self._domains.link(*np.unique(u64(new, "target"), return_counts=True))
+        return len(self._edges) > before
+
+    def merge(self) -> Iterator[tuple[pa.RecordBatch, Values]]:
+        """URLs that waited for their domains' records, with budget and in-degree filled in, and the records [n]."""
+        for urls, domains, records in self._domains.merge():
+            asked = u64(urls, "key") != 0
+            self._rank(domains[~asked], records[~asked])
+            if asked.any():
+                yield self._weighed(urls.filter(pa.array(asked)), records[asked]), records[asked]
+
+    def _rank(self, domains: U64, records: Values) -> None:
+        if len(domains):
+            unique, last = np.unique(domains[::-1], return_index=True)
+            self.ranking.note(unique, records["in_degree"][::-1][last])
+
+    def _weighed(self, urls: pa.RecordBatch, records: Values) -> pa.RecordBatch:
+        new = records["urls"] == 0
+        if new.any():
+            self._domains.name(urls.filter(pa.array(new)))
+        budgets = self.budgets(records["in_degree"])
+        seeds = numbers(urls, "kind") == Kind.SEED  # a person asked for them: no policy keeps them out
+        budgets = np.where(seeds, np.maximum(budgets, self._default), budgets)
+        return with_column(with_column(urls, "budget", budgets), "in_degree", records["in_degree"])
+
+    def budgets(self, in_degree: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
+        """URLs a round for domains with these in-degrees: integers [n]."""
+        degrees = in_degree.astype(np.uint64)
+        return np.clip(self._function.budgets(degrees, self.ranking.standing(degrees)), 0, 65_535)
+
+    def state(self) -> dict[str, Any]:
+        self._check_in()
+        return {"edges": self._edges.state(), "ranking": self.ranking.state()}
+
+    def close(self) -> None:
+        self._edges.close()
+
+
+def _pair_keys(sources: U64, targets: U64) -> U64:
+    """A uniform key for each ordered pair: uint64[n]. Both are hashes already; the product tells a -> b from b -> a."""
+    return (sources * _MIX) ^ targets
