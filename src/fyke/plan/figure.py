@@ -53,6 +53,11 @@ def _pages(question: Question) -> Floats:
     return np.logspace(math.log10(least), math.log10(most), SAMPLES)
 
 
+def _place(question: Question, pages: Floats) -> float:
+    """How far to the right the question stands: 0 to 1."""
+    return math.log(question.pages / pages[0]) / math.log(pages[-1] / pages[0])
+
+
 def _draw_checks(axes: Axes, question: Question, pages: Floats) -> None:
     """Theorems 1 and 2 against the left scale; by Theorem 3 the right scale reads the same curves as pages/s."""
     dress(axes, "Checking which URLs are new", "pages to crawl", "bytes moved on disk per byte of URL")
@@ -60,7 +65,8 @@ def _draw_checks(axes: Axes, question: Question, pages: Floats) -> None:
     least = least_overhead(question.crawl)
     axes.axhline(least, color=FAINT, linewidth=1.2, linestyle=(0, (1, 2)))
     _draw_curves(axes, question, pages, curves, lowest=1.0)
-    note(axes, f"least with keys on disk, {number(least)}", (pages[-1], least), (-6, -5), FAINT, ha="right", va="top")
+    free, side_pt, ha = (pages[-1], -6, "right") if _place(question, pages) < 0.6 else (pages[0], 6, "left")
+    note(axes, f"least with keys on disk, {number(least)}", (free, least), (side_pt, -5), FAINT, ha=ha, va="top")
     _add_pages_s(axes, question)
 
 
@@ -119,7 +125,7 @@ def _draw_curves(
     axes.axvline(question.pages, color=INK, linewidth=0.9, alpha=0.5, zorder=1)
     asked, top = f"{count_mark(question.pages)} pages", ("data", "axes fraction")
     note(axes, asked, (question.pages, 1), (0, 4), INK, xycoords=top, ha="center", va="bottom")
-    place = math.log(question.pages / pages[0]) / math.log(pages[-1] / pages[0])
+    place = _place(question, pages)
     for curve, cost in zip(curves, costs, strict=True):
         name_curve(axes, pages, cost, curve.name, curve.colour, at=0.93 if place < 0.6 else place - 0.05)
     here = [(curve.cost(question), curve) for curve in curves]
