@@ -33,10 +33,10 @@ def safe_rows(crawl: Path, name: str) -> int:
         raise NotACrawl(f"{crawl} holds no crawl: begin one with fyke crawl URL --into {crawl}")
     shard = CrawlDirectory(crawl).shard
     if not shard.is_dir():
-        rows: int = sum(batch.num_rows for batch in scan_table(crawl, name, SCHEMAS[name].names[:1]))
-        return rows
+        rows = sum(batch.num_rows for batch in scan_table(crawl, name, SCHEMAS[name].names[:1]))
+        return int(rows)
     state: dict[str, Any] = saved_state(shard).get(name, {})
-    return int(state.get("sealed_rows", 0)) + sum(rows for _, rows in state.get("segments", []))
+    return int(state.get("sealed_rows", 0) + sum(rows for _, rows in state.get("segments", [])))
 
 
 def arrivals(crawl: Path, name: str, columns: Sequence[str], begin: int, end: int) -> Iterator[pa.RecordBatch]:

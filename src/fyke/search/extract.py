@@ -114,18 +114,19 @@ class Extractor:
 
     def _anchors(self, page: Page, nodes: list[LexborNode]) -> Iterator[Anchor]:
         """Each target with each wording once; links to the page itself are left out."""
-        seen = {(page.exchange.visit.key, "")}
+        own = page.exchange.visit.key
+        seen: set[tuple[str, str]] = set()
         for node in nodes:
             attributes = node.attributes
-            if "nofollow" in (attributes.get("rel") or "").lower().split():
+            href = attributes.get("href") or "#"
+            if href[0] == "#" or "nofollow" in (attributes.get("rel") or "").lower().split():
                 continue
             words = one_line(_words(node, attributes), ANCHOR_CHARS)
-            if not _SAYS_SOMETHING.search(words):
+            href = href.partition("#")[0]
+            if (href, words) in seen or not _SAYS_SOMETHING.search(words):
                 continue
-            for at in self._links.resolve(page.links.base, [attributes.get("href") or ""]):
-                if at.key != page.exchange.visit.key and (at.key, words) not in seen:
-                    seen.add((at.key, words))
-                    yield Anchor(at.key, words)
+            seen.add((href, words))
+            yield from (Anchor(at.key, words) for at in self._links.resolve(page.links.base, [href]) if at.key != own)
 
 
 def main_text(page: Page) -> str:

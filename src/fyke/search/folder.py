@@ -43,8 +43,10 @@ class IndexState:
     lots: int = 0
     merged_lots: int = 0
     merge: int = 0
-    links_ranked: int = 0  # rows of the links table that PageRank was made of
+    links_ranked: int = 0  # rows of the tables links and pages that PageRank was made of
+    pages_ranked: int = 0
     ranks: int = 0
+    merged_ranks: int = 0
     written: int = 0  # groups of lots whose documents of this merge are in the engine
     settled: bool = True  # whether all of the merge is
     documents: int = 0  # of the merge

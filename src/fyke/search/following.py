@@ -21,6 +21,7 @@ from fyke.search.indexer import Indexed, Indexer, Limits, be_gentle
 POLL_S = 2.0
 LEAST_PAGES = 200
 SHARE = 0.1  # of the pages read
+RANK_GROWTH = 0.5  # of the links, while more are coming
 
 _PHASES = {"read": "reading pages", "rank": "ranking pages", "merge": "comparing with the index", "write": "writing"}
 
@@ -48,7 +49,7 @@ def follow_crawl(indexer: Indexer, sleep: Callable[[float], None]) -> Indexed:
         if running and waiting < max(LEAST_PAGES, SHARE * indexer.state.pages_read):
             sleep(POLL_S)
             continue
-        done = indexer.run()
+        done = indexer.run(growth=RANK_GROWTH if running else 0.0)
         read, written, deleted = read + done.read, written + done.written, deleted + done.deleted
         if not running:
             return Indexed(read, written, deleted, done.documents)

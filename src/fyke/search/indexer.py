@@ -28,6 +28,7 @@ from fyke.search.arrivals import arrivals, safe_rows
 from fyke.search.documents import Writing
 from fyke.search.extract import Extractor
 from fyke.search.folder import IndexFolder, IndexState, engine_version
+from fyke.search.linkage import rank_links
 from fyke.search.lots import Fate, LotWriter, Read
 from fyke.search.merge import merge
 from fyke.search.ranges import RANGE_ROWS
@@ -99,12 +100,13 @@ class Indexer:
         """Pages that a checkpoint of the crawl holds and the index does not."""
         return safe_rows(self.folder.crawl, "pages") - self.state.pages_read
 
-    def run(self) -> Indexed:
-        """Index what is new, to its end."""
+    def run(self, *, growth: float = 0.0) -> Indexed:
+        """Index what is new, to its end. Links are ranked again if they grew by more than the share `growth`."""
         self._read = self._written = self._deleted = 0
         self._write()  # what an earlier run had decided
         self._read_pages()
-        if self._rank() or self.state.merged_lots < self.state.lots:
+        self._rank(growth)
+        if (self.state.merged_lots, self.state.merged_ranks) != (self.state.lots, self.state.ranks):
             self._merge()
             self._write()
         return Indexed(self._read, self._written, self._deleted, self.state.documents)
@@ -119,7 +121,9 @@ class Indexer:
             state = IndexState(engine_number=state.engine_number)
         if state.engine != engine_version():  # the lots are ours: only the engine is made anew
             fresh = IndexState(engine=engine_version(), engine_number=state.engine_number + 1)
-            kept = {name: getattr(state, name) for name in ("pages_read", "lots", "links_ranked", "ranks")}
+            kept = {
+                name: getattr(state, name) for name in ("pages_read", "lots", "links_ranked", "pages_ranked", "ranks")
+            }
             state = replace(fresh, **kept)
         state = replace(state, beginning=beginning)
         self.folder.save(state)
@@ -184,14 +188,25 @@ class Indexer:
 
     # --- merge and write
 
-    def _rank(self) -> bool:
-        return False
+    def _rank(self, growth: float) -> None:
+        """Analyse the links anew if they have grown by more than the share `growth`."""
+        links, pages = (safe_rows(self.folder.crawl, name) for name in ("links", "pages"))
+        ranked = self.state.links_ranked
+        if (links, pages) == (ranked, self.state.pages_ranked) or links - ranked < growth * ranked:
+            return
+        self._progress("rank", 0, links)
+        number = self.state.ranks + 1
+        rank_links(self.folder, number, (links, pages), self._limits.links_memory_bytes)
+        self._save(ranks=number, links_ranked=links, pages_ranked=pages)
 
     def _merge(self) -> None:
         self._progress("merge", 0, self.state.pages_read)
         number = self.state.merge + 1
         merged = merge(self.folder, self.state, number, self._limits.range_rows)
-        self._save(merge=number, merged_lots=self.state.lots, written=0, settled=False, documents=merged.pages)
+        self._save(
+            merge=number, merged_lots=self.state.lots, merged_ranks=self.state.ranks, written=0, settled=False,
+            documents=merged.pages,
+        )  # fmt: skip
         self.folder.tidy(self.state)
         self._planned = True
         self._deleted += merged.deletes

@@ -155,8 +155,7 @@ def _anchors(pages: list[Read]) -> tuple[Array, pa.RecordBatch]:
     hashes = {words: key_of(words) for words in {anchor.words for _, anchor in found}}
     ordered = sorted(hashes, key=lambda words: (hashes[words], words))
     places = {words: place for place, words in enumerate(ordered)}
-    anchors = np.array([(anchor.target, row, places[anchor.words]) for row, anchor in found], ANCHORS)
-    anchors.sort(order=["target", "row", "words"])
+    anchors = np.unique(np.array([(anchor.target, row, places[anchor.words]) for row, anchor in found], ANCHORS))
     return anchors, pa.RecordBatch.from_pydict(
         {"hash": [hashes[words] for words in ordered], "words": ordered}, schema=WORDS
     )

@@ -1,0 +1,121 @@
+"""Which pages and which domains others point at: link analysis of a crawl.
+
+Called by the indexer when links have come. Reads the tables `links` and `pages`, ranks the graph of pages and the
+graph of domains, and writes the ranks twice: for people as `DIR/tables/pagerank.parquet` (key, pagerank) and
+`domainrank.parquet` (domain, key, pagerank), and for merges as files of `fyke.search.ranks`.
+
+A link to a page or a redirect counts once, however often it is there; links to what a page needs and links that say
+nofollow do not. Of domains, that any page of one links to any page of the other counts once. Invariant: the ranks
+depend on the set of links and `memory_bytes` bounds what is in memory, not the result.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fyke.core.urls import key_of, pay_level_domain
+from fyke.disk.files import sync_file, writing
+from fyke.search.arrivals import arrivals
+from fyke.search.folder import IndexFolder
+from fyke.search.graph import Graph, GraphBuilder
+from fyke.search.names import Names
+from fyke.search.pagerank import pagerank
+from fyke.search.ranges import Keys, append
+from fyke.search.ranks import rank_files
+from fyke.store import LinkKind
+from fyke.store.checksum import write_checksum
+from fyke.store.table_files import TABLES, parquet_writer
+
+PAGE_RANKS = pa.schema([("key", pa.uint64()), ("pagerank", pa.float64())])
+DOMAIN_RANKS = pa.schema([("domain", pa.string()), ("key", pa.uint64()), ("pagerank", pa.float64())])
+GROUP_ROWS = 1 << 16
+
+_HOST = r"^[a-z]+://(?P<host>\[[^\]]*\]|[^/:?#]+)"
+_COUNTED = pa.array([LinkKind.PAGE, LinkKind.REDIRECT], pa.uint8())
+
+Floats = npt.NDArray[np.float64]
+
+
+def rank_links(folder: IndexFolder, number: int, rows: tuple[int, int], memory_bytes: int) -> None:
+    """Rank the first `rows` (of links, of pages) and write ranking `number`. Raises DiskFull, DirectoryError."""
+    links, pages = rows
+    scratch = folder.path / "scratch"
+    with writing(scratch):
+        scratch.mkdir(exist_ok=True)
+    names = Names(scratch)
+    of_pages = GraphBuilder(scratch, "pages", links + pages, memory_bytes)
+    of_domains = GraphBuilder(scratch, "domains", links, memory_bytes)
+    for keys, domains in _pages(folder.crawl, pages, names):
+        of_pages.add_nodes(keys, domains)
+    for sources, targets, domains in _links(folder.crawl, links, names):
+        of_pages.add_nodes(targets, domains)
+        of_pages.add_links(sources, targets)
+
+    def between(sources: Keys, targets: Keys) -> None:
+        for keys in (sources, targets):
+            of_domains.add_nodes(keys, np.zeros_like(keys))
+        of_domains.add_links(sources, targets)
+
+    graph = of_pages.build(between)
+    _write(folder, number, "pages", graph, pagerank(graph, scratch, memory_bytes), None)
+    graph = of_domains.build()
+    _write(folder, number, "domains", graph, pagerank(graph, scratch, memory_bytes), names)
+    sync_file(folder.path)
+
+
+def _pages(crawl: Path, rows: int, names: Names) -> Iterator[tuple[Keys, Keys]]:
+    """Keys of pages and of their domains."""
+    for batch in arrivals(crawl, "pages", ["key", "domain"], 0, rows):
+        domains = batch.column("domain").dictionary_encode()
+        yield batch.column("key").to_numpy(), _keys(domains, names)
+
+
+def _links(crawl: Path, rows: int, names: Names) -> Iterator[tuple[Keys, Keys, Keys]]:
+    """Sources, targets, and the domains of the targets, of links that count."""
+    for batch in arrivals(crawl, "links", ["source", "target", "target_url", "kind"], 0, rows):
+        batch = batch.filter(pc.is_in(batch.column("kind"), _COUNTED))
+        targets = batch.column("target").to_numpy()
+        _, first, place = np.unique(targets, return_index=True, return_inverse=True)
+        urls = batch.column("target_url").take(pa.array(first))
+        hosts = pc.struct_field(pc.extract_regex(urls, _HOST), "host").dictionary_encode()
+        domains = pa.DictionaryArray.from_arrays(
+            hosts.indices, pa.array([pay_level_domain(host) for host in hosts.dictionary.to_pylist()], pa.string())
+        )
+        yield batch.column("source").to_numpy(), targets, _keys(domains, names)[place]
+
+
+def _keys(domains: pa.DictionaryArray, names: Names) -> Keys:
+    """The key of each name, which `names` takes note of."""
+    known = domains.dictionary.to_pylist()
+    keys = np.fromiter(map(key_of, known), np.uint64, len(known))
+    names.add(keys, known)
+    return keys[domains.indices.to_numpy()] if len(domains) else np.zeros(0, np.uint64)
+
+
+def _write(folder: IndexFolder, number: int, what: str, graph: Graph, ranks: Floats, names: Names | None) -> None:
+    """The ranks of one graph, for merges and for people."""
+    paths = rank_files(folder, number, what)
+    for path in paths:
+        path.unlink(missing_ok=True)
+    target = folder.crawl / TABLES / ("pagerank.parquet" if names is None else "domainrank.parquet")
+    part = target.with_name(target.name + ".part")
+    keys = np.memmap(graph.keys, np.uint64, "r") if graph.nodes else np.zeros(0, np.uint64)
+    with writing(target), parquet_writer(part, PAGE_RANKS if names is None else DOMAIN_RANKS) as writer:
+        for begin in range(0, graph.nodes, GROUP_ROWS):
+            end = begin + GROUP_ROWS
+            append(paths[0], keys[begin:end])
+            append(paths[1], ranks[begin:end] * graph.nodes)
+            columns = {"key": keys[begin:end], "pagerank": ranks[begin:end]}
+            if names is not None:
+                columns["domain"] = names.of(keys[begin:end])
+            writer.write_table(pa.table({name: columns[name] for name in writer.schema.names}, schema=writer.schema))
+    with writing(target):
+        write_checksum(part, target)
+        part.replace(target)
+        for path in paths:
+            if path.exists():
+                sync_file(path)

@@ -1,0 +1,62 @@
+"""What keys stand for: names noted as they come, looked up in sorted order later.
+
+Used by link analysis for domains. Names go to an unnamed place in the scratch folder, most of them once; a look-up
+reads them through. Invariant: memory holds the names of one look-up, and a bounded number to tell repeats by.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fyke.disk.files import writing
+from fyke.search.ranges import Keys
+
+REMEMBERED = 1 << 18
+
+_SCHEMA = pa.schema([("key", pa.uint64()), ("name", pa.string())])
+
+
+class Names:
+    """Keys and names, kept below `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "names.arrow"
+        self._seen: set[int] = set()
+        with writing(self._path):
+            self._file = pa.OSFile(str(self._path), "wb")
+            self._writer: Any = pa.ipc.new_stream(self._file, _SCHEMA)
+
+    def __repr__(self) -> str:
+        return f"Names({str(self._path)!r})"
+
+    def add(self, keys: Keys, names: list[str]) -> None:
+        """Note `names` with their keys."""
+        fresh = {key: name for key, name in zip(keys.tolist(), names, strict=True) if key not in self._seen}
+        if not fresh:
+            return
+        if len(self._seen) > REMEMBERED:
+            self._seen.clear()
+        self._seen.update(fresh)
+        with writing(self._path):
+            self._writer.write_batch(pa.RecordBatch.from_pydict({"key": fresh.keys(), "name": fresh.values()}, _SCHEMA))
+
+    def of(self, keys: Keys) -> pa.Array:
+        """The name of each of the sorted `keys`, all noted before. Nothing can be added any more."""
+        if self._writer is not None:
+            self._writer.close()
+            self._file.close()
+            self._writer = None
+        wanted = pa.array(keys)
+        places = np.zeros(len(keys), np.int64)
+        found: list[pa.Array] = []
+        count = 0
+        with pa.OSFile(str(self._path)) as file:
+            for batch in pa.ipc.open_stream(file):
+                known = batch.filter(pc.is_in(batch.column("key"), wanted))
+                places[np.searchsorted(keys, known.column("key").to_numpy())] = count + np.arange(known.num_rows)
+                found.append(known.column("name"))
+                count += known.num_rows
+        return pa.chunked_array(found, pa.string()).combine_chunks().take(pa.array(places)) if len(keys) else found
