@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fyke.core.errors import StateDamaged
+from fyke.disk import column as column_module
 from fyke.disk import part as part_module
 from fyke.disk import table as table_module
 from fyke.disk.checkpoint import Checkpoint, look
@@ -27,7 +29,7 @@ SPREAD = 0x9E3779B97F4A7C15
 def small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """So small that every path is taken with a few keys."""
     monkeypatch.setattr(table_module, "FOLD_KEYS", 3)
-    monkeypatch.setattr(part_module, "CHUNK_KEYS", 4)
+    monkeypatch.setattr(column_module, "BLOCK", 4)
     monkeypatch.setattr(part_module, "PROBE_KEYS", 2)
     monkeypatch.setattr(part_module, "PROBE_SHARE", 2)
 
@@ -386,3 +388,38 @@ def test_a_spill_keeps_each_aux_with_its_entry(tmp_path: Path) -> None:
         assert answers.aux is not None
         answered |= dict(zip(answers.aux.column("n").to_pylist(), answers.keys.tolist(), strict=True))
     assert answered == {n: key for n, key in enumerate(keys.tolist()) if n % 3}
+
+
+@pytest.mark.parametrize("suffix", ["keys", "vals"])
+def test_a_damaged_table_is_found_out(tmp_path: Path, suffix: str) -> None:
+    checkpoint, drum = opened(tmp_path, value="<u4", memory_bytes=1)
+    keys = random_keys(100)
+    drum.update(keys, np.arange(100, dtype=np.uint32))
+    drum.settle()
+    checkpoint.take({"seen": drum.state()}).make_durable()
+    checkpoint.close()
+    path = next(tmp_path.glob(f"seen-*.{suffix}"))
+    content = bytearray(path.read_bytes())
+    content[37] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(StateDamaged, match=r"damaged in block"):
+        _, drum = opened(tmp_path, value="<u4", memory_bytes=1)
+        drum.contains(keys)
+
+
+def test_a_table_written_before_there_were_digests_is_read(tmp_path: Path) -> None:
+    checkpoint, drum = opened(tmp_path, memory_bytes=1)
+    keys = random_keys(100)
+    drum.update(keys)
+    drum.settle()
+    state = drum.state()
+    for part in state["parts"]:
+        del part[4]
+        path = tmp_path / part[2]
+        path.write_bytes(path.read_bytes()[: part[1] * 8])
+    old = Drum(checkpoint.store, "seen", state, memory_bytes=1)
+    assert old.contains(keys).all()
+    old.update(random_keys(100, seed=1))
+    old.settle()
+    assert len(old) == 200
+    assert old.contains(keys).all()

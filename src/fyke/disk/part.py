@@ -1,26 +1,26 @@
 """One part of a drum's table: immutable files of sorted keys and of their values, a range of keys each.
 
-Read by merges and look-ups, replaced by `fold`. A part is read in chunks and never mapped, so that memory
-does not grow with the table. Keys are uniform hashes, so when few are asked for, each is found by
-interpolation with a read or two, and the rest of the part is left alone.
+Read by merges and look-ups, replaced by `fold`. A part is read in blocks and never mapped, so that memory
+does not grow with the table; each block is checked against its digest (`fyke.disk.column`). Keys are uniform
+hashes, so when few are asked for, each is found by interpolation with a read or two, and the rest of the part is
+left alone.
 
 Invariant: keys are strictly increasing; every key lies in the part's range, from `low` to the next part's.
 """
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fyke.core.batches import U64, Mask
-from fyke.disk.files import Appender, Reader, raw
+from fyke.disk.column import ColumnReader, ColumnWriter
 from fyke.disk.operations import Values
 from fyke.disk.store import State, Store
 
 KEY = np.dtype("<u8")
-CHUNK_KEYS = 1 << 17  # 1 MiB of keys, about what a processor's cache holds
 PROBE_KEYS = 512  # read at a time when looking for one key
 PROBE_SHARE = 2000  # a probe costs about as much as this many keys of a scan
 
@@ -35,12 +35,13 @@ class Part:
     count: int = 0
     keys_file: str = ""
     values_file: str = ""
+    block: int = 0  # keys that have a digest together; 0 in a table written before there were digests
 
     def files(self) -> list[str]:
         return [name for name in (self.keys_file, self.values_file) if name]
 
     def state(self) -> list[Any]:
-        return [self.low, self.count, self.keys_file, self.values_file]
+        return [self.low, self.count, self.keys_file, self.values_file, self.block]
 
 
 class Parts:
@@ -82,7 +83,7 @@ class Parts:
                 return
 
     def chunks(self, part: Part) -> Iterator[Chunk]:
-        """The part from its first key to its last, `CHUNK_KEYS` at a time.
+        """The part from its first key to its last, a block at a time. Raises StateDamaged at one that is damaged.
 
         A part of at most `keep_bytes` is kept while it is the last one read, as a fold often follows a look-up.
         """
@@ -93,7 +94,7 @@ class Parts:
         kept = self._kept[1]
         yield from kept[:]
         keep = sum(self._store.size(name) for name in part.files()) <= self._keep_bytes
-        for chunk in self._chunks_from(part, len(kept) * CHUNK_KEYS):
+        for chunk in self._chunks_from(part, len(kept)):
             if keep:
                 kept.append(chunk)
             yield chunk
@@ -103,60 +104,33 @@ class Parts:
         self._kept = None, []
 
     def _chunks_from(self, part: Part, first: int) -> Iterator[Chunk]:
-        if first >= part.count:
-            return
-        with self._store.read(part.keys_file) as keys:
-            values = self._store.read(part.values_file) if part.values_file else None
-            try:
-                for start in range(first, part.count, CHUNK_KEYS):
-                    count = min(CHUNK_KEYS, part.count - start)
-                    yield self._read(keys, KEY, start, count), self._read_values(values, start, count)
-            finally:
-                if values is not None:
-                    values.close()
+        with ExitStack() as stack:
+            columns = [stack.enter_context(column) for column in self._columns(part)]
+            stack.callback(self._count_reads, columns)
+            for place in range(first, columns[0].blocks):
+                blocks = [column.block(place) for column in columns]
+                yield blocks[0], blocks[1] if len(blocks) > 1 else None
 
-    def _read(self, reader: Reader, dtype: np.dtype[Any], start: int, count: int) -> npt.NDArray[Any]:
-        self.bytes_read += count * dtype.itemsize
-        return reader.array(dtype, start, count)
+    def _count_reads(self, columns: list[ColumnReader]) -> None:
+        self.bytes_read += sum(column.bytes_read for column in columns)
 
-    def _read_values(self, reader: Reader | None, start: int, count: int) -> Values | None:
-        if reader is None or self._dtype is None:
-            return None
-        return self._read(reader, self._dtype, start, count)
+    def _columns(self, part: Part) -> list[ColumnReader]:
+        dtypes = [KEY] if self._dtype is None else [KEY, self._dtype]
+        return [
+            ColumnReader(self._store, name, dtype, part.count, part.block)
+            for name, dtype in zip(part.files(), dtypes, strict=True)
+        ]
 
     def _probe(self, part: Part, keys: U64, found: Mask, values: Values | None) -> None:
-        with self._store.read(part.keys_file) as reader:
-            ends = [int(self._read(reader, KEY, at, 1)[0]) for at in (0, part.count - 1)]
-            places = [self._find(reader, part.count, ends, key) for key in keys.tolist()]
-        found[:] = [place >= 0 for place in places]
-        if values is None or not found.any():
-            return
-        with self._store.read(part.values_file) as reader:
-            for at, place in enumerate(places):
-                if place >= 0:
-                    values[at] = self._read(reader, values.dtype, place, 1)[0]
-
-    def _find(self, reader: Reader, count: int, ends: list[int], key: int) -> int:
-        """Where `key` is, or -1: interpolation search, with a bisection in between lest keys are not uniform."""
-        low, high = 0, count  # the key lies in [low, high), between these two keys
-        low_key, high_key = ends
-        guesses = 0
-        while low < high and low_key <= key <= high_key:
-            guess = low + (key - low_key) * (high - low) // (high_key - low_key + 1)
-            guesses += 1
-            if guesses % 3 == 0:
-                guess = (low + high) // 2
-            start = max(low, min(guess - PROBE_KEYS // 2, high - PROBE_KEYS))
-            block = self._read(reader, KEY, start, min(PROBE_KEYS, high - start))
-            first, last = int(block[0]), int(block[-1])
-            if key < first:
-                high, high_key = start, first - 1
-            elif key > last:
-                low, low_key = start + len(block), last + 1
-            else:
-                place = int(np.searchsorted(block, np.uint64(key)))
-                return start + place if int(block[place]) == key else -1
-        return -1
+        with ExitStack() as stack:
+            columns = [stack.enter_context(column) for column in self._columns(part)]
+            stack.callback(self._count_reads, columns)
+            ends = [int(columns[0].items(at, 1)[0]) for at in (0, part.count - 1)]
+            for at, key in enumerate(keys.tolist()):
+                place = _find(columns[0], part.count, ends, key)
+                found[at] = place >= 0
+                if values is not None and place >= 0:
+                    values[at] = columns[1].items(place, 1)[0]
 
     def fold(self, part: Part, keys: U64, values: Values | None, limit: int) -> list[Part]:
         """`part` with `keys` (sorted, without repeats) put in, as new files: one part, or more of half `limit`.
@@ -174,10 +148,33 @@ class Parts:
         output.add(keys[done:], _cut(values, done, len(keys)))
         parts = output.close()
         self.forget()
-        self.bytes_written += sum(self._store.size(name) for new in parts for name in new.files())
+        self.bytes_written += output.bytes_written
         for name in part.files():
             self._store.retire(name)
         return parts
+
+
+def _find(column: ColumnReader, count: int, ends: list[int], key: int) -> int:
+    """Where `key` is, or -1: interpolation search, with a bisection in between lest keys are not uniform."""
+    low, high = 0, count  # the key lies in [low, high), between these two keys
+    low_key, high_key = ends
+    guesses = 0
+    while low < high and low_key <= key <= high_key:
+        guess = low + (key - low_key) * (high - low) // (high_key - low_key + 1)
+        guesses += 1
+        if guesses % 3 == 0:
+            guess = (low + high) // 2
+        start = max(low, min(guess - PROBE_KEYS // 2, high - PROBE_KEYS))
+        block = column.items(start, min(PROBE_KEYS, high - start))
+        first, last = int(block[0]), int(block[-1])
+        if key < first:
+            high, high_key = start, first - 1
+        elif key > last:
+            low, low_key = start + len(block), last + 1
+        else:
+            place = int(np.searchsorted(block, np.uint64(key)))
+            return start + place if int(block[place]) == key else -1
+    return -1
 
 
 class _Output:
@@ -190,8 +187,9 @@ class _Output:
         self._has_values = has_values
         self._low = low
         self._count = 0
-        self._files: list[tuple[str, Appender]] = []
+        self._columns: list[ColumnWriter] = []
         self._parts: list[Part] = []
+        self.bytes_written = 0
 
     def add(self, keys: U64, values: Values | None) -> None:
         start = 0
@@ -199,22 +197,22 @@ class _Output:
             if self._count == self._rows:
                 self._finish()
                 self._low = int(keys[start])
-            if not self._files:
+            if not self._columns:
                 suffixes = ["keys", "vals"] if self._has_values else ["keys"]
-                self._files = [self._store.create(self._name, suffix) for suffix in suffixes]
+                self._columns = [ColumnWriter(self._store, self._name, suffix) for suffix in suffixes]
             end = min(len(keys), start + self._rows - self._count)
-            self._files[0][1].write(raw(keys[start:end]))
+            self._columns[0].write(keys[start:end])
             if values is not None:
-                self._files[1][1].write(raw(values[start:end]))
+                self._columns[1].write(values[start:end])
             self._count += end - start
             start = end
 
     def _finish(self) -> None:
-        names = [name for name, _ in self._files]
-        for _, file in self._files:
-            file.close()
-        self._parts.append(Part(self._low, self._count, *names))
-        self._files, self._count = [], 0
+        self.bytes_written += sum(column.close() for column in self._columns)
+        keys_file, values_file, *_ = [*(column.name for column in self._columns), "", ""]
+        block = self._columns[0].block if self._columns else 0
+        self._parts.append(Part(self._low, self._count, keys_file, values_file, block))
+        self._columns, self._count = [], 0
 
     def close(self) -> list[Part]:
         self._finish()

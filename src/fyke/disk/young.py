@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fyke.core.batches import U64, Mask
-from fyke.disk.files import raw
+from fyke.disk.column import ColumnWriter, read_whole
 from fyke.disk.operations import Values
 from fyke.disk.part import KEY, merged
 from fyke.disk.store import State, Store
@@ -30,24 +30,23 @@ class Young:
         self._files: list[str] = list(saved.get("files", []))
         self._changed = False
         self._count = 0
+        self._block = 0  # of the files
         self.bytes_written = 0
         empty = np.empty(0, np.uint64), None if dtype is None else np.empty(0, dtype)
         self._empty: tuple[U64, Values | None] = empty
         self._runs = [empty] * len(lows)
         if self._files:
-            self._load(int(saved["count"]), lows)
+            self._load(int(saved["count"]), int(saved.get("block", 0)), lows)
 
-    def _load(self, count: int, lows: U64) -> None:
-        with self._store.read(self._files[0]) as reader:
-            keys = reader.array(KEY, 0, count)
+    def _load(self, count: int, block: int, lows: U64) -> None:
+        keys = read_whole(self._store, self._files[0], KEY, count, block)
         values = None
         if self._dtype is not None:
-            with self._store.read(self._files[1]) as reader:
-                values = reader.array(self._dtype, 0, count)
+            values = read_whole(self._store, self._files[1], self._dtype, count, block)
         edges = [*np.searchsorted(keys, lows).tolist(), count]
         for place, (start, end) in enumerate(pairwise(edges)):
             self._runs[place] = keys[start:end].copy(), None if values is None else values[start:end].copy()
-        self._count = count
+        self._count, self._block = count, block
 
     def __len__(self) -> int:
         return self._count
@@ -98,12 +97,19 @@ class Young:
         if self._changed:
             for name in self._files:
                 self._store.retire(name)
-            self._files = []
-            if self._count:
-                self._files.append(self._store.write(self._name, "keys", [raw(keys) for keys, _ in self._runs]))
-                if self._dtype is not None:
-                    values = [raw(values) for _, values in self._runs if values is not None]
-                    self._files.append(self._store.write(self._name, "vals", values))
-                self.bytes_written += self.nbytes
+            self._files = self._written() if self._count else []
             self._changed = False
-        return {"files": self._files[:], "count": self._count}
+        return {"files": self._files[:], "count": self._count, "block": self._block}
+
+    def _written(self) -> list[str]:
+        """The names of new files that hold all runs, one after the other."""
+        columns = [ColumnWriter(self._store, self._name, "keys")]
+        if self._dtype is not None:
+            columns.append(ColumnWriter(self._store, self._name, "vals"))
+        for keys, values in self._runs:
+            columns[0].write(keys)
+            if values is not None:
+                columns[1].write(values)
+        self.bytes_written += sum(column.close() for column in columns)
+        self._block = columns[0].block
+        return [column.name for column in columns]

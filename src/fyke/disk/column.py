@@ -1,0 +1,106 @@
+"""One column of sorted things as a file: items of one dtype, and behind the last of them a digest of every block.
+
+Written once by a part or a young run, then read block by block by scans, which check the digests, or at single
+items by probes, which do not. The items a block has are recorded by the owner beside the file's name; a file for
+which none are recorded was written before there were digests, and is read without a check.
+
+Invariant: a file holds `count` items and one xxh3-64 for each block of them, the last one being short, no more.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from fyke.core.errors import StateDamaged
+from fyke.disk.files import raw
+from fyke.disk.store import Store
+
+DIGEST = np.dtype("<u8")
+BLOCK = 1 << 17  # items; 1 MiB of keys, about what a processor's cache holds
+
+
+class ColumnWriter:
+    """A new file `<stem>-<serial>.<suffix>`, whole once it is closed; `name` is its name."""
+
+    def __init__(self, store: Store, stem: str, suffix: str) -> None:
+        self.name, self._file = store.create(stem, suffix)
+        self.block = BLOCK
+        self._digests: list[int] = []
+        self._digest = xxhash.xxh3_64()
+        self._in_block = 0  # items that the digest has taken in
+
+    def write(self, items: npt.NDArray[Any]) -> None:
+        """Append `items` [n]."""
+        self._file.write(raw(items))
+        start = 0
+        while start < len(items):
+            end = min(len(items), start + self.block - self._in_block)
+            self._digest.update(raw(items[start:end]))
+            self._in_block += end - start
+            if self._in_block == self.block:
+                self._finish_block()
+            start = end
+
+    def _finish_block(self) -> None:
+        self._digests.append(self._digest.intdigest())
+        self._digest.reset()
+        self._in_block = 0
+
+    def close(self) -> int:
+        """Write the digests; the length of the file in bytes."""
+        if self._in_block:
+            self._finish_block()
+        self._file.write(raw(np.array(self._digests, DIGEST)))
+        self._file.close()
+        return self._file.length
+
+
+class ColumnReader:
+    """A file of `count` items of `dtype` with a digest for each `block` of them, none when `block` is 0."""
+
+    def __init__(self, store: Store, name: str, dtype: np.dtype[Any], count: int, block: int) -> None:
+        self._reader = store.read(name)
+        self._dtype = dtype
+        self._count = count
+        self._checked = bool(block)
+        self._block = block or BLOCK
+        self._digests: list[int] = []
+        self.bytes_read = 0
+
+    @property
+    def blocks(self) -> int:
+        return -(-self._count // self._block)
+
+    def items(self, start: int, count: int) -> npt.NDArray[Any]:
+        """Items `start` to `start + count` as they are, [count]; read-only."""
+        self.bytes_read += count * self._dtype.itemsize
+        return self._reader.array(self._dtype, start, count)
+
+    def block(self, place: int) -> npt.NDArray[Any]:
+        """All items of a block. Raises StateDamaged when they are not those that were written."""
+        start = place * self._block
+        items = self.items(start, min(self._block, self._count - start))
+        if self._checked and xxhash.xxh3_64_intdigest(raw(items)) != self._digest(place):
+            raise StateDamaged(f"{self._reader!r} is damaged in block {place}: restore it from a copy, or crawl anew")
+        return items
+
+    def _digest(self, place: int) -> int:
+        if not self._digests:
+            after = self._reader.read(self._count * self._dtype.itemsize, self.blocks * DIGEST.itemsize)
+            self._digests = np.frombuffer(after, DIGEST).tolist()
+            self.bytes_read += len(after)
+        return self._digests[place]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._reader.close()
+
+
+def read_whole(store: Store, name: str, dtype: np.dtype[Any], count: int, block: int) -> npt.NDArray[Any]:
+    """All items of a file, at least one: [count]."""
+    with ColumnReader(store, name, dtype, count, block) as reader:
+        return np.concatenate([reader.block(place) for place in range(reader.blocks)])
