@@ -29,7 +29,7 @@ def pages_of(web, count, seed=0):
     rng = np.random.default_rng(seed)
     text = texts.of_column(web.seeds(200).column("url"))
     for _ in range(12):
-        links, _ = web.links_of(text, np.zeros(len(text), np.int64))
+        links, *_ = web.links_of(text, np.zeros(len(text), np.int64))
         text = texts.of_column(links.take(rng.permutation(links.num_rows)[:count]).column("url"))
     return np.unique(text, axis=0)
 
@@ -66,10 +66,11 @@ def test_a_url_is_canonical_and_its_numbers_and_keys_come_back(pages):
 
 def test_links_are_a_url_batch_that_agrees_with_locate():
     text = pages_of(WEB, 100)
-    links, sources = WEB.links_of(text, np.arange(len(text)))
+    links, sources, spam = WEB.links_of(text, np.arange(len(text)))
     assert links.schema == URLS
     assert links.num_rows == len(sources) == len(text) * SPEC.links_per_page
     assert len({len(url) for url in links.column("url").to_pylist()}) == 1
+    assert (spam == (texts.read(texts.of_column(links.column("url")))[0] >= SPEC.domains)).all()
     by_key = {at.key: (at, depth) for depth, at in enumerate(map(locate, as_urls(text)))}
     for row, source in zip(links.to_pylist(), sources.tolist(), strict=True):
         page, depth = by_key[row["via"]]
@@ -82,16 +83,16 @@ def test_the_web_is_a_pure_function_of_spec_and_question():
     again = Web(SPEC)
     text = pages_of(WEB, 500)
     depth = np.zeros(len(text), np.int64)
-    links, sources = WEB.links_of(text, depth)
-    same, same_sources = again.links_of(text, depth)
+    links, sources, spam = WEB.links_of(text, depth)
+    same, same_sources, same_spam = again.links_of(text, depth)
     assert links.equals(same)
-    assert (sources == same_sources).all()
-    backwards, _ = again.links_of(np.ascontiguousarray(text[::-1]), depth)
+    assert (sources == same_sources).all() and (spam == same_spam).all()
+    backwards, *_ = again.links_of(np.ascontiguousarray(text[::-1]), depth)
     assert sorted(u64(backwards, "key").tolist()) == sorted(u64(links, "key").tolist())
     assert (WEB.addresses(text) == again.addresses(text)).all()
     for first, second in zip(WEB.answers(text, START), again.answers(text, START), strict=True):
         assert (first == second).all()
-    other, _ = Web(WebSpec(**(SPEC.as_dict() | {"seed": 2}))).links_of(text, depth)
+    other, *_ = Web(WebSpec(**(SPEC.as_dict() | {"seed": 2}))).links_of(text, depth)
     assert not other.equals(links)
 
 
@@ -102,7 +103,7 @@ def test_every_page_of_a_site_can_be_reached_from_its_home_page():
     while fresh:
         page = np.array(fresh, np.int64)
         where = np.full_like(page, domain)
-        links, _ = WEB.links_of(texts.written(where, WEB.domains.host_of(where, page), page), np.zeros_like(page))
+        links, *_ = WEB.links_of(texts.written(where, WEB.domains.host_of(where, page), page), np.zeros_like(page))
         domains, hosts, pages = texts.read(texts.of_column(links.column("url")))
         assert (hosts == WEB.domains.host_of(domains, pages)).all()
         assert (pages < np.append(WEB.domains.pages, np.full(SPEC.spam_domains, 2**63))[domains]).all()
@@ -113,7 +114,7 @@ def test_every_page_of_a_site_can_be_reached_from_its_home_page():
 
 def test_popularity_and_sizes_follow_power_laws():
     text = pages_of(WEB, 20_000)
-    links, _ = WEB.links_of(text, np.zeros(len(text), np.int64))
+    links, *_ = WEB.links_of(text, np.zeros(len(text), np.int64))
     domain, _, page = texts.read(texts.of_column(links.column("url")))
     homes = np.bincount(domain[(page == 0) & (domain < SPEC.domains)], minlength=SPEC.domains)
     ranks = np.array([10, 30, 100, 300, 1000])  # behind the giants
@@ -129,13 +130,13 @@ def test_every_spam_page_has_pages_and_hosts_never_seen_before():
     domain = np.full(50, SPEC.domains + 7, np.int64)
     page = np.arange(50, dtype=np.int64) * 1_000_003
     text = texts.written(domain, WEB.domains.host_of(domain, page), page)
-    links, _ = WEB.links_of(text, np.zeros(50, np.int64))
+    links, *_ = WEB.links_of(text, np.zeros(50, np.int64))
     domains, hosts, pages = texts.read(texts.of_column(links.column("url")))
     deep = (domains >= SPEC.domains) & (pages > 0)
-    fresh = SPEC.spam_children + SPEC.spam_cousins
-    assert deep.sum() == 50 * fresh
+    fresh = SPEC.spam_branching + SPEC.spam_cousins
+    assert abs(deep.sum() - 50 * fresh) < 50 * 0.1
     assert len(set(zip(domains[deep], pages[deep], strict=True))) > 49 * fresh
-    assert len(set(zip(domains[deep], hosts[deep], strict=True))) > 40 * fresh
+    assert len(set(zip(domains[deep], hosts[deep], strict=True))) > 30 * fresh
     farm = domains[domains >= SPEC.domains]
     assert farm.min() >= SPEC.domains and farm.max() < SPEC.domains + SPEC.farm_domains, "its own farm"
 

@@ -1,8 +1,8 @@
 """Where the links of a virtual page lead.
 
-Honest pages: navigation (home page and sections, which every page repeats), deeper pages of the site (page
-`p` has `k p + 1 ... k p + k` below it, so that each page of a site can be reached from its home page),
-pages met before, and other domains by Zipf's law over their popularity, to the home page or anywhere. A few
+Honest pages: navigation (home page and sections, which every page repeats), deeper pages of the site (each
+page but the home page is below one with a lower number, so that all of a site can be reached), pages met
+before, and other domains by Zipf's law over their popularity, to the home page or anywhere. A few
 of those lead into a spam farm.
 
 Spam pages: never-seen pages on never-seen hosts of their own domain and of others of their farm, home pages
@@ -11,17 +11,18 @@ of the farm, and honest domains as camouflage. Every page of a farm brings more 
 Called by `Web`. Invariant: every page has `links_per_page` links, and they are the same each time.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from fyke.core.batches import U64
-from fyke.simulate.chance import F64, I64, dice, dice_each, high, low
+from fyke.simulate.chance import F64, I64, dice, dice_each, high, low, mix
 from fyke.simulate.domains import Domains
 from fyke.simulate.spec import WebSpec
 from fyke.simulate.texts import MOST_PAGES
 
-_LINKS = 3
+_LINKS, _SPAMMED = 3, 8
 SECTIONS = 12  # pages at the top of a site that its navigation leads to
 _ENTRY_BITS = np.uint64(0xFFFF)
 
@@ -61,23 +62,31 @@ class LinkStructure:
         size = self._domains.pages[sources.domain].astype(np.int64)
         rolls = dice_each(dice(spec.seed, _LINKS, *sources), spec.links_per_page)
         outward = slice(0, spec.outward_links)
-        deeper = slice(outward.stop, outward.stop + spec.children)
+        deeper = slice(outward.stop, outward.stop + math.ceil(spec.branching))
         inward = slice(deeper.stop, spec.links_per_page)
-        self._outward(rolls[:, outward], Pages(into.domain[:, outward], into.page[:, outward]))
+        abroad = Pages(into.domain[:, outward], into.page[:, outward])
+        self._outward(rolls[:, outward], abroad)
+        if self._entry:
+            self._enter(rolls[:, outward], sources.domain, abroad)
         into.domain[:, deeper.start :] = sources.domain[:, None]
         into.page[:, inward] = _known(rolls[:, inward], sources.page, size)
-        below = sources.page[:, None] * spec.children + np.arange(1, spec.children + 1)
+        below = _below(sources.page, spec.branching)
         into.page[:, deeper] = np.where(below < size[:, None], below, 0)
 
     def _outward(self, rolls: U64, into: Pages) -> None:
         """Links to other domains, by popularity; `rolls` is uint64[n, k]."""
         into.domain[:] = domain = self._popular(low(rolls))
         into.page[:] = self._anywhere(high(rolls), domain)
-        if self._entry:
-            rows, columns = np.nonzero((rolls & _ENTRY_BITS) < self._entry)
-            again = dice(self._spec.seed, _LINKS, rolls[rows, columns].view(np.int64))
-            into.domain[rows, columns] = self._domains.honest + _below(high(again), self._spec.spam_domains)
-            into.page[rows, columns] = _below(low(again), 2**32)
+
+    def _enter(self, rolls: U64, sources: I64, into: Pages) -> None:
+        """Links that a farm has left on honest pages, all of a domain to one domain of the farm; among the others."""
+        spec = self._spec
+        mark = dice(spec.seed, _SPAMMED, sources)
+        spammed = np.flatnonzero(high(mark) < spec.spammed_share)
+        rows, columns = np.nonzero((rolls[spammed] & _ENTRY_BITS) < self._entry)
+        rows = spammed[rows]
+        into.domain[rows, columns] = self._domains.honest + _chosen(low(mark[rows]), spec.spam_domains)
+        into.page[rows, columns] = _chosen(low(mix(rolls[rows, columns])), 2**32)
 
     def _popular(self, chance: F64) -> I64:
         """Domains by Zipf's law: the inverse of its cumulative distribution, as if ranks were continuous."""
@@ -102,20 +111,18 @@ class LinkStructure:
     def _spam(self, sources: Pages, into: Pages) -> None:
         spec = self._spec
         rolls = dice_each(dice(spec.seed, _LINKS, *sources), spec.links_per_page)
-        own = slice(0, spec.spam_children)
+        own = slice(0, math.ceil(spec.spam_branching))
         farm = slice(own.stop, own.stop + spec.spam_cousins)
         outward = slice(farm.stop, farm.stop + spec.spam_camouflage)
         homes = slice(outward.stop, spec.links_per_page)
         first = self._first_of_farm(sources.domain)
         into.domain[:, own] = sources.domain[:, None]
-        into.page[:, own] = sources.page[:, None] * spec.spam_children + np.arange(1, spec.spam_children + 1)
-        into.domain[:, farm] = first[:, None] + _below(high(rolls[:, farm]), spec.farm_domains)
+        into.page[:, own] = _below(sources.page, spec.spam_branching) % MOST_PAGES
+        into.domain[:, farm] = first[:, None] + _chosen(high(rolls[:, farm]), spec.farm_domains)
         into.page[:, farm] = (rolls[:, farm] % np.uint64(MOST_PAGES)).view(np.int64)
-        into.domain[:, outward] = domain = self._popular(low(rolls[:, outward]))
-        into.page[:, outward] = self._anywhere(high(rolls[:, outward]), domain)
-        into.domain[:, homes] = first[:, None] + _below(high(rolls[:, homes]), spec.farm_domains)
+        self._outward(rolls[:, outward], Pages(into.domain[:, outward], into.page[:, outward]))
+        into.domain[:, homes] = first[:, None] + _chosen(high(rolls[:, homes]), spec.farm_domains)
         into.page[:, homes] = 0
-        into.page[:, own] %= MOST_PAGES
 
     def _first_of_farm(self, domain: I64) -> I64:
         honest, size = self._domains.honest, self._spec.farm_domains
@@ -131,5 +138,16 @@ def _known(rolls: U64, page: I64, size: I64) -> I64:
     return np.where(navigation, top, earlier).astype(np.int64)
 
 
-def _below(chance: F64, limit: int) -> I64:
+def _below(page: I64, branching: float) -> I64:
+    """Numbers of the pages directly below each of `page` (int64[n]), int64[n, k]; 0 in the places that are left over.
+
+    The page above `c` is `c / branching`, rounded down: so each page but the home page is below exactly one other.
+    """
+    first = np.maximum(np.ceil(page * branching), 1).astype(np.int64)
+    end = np.ceil((page + 1) * branching).astype(np.int64)
+    numbers = first[:, None] + np.arange(math.ceil(branching))
+    return np.where(numbers < end[:, None], numbers, 0)
+
+
+def _chosen(chance: F64, limit: int) -> I64:
     return (chance * limit).astype(np.int64)

@@ -4,6 +4,7 @@ Given by who simulates (`fyke simulate`, benches, tests) to `Web`. A spec and a 
 page is made of, so the same spec is the same web after a restart.
 """
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,13 +26,14 @@ class WebSpec:
     giants: int = 12  # honest domains with millions of pages on many hosts
     giant_pages: int = 5_000_000
     giant_host_pages: int = 50  # pages on each of a giant's hosts
-    children: int = 2  # links of an honest page to deeper pages of its domain, first met there
+    branching: float = 1.4  # deeper pages of its domain that an honest page leads to, in the mean
     outward_share: float = 0.25  # of an honest page's links: to other domains
-    deep_share: float = 0.25  # of those: to any page of the domain instead of its home page
+    deep_share: float = 0.05  # of those: to any page of the domain instead of its home page
     farms: int = 50
-    farm_domains: int = 200  # domains a farm has paid for
-    spam_entry: float = 0.05  # of the links of honest pages to other domains: into a farm
-    spam_children: int = 2  # never-seen pages of its own domain that a spam page links to
+    farm_domains: int = 20  # domains a farm has paid for
+    spammed_share: float = 0.05  # of honest domains: anybody may write there, and a farm does
+    spam_entry: float = 0.4  # of their links to other domains: to that farm
+    spam_branching: float = 2.0  # never-seen pages of its own domain that a spam page links to, in the mean
     spam_cousins: int = 1  # never-seen pages of other domains of its farm that it links to
     spam_camouflage: int = 5  # links of a spam page to honest domains
     spam_host_pages: int = 4  # pages on each of a spam domain's hosts, which never end
@@ -44,8 +46,9 @@ class WebSpec:
     page_bytes: int = 20_000  # median
 
     def __post_init__(self) -> None:
-        fixed = self.children + self.outward_links + 2
-        if self.links_per_page < max(fixed, self.spam_children + self.spam_cousins + self.spam_camouflage + 1):
+        honest = self.outward_links + math.ceil(self.branching) + 2
+        spam = math.ceil(self.spam_branching) + self.spam_cousins + self.spam_camouflage + 1
+        if self.links_per_page < max(honest, spam):
             raise ConfigurationError(f"{self.links_per_page} links a page are too few for the kinds of links there are")
         if not 0 < self.all_domains < MOST_DOMAINS:
             raise ConfigurationError(f"{self.all_domains} domains: a virtual web has 1 to {MOST_DOMAINS - 1:,}")

@@ -6,11 +6,13 @@ of pages at once, from the spec and the page's number. The driver asks; nothing 
 Invariant: a pure function of spec and question; two webs of one spec agree about everything.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import U64, URLS, Kind
+from fyke.core.batches import U64, URLS, Kind, Mask
 from fyke.simulate import texts
 from fyke.simulate.chance import I64
 from fyke.simulate.domains import Domains
@@ -23,6 +25,14 @@ START = 1_000_000_000.0  # when every simulation begins, in seconds since the ep
 _BLOCK = 1 << 16
 
 Numbers = npt.NDArray[np.integer] | int  # one for each row, or one for all
+
+
+class Links(NamedTuple):
+    """n links, met on pages that were fetched."""
+
+    urls: pa.RecordBatch  # schema `URLS`
+    sources: U64  # uint64[n]: the domain that each comes from
+    spam: Mask  # bool[n]: whether it leads to a farm
 
 
 class Web:
@@ -51,15 +61,16 @@ class Web:
         domain = np.arange(min(count, self.spec.domains), dtype=np.int64)
         return self._batch(Pages(domain, np.zeros_like(domain)), 0, 0, Kind.SEED)
 
-    def links_of(self, text: Text, depth: I64) -> tuple[pa.RecordBatch, U64]:
-        """All links of the pages with these URLs and depths, as a `URLS` batch, and the domain each comes from."""
+    def links_of(self, text: Text, depth: I64) -> Links:
+        """All links of the pages with these URLs and depths."""
         domain, _, page = texts.read(text)
         rows, targets = self._links.targets(Pages(domain, page))
         count = self.spec.links_per_page
         via = np.repeat(texts.keys(text)[rows], count)
         deeper = np.repeat(np.minimum(depth[rows] + 1, 0xFFFF).astype(np.uint16), count)
         flat = Pages(targets.domain.ravel(), targets.page.ravel())
-        return self._batch(flat, via, deeper, Kind.PAGE), np.repeat(self._domain_keys[domain[rows]], count)
+        sources = np.repeat(self._domain_keys[domain[rows]], count)
+        return Links(self._batch(flat, via, deeper, Kind.PAGE), sources, self.domains.is_spam(flat.domain))
 
     def answers(self, text: Text, now: float) -> Answers:
         """What visits to these URLs that begin at `now` meet."""
