@@ -12,8 +12,8 @@ HOSTS, ADDRESSES = 5, 2
 EPSILON = 1e-6
 
 
-def visit(host: int, number: int, not_before: float = 0.0) -> Visit:
-    return Visit(f"http://h{host}.test/{number}", number, host, host, not_before=not_before)
+def visit(host: int, number: int, not_before: float = 0.0, budget: int = 0) -> Visit:
+    return Visit(f"http://h{host}.test/{number}", number, host, host, budget=budget, not_before=not_before)
 
 
 class Politeness(RuleBasedStateMachine):
@@ -134,3 +134,38 @@ def test_the_longest_delay_counts(delays: tuple[float, float, float, float]) -> 
     host = bench.enter(1, "h", 0.0)
     host.crawl_delay_s = crawl_delay
     assert bench.delay_s(host, took) == max(own, min(10 * took, ceiling), crawl_delay)
+
+
+@given(
+    budgets=st.lists(st.integers(1, 10_000), min_size=1, max_size=8),
+    delay_s=st.floats(0, 100),
+    least_s=st.floats(0, 100),
+)
+def test_delays_follow_budgets(budgets: list[int], delay_s: float, least_s: float) -> None:
+    """Section 6.1: in proportion to the budget, between the floor and the delay of a domain without reputation."""
+    config = PolitenessSection(
+        host_delay_s=delay_s,
+        min_host_delay_s=least_s,
+        address_delay_s=delay_s,
+        min_address_delay_s=least_s,
+        delay_factor=0,
+    )
+    bench = Workbench(config, 100, 100, default_budget_urls=10)
+    hosts = []
+    for key, budget in enumerate(budgets):
+        host = bench.enter(key, f"h{key}", 0.0)
+        bench.add(host, visit(key, key, budget=1))
+        bench.settle(host, "a", 1e9)
+        bench.add(host, visit(key, key, budget=budget))
+        hosts.append(host)
+    least = min(least_s, delay_s)
+    for host, budget in zip(hosts, budgets, strict=True):
+        due = delay_s if budget <= 10 else max(least, delay_s * 10 / budget)
+        assert abs(bench.delay_s(host, 1.0) - due) < EPSILON
+    mean = sum(budgets) / len(budgets)
+    due = delay_s if mean <= 10 else max(least, delay_s * 10 / mean)
+    assert hosts[0].address is not None
+    assert abs(bench.address_delay_s(hosts[0].address) - due) < EPSILON
+    for host in hosts[1:]:  # they move away: only the first one's domain counts then
+        bench.settle(host, f"b{host.key}", 1e9)
+    assert hosts[0].address.mean_budget == budgets[0]

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
+import pyarrow as pa
 import structlog
 
 from fyke import __version__
@@ -42,7 +44,7 @@ from fyke.hosts.dns import Resolver
 from fyke.hosts.dns_query import server_of
 from fyke.hosts.politeness import Workbench
 from fyke.parse import Parser
-from fyke.store import HostRow, LinksTable, PagesTable, WarcWriter, write_hosts
+from fyke.store import SCHEMAS, HostRow, LinksTable, PagesTable, WarcWriter, write_domains, write_hosts
 
 _SCHEMELESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?)(?::\d+)?(?:[/?#]|\Z)")
 ENDED_AT_ONCE = 16  # visits taken in without waiting for the turn, so that few bodies are in memory
@@ -171,7 +173,7 @@ class Agent:
     def _open_fetcher(self, saved: dict[str, Any]) -> None:
         config, clock, loop = self.config, self._clock, asyncio.get_running_loop()
         politeness, frontier = config.politeness, config.frontier
-        self._bench = Workbench(politeness, frontier.window_visits, frontier.host_visits)
+        self._bench = Workbench(politeness, frontier.window_visits, frontier.host_visits, frontier.default_budget_urls)
         self._resolver = Resolver(config.dns, clock, self._may_be_private)
         self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state))
         self._registry = build_registry(loop, self._engine, config.agent, clock, self._protocols)
@@ -301,6 +303,7 @@ class Agent:
         """Close what a person reads: archive and tables whole, and the last checkpoint after them."""
         self._fetcher.write_book()
         write_hosts(self.directory.path, self._host_rows())
+        write_domains(self.directory.path, self._domain_rows())
         for writer in (self._archive, self._pages, self._links):
             writer.close()
         for sink in self._sinks:
@@ -322,6 +325,22 @@ class Agent:
                 record.first_seen or None,
                 record.last_seen or None,
             )
+
+    def _domain_rows(self) -> Iterator[pa.RecordBatch]:
+        star, schema = self._frontier.star, SCHEMAS["domains"]
+        for names, records in self._frontier.domains.named():
+            budgets = star.budgets(records["in_degree"])
+            columns = {
+                "domain": names,
+                "in_degree": records["in_degree"],
+                "rank": star.ranking.rank(records["in_degree"]),
+                "budget": budgets,
+                "urls": records["urls"],
+                "fetched": records["fetched"],
+                "waiting": np.maximum(records["urls"].astype(np.int64) - records["ended"], 0),
+                "host_delay_s": [self._bench.domain_delay_s(budget) for budget in budgets.tolist()],
+            }
+            yield pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
 def seeds_of(config: Config) -> list[Locator]:

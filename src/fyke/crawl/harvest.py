@@ -121,6 +121,8 @@ class Harvest:
         if exchange.outcome is Outcome.OK:
             self._barn.frontier.fetched(exchange.visit.domain)
             self._give_to_sinks(page)
+        else:
+            self._barn.frontier.ended(exchange.visit.domain)
 
     def _hand_on_links(self, page: Page) -> tuple[int, str | None]:
         """Give what `page` points at to the frontier and the table: how many links, and a redirect's target."""

@@ -9,6 +9,8 @@ is not full, nobody stands high: a crawl that has met a hundred domains does not
 with the budget of the web's most popular site. Domains with the same in-degree stand alike.
 """
 
+import numpy as np
+
 from fyke.core.batches import U64
 from fyke.core.config import FrontierSection
 from fyke.core.plugins import BudgetFunction, Numbers, Shares, load_plugin
@@ -22,7 +24,7 @@ class Reputation:
         self._span = max(0, max_urls - default_urls)
 
     def budgets(self, in_degree: U64, standing: Shares) -> Numbers:
-        return (self._default + self._span * standing).astype("uint16")
+        return np.rint(self._default + self._span * standing).astype(np.uint16)
 
 
 class Equal:
@@ -32,7 +34,7 @@ class Equal:
         self._default = default_urls
 
     def budgets(self, in_degree: U64, standing: Shares) -> Numbers:
-        return (standing * 0 + self._default).astype("uint16")
+        return np.full(len(standing), self._default, np.uint16)
 
 
 class Popular:
@@ -42,7 +44,7 @@ class Popular:
         self._max = max_urls
 
     def budgets(self, in_degree: U64, standing: Shares) -> Numbers:
-        return (self._max * standing).astype("uint16")
+        return np.rint(self._max * standing).astype(np.uint16)
 
 
 def budget_function(config: FrontierSection) -> BudgetFunction:

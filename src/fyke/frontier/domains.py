@@ -26,6 +26,7 @@ RECORD = np.dtype(
         ("in_degree", "<u4"),  # other domains that link to it, each counted once
         ("urls", "<u4"),  # distinct URLs met
         ("fetched", "<u4"),  # pages that were fetched whole
+        ("ended", "<u4"),  # visits that ended, whatever came of them
         ("slot", "<u8"),  # where BEAST's plan for it ends: queue number x 2^32 and the part of it that is used
     ]
 )

@@ -98,6 +98,7 @@ class Frontier:
         self._recent: set[int] = set()
         self._found: list[tuple[Sequence[Locator], int, int, int]] = []
         self._found_links = 0
+        self._ended: Counter[int] = Counter()  # visits by domain, since the records were told
         self._fetched: Counter[int] = Counter()
         self._by_level = by_level
         self._ready_rows = READY_ROWS if isinstance(order, BreadthFirst) else ORDERED_ROWS
@@ -163,13 +164,23 @@ class Frontier:
     def fetched(self, domain: int) -> None:
         """A page of `domain` was fetched whole."""
         self._fetched[domain] += 1
-        if len(self._fetched) >= BATCH_ROWS:
-            self._tell_fetched()
+        self.ended(domain)
 
-    def _tell_fetched(self) -> None:
-        if self._fetched:
-            domains = np.fromiter(self._fetched.keys(), np.uint64, len(self._fetched))
-            self.domains.add(domains, fetched=np.fromiter(self._fetched.values(), np.uint32, len(self._fetched)))
+    def ended(self, domain: int) -> None:
+        """A visit to a page of `domain` has ended; for one that brought its page, `fetched` says so too."""
+        self._ended[domain] += 1
+        if len(self._ended) >= BATCH_ROWS:
+            self._tell_ended()
+
+    def _tell_ended(self) -> None:
+        if self._ended:
+            count = len(self._ended)
+            self.domains.add(
+                np.fromiter(self._ended, np.uint64, count),
+                ended=np.fromiter(self._ended.values(), np.uint32, count),
+                fetched=np.fromiter((self._fetched[domain] for domain in self._ended), np.uint32, count),
+            )
+            self._ended.clear()
             self._fetched.clear()
 
     # --- from stage to stage
@@ -183,7 +194,7 @@ class Frontier:
         hungry = idle or (starving and begun - self._merged_at >= self._merge_cost_s * (MERGE_SHARE - 1))
         if hungry:
             self._check_in()
-            self._tell_fetched()
+            self._tell_ended()
         moved = self.seen.full or (hungry and self.seen.pending > 0)
         if moved:
             self._advance()
@@ -351,7 +362,7 @@ class Frontier:
     def state(self) -> dict[str, object]:
         """Everything a restart needs; nothing found stays in memory only."""
         self._check_in()
-        self._tell_fetched()
+        self._tell_ended()
         return {
             "level": self.level,
             "links": self.links,

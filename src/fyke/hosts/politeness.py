@@ -7,9 +7,11 @@ caller asks `next(now)`, fetches one visit of the host it is given, and says `fi
 The rule is Mercator's (section 3.2 and its successor's k x download time) and IRLbot's (section 6.1,
 host and server limits together): after a request a host rests for the longest of its own delay, its
 Crawl-delay, `delay_factor` times the download's duration (up to a ceiling) and what the server asked
-for in Retry-After. Differs: an address with a delay is asked one thing at a time, and its rest counts
-from the end of the request; counted from its start, a delayed packet could shorten the gap that the
-server sees.
+for in Retry-After. The delays of host and address are those of a domain with the default budget; for one
+with more they are shorter in proportion, down to a floor, and for an address by the mean budget of the
+domains on it, so that a giant's URLs are fetched as fast as its budget lets them in. Differs: an address
+with a delay is asked one thing at a time, and its rest counts from the end of the request; counted from
+its start, a delayed packet could shorten the gap that the server sees.
 
 Invariant: every host that has visits and is not busy, parked or queued at its address is in the heap
 exactly once; no clock is read here.
@@ -37,6 +39,14 @@ class Address:
     busy: bool = False
     hosts: int = 0
     waiting: deque["Host"] = field(default_factory=deque)
+    members: dict[int, int] = field(default_factory=dict)  # hosts of each domain
+    budgets: dict[int, int] = field(default_factory=dict)  # of each domain
+    budget_total: int = 0
+
+    @property
+    def mean_budget(self) -> float:
+        """Of the domains whose hosts are at the workbench; 0 when there are none."""
+        return self.budget_total / len(self.budgets) if self.budgets else 0.0
 
 
 @dataclass(slots=True, eq=False)
@@ -53,6 +63,8 @@ class Host:
     parked: bool = False  # waits for its name or its rules
     queued: bool = False  # in the heap, or in line at its address
     overflowed: bool = False  # more of its visits wait on disk
+    domain: int = 0
+    budget: int = 0  # of its domain, as its latest visit said; 0: the default
     address: Address | None = None
     address_expires: float = 0.0
     known: Any = None  # what the caller keeps with a host: its rules and its record in the host book
@@ -77,8 +89,11 @@ class Workbench:
     all and `host_visits` a host (the loop asks `room`).
     """
 
-    def __init__(self, config: PolitenessSection, window_visits: int, host_visits: int) -> None:
+    def __init__(
+        self, config: PolitenessSection, window_visits: int, host_visits: int, default_budget_urls: int = 10
+    ) -> None:
         self._config = config
+        self._default_budget = default_budget_urls
         self._window_visits = window_visits
         self._host_visits = host_visits
         self._hosts: dict[int, Host] = {}
@@ -127,7 +142,17 @@ class Workbench:
         else:
             host.visits.append(visit)
         self.visits += 1
+        host.domain = visit.domain
+        if visit.budget and visit.budget != host.budget:
+            self._rebudget(host, visit.budget)
         self._queue(host)
+
+    def _rebudget(self, host: Host, budget: int) -> None:
+        host.budget = budget
+        at = host.address
+        if at is not None:
+            at.budget_total += budget - at.budgets[host.domain]
+            at.budgets[host.domain] = budget
 
     def next(self, now: float) -> Host | None:
         """A host that may be asked now, or None.
@@ -216,7 +241,7 @@ class Workbench:
         address = host.address
         if address is not None and address.busy:
             address.busy = False
-            address.due = now + self._config.address_delay_s
+            address.due = now + self.address_delay_s(address)
             if address.waiting:
                 self._push(address.due, address)
         if host.visits or host.due - now <= FORGET_AFTER_S or host.overflowed:
@@ -228,7 +253,21 @@ class Workbench:
         """How long `host` rests after a download that took `duration_s`, in seconds."""
         config = self._config
         own = min(config.delay_factor * duration_s, config.max_delay_s)
-        return max(config.host_delay_s, own, host.crawl_delay_s)
+        return max(self.domain_delay_s(host.budget), own, host.crawl_delay_s)
+
+    def address_delay_s(self, address: Address) -> float:
+        """How long `address` rests after a request, in seconds."""
+        return self._scaled(self._config.address_delay_s, self._config.min_address_delay_s, address.mean_budget)
+
+    def _scaled(self, delay_s: float, least_s: float, budget: float) -> float:
+        """`delay_s` x B0 / B, `least_s` at least (but never more than `delay_s`): IRLbot, section 6.1."""
+        if budget <= self._default_budget:
+            return delay_s
+        return max(min(least_s, delay_s), delay_s * self._default_budget / budget)
+
+    def domain_delay_s(self, budget: int) -> float:
+        """Least seconds between two requests to a host of a domain with `budget`."""
+        return self._scaled(self._config.host_delay_s, self._config.min_host_delay_s, budget)
 
     def park(self, host: Host) -> None:
         """Take `host` out of the order until `unpark`: its name or rules are not known yet."""
@@ -253,12 +292,23 @@ class Workbench:
         if at is None:
             at = self._addresses[address] = Address(address)
         at.hosts += 1
+        if host.domain not in at.members:
+            at.members[host.domain] = 0
+            at.budgets[host.domain] = host.budget or self._default_budget
+            at.budget_total += at.budgets[host.domain]
+        at.members[host.domain] += 1
         host.address = at
 
     def _leave_address(self, host: Host) -> None:
-        if host.address is not None:
-            host.address.hosts -= 1
-            host.address = None
+        at = host.address
+        if at is None:
+            return
+        at.hosts -= 1
+        at.members[host.domain] -= 1
+        if not at.members[host.domain]:
+            del at.members[host.domain]
+            at.budget_total -= at.budgets.pop(host.domain)
+        host.address = None
 
     def drain(self, host: Host) -> list[Visit]:
         """All visits of `host` that wait, taken out."""

@@ -1,7 +1,7 @@
 """Where do pages rest?
 
 Writers: `WarcWriter` (WARC/1.1, with a CDXJ index beside each file), `PagesTable` and `LinksTable`
-(Parquet), `write_hosts`. Readers: `read_table`, `scan_table`, `check_archive`.
+(Parquet), `write_hosts` and `write_domains`. Readers: `read_table`, `scan_table`, `check_archive`.
 
 A checkpoint goes: `state()` of every writer, fsync of its `dirty_files()` (files and folders), the
 manifest, then `durable()`. A crawl that starts again gives every writer its state by `restore`
@@ -12,8 +12,9 @@ from fyke.store.check import Fault, check_archive
 from fyke.store.reading import read_table, scan_table, sealed_table
 from fyke.store.records import Original
 from fyke.store.schemas import SCHEMAS
+from fyke.store.summaries import HostRow, write_domains, write_hosts
 from fyke.store.table_files import TableStatistics
-from fyke.store.tables import HostRow, LinkKind, LinksTable, PagesTable, write_hosts
+from fyke.store.tables import LinkKind, LinksTable, PagesTable
 from fyke.store.warc import RecordPlace, WarcStatistics, WarcWriter
 
 __all__ = [
@@ -32,5 +33,6 @@ __all__ = [
     "read_table",
     "scan_table",
     "sealed_table",
+    "write_domains",
     "write_hosts",
 ]

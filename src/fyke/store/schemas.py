@@ -74,7 +74,21 @@ HOSTS = pa.schema(
     metadata={"description": "One row a host, written when the crawl closes."},
 )
 
-SCHEMAS = {"pages": PAGES, "links": LINKS, "hosts": HOSTS}
+DOMAINS = pa.schema(
+    [
+        _field("domain", pa.string(), "The pay-level domain."),
+        _field("in_degree", pa.uint32(), "How many other domains link to it, each counted once."),
+        _field("rank", pa.uint32(), "Its place by in-degree, 1 for the highest; 0 below the ranking."),
+        _field("budget", pa.uint16(), "URLs of it that a round lets through."),
+        _field("urls", pa.uint32(), "Distinct URLs of it that were met and wanted."),
+        _field("fetched", pa.uint32(), "Pages of it that were fetched whole."),
+        _field("waiting", pa.uint32(), "URLs of it whose visit has not ended."),
+        _field("host_delay_s", pa.float32(), "Least seconds between two requests to a host of it."),
+    ],
+    metadata={"description": "One row a pay-level domain, written when the crawl closes."},
+)
+
+SCHEMAS = {"pages": PAGES, "links": LINKS, "hosts": HOSTS, "domains": DOMAINS}
 
 
 def journalled(schema: pa.Schema) -> pa.Schema:

@@ -1,4 +1,4 @@
-"""The tables being written: `pages`, `links`, and `hosts` at the end.
+"""The tables being written: `pages` and `links`.
 
 The loop calls `PagesTable.add` once a visit that ended and `LinksTable.add` once for each kind of link
 of a page. Rows are gathered in memory as the tuples that were handed in, and turned into columns a
@@ -7,12 +7,11 @@ Invariant: `state()` includes every row added before it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,20 +19,16 @@ import pyarrow as pa
 from fyke.core.batches import Kind, binary_array
 from fyke.core.urls import Locator, pay_level_domain
 from fyke.core.visits import Exchange, Page
-from fyke.store.checksum import write_checksum
-from fyke.store.disk_errors import writing
-from fyke.store.schemas import HOSTS, LINKS, PAGES, journalled
-from fyke.store.table_files import TABLES, TableFiles, TableStatistics, parquet_writer
+from fyke.store.schemas import LINKS, PAGES, journalled
+from fyke.store.table_files import TableFiles, TableStatistics
 from fyke.store.warc import RecordPlace
 
 PAGES_IN_MEMORY = 2_000
 LINKS_IN_MEMORY = 16_000
-HOSTS_IN_MEMORY = 10_000
 LINKS_PER_PAGE = 20  # how many times more rows a file of links has
 
 _KINDS = {int(kind): kind.name.lower() for kind in Kind}
 _PAGE_ROWS = journalled(PAGES)
-_HOST_ROWS = journalled(HOSTS)
 
 
 class LinkKind(IntEnum):
@@ -43,21 +38,6 @@ class LinkKind(IntEnum):
     REQUISITE = 1
     NOFOLLOW = 2
     REDIRECT = 3
-
-
-class HostRow(NamedTuple):
-    """A row of `hosts`; times in unix seconds, None for what is not known."""
-
-    host: str
-    domain: str
-    address: str
-    robots: str
-    crawl_delay_s: float | None
-    pages: int
-    failures: int
-    retired: str
-    first_seen: float | None
-    last_seen: float | None
 
 
 class _Table(ABC):
@@ -209,27 +189,6 @@ class LinksTable(_Table):
 
     def _forget(self) -> None:
         self._targets, self._runs = [], []
-
-
-def write_hosts(folder: Path, rows: Iterable[HostRow]) -> int:
-    """The table `hosts` as a whole new file; returns its rows. Raises DiskFull or DirectoryError."""
-    target = folder / TABLES / "hosts-00000.parquet"
-    part = target.with_name(target.name + ".part")
-    count, rest = 0, iter(rows)
-    with writing(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with parquet_writer(part, HOSTS) as writer:
-            while some := list(islice(rest, HOSTS_IN_MEMORY)):
-                timed = [(*row[:8], _micros(row.first_seen), _micros(row.last_seen)) for row in some]
-                writer.write_table(pa.Table.from_batches([rows_batch(timed, _HOST_ROWS)]).cast(HOSTS))
-                count += len(some)
-        write_checksum(part, target)
-        part.replace(target)
-    return count
-
-
-def _micros(at: float | None) -> int | None:
-    return None if at is None else round(at * 1e6)
 
 
 def rows_batch(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:

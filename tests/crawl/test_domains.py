@@ -1,0 +1,55 @@
+"""What the table of domains says is what the links and the pages say."""
+
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+from crawl.runs import crawl, settings
+from fyke.core.urls import pay_level_domain, split
+from fyke.simweb import lively, plain, running_web
+from fyke.store import LinkKind, read_table
+
+
+@pytest.mark.parametrize("enforcement", ["beast", "naive", "none"])
+def test_the_table_of_domains(tmp_path: Path, enforcement: str) -> None:
+    """In-degrees, ranks, budgets and pages, whatever becomes of URLs over budget."""
+    with running_web(lively(pages=1500, hosts=60)) as web:
+        into = tmp_path / "crawl"
+        config = settings(tmp_path, web, frontier={"enforcement": enforcement, "domain_memory_bytes": 20_000})
+        run = crawl(into, config, *web.seeds, "--scope", "web")
+        assert run.status == 0, run.errors
+    table = read_table(into, "domains").to_pydict()
+    names = table["domain"]
+    assert len(names) == len(set(names))
+    assert dict(zip(names, table["in_degree"], strict=True)) == in_degrees(into, set(names))
+    fetched = Counter(page["domain"] for page in read_table(into, "pages").to_pylist() if page["outcome"] == "ok")
+    assert dict(zip(names, table["fetched"], strict=True)) == {name: fetched[name] for name in names}
+    assert set(table["waiting"]) == {0}
+    best = max(table["in_degree"])
+    for degree, rank, budget in zip(table["in_degree"], table["rank"], table["budget"], strict=True):
+        assert (rank == 1) == (degree == best)
+        assert budget >= 10 and (budget > 10) == (sum(other < degree for other in table["in_degree"] if other) > 0)
+
+
+def in_degrees(into: Path, names: set[str]) -> dict[str, int]:
+    """Distinct other domains in the table of links to each domain."""
+    home = {page["key"]: page["domain"] for page in read_table(into, "pages").to_pylist()}
+    linking: dict[str, set[str]] = defaultdict(set)
+    for link in read_table(into, "links").to_pylist():
+        target = pay_level_domain(split(link["target_url"]).host)
+        if link["kind"] in (LinkKind.PAGE, LinkKind.REDIRECT) and target != home[link["source"]]:
+            linking[target].add(home[link["source"]])
+    return {name: len(linking[name]) for name in names}
+
+
+def test_a_single_domain_costs_nothing(tmp_path: Path) -> None:
+    """With one domain in scope neither STAR nor BEAST touches the disk."""
+    with running_web(plain(pages=300, hosts=1)) as web:
+        into = tmp_path / "crawl"
+        run = crawl(into, settings(tmp_path, web), *web.seeds, "--scope", "domain")
+        assert run.status == 0, run.errors
+        names = {path.name.partition("-")[0] for path in (into / "state" / "shard-0000").iterdir()}
+    assert not names & {"beast", "edges", "ranking"}, names
+    (row,) = read_table(into, "domains").to_pylist()
+    assert row["fetched"] == run.summary["pages"] and row["in_degree"] == row["waiting"] == 0
