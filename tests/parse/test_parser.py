@@ -186,3 +186,13 @@ def test_nothing_a_header_or_link_says_makes_it_slow(answer: Answer) -> None:
     slow = ["\t" * 16_000 + "x", "/a" * 8_000, "/" * 16_000, "../" * 5_000 + " ", "a%20" * 4_000 + " "]
     LinkResolver(100).resolve("http://h/a/b", slow)
     LinkResolver(100).resolve("http://h/" + "/a" * 10_000 + " ", ["x"])
+
+
+def test_the_tree_stays_with_a_page_when_somebody_shares_it(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = b"<title>t</title><a href=x>x</a>"
+    assert Parser([Counter()]).parse(answer(), body)._tree is not None
+    alone = Parser().parse(answer(), body)
+    assert alone._tree is None and alone.tree.css_first("a") is not None
+    monkeypatch.setattr("fyke.parse.links.bounded", lambda content: content[:20])
+    cut = Parser().parse(answer(), body)
+    assert cut._tree is not None and cut.tree.css_first("a") is None  # whoever asks gets no more than is safe

@@ -135,7 +135,8 @@ def _declared(label: bytes) -> str | None:
 
 def _detected(content: bytes) -> str:
     try:
-        content.decode()
+        if not content.isascii():
+            content.decode()
     except UnicodeDecodeError as error:
         if error.reason == "unexpected end of data" and error.end == len(content) and error.start > 0:
             return "utf-8"  # whole but for its end, which was cut
@@ -143,7 +144,8 @@ def _detected(content: bytes) -> str:
         name = detect_encoding(content[at : at + _SAMPLE_BYTES], html5_compatible=False) or ""
         guess = _CODECS.get(name) or codec_of(name)
         return DEFAULT if guess is None or guess == "utf-8" or guess in _WIDE else guess
-    if b"\x1b$" in content[:_SAMPLE_BYTES]:
+    start = content[:_SAMPLE_BYTES]
+    if b"\x1b" in start and b"\x1b$" in start:  # one byte is found ten times as fast as two
         return "iso2022_jp_ext"
     return "utf-8"
 

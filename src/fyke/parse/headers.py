@@ -31,7 +31,7 @@ _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[^,;="\s]+\s*(?:=\s*(?:"[^"]*"|[^,;"]*
 _REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^,;"\s]*))', re.IGNORECASE)
 _REFRESH = re.compile(r"\s*[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*=\s*)?(\"[^\"]*|'[^']*|.*)", re.IGNORECASE | re.DOTALL)
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
-_MARKS = (b"\nlink:", b"\nlocation:", b"\nrefresh:", b"\nx-robots-tag:")
+_MARKED = re.compile(rb"\n(?:link|location|refresh|x-robots-tag):", re.IGNORECASE)
 
 
 class Rel(NamedTuple):
@@ -83,8 +83,7 @@ def read_headers(page: Page, product: str, requisites: bool) -> list[str]:
     A redirect is the server's own instruction: it is followed whatever robots directives say.
     """
     exchange = page.exchange
-    lower = exchange.head.lower()
-    if not any(mark in lower for mark in _MARKS):
+    if not _MARKED.search(exchange.head):
         return []
     for value in exchange.headers("x-robots-tag"):
         obey(page, directives(value, product))

@@ -90,6 +90,12 @@ def describe(exchange: Exchange, content: bytes) -> tuple[str, str]:
     return sniff(content), ""
 
 
+def label_of(exchange: Exchange) -> str:
+    """The charset label alone, of an answer that `describe` found to be text."""
+    field = _FIELD.search(exchange.head)
+    return _parsed(field[1].strip(b" \t"))[1] if field is not None else ""
+
+
 @lru_cache(maxsize=1024)
 def _parsed(value: bytes) -> tuple[str, str]:
     text = value.decode("latin-1").lower()

@@ -24,7 +24,7 @@ from fyke.parse.feed import JsonFeed, XmlLinks
 from fyke.parse.headers import read_headers
 from fyke.parse.links import HtmlLinks, fit
 from fyke.parse.listing import FtpListing, GopherMenu
-from fyke.parse.media import FTP_LISTING, GOPHER_MENU, describe
+from fyke.parse.media import FTP_LISTING, GOPHER_MENU, describe, label_of
 from fyke.parse.requisites import CssLinks
 from fyke.parse.sitemap import GzipSitemap, TextSitemap
 
@@ -75,7 +75,7 @@ class Parser:
         self, modules: Sequence[ProcessingModule] = (), requisites: bool = False, *, product: str = "fyke"
     ) -> None:
         install()
-        html = HtmlLinks(product.lower(), requisites)
+        html = HtmlLinks(product.lower(), requisites, shared=bool(modules))
         self._built_in: list[ProcessingModule] = [html, XmlLinks(html), JsonFeed(), TextSitemap(), GzipSitemap()]
         self._built_in += [GopherMenu(), FtpListing()]
         if requisites:
@@ -106,7 +106,7 @@ class Parser:
         redirect = read_headers(page, self._product, self._requisites)
         kind = self._kind(page.media_type)
         if kind.textual:
-            page.charset = charset_of(page.content, describe(page.exchange, page.content)[1])
+            page.charset = charset_of(page.content, label_of(page.exchange))
         if page.exchange.outcome in _WITH_BODY:
             for module in kind.modules:
                 module.process(page)
