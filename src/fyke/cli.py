@@ -142,6 +142,11 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
         f"  {crawled.pages:,} pages, {size(crawled.bytes)} in {duration(crawled.total_s)};"
         f" {crawled.waiting:,} URLs wait, {crawled.urls:,} seen"
     )
+    if crawled.over_budget or crawled.without_rules:
+        say(
+            f"  of those that wait, {crawled.over_budget:,} are over their domain's budget,"
+            f" {crawled.without_rules:,} lack their host's robots.txt"
+        )
     for outcome, count in sorted(crawled.outcomes.items(), key=lambda item: -item[1]):
         say(f"  {count:>10,}  {outcome.replace('_', ' ')}")
 

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastwarc.warc import ArchiveIterator as FastIterator
@@ -20,6 +21,7 @@ from fyke.simweb import (
     plain,
     running_web,
 )
+from fyke.store import read_table
 
 
 def expected_exactly(into: Path, expectation, requests, ports) -> None:
@@ -79,6 +81,40 @@ def test_scopes_are_exact(tmp_path: Path, scope: str, options: list[str]) -> Non
         expected_exactly(into, web.perfect(plan), web.ledger(), web.ports)
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"default_budget_urls": 1, "budget": "equal", "order": "random"},
+        {"default_budget_urls": 1, "max_budget_urls": 3, "order": "in-degree", "domain_memory_bytes": 10_000},
+        {"default_budget_urls": 2, "enforcement": "naive", "order": "depth"},
+        {"enforcement": "none", "order": "patterns", "order_patterns": ["[02468]$", "/news/"]},
+    ],
+    ids=["equal", "reputation", "naive", "none"],
+)
+def test_policies_are_exact(tmp_path: Path, policy: dict[str, Any]) -> None:
+    """Whatever waits for whatever reason, in the end each page was fetched once."""
+    with running_web(lively(pages=700, hosts=40)) as web:
+        into = tmp_path / "crawl"
+        run = crawl(into, settings(tmp_path, web, frontier=policy), *web.seeds, "--scope", "web")
+        assert run.status == 0, run.errors
+        expected_exactly(into, web.perfect(Plan(scope="web")), web.ledger(), web.ports)
+
+
+def test_each_robots_is_asked_for_once(tmp_path: Path) -> None:
+    """The gate asks a host for its rules once, before any page, and again after a restart only if they are stale."""
+    with running_web(plain(pages=600, hosts=60)) as web:
+        into, config = tmp_path / "crawl", settings(tmp_path, web)
+        for pages in ("100", "1000"):
+            run = crawl(into, config, *web.seeds, "--scope", "web", "--pages", pages)
+            assert run.status == 0, run.errors
+        rows = web.ledger().select(["host", "path", "arrived"]).to_pylist()
+    first = {row["host"]: row for row in sorted(rows, key=lambda row: -row["arrived"])}
+    assert {row["path"] for row in first.values()} == {"/robots.txt"}
+    asked = Counter(row["host"] for row in rows if row["path"] == "/robots.txt")
+    assert len(asked) == 60
+    assert sum(asked.values()) <= 60 + 15, asked  # those of the seconds before the restart may come again
+
+
 @pytest.mark.parametrize("depth", [1, 3])
 def test_depth_is_exact(tmp_path: Path, depth: int) -> None:
     """Every page that can be reached in so many links, however the crawl came upon it first."""
@@ -122,6 +158,22 @@ def test_politeness(tmp_path: Path) -> None:
         assert not violations, violations[:5]
         assert requests.num_rows > 1500 and len(set(requests.column("host").to_pylist())) == 300
         assert set(archived(into)) >= web.perfect(Plan(scope="web")).archived
+
+
+def test_politeness_follows_budgets_to_the_floor(tmp_path: Path) -> None:
+    """Delays that shrink with the budget of a domain: never below the floor, and not for one without reputation."""
+    polite = {"host_delay_s": 0.4, "min_host_delay_s": 0.1, "address_delay_s": 0.05, "min_address_delay_s": 0.02}
+    spec = WebSpec(pages=500, hosts=100, addresses=20, domains=50, pages_exponent=0.3)
+    with running_web(spec) as web:
+        into = tmp_path / "crawl"
+        config = settings(tmp_path, web, politeness=polite, frontier={"default_budget_urls": 1})
+        run = crawl(into, config, *web.seeds, "--scope", "web", timeout_s=110)
+        assert run.status == 0, run.errors
+        requests = web.ledger()
+    assert not audit_politeness(requests, 0.1, 0.02)
+    assert audit_politeness(requests, 0.4), "no domain's delay shrank"
+    floors = {row["domain"]: row["host_delay_s"] for row in read_table(into, "domains").to_pylist()}
+    assert min(floors.values()) < 0.4
 
 
 @pytest.mark.timeout(240)

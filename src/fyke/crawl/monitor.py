@@ -92,6 +92,9 @@ def panel(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float])
         size(now.memory_bytes), "memory",
     )  # fmt: skip
     grid.add_row(f"{now.urls:,}", "URLs seen", f"{now.links:,}", "links found", size(now.archive_bytes), "archived")
+    if now.domains > 1:
+        waiting = (f"{now.over_budget:,}", "over budget", f"{now.without_rules:,}", "await robots")
+        grid.add_row(f"{now.domains:,}", "domains", *waiting)
     parts: list[Text | Table | ProgressBar] = [grid]
     faults = {kind: count for kind, count in now.outcomes.items() if kind not in _GOOD}
     if faults:

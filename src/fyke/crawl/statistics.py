@@ -28,6 +28,9 @@ class CrawlStatistics:
     urls: int = 0  # distinct ones accepted
     waiting: int = 0  # to be fetched, in memory and on disk
     unchecked: int = 0  # waiting for their check against the URLs seen
+    domains: int = 0  # met
+    over_budget: int = 0  # of those waiting, URLs whose domain is over its budget
+    without_rules: int = 0  # of those waiting, URLs whose host's robots.txt is not there yet
     archive_bytes: int = 0
     memory_bytes: int = 0
     plugin_failures: dict[str, int] = field(default_factory=dict)
