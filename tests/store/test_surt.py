@@ -7,6 +7,7 @@ import pytest
 from fyke.store.surt import surt
 
 RECORDED = {
+    "http://www.example.org:8080/A/b/": "org,example:8080)/a/b",
     "ftp://a..b.org/x.html?jsessionid=0123456789abcdef0123456789abcdef": "org,b,a)/x.html",
     "ftp://a.b.c.co.uk:8080/a%23b?cfid=1&cftoken=2&z=1": "uk,co,c,b,a:8080)/a%23b?z=1",
     "ftp://example.org:8080/%2541?a=b=c&a=a": "org,example:8080)/a?a=a&a=b=c",

@@ -7,6 +7,7 @@ import random
 import resource
 import subprocess
 import sys
+from base64 import b32encode
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -24,7 +25,7 @@ from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
 from fyke.store import Original, WarcWriter, check_archive, read_table
 from fyke.store.cdxj import read_lines
 from fyke.store.disk_errors import explained
-from fyke.store.records import Dates, RecordIds
+from fyke.store.records import Dates, RecordIds, digest_text
 
 NAME = "warc/fyke-crawl-00000.warc.gz"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n"
@@ -260,6 +261,11 @@ def test_dates_do_not_depend_on_what_was_asked_before(times: list[float]) -> Non
     dates = Dates()
     assert [dates.warc(at) for at in times] == [Dates().warc(at) for at in times]
     assert Dates().warc(0.9999999) == "1970-01-01T00:00:01.000000Z"
+
+
+@given(st.binary(min_size=20, max_size=20))
+def test_digests_are_written_as_everybody_writes_them(digest: bytes) -> None:
+    assert digest_text(digest) == f"sha1:{b32encode(digest).decode()}"
 
 
 def test_record_names_never_repeat() -> None:

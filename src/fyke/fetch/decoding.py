@@ -7,6 +7,7 @@ Invariant: no layer unfolds to more than `max_decoded_bytes`, nor to more than `
 times the bytes on the wire.
 """
 
+import re
 from typing import NamedTuple
 
 from fyke.core.config import FetchSection
@@ -23,6 +24,7 @@ _DECODERS: dict[str, Decoder] = {
     "zstd": unzstd,
     "chunked": dechunk,
 }
+_CODED = re.compile(rb"\n(?:transfer|content)-encoding:", re.IGNORECASE)
 _NO_CODING = frozenset({"", "identity", "none"})
 
 
@@ -45,6 +47,8 @@ def decode_body(exchange: Exchange, limits: FetchSection) -> Decoded:
     before it, and `fault` says so.
     """
     data = exchange.body.read()
+    if not _CODED.search(exchange.head):
+        return Decoded(data, "")
     coded = _codings(exchange, "transfer-encoding")
     coded = _codings(exchange, "content-encoding") + coded
     if not coded or not data:

@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
@@ -23,8 +24,7 @@ from fyke.store.surt import surt
 
 SORT_BYTES = 32 << 20  # lines held in memory while sorting
 
-_TYPE = re.compile(rb"^content-type:[ \t]*([^;\s]+)", re.I | re.M)
-_PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]*')
+_TYPE = re.compile(rb"\ncontent-type:[ \t]*([^;\s]+)", re.IGNORECASE)
 
 
 def index_line(exchange: Exchange, date: str, mime: str, digest: str, place: tuple[str, int, int]) -> bytes:
@@ -33,9 +33,8 @@ def index_line(exchange: Exchange, date: str, mime: str, digest: str, place: tup
     url = exchange.visit.url
     mime = f', "mime": {_quoted(mime)}' if mime else ""
     status = f', "status": "{exchange.status}"' if exchange.head else ""
-    stamp = date[:4] + date[5:7] + date[8:10] + date[11:13] + date[14:16] + date[17:19]
     return (
-        f'{surt(url)} {stamp} {{"url": {_quoted(url)}{mime}{status}, "digest": "{digest}", '
+        f'{surt(url)} {_stamp(date[:19])} {{"url": {_quoted(url)}{mime}{status}, "digest": "{digest}", '
         f'"length": "{length}", "offset": "{offset}", "filename": "{name}"}}\n'
     ).encode()
 
@@ -46,8 +45,16 @@ def media_type_of(head: bytes) -> str:
     return found[1].decode("latin-1") if found else ""
 
 
+@lru_cache(maxsize=16)
+def _stamp(second: str) -> str:
+    """The 14 digits of a date to the second; many records have the same."""
+    return "".join(filter(str.isdigit, second))
+
+
 def _quoted(text: str) -> str:
-    return f'"{text}"' if _PLAIN.fullmatch(text) else json.dumps(text)
+    """`text` as JSON has it."""
+    plain = text.isascii() and text.isprintable() and '"' not in text and "\\" not in text
+    return f'"{text}"' if plain else json.dumps(text)
 
 
 def sort_lines(source: Path, target: Path, sort_bytes: int = SORT_BYTES) -> None:

@@ -11,13 +11,12 @@ end in a bare line feed, whose end fastwarc misses. We follow the standard and w
 
 Speed: request and metadata records are a few hundred bytes, where building Huffman tables costs
 more than it saves; they are compressed with isal's level 0 (0.8 µs against 4.6 µs, a third larger),
-the response with level 2.
+the response with level 2. Headers are text until they are whole, since f-strings are made faster than bytes.
 
 Invariant: a record's Content-Length, block digest and payload digest speak of exactly the bytes given.
 """
 
 import os
-from base64 import b32encode
 from collections.abc import Iterator, Mapping
 from hashlib import sha1
 from itertools import count
@@ -34,10 +33,11 @@ GZIP = 31  # zlib's window bits for "gzip, largest window"
 BODY_LEVEL = 2
 SMALL_LEVEL = 0
 CHUNK_BYTES = 1 << 18
-REVISIT_PROFILE = b"http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 MAX_HOPS = 64  # longer paths are told by `depth` alone
 
 _END = b"\r\n\r\n"
+_BASE32 = bytes(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[value & 31] for value in range(256))
 
 
 class Original(NamedTuple):
@@ -61,16 +61,11 @@ class RecordIds:
         self._prefix = f"<urn:uuid:{random[:8]}-{random[8:12]}-4{random[12:15]}-8"
         self._numbers = count()
 
-    def three(self) -> tuple[bytes, bytes, bytes]:
+    def three(self) -> tuple[str, str, str]:
         """Names for a request, its response and its metadata."""
         number = next(self._numbers)
-        high, low = number >> 46, (number << 2) & 0xFFFFFFFFFFFF
-        prefix = f"{self._prefix}{high & 0xFFF:03x}-"
-        return (
-            f"{prefix}{low:012x}>".encode(),
-            f"{prefix}{low + 1:012x}>".encode(),
-            f"{prefix}{low + 2:012x}>".encode(),
-        )
+        stem = f"{self._prefix}{number >> 44 & 0xFFF:03x}-{number & 0xFFFFFFFFFFF:011x}"
+        return f"{stem}0>", f"{stem}1>", f"{stem}2>"
 
 
 class Dates:
@@ -92,47 +87,64 @@ class Dates:
         return f"{self._text}.{rest:06d}Z"
 
 
-def digest(data: bytes) -> bytes:
-    """`sha1:` and the Base32 SHA-1 of `data`, as archives write it."""
-    return b"sha1:" + b32encode(sha1(data, usedforsecurity=False).digest())
+def _spreading(bits: int = 160, room: int = 256) -> list[tuple[int, int, int]]:
+    """The steps of `digest_text`: masks of lower and upper halves, and how far the latter move."""
+    steps = []
+    while bits > 5:
+        half = bits // 2
+        lower = sum((1 << half) - 1 << at for at in range(0, 256, room))
+        steps.append((lower, lower << half, room // 2 - half))
+        bits, room = half, room // 2
+    return steps
 
 
-def small_member(header: bytes, block: bytes) -> bytes:
+_SPREADING = _spreading()
+
+
+def digest_text(digest: bytes) -> str:
+    """`sha1:` and the Base32 of the SHA-1 `digest`, as archives write it.
+
+    Each group of five bits becomes a byte: the halves of the number move apart, then the halves of these, and
+    so on. The standard library's way, five bytes at a time, takes three times as long, four times a page.
+    """
+    number = int.from_bytes(digest)
+    for lower, upper, shift in _SPREADING:
+        number = number & lower | (number & upper) << shift
+    return f"sha1:{number.to_bytes(32).translate(_BASE32).decode()}"
+
+
+def small_member(header: str, block: bytes) -> bytes:
     """A whole record of few bytes as a gzip member; `header` lacks digest, length and blank line."""
-    record = b"%sWARC-Block-Digest: %s\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n" % (
-        header,
-        digest(block),
-        len(block),
-        block,
-    )
-    return isal_zlib.compress(record, SMALL_LEVEL, GZIP)
+    digest = digest_text(sha1(block, usedforsecurity=False).digest())
+    header = f"{header}WARC-Block-Digest: {digest}\r\nContent-Length: {len(block)}\r\n\r\n"
+    return isal_zlib.compress(b"".join((header.encode(), block, _END)), SMALL_LEVEL, GZIP)
 
 
-def warcinfo_member(record_id: bytes, date: str, file_name: str, fields: Mapping[str, str]) -> bytes:
+def warcinfo_member(record_id: str, date: str, file_name: str, fields: Mapping[str, str]) -> bytes:
     """The record that opens a file: who wrote it, and how."""
     header = (
-        f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: {record_id.decode()}\r\nWARC-Date: {date}\r\n"
+        f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: {record_id}\r\nWARC-Date: {date}\r\n"
         f"WARC-Filename: {file_name}\r\nContent-Type: application/warc-fields\r\n"
     )
-    return small_member(header.encode(), _fields(fields))
+    return small_member(header, _fields(fields))
 
 
-def request_member(common: bytes, ids: tuple[bytes, bytes, bytes], request: bytes) -> bytes:
+def request_member(common: str, ids: tuple[str, str, str], request: bytes) -> bytes:
     """The request as it was sent; `common` is from `common_header`."""
     header = (
-        b"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: %s\r\nWARC-Concurrent-To: %s\r\n%s"
-        b"Content-Type: application/http; msgtype=request\r\n"
+        f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: {ids[0]}\r\nWARC-Concurrent-To: {ids[1]}\r\n{common}"
+        "Content-Type: application/http; msgtype=request\r\n"
     )
-    return small_member(header % (ids[0], ids[1], common), request)
+    return small_member(header, request)
 
 
-def metadata_member(common: bytes, ids: tuple[bytes, bytes, bytes], block: bytes) -> bytes:
+def metadata_member(common: str, ids: tuple[str, str, str], block: bytes) -> bytes:
     """What is known of the fetch besides the bytes; `block` is from `metadata_fields`."""
     header = (
-        b"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: %s\r\nWARC-Concurrent-To: %s\r\n%s"
-        b"Content-Type: application/warc-fields\r\n"
+        f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {ids[2]}\r\nWARC-Concurrent-To: {ids[1]}\r\n{common}"
+        "Content-Type: application/warc-fields\r\n"
     )
-    return small_member(header % (ids[2], ids[1], common), block)
+    return small_member(header, block)
 
 
 def metadata_fields(exchange: Exchange, via: str, charset: str) -> bytes:
@@ -153,76 +165,71 @@ def metadata_fields(exchange: Exchange, via: str, charset: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def common_header(url: str, date: str) -> bytes:
+def common_header(url: str, date: str) -> str:
     """The fields that all records of one exchange share."""
-    return f"WARC-Target-URI: {url}\r\nWARC-Date: {date}\r\n".encode()
+    return f"WARC-Target-URI: {url}\r\nWARC-Date: {date}\r\n"
 
 
-def wire_header(exchange: Exchange) -> bytes:
+def wire_header(exchange: Exchange) -> str:
     """The fields of request and response about the connection between them."""
     address = f"WARC-IP-Address: {exchange.address}\r\n" if exchange.address else ""
     protocol = f"WARC-Protocol: {exchange.effective_protocol}\r\n" if exchange.effective_protocol else ""
-    return (address + protocol).encode()
+    return address + protocol
 
 
-def response_header(exchange: Exchange, record_id: bytes, common: bytes, media_type: str) -> bytes:
+def response_header(exchange: Exchange, record_id: str, common: str, media_type: str) -> str:
     """The first fields of a `response`, or of a `resource` for protocols without a message head."""
     if exchange.head:
-        what, content_type = b"response", b"application/http; msgtype=response"
+        what, content_type = "response", "application/http; msgtype=response"
     else:
-        what, content_type = b"resource", (media_type or "application/octet-stream").encode()
-    header = b"WARC/1.1\r\nWARC-Type: %s\r\nWARC-Record-ID: %s\r\n%sContent-Type: %s\r\n" % (
-        what,
-        record_id,
-        common,
-        content_type,
+        what, content_type = "resource", media_type or "application/octet-stream"
+    truncated = f"WARC-Truncated: {exchange.truncated}\r\n" if exchange.truncated else ""
+    return (
+        f"WARC/1.1\r\nWARC-Type: {what}\r\nWARC-Record-ID: {record_id}\r\n{common}"
+        f"Content-Type: {content_type}\r\n{truncated}"
     )
-    if exchange.truncated:
-        header += b"WARC-Truncated: %s\r\n" % exchange.truncated.encode()
-    return header
 
 
-def revisit_header(record_id: bytes, common: bytes, original: Original) -> bytes:
+def revisit_header(record_id: str, common: str, original: Original) -> str:
     """The first fields of a `revisit` whose body is that of `original`."""
     return (
-        b"WARC/1.1\r\nWARC-Type: revisit\r\nWARC-Record-ID: %s\r\n%s"
-        b"Content-Type: application/http; msgtype=response\r\nWARC-Profile: %s\r\n"
-        b"WARC-Refers-To-Target-URI: %s\r\nWARC-Refers-To-Date: %s\r\n"
-    ) % (record_id, common, REVISIT_PROFILE, original.url.encode(), original.date.encode())
-
-
-def body_member(header: bytes, head: bytes, body: bytes) -> tuple[bytes, str]:
-    """A response or resource whose body is in memory: the gzip member, and the payload digest."""
-    block = head + body
-    payload = digest(body)
-    ending = _ending(payload, digest(block) if head else b"", len(block))
-    record = b"".join((header, ending, block, _END))
-    return isal_zlib.compress(record, BODY_LEVEL, GZIP), payload.decode()
-
-
-def _ending(payload: bytes, block: bytes, length: int) -> bytes:
-    """The last header fields. A resource's payload is its block: one digest (fastwarc rejects two)."""
-    if not block:
-        return b"WARC-Block-Digest: %s\r\nContent-Length: %d\r\n\r\n" % (payload, length)
-    return b"WARC-Payload-Digest: %s\r\nWARC-Block-Digest: %s\r\nContent-Length: %d\r\n\r\n" % (
-        payload,
-        block,
-        length,
+        f"WARC/1.1\r\nWARC-Type: revisit\r\nWARC-Record-ID: {record_id}\r\n{common}"
+        f"Content-Type: application/http; msgtype=response\r\nWARC-Profile: {REVISIT_PROFILE}\r\n"
+        f"WARC-Refers-To-Target-URI: {original.url}\r\nWARC-Refers-To-Date: {original.date}\r\n"
     )
 
 
-def revisit_member(header: bytes, head: bytes, body: Document) -> tuple[bytes, str]:
+def body_member(header: str, head: bytes, body: bytes) -> tuple[bytes, str]:
+    """A response or resource whose body is in memory: the gzip member, and the payload digest."""
+    payload = digest_text(sha1(body, usedforsecurity=False).digest())
+    block = ""
+    if head:
+        state = sha1(head, usedforsecurity=False)
+        state.update(body)
+        block = digest_text(state.digest())
+    ending = _ending(payload, block, len(head) + len(body))
+    record = b"".join((f"{header}{ending}".encode(), head, body, _END))
+    return isal_zlib.compress(record, BODY_LEVEL, GZIP), payload
+
+
+def _ending(payload: str, block: str, length: int) -> str:
+    """The last header fields. A resource's payload is its block: one digest (fastwarc rejects two)."""
+    if not block:
+        return f"WARC-Block-Digest: {payload}\r\nContent-Length: {length}\r\n\r\n"
+    return f"WARC-Payload-Digest: {payload}\r\nWARC-Block-Digest: {block}\r\nContent-Length: {length}\r\n\r\n"
+
+
+def revisit_member(header: str, head: bytes, body: Document) -> tuple[bytes, str]:
     """A revisit: the head is kept, the body only digested."""
     payload, _ = _digests(b"", body)
-    header += b"WARC-Payload-Digest: %s\r\n" % payload
-    return small_member(header, head), payload.decode()
+    return small_member(f"{header}WARC-Payload-Digest: {payload}\r\n", head), payload
 
 
-def streamed_member(header: bytes, head: bytes, body: Document) -> tuple[Iterator[bytes], str]:
+def streamed_member(header: str, head: bytes, body: Document) -> tuple[Iterator[bytes], str]:
     """As `body_member` for a body on disk: read twice, in pieces, never held whole."""
     payload, block = _digests(head, body)
-    ending = _ending(payload, block if head else b"", len(head) + body.size)
-    return _compressed(b"".join((header, ending, head)), body), payload.decode()
+    ending = _ending(payload, block if head else "", len(head) + body.size)
+    return _compressed(f"{header}{ending}".encode() + head, body), payload
 
 
 def _compressed(start: bytes, body: Document) -> Iterator[bytes]:
@@ -234,12 +241,12 @@ def _compressed(start: bytes, body: Document) -> Iterator[bytes]:
     yield packer.flush()
 
 
-def _digests(head: bytes, body: Document) -> tuple[bytes, bytes]:
+def _digests(head: bytes, body: Document) -> tuple[str, str]:
     payload, block = sha1(usedforsecurity=False), sha1(head, usedforsecurity=False)
     for chunk in _chunks(body):
         payload.update(chunk)
         block.update(chunk)
-    return b"sha1:" + b32encode(payload.digest()), b"sha1:" + b32encode(block.digest())
+    return digest_text(payload.digest()), digest_text(block.digest())
 
 
 def _chunks(body: Document) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ import re
 from functools import lru_cache
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-_PLAIN = re.compile(r"https?://([a-z0-9.-]+)(/[A-Za-z0-9._~!$&'*+,;=:@/-]*)")
+_PLAIN = re.compile(r"https?://([a-z0-9.-]+)(:\d+)?(/[A-Za-z0-9._~!$&'*+,;=:@/-]*)")
 _ODD = re.compile(r"//|/\.")
 _PARTS = re.compile(r"([a-z]+)://(\[[^\]]*\]|[^:/?#]*)(:\d+)?([^?]*)(?:\?(.*))?", re.DOTALL)
 _WWW = re.compile(r"www\d*\.")
@@ -35,9 +35,10 @@ _QUERY_SESSIONS = (
 def surt(url: str) -> str:
     """The key of the canonical `url`: `http://www.Example.com/A?b` is `com,example)/a?b`."""
     plain = _PLAIN.fullmatch(url)
-    if plain is not None and not _ODD.search(plain[2]):
-        host, path = plain[1], plain[2].lower()
-        return f"{_reversed(host)}){path[:-1] if len(path) > 1 and path[-1] == '/' else path}"
+    if plain is not None and not _ODD.search(plain[3]):
+        host, port, path = plain.groups("")
+        path = path.lower()
+        return f"{_reversed(host)}{port}){path[:-1] if len(path) > 1 and path[-1] == '/' else path}"
     match = _PARTS.fullmatch(url)
     if match is None:
         return url
