@@ -1,7 +1,7 @@
 """How a crawl runs: the loop between two engines, top to bottom.
 
         ┌──────────────── frontier: what may be fetched next ────────────────┐
-    links ─► filter ─► seen ─► star ─► beast ─► robots gate ─► ready
+    links ─► filter ─► seen ─► star ─► beast ─► robots gate ─► order ─► ready
         └─────────────────────────────────────────────────────────────────────┘
        ▲                                                              │ visits
        │                                                              ▼
