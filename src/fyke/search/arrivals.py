@@ -42,8 +42,8 @@ def safe_rows(crawl: Path, name: str) -> int:
 def arrivals(crawl: Path, name: str, columns: Sequence[str], begin: int, end: int) -> Iterator[pa.RecordBatch]:
     """Rows `begin` to `end` of the table `name`, in the order of the crawl."""
     position = 0
-    for batches, rows in _segments(crawl, name, list(columns), begin):
-        if position + rows <= begin:
+    for batches, rows in _segments(crawl, name, list(columns)):
+        if rows is not None and position + rows <= begin:
             position += rows
             continue
         for batch in batches:
@@ -56,8 +56,8 @@ def arrivals(crawl: Path, name: str, columns: Sequence[str], begin: int, end: in
                 return
 
 
-def _segments(crawl: Path, name: str, columns: list[str], begin: int) -> Iterator[tuple[Iterator[pa.RecordBatch], int]]:
-    """The batches of each segment and how many rows it has; 0 when that is not known beforehand."""
+def _segments(crawl: Path, name: str, columns: list[str]) -> Iterator[tuple[Iterator[pa.RecordBatch], int | None]]:
+    """The batches of each segment and how many rows it has; None when that is not known beforehand."""
     journals = sorted((crawl / TABLES).glob(f"{name}-*.arrows"))  # before the files: none is missed, none comes twice
     sealed = sealed_table(crawl, name)
     for fragment in sealed.get_fragments():
@@ -65,7 +65,7 @@ def _segments(crawl: Path, name: str, columns: list[str], begin: int) -> Iterato
     done = {Path(file).stem for file in sealed.files}
     for path in journals:
         if path.stem not in done:
-            yield _unsealed(path, name, columns), 0
+            yield _unsealed(path, name, columns), None
 
 
 def _unsealed(path: Path, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ from fyke.core.urls import key_of, pay_level_domain, split
 from fyke.search.folder import IndexFolder, IndexState
 from fyke.search.lots import Lot
 from fyke.search.ranges import mapped
-from fyke.search.schema import Analysis, open_engine, spaced, stem_field
+from fyke.search.schema import Analysis, open_engine, schema, spaced, stem_field
 from fyke.search.weights import as_field
 
 LOTS_TOGETHER = 16  # of a group: a commit each
@@ -70,8 +70,8 @@ class Writing:
                 self._writer.add_document(document(key, weight, anchors, *text))
 
     def _delete(self, keys: list[int]) -> None:
-        for key in keys:
-            self._writer.delete_documents_by_term("key", key)
+        for key in keys:  # by query: the call for a term takes every number for a signed one, and finds none
+            self._writer.delete_documents_by_query(tantivy.Query.term_query(schema(), "key", key))
 
     def close(self) -> None:
         """Wait until nothing is written any more."""

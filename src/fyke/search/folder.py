@@ -91,6 +91,10 @@ class IndexFolder:
     def engine(self, state: IndexState) -> Path:
         return self.path / f"engine-{state.engine_number:03}"
 
+    def last_engine(self) -> int:
+        """The highest number of an engine that is here, named by the state or not; 0 for none."""
+        return max((int(path.name.partition("-")[2]) for path in self.path.glob("engine-*")), default=0)
+
     def merge(self, number: int, what: str) -> Path:
         """The file of merge `number` that holds `what`."""
         return self.path / f"merge-{number:06}.{what}"

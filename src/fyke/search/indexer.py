@@ -118,9 +118,9 @@ class Indexer:
         state = self.folder.state() or IndexState()
         beginning = self._beginning()
         if state.beginning not in ("", beginning) or state.pages_read > safe_rows(self.folder.crawl, "pages"):
-            state = IndexState(engine_number=state.engine_number)
+            state = IndexState()
         if state.engine != engine_version():  # the lots are ours: only the engine is made anew
-            fresh = IndexState(engine=engine_version(), engine_number=state.engine_number + 1)
+            fresh = IndexState(engine=engine_version(), engine_number=self.folder.last_engine() + 1)
             kept = {
                 name: getattr(state, name) for name in ("pages_read", "lots", "links_ranked", "pages_ranked", "ranks")
             }

@@ -5,6 +5,7 @@ first question. It reads byte by byte in Python, so it is shown a sample from th
 there is less navigation. Invariant: an ISO 639-1 code, or the empty string when there is too little to tell.
 """
 
+from functools import lru_cache
 from typing import Any
 
 SAMPLE_CHARS = 600
@@ -12,13 +13,7 @@ LEAST_CHARS = 40  # with fewer the guess is worth less than what the page says o
 
 
 class LanguageGuesser:
-    """Tells languages; holds the model once it was needed."""
-
-    def __init__(self) -> None:
-        self._identifier: Any = None
-
-    def __repr__(self) -> str:
-        return f"LanguageGuesser({'not ' if self._identifier is None else ''}loaded)"
+    """Tells languages."""
 
     def guess(self, text: str, declared: str = "") -> str:
         """The language of `text`; what the page `declared` (an HTML `lang`) when there is little text."""
@@ -26,11 +21,11 @@ class LanguageGuesser:
             code = declared.strip().lower().replace("_", "-").partition("-")[0]
             return code if len(code) == 2 and code.isascii() and code.isalpha() else ""
         begin = max(0, (len(text) - SAMPLE_CHARS) // 2)
-        return str(self._loaded().classify(text[begin : begin + SAMPLE_CHARS])[0])
+        return str(_model().classify(text[begin : begin + SAMPLE_CHARS])[0])
 
-    def _loaded(self) -> Any:
-        if self._identifier is None:
-            from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415 - heavy, see above
 
-            self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
-        return self._identifier
+@lru_cache(maxsize=1)
+def _model() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415 - heavy, see above
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE)

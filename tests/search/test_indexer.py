@@ -1,0 +1,247 @@
+"""The index is a function of the archive: in one go or many, interrupted or not."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from fyke.core.errors import DirectoryError, DirectoryInUse, NotACrawl
+from fyke.search.indexer import Indexer, Limits
+from fyke.search.searcher import Searcher
+from search.archives import SMALL, Answer, Archive, archive, contents, html, index_of, indexed, searched, urls
+from search.webs import history
+
+LAW = settings(
+    max_examples=6,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # an example takes a second: shrinking would take minutes
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@LAW
+@given(seed=st.integers(0, 1 << 30), steps=st.lists(st.integers(1, 25), min_size=2, max_size=6))
+def test_in_steps_as_in_one_go(tmp_path_factory: pytest.TempPathFactory, seed: int, steps: list[int]) -> None:
+    folder = tmp_path_factory.mktemp("steps")
+    visits = history(seed, sum(steps))
+    growing = Archive(folder / "steps")
+    for step in steps:
+        for url, answer in visits[:step]:
+            growing.visit(url, answer)
+        visits = visits[step:]
+        growing.flush()
+        indexed(folder / "steps")
+    growing.close()
+    indexed(folder / "steps")
+    whole = archive(folder / "whole", history(seed, sum(steps)))
+    indexed(whole, Limits())
+    assert contents(folder / "steps") == contents(whole)
+
+
+class Interrupted(Exception):
+    pass
+
+
+@LAW
+@given(seed=st.integers(0, 1 << 30), cuts=st.lists(st.integers(1, 60), min_size=1, max_size=5))
+def test_interrupted_anywhere(tmp_path_factory: pytest.TempPathFactory, seed: int, cuts: list[int]) -> None:
+    folder = tmp_path_factory.mktemp("cuts")
+    visits = history(seed, 60)
+    archive(folder / "cut", visits)
+    for cut in cuts:
+        left = [cut]
+
+        def progress(phase: str, done: int, of: int, left: list[int] = left) -> None:
+            left[0] -= 1
+            if not left[0]:
+                raise Interrupted
+
+        try:
+            with Indexer(folder / "cut", SMALL, progress) as indexer:
+                indexer.run()
+        except Interrupted:
+            pass
+    indexed(folder / "cut")
+    indexed(archive(folder / "again", visits), Limits())
+    assert contents(folder / "cut") == contents(folder / "again")
+
+
+def kill_soon(folder: Path, after_s: float) -> bool:
+    """Run `fyke index` and kill it after a time; False when it had ended."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fyke", "index", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    try:
+        process.wait(after_s)
+    except subprocess.TimeoutExpired:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        return True
+    finally:
+        if process.stderr:
+            process.stderr.close()
+    return False
+
+
+def test_killed_at_any_moment(tmp_path: Path) -> None:
+    visits = history(7, 900, pages=300)
+    folder = archive(tmp_path / "killed", visits)
+    whole = archive(tmp_path / "whole", visits)
+    begun = time.monotonic()
+    indexed(whole, Limits())
+    took_s = time.monotonic() - begun
+    killed = sum(kill_soon(folder, 0.6 + took_s * share) for share in (0.2, 0.6, 0.9, 1.1))
+    assert killed
+    indexed(folder, Limits())
+    assert contents(folder) == contents(whole)
+
+
+def test_fetched_again_gone_and_back(tmp_path: Path) -> None:
+    made = Archive(tmp_path)
+    made.visit("http://a.example/", html("first", "apricot"))
+    made.visit("http://a.example/b", html("second", "banana"))
+    made.flush()
+    with searched(tmp_path) as searcher:
+        assert urls(searcher, "apricot") == ["http://a.example/"]
+        made.visit("http://a.example/", html("first", "cherry"))
+        made.visit("http://a.example/b", Answer("", 410))
+        made.failure("http://a.example/")
+        made.flush()
+        done = indexed(tmp_path)
+        assert (done.read, done.written, done.deleted, done.documents) == (3, 1, 1, 1)
+        assert urls(searcher, "apricot") == urls(searcher, "banana") == []
+        assert urls(searcher, "cherry") == ["http://a.example/"]
+        made.visit("http://a.example/b", html("second", "banana"))
+        made.close()
+        indexed(tmp_path)
+        assert urls(searcher, "banana") == ["http://a.example/b"]
+
+
+def test_equal_pages_are_one_result(tmp_path: Path) -> None:
+    same = html("the same", "pomegranate")
+    made = Archive(tmp_path)
+    for path in ("/long/way/index.html", "/index.html", "/"):
+        made.visit(f"http://a.example{path}", same)
+    made.flush()
+    with searched(tmp_path) as searcher:
+        assert urls(searcher, "pomegranate") == ["http://a.example/"]
+        made.visit("http://a.example/", Answer("", 404))
+        made.flush()
+        indexed(tmp_path)
+        assert urls(searcher, "pomegranate") == ["http://a.example/index.html"]
+        made.visit("http://a.example/", same)
+        made.close()
+        indexed(tmp_path)
+        assert urls(searcher, "pomegranate") == ["http://a.example/"]
+
+
+def test_noindex_is_not_there(tmp_path: Path) -> None:
+    archive(
+        tmp_path,
+        [
+            ("http://a.example/", html("shown", "quince", {"/hidden": "a link to quinces"})),
+            (
+                "http://a.example/hidden",
+                html("hidden", "quince", {"/told": "medlar"}, "<meta name=robots content=noindex>"),
+            ),
+            ("http://a.example/header", Answer("<p>quince", headers={"X-Robots-Tag": "noindex"})),
+            ("http://a.example/told", html("told")),
+        ],
+    )
+    with searched(tmp_path) as searcher:
+        assert urls(searcher, "quince") == ["http://a.example/"]
+        assert urls(searcher, "medlar") == ["http://a.example/told"]
+
+
+def test_anchors_reach_a_page_later(tmp_path: Path) -> None:
+    made = Archive(tmp_path)
+    made.visit("http://a.example/page", html("Plain", "nothing"))
+    made.flush()
+    with searched(tmp_path) as searcher:
+        assert not urls(searcher, "kumquat")
+        made.visit("http://b.example/", html("Links", "", {"http://a.example/page": "all about the kumquat"}))
+        made.visit("http://c.example/", html("Old", "", {"http://a.example/old": "physalis too"}))
+        made.visit("http://a.example/old", Answer("", 301, {"Location": "/page"}))
+        made.flush()
+        indexed(tmp_path)
+        assert urls(searcher, "kumquat physalis")[0] == "http://a.example/page"
+        assert [(link.url, link.words) for link in searcher.inlinks("http://a.example/page")] == [
+            ("http://b.example/", "all about the kumquat"),
+            ("http://c.example/", "physalis too"),
+        ]
+        made.visit("http://b.example/", html("Links", "no more"))
+        made.close()
+        indexed(tmp_path)
+        assert not urls(searcher, "kumquat intitle:plain")
+
+
+def test_only_what_a_checkpoint_holds(tmp_path: Path) -> None:
+    archive(tmp_path, [("http://a.example/", html("one", "durian"))])
+    (tmp_path / "state" / "shard-0000").mkdir(parents=True)
+    assert indexed(tmp_path).documents == 0
+
+
+def test_another_crawl_in_the_directory(tmp_path: Path) -> None:
+    archive(tmp_path / "x", [("http://a.example/", html("one", "durian"))])
+    indexed(tmp_path / "x")
+    (tmp_path / "x/index").rename(tmp_path / "index")
+    archive(tmp_path / "y", [("http://b.example/", html("two", "rambutan"))])
+    (tmp_path / "index").rename(tmp_path / "y/index")
+    with searched(tmp_path / "y") as searcher:
+        assert urls(searcher, "durian") == []
+        assert urls(searcher, "rambutan") == ["http://b.example/"]
+
+
+@pytest.mark.parametrize("change", [{"format": 0}, {"engine": "0.1"}])
+def test_another_version_is_made_anew(tmp_path: Path, change: dict[str, object]) -> None:
+    archive(tmp_path, history(3, 40))
+    indexed(tmp_path)
+    before = contents(tmp_path)
+    state = tmp_path / "index/state.json"
+    state.write_text(json.dumps(json.loads(state.read_text()) | change))
+    with pytest.raises(DirectoryError, match="another version; make it with fyke index"):
+        Searcher([tmp_path])
+    indexed(tmp_path)
+    assert contents(tmp_path) == before
+
+
+def test_nothing_new_writes_nothing(tmp_path: Path) -> None:
+    archive(tmp_path, history(5, 60))
+    first = indexed(tmp_path)
+    again = indexed(tmp_path)
+    assert first.documents == again.documents > 0
+    assert (again.read, again.written, again.deleted) == (0, 0, 0)
+
+
+def test_two_indexers(tmp_path: Path) -> None:
+    archive(tmp_path, history(5, 3))
+    with Indexer(tmp_path), pytest.raises(DirectoryInUse), Indexer(tmp_path):
+        pass
+
+
+def test_no_crawl(tmp_path: Path) -> None:
+    with pytest.raises(NotACrawl, match="fyke crawl URL --into"), Indexer(tmp_path / "none"):
+        pass
+    with pytest.raises(DirectoryError, match="there is no index; make it with fyke index"):
+        Searcher([tmp_path])
+
+
+def test_tidy(tmp_path: Path) -> None:
+    made = Archive(tmp_path)
+    for url, answer in history(1, 80):
+        made.visit(url, answer)
+        made.flush()
+    indexed(tmp_path)
+    made.close()
+    indexed(tmp_path)
+    state = index_of(tmp_path).state()
+    assert state is not None and state.settled
+    kinds = {path.name.partition(".")[0] for path in (tmp_path / "index").iterdir()}
+    assert kinds == {"state", "lock", "lots", f"merge-{state.merge:06}", f"ranks-{state.ranks:06}", "engine-001"}
