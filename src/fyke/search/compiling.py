@@ -26,6 +26,7 @@ BOOSTS = {"title": 3.0, "headings": 1.6, "anchors": 2.0, "address": 1.2, "descri
 STEM_BOOST = 0.8
 OTHER_FIELDS = 0.3  # how much the fields beside the best one count
 COMMON = 0.25  # of all pages
+COMMON_PAGES = 10  # at least
 NEEDED = 0.75  # of the important words
 STEM_FIELDS = tuple(f"stem_{code}" for code in STEMMED)
 
@@ -39,6 +40,10 @@ class Statistics:
         self._searchers = searchers
         self.pages = sum(searcher.num_docs for searcher in searchers)
         self._known: dict[tuple[str, str], list[int]] = {}
+
+    def common(self, term: str) -> bool:
+        """Whether `term` is in so many texts that it tells little."""
+        return self.frequency("text", term) > max(COMMON * self.pages, COMMON_PAGES)
 
     def frequency(self, field: str, term: str) -> int:
         """Pages with `term` in `field`."""
@@ -108,9 +113,7 @@ class Compiler:
     def _common(self, part: Part) -> bool:
         if not isinstance(part, Words) or part.phrase:
             return False
-        least = COMMON * self._statistics.pages
-        terms = self._analysis.words(part.text)
-        return all(self._statistics.frequency("text", term) > least for term in terms)
+        return all(map(self._statistics.common, self._analysis.words(part.text)))
 
     def _clause(self, clause: Clause) -> tantivy.Query | None:
         return _any_of([query for part in clause.parts if (query := self._part(part)) is not None])
@@ -127,9 +130,8 @@ class Compiler:
         return tantivy.Query.const_score_query(query, 0.0)
 
     def _dated(self, part: Dated) -> tantivy.Query:
-        return tantivy.Query.range_query(
-            self._schema, "date_s", FieldType.Integer, part.begin_s, part.end_s, include_upper=False
-        )
+        last = None if part.end_s is None else part.end_s - 1
+        return tantivy.Query.range_query(self._schema, "date_s", FieldType.Integer, part.begin_s, last)
 
     def _words(self, words: Words) -> tantivy.Query | None:
         terms = self._analysis.words(words.text)[: grammar.MAX_CLAUSES]

@@ -102,7 +102,7 @@ class Question:
 
 def parse(text: str) -> Question:
     """The question that `text` (as much as is reasonable of it) asks."""
-    text = text[:MAX_CHARS]
+    text = text[:MAX_CHARS].encode("utf-8", "replace").decode()  # half characters are none
     clauses: list[Clause] = []
     either = False
     for match in _TOKEN.finditer(text):

@@ -29,7 +29,7 @@ import tantivy
 
 from fyke.core.urls import canonical, key_of
 from fyke.search.answering import Answer, shown
-from fyke.search.compiling import COMMON, Compiler, Statistics
+from fyke.search.compiling import Compiler, Statistics
 from fyke.search.grammar import Question, Words, parse
 from fyke.search.inlinks import inlinks
 from fyke.search.results import Hit, InLink, Results
@@ -109,9 +109,9 @@ class Searcher:
     def _weights(self, question: Question, statistics: Statistics) -> dict[str, float]:
         """The words to be marked, each with how rare it is; where some are rare, not those that are everywhere."""
         terms = [term for words in question.words() for term in self._analysis.words(words.text)]
-        found = {term: statistics.frequency("text", term) for term in terms}
-        rare = {term: count for term, count in found.items() if count <= COMMON * statistics.pages}
-        return {term: log(1 + statistics.pages / (1 + count)) for term, count in (rare or found).items()}
+        rare = [term for term in terms if not statistics.common(term)]
+        found = {term: statistics.frequency("text", term) for term in rare or terms}
+        return {term: log(1 + statistics.pages / (1 + count)) for term, count in found.items()}
 
     def _suggestion(self, views: list[View], statistics: Statistics, question: Question, total: int) -> str | None:
         """The query with its rare words spelt better, should that find more."""

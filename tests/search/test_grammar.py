@@ -1,0 +1,130 @@
+"""Any text is a question; the words of the language mean what they say."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from fyke.search.grammar import Clause, Dated, Language, Occur, Site, Words, parse
+from fyke.search.searcher import Searcher
+from search.archives import Answer, archive, html, indexed, urls
+
+DAY = 86_400
+
+
+def day(year: int, month: int = 1, of_month: int = 1) -> int:
+    return int(datetime(year, month, of_month, tzinfo=UTC).timestamp())
+
+
+@pytest.mark.parametrize(
+    ("text", "clauses"),
+    [
+        ("", ()),
+        ("one two", (Clause((Words("one", 0),), Occur.SHOULD), Clause((Words("two", 4),), Occur.SHOULD))),
+        ('"a phrase', (Clause((Words("a phrase", 1, phrase=True),), Occur.SHOULD),)),
+        ("+must -not", (Clause((Words("must", 1),), Occur.MUST), Clause((Words("not", 7),), Occur.NOT))),
+        ("a OR b", (Clause((Words("a", 0), Words("b", 5)), Occur.SHOULD),)),
+        ("a OR", (Clause((Words("a", 0),), Occur.SHOULD),)),
+        ("OR b", (Clause((Words("OR", 0),), Occur.SHOULD), Clause((Words("b", 3),), Occur.SHOULD))),
+        ("a OR -b", (Clause((Words("a", 0),), Occur.SHOULD), Clause((Words("b", 6),), Occur.NOT))),
+        ("site:Docs.Example.org/x", (Clause((Site("docs.example.org"),), Occur.MUST),)),
+        ("site:https://example.org/x", (Clause((Site("example.org"),), Occur.MUST),)),
+        ("-site:a.org", (Clause((Site("a.org"),), Occur.NOT),)),
+        ("site:a.org OR site:b.org", (Clause((Site("a.org"), Site("b.org")), Occur.MUST),)),
+        ("intitle:x", (Clause((Words("x", 8, phrase=True, where="title"),), Occur.MUST),)),
+        ("inurl:x", (Clause((Words("x", 6, phrase=True, where="url"),), Occur.MUST),)),
+        ("LANG:DE", (Clause((Language("de"),), Occur.MUST),)),
+        ("after:2024", (Clause((Dated(begin_s=day(2024)),), Occur.MUST),)),
+        ("before:2024-02-03", (Clause((Dated(end_s=day(2024, 2, 3)),), Occur.MUST),)),
+        ("after:soon", (Clause((Words("soon", 6),), Occur.SHOULD),)),
+        ("before:2024-13-01", (Clause((Words("2024-13-01", 7),), Occur.SHOULD),)),
+        ("site:", (Clause((Words("site:", 0),), Occur.SHOULD),)),
+        ("state-of-the-art", (Clause((Words("state-of-the-art", 0),), Occur.SHOULD),)),
+    ],
+)
+def test_means(text: str, clauses: tuple[Clause, ...]) -> None:
+    assert parse(text).clauses == clauses
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
+    """A few pages, dated and in two languages."""
+    german = "Der Fluss fließt langsam durch die Wiesen, und am Ufer stehen alte Bäume mit grünen Blättern. " * 2
+    english = "The river flows slowly through the meadows, and on its banks stand old trees with green leaves. " * 2
+    february = {"Last-Modified": "Mon, 05 Feb 2024 10:00:00 GMT"}
+    folder = archive(
+        tmp_path_factory.mktemp("pages") / "crawl",
+        [
+            ("http://www.example.org/river", html("The river", english)),
+            ("http://shop.example.org/trees/oak", html("Oaks for sale", f"{english} buy one")),
+            ("http://example.com/fluss", html("Am Fluss", german)),
+            ("http://example.com/old", Answer(f"<title>Old trees</title><p>{english}", headers=february)),
+            ("http://example.net/tokyo", html("東京タワー", "東京は日本の首都です。" * 5)),
+        ],
+    )  # fmt: skip
+    indexed(folder)
+    return Searcher([folder])
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("river trees", {"river", "oak", "old"}),
+        ("river -oak", {"river", "old"}),
+        ("+buy river", {"oak"}),
+        ('"banks stand old"', {"river", "oak", "old"}),
+        ('"stand banks"', set()),
+        ("flow meadow", {"river", "oak", "old"}),
+        ("FLOWED", {"river", "oak", "old"}),
+        ("baume", {"fluss"}),
+        ("buy OR fluss", {"oak", "fluss"}),
+        ("river site:example.org", {"river", "oak"}),
+        ("site:shop.example.org", {"oak"}),
+        ("site:xample.org", set()),
+        ("-site:example.org trees", {"old"}),
+        ("lang:de", {"fluss"}),
+        ("trees lang:en before:2024-03", {"old"}),
+        ("trees after:2024-02-05 before:2024-02-06", {"old"}),
+        ("trees after:2024-02-06", {"river", "oak"}),
+        ("inurl:trees", {"oak"}),
+        ("intitle:trees", {"old"}),
+        ('intitle:"for sale"', {"oak"}),
+        ("東京", {"tokyo"}),
+        ("首都", {"tokyo"}),
+        ("都首", set()),
+        ("-river", set()),
+        ("", set()),
+        ("!?", set()),
+    ],
+)
+def test_finds(searcher: Searcher, query: str, found: set[str]) -> None:
+    assert {url.rpartition("/")[2] for url in urls(searcher, query)} == found
+
+
+FIELDS = ["site:", "after:", "before:", "lang:", "inurl:", "intitle:"]
+MARKS = [":", '"', "+", "-", "OR", "|", "()", "*", "\\", "~2", "^", "[x TO y]", " ", "\x00", "\u202e", "' OR 1=1"]
+PIECES = st.sampled_from([*FIELDS, *MARKS, "river", "trees", "2024", "a.b", "東京"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(query=st.text() | st.lists(PIECES, max_size=20).map("".join) | st.lists(PIECES, max_size=20).map(" ".join))
+@example(query="x" * 100_000)
+@example(query="a " * 5_000)
+@example(query='"' + "b " * 900)
+@example(query="OR " * 50)
+@example(query="after:9999-12-31 before:0001-01-01")
+@example(query="\ud800")
+def test_any_text_is_answered(searcher: Searcher, query: str) -> None:
+    results = searcher.search(query)
+    assert results.total >= len(results.hits)
+    assert results.query == query
+    assert all(url.startswith("http") for url in (hit.url for hit in results.hits))
+
+
+@settings(max_examples=50, deadline=None)
+@given(offset=st.integers(-3, 8), limit=st.integers(-3, 8))
+def test_pages_of_an_answer(searcher: Searcher, offset: int, limit: int) -> None:
+    whole = searcher.search("river OR fluss OR trees").hits
+    part = searcher.search("river OR fluss OR trees", offset, limit).hits
+    assert [hit.url for hit in part] == [hit.url for hit in whole][max(0, offset) :][: max(0, limit)]

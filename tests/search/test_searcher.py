@@ -1,0 +1,142 @@
+"""What comes first, what is said of it, and several indexes as one."""
+
+from pathlib import Path
+
+import pytest
+
+from fyke.search.searcher import Searcher
+from search.archives import Answer, archive, html, indexed, searched, urls
+
+FILLING = "Words that fill a page and mean nothing much stand here so that it is long enough to be a page. " * 3
+
+
+def test_a_title_says_more_than_a_text(tmp_path: Path) -> None:
+    archive(
+        tmp_path,
+        [
+            ("http://a.example/text", html("Other things", f"{FILLING} a tangerine. {FILLING}")),
+            ("http://a.example/title", html("Tangerine", FILLING)),
+        ],
+    )
+    with searched(tmp_path) as searcher:
+        assert urls(searcher, "tangerine")[0] == "http://a.example/title"
+
+
+def test_what_is_linked_to_comes_first(tmp_path: Path) -> None:
+    linking = [(f"http://s{n}.example/", html(f"{n}", FILLING, {"http://b.example/x": "more"})) for n in range(12)]
+    same = [(f"http://{host}.example/x", html("Persimmon", f"{FILLING} {host}")) for host in "abc"]
+    archive(tmp_path, same + linking)
+    with searched(tmp_path) as searcher:
+        assert urls(searcher, "persimmon")[0] == "http://b.example/x"
+
+
+def test_short_and_canonical_addresses_come_first(tmp_path: Path) -> None:
+    own = '<link rel="canonical" href="/b">'
+    archive(
+        tmp_path,
+        [
+            ("http://a.example/very/long/way/down/to/the/page.html", html("Lychee", f"{FILLING} 1")),
+            ("http://a.example/c?print=1", html("Lychee", f"{FILLING} 2", head=own)),
+            ("http://a.example/b", html("Lychee", f"{FILLING} 3", head=own)),
+        ],
+    )
+    with searched(tmp_path) as searcher:
+        assert urls(searcher, "lychee")[0] == "http://a.example/b"
+
+
+def test_a_site_has_two_results_and_says_how_many_more(tmp_path: Path) -> None:
+    many = [(f"http://a.example/{n}", html(f"Guava {n}", FILLING)) for n in range(7)]
+    archive(tmp_path, [*many, ("http://b.example/", html("Few", f"{FILLING} guava"))])
+    with searched(tmp_path) as searcher:
+        results = searcher.search("guava")
+        assert results.total == 8
+        assert [hit.site for hit in results.hits] == ["a.example", "a.example", "b.example"]
+        assert [hit.more_from_site for hit in results.hits] == [0, 5, 0]
+        assert len(urls(searcher, "guava site:a.example")) == 7
+
+
+def test_one_site_alone_is_not_grouped(tmp_path: Path) -> None:
+    archive(tmp_path, [(f"http://a.example/{n}", html(f"Guava {n}", FILLING)) for n in range(7)])
+    with searched(tmp_path) as searcher:
+        assert len(urls(searcher, "guava")) == 7
+
+
+def test_many_indexes_answer_as_one(tmp_path: Path) -> None:
+    """A word rare in one index and common in the other is worth the same in both."""
+    common = [(f"http://a{n}.example/", html(f"Papaya {n}", FILLING)) for n in range(20)]
+    rare = [("http://z.example/", html("Papaya 20", FILLING))]
+    rare += [(f"http://y{n}.example/", html(f"Other {n}", FILLING)) for n in range(19)]
+    for name, visits in (("one", common), ("two", rare), ("both", common + rare)):
+        archive(tmp_path / name, visits)
+    with searched(tmp_path / "both") as searcher:
+        whole = {hit.url: hit.score for hit in searcher.search("papaya", limit=30).hits}
+    with searched(tmp_path / "one", tmp_path / "two") as searcher:
+        assert searcher.pages == 40
+        results = searcher.search("papaya", limit=30)
+        assert results.total == 21
+        parts = {hit.url: hit.score for hit in results.hits}
+    assert parts.keys() == whole.keys()
+    for url, score in whole.items():
+        assert parts[url] == pytest.approx(score, rel=0.1), url
+    with Searcher([tmp_path / "two"]) as searcher:
+        assert searcher.search("papaya").hits[0].score > 2 * parts["http://z.example/"]
+
+
+def test_a_page_in_two_indexes_is_one_result(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        archive(tmp_path / name, [("http://a.example/", html("Mango", FILLING))])
+    with searched(tmp_path / "one", tmp_path / "two") as searcher:
+        results = searcher.search("mango")
+        assert (results.total, len(results.hits)) == (1, 1)
+
+
+def test_a_better_spelling(tmp_path: Path) -> None:
+    pages = [(f"http://a.example/{n}", html("Blueberry jam", f"{FILLING} blueberry {n}")) for n in range(5)]
+    archive(tmp_path, pages)
+    with searched(tmp_path) as searcher:
+        assert searcher.search("bluebery jam").suggestion == "blueberry jam"
+        assert searcher.search("jam +lbueberry").suggestion == "jam +blueberry"
+        assert searcher.search("blueberry").suggestion is None
+        assert searcher.search("qqqqqqq").suggestion is None
+
+
+def test_snippets(tmp_path: Path) -> None:
+    text = f"{FILLING} The ripe figs <b>hang</b> high, and a fig is sweet. {FILLING}"
+    archive(
+        tmp_path,
+        [
+            ("http://a.example/", html("Trees", text)),
+            ("http://b.example/", html("Trees", "Près du café, les marronniers sont déjà défleuris. " * 4)),
+        ],
+    )
+    with searched(tmp_path) as searcher:
+        hit = searcher.search("fig").hits[0]
+        assert [text for text, marked in hit.snippet if marked] == ["figs", "fig"]
+        assert " ".join("".join(text for text, _ in hit.snippet).strip("… ").split()) in " ".join(
+            text.replace("<b>", "").replace("</b>", "").split()
+        )
+        marked = [text for text, marked in searcher.search("cafe defleuri").hits[0].snippet if marked]
+        assert marked[:2] == ["café", "défleuris"]
+
+
+def test_similar(tmp_path: Path) -> None:
+    def page(fruit: str, n: int) -> Answer:
+        return html(f"{fruit} {n}", f"{FILLING} {fruit} grows in the {fruit} orchard. {n}")
+
+    fruits = [(f"http://{fruit}{n}.example/", page(fruit, n)) for fruit in ("cherry", "walnut") for n in range(3)]
+    archive(tmp_path, fruits)
+    with searched(tmp_path) as searcher:
+        found = searcher.similar("http://cherry0.example/", limit=2)
+        assert {hit.url for hit in found} == {"http://cherry1.example/", "http://cherry2.example/"}
+        assert searcher.similar("http://nowhere.example/") == ()
+
+
+def test_an_open_searcher_sees_what_comes(tmp_path: Path) -> None:
+    archive(tmp_path / "a", [("http://a.example/", html("Nashi", FILLING))])
+    indexed(tmp_path / "a")
+    with Searcher([tmp_path / "a"]) as searcher:
+        assert len(urls(searcher, "nashi")) == 1
+        state = tmp_path / "a/index/state.json"
+        state.write_text(state.read_text().replace('"format": 1', '"format": 0'))
+        indexed(tmp_path / "a")  # made anew, in another folder
+        assert len(urls(searcher, "nashi")) == 1
