@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import U64, URLS, domain_names, u64
+from fyke.core.batches import U64, URLS, domain_names, keep, u64
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Combine, Op, Values
 from fyke.disk.queue import DiskQueue
@@ -48,6 +48,7 @@ class Domains:
             memory_bytes=memory_bytes,
         )
         self._names = DiskQueue(store, "domain-names", NAMES, saved.get("names"))
+        self._asked = int(saved.get("asked", 0))
 
     def __repr__(self) -> str:
         return f"Domains({len(self._drum)} domains)"
@@ -61,6 +62,11 @@ class Domains:
         return self._drum.pending
 
     @property
+    def unchecked_urls(self) -> int:
+        """URLs that wait for the record of their domain."""
+        return self._asked
+
+    @property
     def full(self) -> bool:
         """Whether enough waits for a merge."""
         return self._drum.full
@@ -68,6 +74,7 @@ class Domains:
     def ask(self, urls: pa.RecordBatch) -> None:
         """Let `urls` (schema `URLS`) wait for the records of their domains."""
         self._drum.check(u64(urls, "domain"), aux=urls)
+        self._asked += urls.num_rows
 
     def add(self, domains: U64, **counts: npt.ArrayLike) -> None:
         """Add to the records of `domains` (uint64[n]): fields of `RECORD`, each n numbers or one for all."""
@@ -86,6 +93,7 @@ class Domains:
 
     def merge(self) -> Iterator[tuple[pa.RecordBatch, U64, Values]]:
         """What was asked for: URLs, their domains uint64[n], records [n] (dtype `RECORD`)."""
+        self._asked = 0
         for answers in self._drum.merge():
             assert answers.aux is not None
             assert answers.values is not None
@@ -115,7 +123,7 @@ class Domains:
         """URLs that wait for the record of their domain."""
         for _, _, urls in self._drum.scan_pending():
             if urls is not None:
-                yield urls
+                yield keep(urls, u64(urls, "key") != 0)
 
     def named(self) -> Iterator[tuple[list[str], Values]]:
         """Names of domains with their records [n], in batches, in the order in which they were met."""
@@ -123,7 +131,7 @@ class Domains:
             yield batch.column("name").to_pylist(), self._drum.values_of(u64(batch, "domain"))
 
     def state(self) -> dict[str, Any]:
-        return {"records": self._drum.state(), "names": self._names.state()}
+        return {"records": self._drum.state(), "names": self._names.state(), "asked": self._asked}
 
     def close(self) -> None:
         self._drum.close()

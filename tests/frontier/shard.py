@@ -1,0 +1,81 @@
+"""A stage on a directory of its own that is saved, lost with its process, and opened again; and the URLs it gets."""
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+import pyarrow as pa
+
+from fyke.core.batches import texts, url_batch
+from fyke.core.urls import Locator, key_of, locate
+from fyke.disk.checkpoint import Checkpoint
+from fyke.disk.store import Store
+
+
+class Stage(Protocol):
+    def state(self) -> Any: ...
+
+    def close(self) -> None: ...
+
+
+S = TypeVar("S", bound=Stage)
+M = TypeVar("M")
+
+
+class Shard(Generic[S, M]):
+    """The stage that `make` opens, and beside it the `model` of what it should be, saved with it."""
+
+    def __init__(self, directory: Path, make: Callable[[Store, Mapping[str, Any]], S], model: M) -> None:
+        self._directory, self._make = directory, make
+        self.model = model
+        self._safe = deepcopy(model)
+        self._open()
+
+    def _open(self) -> None:
+        self.checkpoint = Checkpoint(self._directory)
+        self.stage = self._make(self.checkpoint.store, self.checkpoint.store.participant("stage"))
+
+    def save(self) -> None:
+        snapshot = self.checkpoint.take({"stage": self.stage.state()})
+        snapshot.make_durable()
+        self.checkpoint.committed(snapshot)
+        self._safe = deepcopy(self.model)
+
+    def restart(self) -> None:
+        """Open the last checkpoint; what came after it is lost, as it is when a process is killed."""
+        self.close()
+        self._open()
+        self.model = deepcopy(self._safe)
+
+    def close(self) -> None:
+        self.stage.close()
+        self.checkpoint.close()
+
+
+@cache
+def at(domain: int | str, number: int) -> Locator:
+    """Page `number` of a domain."""
+    return locate(f"http://www.d{domain}.example/{number}")
+
+
+@cache
+def domain_of(domain: int | str) -> int:
+    """The key of a domain."""
+    return key_of(f"d{domain}.example")
+
+
+def rows(pages: Iterable[tuple[int | str, int]], **columns: Any) -> pa.RecordBatch:
+    """A batch of the pages (domain, number)."""
+    return url_batch([at(domain, number) for domain, number in pages], **columns)
+
+
+def pages(batch: pa.RecordBatch | None) -> list[tuple[int, int]]:
+    """The pages (domain, number) in a batch of domains that are numbers."""
+    return [] if batch is None else [page(url) for url in texts(batch)]
+
+
+def page(url: str) -> tuple[int, int]:
+    host, _, number = url.removeprefix("http://www.d").partition("/")
+    return int(host.removesuffix(".example")), int(number)
