@@ -15,13 +15,15 @@ from fyke.core.batches import U64
 from fyke.core.config import FrontierSection
 from fyke.core.plugins import BudgetFunction, Numbers, Shares, load_plugin
 
+MOST_URLS = 65_535  # the column `budget` holds no more
+
 
 class Reputation:
     """Linear in the rank, from the default to the highest: what IRLbot crawled with (section 7.2)."""
 
     def __init__(self, default_urls: int, max_urls: int) -> None:
-        self._default = default_urls
-        self._span = max(0, max_urls - default_urls)
+        self._default = min(default_urls, MOST_URLS)
+        self._span = max(0, max_urls - self._default)
 
     def budgets(self, in_degree: U64, standing: Shares) -> Numbers:
         return np.rint(self._default + self._span * standing).astype(np.uint16)
@@ -31,7 +33,7 @@ class Equal:
     """The same for all."""
 
     def __init__(self, default_urls: int) -> None:
-        self._default = default_urls
+        self._default = min(default_urls, MOST_URLS)
 
     def budgets(self, in_degree: U64, standing: Shares) -> Numbers:
         return np.full(len(standing), self._default, np.uint16)

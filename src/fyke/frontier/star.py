@@ -14,6 +14,7 @@ Invariant: the in-degree of a domain is the number of distinct other domains in 
 what waits for a merge; the ranking holds the highest of them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,7 @@ from fyke.disk.drum import Drum
 from fyke.disk.files import raw
 from fyke.disk.operations import Values
 from fyke.disk.store import Store
+from fyke.frontier.budgets import MOST_URLS
 from fyke.frontier.domains import Domains
 
 RANKED = 10_000  # places in the ranking (section 7.2)
@@ -66,8 +68,9 @@ class Ranking:
         self._changed = True
 
     def standing(self, in_degree: npt.NDArray[np.integer]) -> Shares:
-        """The share of the places that hold less than each `in_degree` [n]: float64[n]."""
-        return np.searchsorted(self._sorted, in_degree.astype(np.uint64)) / (RANKED - 1)
+        """The share of the other places that hold less than each `in_degree` [n]: float64[n], in [0, 1]."""
+        below = np.searchsorted(self._sorted, in_degree.astype(np.uint64))
+        return np.minimum(below / (RANKED - 1), 1.0)
 
     def rank(self, in_degree: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
         """1 for the highest in-degree, those with the same alike; 0 for what is below the ranking: int64[n]."""
@@ -107,7 +110,8 @@ class Star:
         saved = state or {}
         self._domains = domains
         self._function = function
-        self._default = default_urls
+        self._default = min(default_urls, MOST_URLS)
+        self.failures: Counter[str] = Counter()  # batches for which the function, a plug-in, raised or gave nonsense
         self._edges = Drum(store, "edges", saved.get("edges"), aux=EDGE, memory_bytes=memory_bytes)
         self._met: set[tuple[int, int]] = set()  # pairs gathered since they were last checked
         self.ranking = Ranking(store, saved.get("ranking"))
@@ -186,9 +190,18 @@ class Star:
         return with_column(with_column(urls, "budget", budgets), "in_degree", records["in_degree"])
 
     def budgets(self, in_degree: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
-        """URLs a round for domains with these in-degrees: integers [n]."""
+        """URLs a round for domains with these in-degrees, the default where the function gives none: integers [n]."""
         degrees = in_degree.astype(np.uint64)
-        return np.clip(self._function.budgets(degrees, self.ranking.standing(degrees)), 0, 65_535)
+        try:
+            budgets = np.asarray(self._function.budgets(degrees, self.ranking.standing(degrees))).astype(np.float64)
+        except Exception:  # noqa: BLE001 - a plug-in may raise anything; it then favours nobody
+            budgets = np.zeros(0)
+        if budgets.shape != in_degree.shape:
+            budgets = np.full(in_degree.shape, -1.0)
+        sound = (budgets >= 0) & (budgets <= MOST_URLS)
+        if not sound.all():
+            self.failures[type(self._function).__name__] += 1
+        return np.where(sound, budgets, self._default).astype(np.uint16)
 
     def state(self) -> dict[str, Any]:
         self._check_in()
