@@ -21,7 +21,7 @@ ROW = np.dtype([("run", "<i8"), ("checkpoint", "<i8"), ("domain", "<i8"), ("page
 
 def asked(policy):
     """A crawl of the finite web; impatient, so that it ends soon."""
-    return Asked(FINITE, policy, politeness={"host_delay_s": 1.0}, fetch={"connections": 300})
+    return Asked(FINITE, policy, politeness={"host_delay_s": 0.25, "address_delay_s": 0.1}, fetch={"connections": 300})
 
 
 def reachable(web):

@@ -161,7 +161,7 @@ def test_thousands_of_hosts_share_an_address():
     sharing = np.unique(WEB.addresses(text), return_counts=True)[1]
     assert sharing.max() > 500
     assert (sharing == 1).any()
-    giant = np.full(1000, WEB.domains.giants[0])
+    giant = np.full(1000, WEB.domains.giants[0], np.int64)
     hosts = np.arange(1000, dtype=np.int64)
     assert len(set(WEB.addresses(texts.written(giant, hosts, hosts)).tolist())) == 64
 

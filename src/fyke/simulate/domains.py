@@ -18,6 +18,7 @@ _SIZES, _HOSTS = 1, 2
 _BLOCK = 1 << 16
 MULTI_HOST_SHARE = 0.15  # of honest domains: more hosts than one
 MOST_ORDINARY_HOSTS = 64
+LEAST_HOST_PAGES = 8  # of a domain that has several
 
 
 class Domains:
@@ -57,10 +58,18 @@ class Domains:
         """The number, within its domain, of the host that has each page: int64[n]."""
         spam = self.is_spam(domain)
         if not spam.any():
-            return page % self.hosts[domain]
+            return self._honest_host_of(domain, page)
         host = page // self._spec.spam_host_pages % MOST_HOSTS
         honest = np.flatnonzero(~spam)
-        host[honest] = page[honest] % self.hosts[domain[honest]]
+        host[honest] = self._honest_host_of(domain[honest], page[honest])
+        return host
+
+    def _honest_host_of(self, domain: I64, page: I64) -> I64:
+        """Each host has a stretch of pages; most domains have one host."""
+        hosts = self.hosts[domain].astype(np.int64)
+        host = np.zeros_like(page)
+        several = np.flatnonzero(hosts > 1)
+        host[several] = page[several] * hosts[several] // self.pages[domain[several]]
         return host
 
     def _sizes(self, ranks: I64) -> npt.NDArray[np.uint32]:
@@ -73,7 +82,8 @@ class Domains:
         rolls = dice(self._spec.seed, _HOSTS, ranks)
         chance = high(rolls)
         many = 2 + (chance / MULTI_HOST_SHARE * (MOST_ORDINARY_HOSTS - 2)).astype(np.uint32)
-        return np.where(chance < MULTI_HOST_SHARE, np.minimum(many, self.pages[ranks]), 1).astype(np.uint32)
+        filled = np.minimum(many, self.pages[ranks] // LEAST_HOST_PAGES)
+        return np.where(chance < MULTI_HOST_SHARE, np.maximum(filled, 1), 1).astype(np.uint32)
 
 
 def giants(spec: WebSpec) -> I64:

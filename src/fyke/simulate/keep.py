@@ -7,6 +7,7 @@ Invariant: a checkpoint holds frontier, tally, time and what is leased at one in
 chance, so from there on everything happens as if nothing had happened; pages fetched after it are fetched again.
 """
 
+import gc
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +29,9 @@ from fyke.simulate.tally import Sample
 from fyke.simulate.web import Web
 
 LEASED_ROWS = 8192
-ASKED = "simulation.json"
+CHECKPOINT_PAGES = 500_000
+WATCH_S = 0.5
+ASKED, STATE = "simulation.json", "state"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ class Kept:
         snapshot = self._checkpoint.take(participants, {"now": state["now"]})
         snapshot.make_durable()
         self._checkpoint.committed(snapshot)
+        gc.collect()
 
     def count(self) -> None:
         """Bring the totals up to date that nobody counts as they come."""
@@ -131,7 +135,7 @@ def kept(directory: Path, asked: Asked, fetched: Fetched | None = None) -> Itera
     Raises ConfigurationError when `directory` holds another one, and what `Checkpoint` raises.
     """
     asked.config()
-    with Checkpoint(directory) as checkpoint:
+    with Checkpoint(directory / STATE) as checkpoint:
         _note(directory / ASKED, asked)
         simulation = Kept(checkpoint, asked, fetched)
         try:
@@ -141,26 +145,46 @@ def kept(directory: Path, asked: Asked, fetched: Fetched | None = None) -> Itera
 
 
 def simulate(
-    simulation: Kept, pages: int, *, checkpoint_pages: int = 1_000_000, watch: Callable[[Sample], None] | None = None
+    simulation: Kept,
+    pages: int,
+    *,
+    checkpoint_pages: int = CHECKPOINT_PAGES,
+    watch: Callable[[Sample], None] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Go on until `pages` pages were fetched in all, or nothing is left; then take a checkpoint.
+    """Go on until `pages` pages were fetched in all, nothing is left, or `stopped`; then take a checkpoint.
 
-    `watch` is told each sample.
+    `watch` is told how it stands every `WATCH_S` seconds.
     """
     tally = simulation.simulation.tally
-    due = tally.totals.pages + checkpoint_pages
+    checkpoint_at = tally.totals.pages + checkpoint_pages
+    watch_at = 0.0
     going = True
-    while going and tally.totals.pages < pages:
-        going = simulation.simulation.step()
-        if tally.sample_due:
-            sample = simulation.sample()
-            tally.add(sample)
-            if watch is not None:
-                watch(sample)
-        if tally.totals.pages >= due:
-            simulation.checkpoint()
-            due = tally.totals.pages + checkpoint_pages
-    simulation.checkpoint()
+    with _garbage_kept():
+        while going and tally.totals.pages < pages and not stopped():
+            going = simulation.simulation.step()
+            if tally.sample_due:
+                tally.add(simulation.sample())
+            if watch is not None and perf_counter() >= watch_at:
+                watch(simulation.sample())
+                watch_at = perf_counter() + WATCH_S
+            if tally.totals.pages >= checkpoint_at:
+                simulation.checkpoint()
+                checkpoint_at = tally.totals.pages + checkpoint_pages
+        tally.add(simulation.sample())
+        simulation.checkpoint()
+
+
+@contextmanager
+def _garbage_kept() -> Iterator[None]:
+    """Cycles are looked for at checkpoints alone: there are many objects, and hardly a cycle."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _note(path: Path, asked: Asked) -> None:

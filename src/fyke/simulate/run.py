@@ -72,7 +72,8 @@ class Simulation:
         self.frontier = Frontier(
             store, config.frontier, filters, by_level=False, opened_at=started, state=saved.get("frontier")
         )
-        self.bench = Workbench(config.politeness, config.frontier.window_visits, config.frontier.host_visits)
+        window = config.frontier
+        self.bench = Workbench(config.politeness, window.window_visits, window.host_visits, window.default_budget_urls)
         self.window = Window(web, self.frontier, self.bench, config, started if saved else 0.0)
         self._calendar = Calendar(SLICE_S)
         self._fetched: list[Visit] = []
