@@ -11,7 +11,8 @@ Differs from one index: the mean length of a field stays that of each index.
 Invariant: whatever the question, a query; the engine's own limits are not met.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from math import ceil, log
 
 import tantivy
@@ -28,6 +29,10 @@ OTHER_FIELDS = 0.3  # how much the fields beside the best one count
 COMMON = 0.25  # of all pages
 COMMON_PAGES = 10  # at least
 NEEDED = 0.75  # of the important words
+NEIGHBOURS = 5  # pairs of words that should be near each other
+NEAR_WORDS = 8  # this many words may be moved
+NEAR_BOOST = 1.5
+NEAR_FIELDS = ("title", "text")
 STEM_FIELDS = tuple(f"stem_{code}" for code in STEMMED)
 
 _IN = {"title": ("title",), "url": ("address",), "": tuple(BOOSTS)}
@@ -97,8 +102,18 @@ class Compiler:
         parts = [(Engine.Must, query) for query in musts] + [(Engine.Should, query) for query in others]
         if important:
             parts.append((Engine.Must, _most_of(important)))
+        parts += [(Engine.Should, query) for query in self._near([clause for clause, _ in words])]
         parts += [(Engine.MustNot, query) for query in nots]
         return tantivy.Query.boolean_query(parts)
+
+    def _near(self, clauses: list[Clause]) -> Iterator[tantivy.Query]:
+        """Neighbours of the query that are near each other in a page, in its order."""
+        terms = [self._analysis.words(part.text) for c in clauses for part in c.parts[:1] if isinstance(part, Words)]
+        for one, other in list(pairwise(terms))[:NEIGHBOURS]:
+            if len(one) == len(other) == 1 and one != other and not all(map(self._statistics.common, one + other)):
+                for field in NEAR_FIELDS:
+                    query = tantivy.Query.phrase_query(self._schema, field, [*one, *other], NEAR_WORDS)
+                    yield tantivy.Query.boost_query(query, NEAR_BOOST * BOOSTS[field])
 
     def _sorted_out(self, words: list[tuple[Clause, tantivy.Query]]) -> tuple[list[tantivy.Query], list[tantivy.Query]]:
         """Important words and others; all are important where no word is."""

@@ -33,14 +33,16 @@ def index_with_status(crawl: Path, console: Console, *, follow: bool) -> Indexed
         if console.is_terminal:
             status.start()
         try:
-            return follow_crawl(indexer, time.sleep) if follow else indexer.run()
+            if not follow:
+                return indexer.run()
+            be_gentle()
+            return follow_crawl(indexer, time.sleep)
         finally:
             status.stop()
 
 
 def follow_crawl(indexer: Indexer, sleep: Callable[[float], None]) -> Indexed:
     """Index what comes until the crawl is not running and nothing waits; the sum of all increments."""
-    be_gentle()
     directory = CrawlDirectory(indexer.folder.crawl)
     read = written = deleted = 0
     while True:

@@ -1,0 +1,92 @@
+"""`fyke index` and `fyke search` as a person runs them, and an index that follows a crawl."""
+
+import json
+import shutil
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from crawl.runs import command, fyke, settings
+from crawl.small_site import small_site
+from fyke.search.following import follow_crawl
+from fyke.search.indexer import Indexer
+from fyke.store import read_table
+from search.archives import archive, contents, html, indexed
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pages = [(f"http://a.example/{n}", html(f"Plum \x1b[31m{n}", "Plums of every kind. " * 9)) for n in range(12)]
+    made = archive(tmp_path_factory.mktemp("command") / "crawl", pages)
+    done = fyke("index", str(made))
+    assert done.returncode == 0 and not done.stderr
+    assert done.stdout.startswith(
+        f"{made}: 12 pages can be found; 12 were read, 12 written, 0 deleted\nNext: fyke search"
+    )
+    return made
+
+
+def test_plain(folder: Path) -> None:
+    done = fyke("search", str(folder), "plums", "every")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and not done.stderr
+    assert lines[0].startswith("Plum [31m") and lines[1].startswith("http://a.example/")
+    assert lines[2].startswith("Plum") and lines[-1].startswith("12 pages for 'plums every' in ")
+    assert done.stdout.count("http://") == 10
+    assert fyke("search", str(folder), "plums", "--limit", "3", "--offset", "10").stdout.count("http://") == 2
+
+
+def test_json(folder: Path) -> None:
+    done = fyke("search", str(folder), "plum kind", "--json", "--limit", "2")
+    found = json.loads(done.stdout)
+    assert (found["total"], len(found["hits"]), found["suggestion"]) == (12, 2, None)
+    assert found["hits"][0]["snippet"][0] == ["Plum", True]
+    assert json.loads(fyke("index", str(folder), "--json").stdout)["documents"] == 12
+
+
+def test_nothing_found(folder: Path) -> None:
+    done = fyke("search", str(folder), "plumz")
+    assert (done.returncode, done.stdout) == (1, "Nothing found\nDid you mean: plum\n")
+    assert fyke("search", str(folder), "--json", "qqqq").returncode == 1
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    archive(tmp_path / "crawl", [("http://a.example/", html("x"))])
+    for arguments, status, told in (
+        (("search", str(tmp_path / "crawl"), "x"), 3, "there is no index; make it with fyke index"),
+        (("search", str(tmp_path / "none"), "x"), 3, "there is no index; make it with fyke index"),
+        (("index", str(tmp_path / "none")), 3, "holds no crawl: begin one with fyke crawl URL --into"),
+        (("search", str(tmp_path)), 2, "missing argument"),
+    ):
+        done = fyke(*arguments)
+        assert done.returncode == status, done.stderr
+        assert told in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_follows_a_crawl(tmp_path: Path) -> None:
+    """Indexed beside the crawl and to its end, it is the index made afterwards, and the crawl lost nothing."""
+    into = tmp_path / "crawl"
+    with small_site(pages=260, page_bytes=400) as site:
+        slow = settings(tmp_path, politeness={"address_delay_s": 0.02}, store={"checkpoint_s": 0.5})
+        crawl = subprocess.Popen(command(into, slow, site.url), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not (into / "tables").is_dir():
+            assert crawl.poll() is None
+        waits = 0
+
+        def wait(seconds: float) -> None:
+            nonlocal waits
+            waits += 1
+            with suppress(subprocess.TimeoutExpired):
+                crawl.wait(0.1)
+
+        with Indexer(into) as indexer:
+            done = follow_crawl(indexer, wait)
+        assert crawl.wait() == 0
+    assert waits
+    assert done.documents == done.read == read_table(into, "pages").num_rows == 260
+    followed = contents(into)
+    shutil.rmtree(into / "index")
+    indexed(into)
+    assert contents(into) == followed
