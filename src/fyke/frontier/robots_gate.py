@@ -29,7 +29,8 @@ import pyarrow as pa
 
 from fyke.core.batches import EMPTY, U64, URLS, Mask, keep
 from fyke.core.urls import key_of
-from fyke.disk.drum import Drum
+from fyke.disk.drum import Answers, Drum
+from fyke.disk.operations import Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 
@@ -39,6 +40,7 @@ ORIGINS = pa.schema([("key", pa.uint64()), ("origin", pa.binary())])
 PATIENCE_S = 3600  # after which an origin is asked for again, should its answer have been lost
 LATELY = 50_000  # origins in memory
 ROWS = 8192
+MOST_NEWS = 1024
 RECHECK_SHARE = 4  # reading `waiting` again may take one part in this many of the time
 
 
@@ -75,6 +77,8 @@ class RobotsGate:
         self._waiting = DiskQueue(store, "robots-waiting", URLS, saved.get("waiting"))
         self._asks = DiskQueue(store, "robots-asks", ORIGINS, saved.get("asks"))
         self._lately: dict[int, tuple[int, float]] = {}
+        # Answers that the cache is told after its next merge: URLs that wait for it were checked before they came.
+        self._news: dict[int, tuple[int, int, bool]] = {key: tuple(rest) for key, *rest in saved.get("news", [])}
         self._refused: list[pa.RecordBatch] = []
         self._due = opened_at  # when `waiting` is to be read again
         self._cost_s = self._read_at = 0.0
@@ -89,7 +93,7 @@ class RobotsGate:
     @property
     def unchecked(self) -> int:
         """URLs and answers that wait for a merge."""
-        return self._cache.pending
+        return self._cache.pending + len(self._news)
 
     @property
     def asks(self) -> int:
@@ -119,24 +123,24 @@ class RobotsGate:
     @property
     def full(self) -> bool:
         """Whether enough waits for a merge."""
-        return self._cache.full or self._requested.full
+        return self._cache.full or self._requested.full or len(self._news) >= MOST_NEWS
 
     def merge(self, now: float) -> Iterator[pa.RecordBatch]:
         """Check all that waits for it: URLs that pass. Those without rules have their origins asked for, and wait."""
         for answers in self._cache.merge():
             assert answers.aux is not None
-            assert answers.values is not None
-            fresh = answers.found & (answers.values["expires_at"] > now)
-            states = np.where(fresh, answers.values["state"], Rules.UNKNOWN)
-            self._remember(answers.keys, states, answers.values["expires_at"])
+            records = self._with_news(answers)
+            states = np.where(records["expires_at"] > now, records["state"], Rules.UNKNOWN)
+            self._remember(answers.keys, states, records["expires_at"])
             passed, unsure = self._sort_out(answers.aux, states)
             if unsure.any():
                 self._waiting.put(keep(answers.aux, unsure))
                 self._ask(answers.keys[states == Rules.UNKNOWN], keep(answers.aux, states == Rules.UNKNOWN))
-                retries = answers.values["expires_at"][states == Rules.UNREACHABLE]
+                retries = records["expires_at"][states == Rules.UNREACHABLE]
                 self._due = min(self._due, float(retries.min(initial=2**32 - 1)))
             if passed.num_rows:
                 yield passed
+        self._tell()
         self._settle_asks(now)
 
     def _remember(self, keys: U64, states: npt.NDArray[np.integer], expires_at: npt.NDArray[np.integer]) -> None:
@@ -183,12 +187,28 @@ class RobotsGate:
         """The rules of `origin` are `rules` until `expires_at`; for UNREACHABLE, it is tried again then."""
         key = key_of(origin.encode())
         end = int(min(max(math.ceil(expires_at), 0), 2**32 - 1))
-        self._cache.update(np.array([key], np.uint64), np.array([(rules, end)], RECORD))
-        self._requested.update(np.array([key], np.uint64), np.zeros(1, ASKED))
+        self._news[key] = (int(rules), end, end < now + PATIENCE_S)
         self._lately.pop(key, None)
         if rules is not Rules.UNREACHABLE:
             self._lately[key] = (rules, expires_at)
         self._due = min(self._due, now if rules is not Rules.UNREACHABLE else end)
+
+    def _tell(self) -> None:
+        """Put the answers that came into the tables; what ends soon may then be asked for again."""
+        if self._news:
+            keys = np.fromiter(self._news, np.uint64, len(self._news))
+            self._cache.update(keys, np.array([news[:2] for news in self._news.values()], RECORD))
+            again = keys[np.fromiter((news[2] for news in self._news.values()), np.bool_, len(keys))]
+            self._requested.update(again, np.zeros(len(again), ASKED))
+            self._news.clear()
+
+    def _with_news(self, answers: Answers) -> Values:
+        """The records [n] that answer a check, with what came since it was asked."""
+        assert answers.values is not None
+        records: Values = np.where(answers.found, answers.values, np.zeros(1, RECORD))
+        for place in np.flatnonzero(np.isin(answers.keys, np.fromiter(self._news, np.uint64, len(self._news)))):
+            records[place] = self._news[int(answers.keys[place])][:2]
+        return records
 
     # --- what waits
 
@@ -237,6 +257,7 @@ class RobotsGate:
             "requested": self._requested.state(),
             "waiting": self._waiting.state(),
             "asks": self._asks.state(),
+            "news": [[key, *news] for key, news in self._news.items()],
         }
 
     def statistics(self) -> GateStatistics:
