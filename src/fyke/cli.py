@@ -264,6 +264,40 @@ def web(
 
 
 @app.command()
+def simulate(  # noqa: PLR0913 - one parameter an option
+    into: Annotated[Path, typer.Option(help="Where to; the same command again goes on.", metavar="DIR")],
+    policy: Annotated[str, typer.Option(help="star-beast, naive (two queues) or breadth-first.")] = "star-beast",
+    order: Annotated[
+        str, typer.Option(help="What goes first in a round: breadth-first, depth, in-degree or random.")
+    ] = "breadth-first",
+    pages: Annotated[str, typer.Option(help="How many pages to fetch: 300k, 1e7, 100M.")] = "1M",
+    domains: Annotated[str, typer.Option(help="Honest domains of the web.")] = "100k",
+    farms: Annotated[int, typer.Option(help="Spam farms, of five domains each; 0: none.", min=0)] = 200,
+    seed: Annotated[int, typer.Option(help="Which of all possible webs.")] = 1,
+    connections: Annotated[int, typer.Option(help="Downloads at a time.", min=1)] = 1000,
+    host_delay: Annotated[float, typer.Option(help="Seconds a host rests, without reputation.", min=0)] = 40.0,
+    as_json: AsJson = False,
+) -> None:
+    """Try a policy on a virtual web of any size: the real frontier and politeness, no sockets, no waiting.
+
+    Ctrl-C stops with checkpoint and report; killed, it goes on from its newest checkpoint.
+    """
+    from fyke.plan.quantities import read_count  # noqa: PLC0415 - see above
+    from fyke.simulate import keep, report, session, spec  # noqa: PLC0415
+
+    web = spec.WebSpec(seed=seed, domains=round(read_count("--domains", domains)), farms=farms)
+    politeness, fetch = {"host_delay_s": host_delay}, {"connections": connections}
+    asked = keep.Asked(web, policy, order, politeness=politeness, fetch=fetch)
+    summary, stopped = session.run(into, asked, round(read_count("--pages", pages)), Reporter(stderr=True))
+    if as_json:
+        print_json(summary.as_dict())
+    else:
+        say(f"{report.text(summary)}\n{'report':>28}  {into / report.REPORT}")
+    if stopped:
+        raise typer.Exit(EXIT_INTERRUPTED)
+
+
+@app.command()
 def plan(  # noqa: PLR0913 - one parameter an option
     pages: Annotated[str, typer.Option(help="How many pages to crawl: 8e9, 8B, 500M.")] = "8e9",
     rate: Annotated[str, typer.Option(help="How many pages a second to crawl.")] = "3100",

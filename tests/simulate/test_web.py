@@ -16,7 +16,7 @@ from fyke.simulate.spec import WebSpec
 from fyke.simulate.web import START, Web
 from fyke.simulate.xxh3 import xxh3_64
 
-SPEC = WebSpec(domains=20_000, giants=5, giant_pages=1_000_000, farms=5, farm_domains=20)
+SPEC = WebSpec(domains=20_000, giants=5, giant_pages=1_000_000, farms=5, farm_domains=20, spam_host_pages=4)
 WEB = Web(SPEC)
 
 

@@ -16,9 +16,9 @@ from fyke.simulate.texts import MOST_HOSTS, MOST_PAGES
 
 _SIZES, _HOSTS = 1, 2
 _BLOCK = 1 << 16
-MULTI_HOST_SHARE = 0.15  # of honest domains: more hosts than one
+MULTI_HOST_SHARE = 0.1  # of honest domains: more hosts than one
 MOST_ORDINARY_HOSTS = 64
-LEAST_HOST_PAGES = 8  # of a domain that has several
+LEAST_HOST_PAGES = 16  # of a domain that has several
 
 
 class Domains:

@@ -25,7 +25,7 @@ class WebSpec:
     size_sigma: float = 1.2  # of the lognormal noise on sizes
     giants: int = 12  # honest domains with millions of pages on many hosts
     giant_pages: int = 5_000_000
-    giant_host_pages: int = 50  # pages on each of a giant's hosts
+    giant_host_pages: int = 500  # pages on each of a giant's hosts
     branching: float = 1.25  # deeper pages of its domain that an honest page leads to, in the mean
     outward_share: float = 0.25  # of an honest page's links: to other domains
     deep_share: float = 0.05  # of those: to any page of the domain instead of its home page
@@ -36,7 +36,7 @@ class WebSpec:
     spam_branching: float = 2.0  # never-seen pages of its own domain that a spam page links to, in the mean
     spam_cousins: int = 1  # never-seen pages of other domains of its farm that it links to
     spam_camouflage: int = 5  # links of a spam page to honest domains
-    spam_host_pages: int = 4  # pages on each of a spam domain's hosts, which never end
+    spam_host_pages: int = 16  # pages on each of a spam domain's hosts, which never end
     dead_share: float = 0.01  # of honest hosts: no answer to a connect
     weary_share: float = 0.01  # of honest hosts: 503 for a while
     weary_s: float = 300.0  # from the first second of the crawl
