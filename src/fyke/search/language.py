@@ -2,13 +2,17 @@
 
 Asked once a page while indexing. The model of py3langid takes 100 MB and half a second, so it is loaded at the
 first question. It reads byte by byte in Python, so it is shown a sample from the middle of the text, where
-there is less navigation. Invariant: an ISO 639-1 code, or the empty string when there is too little to tell.
+there is less navigation; and it is not asked where the page says its language and resiliparse's guess, which costs a
+tenth and is right less often, is the same. Invariant: an ISO 639-1 code, or the empty string when there is too
+little to tell; the same for the same page.
 """
 
 from functools import lru_cache
 from typing import Any
 
-SAMPLE_CHARS = 600
+from resiliparse.parse.lang import detect_fast
+
+SAMPLE_CHARS = 500
 LEAST_CHARS = 40  # with fewer the guess is worth less than what the page says of itself
 
 
@@ -17,11 +21,13 @@ class LanguageGuesser:
 
     def guess(self, text: str, declared: str = "") -> str:
         """The language of `text`; what the page `declared` (an HTML `lang`) when there is little text."""
+        code = declared.strip().lower().replace("_", "-").partition("-")[0]
+        code = code if len(code) == 2 and code.isascii() and code.isalpha() else ""
         if len(text) < LEAST_CHARS:
-            code = declared.strip().lower().replace("_", "-").partition("-")[0]
-            return code if len(code) == 2 and code.isascii() and code.isalpha() else ""
+            return code
         begin = max(0, (len(text) - SAMPLE_CHARS) // 2)
-        return str(_model().classify(text[begin : begin + SAMPLE_CHARS])[0])
+        sample = text[begin : begin + SAMPLE_CHARS]
+        return code if code and detect_fast(sample)[0] == code else str(_model().classify(sample)[0])
 
 
 @lru_cache(maxsize=1)
