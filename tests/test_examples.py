@@ -19,6 +19,7 @@ from crawl.runs import FAST, archived, crawl, fyke, settings
 from fyke.core.batches import url_batch
 from fyke.core.urls import locate
 from fyke.simweb import RobotsShares, RunningWeb, plain, running_web
+from fyke.store import read_table
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -71,6 +72,21 @@ def test_url_filter(plugged, monkeypatch: pytest.MonkeyPatch) -> None:
     assert accepted.dtype == np.bool_ and accepted.tolist() == [True, True, False, False]
 
 
+@pytest.mark.parametrize(
+    ("key", "reference"), [("budget", "budget_function:SquareRoot"), ("order", "crawl_order:ShortFirst")]
+)
+def test_frontier_plugins(
+    tmp_path: Path, web: RunningWeb, monkeypatch: pytest.MonkeyPatch, key: str, reference: str
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(EXAMPLES))
+    config = settings(tmp_path, web, frontier={key: reference})
+    run = crawl(tmp_path / "there", config, *web.seeds, "--scope", "web")
+    assert run.status == 0 and run.summary["pages"] == 40 and not run.summary["plugin_failures"]
+    if key == "budget":
+        rows = read_table(tmp_path / "there", "domains").to_pylist()
+        assert all(row["budget"] == max(10, int(10 * row["in_degree"] ** 0.5)) for row in rows)
+
+
 def test_tag_statistics(tmp_path: Path, plugged) -> None:
     run = plugged("processors", "tag_statistics:TagStatistics", "--requisites")
     assert run.status == 0 and not run.summary["plugin_failures"]
@@ -114,11 +130,19 @@ def test_as_programs(tmp_path: Path) -> None:
         server.shutdown()
     assert f"{url} Here" in said["iterate_pages.py"] and "finished" in said["iterate_pages.py"]
     assert "<title>" in said["tag_statistics.py"]
-    assert url in said["url_filter.py"]
+    assert url in said["url_filter.py"] and url in said["crawl_order.py"]
+    assert "127.0.0.1" in said["budget_function.py"] and "1 pages" in said["budget_function.py"]
     assert json.loads((tmp_path / "lines").read_text())["text"] == "text"
 
 
-PROGRAMS = {"iterate_pages.py": [], "tag_statistics.py": [], "url_filter.py": [], "page_sink.py": ["lines"]}
+PROGRAMS = {
+    "iterate_pages.py": [],
+    "tag_statistics.py": [],
+    "url_filter.py": [],
+    "page_sink.py": ["lines"],
+    "budget_function.py": [],
+    "crawl_order.py": [],
+}
 
 
 def run_program(name: str, url: str, folder: Path) -> str:
