@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crawl.runs import command, fyke, settings
+from crawl.runs import command, crawl, crawl_killed, fyke, settings
 from crawl.small_site import small_site
 from fyke.search.following import follow_crawl
 from fyke.search.indexer import Indexer
@@ -70,23 +70,41 @@ def test_follows_a_crawl(tmp_path: Path) -> None:
     into = tmp_path / "crawl"
     with small_site(pages=260, page_bytes=400) as site:
         slow = settings(tmp_path, politeness={"address_delay_s": 0.02}, store={"checkpoint_s": 0.5})
-        crawl = subprocess.Popen(command(into, slow, site.url), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        crawling = subprocess.Popen(command(into, slow, site.url), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not (into / "tables").is_dir():
-            assert crawl.poll() is None
+            assert crawling.poll() is None
         waits = 0
 
         def wait(seconds: float) -> None:
             nonlocal waits
             waits += 1
             with suppress(subprocess.TimeoutExpired):
-                crawl.wait(0.1)
+                crawling.wait(0.1)
 
         with Indexer(into) as indexer:
             done = follow_crawl(indexer, wait)
-        assert crawl.wait() == 0
+        assert crawling.wait() == 0
     assert waits
     assert done.documents == done.read == read_table(into, "pages").num_rows == 260
     followed = contents(into)
     shutil.rmtree(into / "index")
     indexed(into)
     assert contents(into) == followed
+
+
+def test_a_crawl_that_was_killed(tmp_path: Path) -> None:
+    """What the crawl had not made safe it fetches again; the index has never seen it."""
+    into = tmp_path / "crawl"
+    with small_site(pages=150, page_bytes=400) as site:
+        slow = settings(tmp_path, politeness={"address_delay_s": 0.02}, store={"checkpoint_s": 0.7})
+        for _ in range(2):
+            crawl_killed(into, slow, 3.0, site.url)
+            if (into / "tables").is_dir():
+                indexed(into)
+        assert crawl(into, slow, site.url).status == 0
+    done = indexed(into)
+    assert done.documents == read_table(into, "pages").num_rows == 150
+    in_steps = contents(into)
+    shutil.rmtree(into / "index")
+    indexed(into)
+    assert contents(into) == in_steps

@@ -104,6 +104,15 @@ def test_finds(searcher: Searcher, query: str, found: set[str]) -> None:
 
 FIELDS = ["site:", "after:", "before:", "lang:", "inurl:", "intitle:"]
 MARKS = [":", '"', "+", "-", "OR", "|", "()", "*", "\\", "~2", "^", "[x TO y]", " ", "\x00", "\u202e", "' OR 1=1"]
+
+
+def test_what_is_shown_is_as_it_was(searcher: Searcher) -> None:
+    hit = searcher.search("東京").hits[0]
+    assert hit.title == "東京タワー"
+    assert "".join(text for text, _ in hit.snippet).startswith("東京タワー 東京は日本の首都です。")
+    assert ("東", True) in hit.snippet
+
+
 PIECES = st.sampled_from([*FIELDS, *MARKS, "river", "trees", "2024", "a.b", "東京"])
 
 

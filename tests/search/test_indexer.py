@@ -188,6 +188,22 @@ def test_only_what_a_checkpoint_holds(tmp_path: Path) -> None:
     assert indexed(tmp_path).documents == 0
 
 
+def test_nothing_to_find(tmp_path: Path) -> None:
+    archive(tmp_path, [("http://a.example/x.png", Answer(b"\x89PNG", headers={"Content-Type": "image/png"}))])
+    with searched(tmp_path) as searcher:
+        assert searcher.pages == searcher.search("png").total == 0
+        assert searcher.similar("http://a.example/x.png") == searcher.inlinks("http://a.example/") == ()
+
+
+def test_a_damaged_index(tmp_path: Path) -> None:
+    archive(tmp_path, history(3, 5))
+    indexed(tmp_path)
+    (tmp_path / "index/engine-001/meta.json").write_text("{")
+    for use in (lambda: Searcher([tmp_path]), lambda: indexed(tmp_path)):
+        with pytest.raises(DirectoryError, match=r"delete .*index and make it again"):
+            use()
+
+
 def test_another_crawl_in_the_directory(tmp_path: Path) -> None:
     archive(tmp_path / "x", [("http://a.example/", html("one", "durian"))])
     indexed(tmp_path / "x")

@@ -114,8 +114,8 @@ class Answer:
         url, language = _first(page, "url"), _first(page, "language")
         return Hit(
             url=url,
-            title=_first(page, "title"),
-            snippet=highlight.snippet(shown(page, "body"), shown(page, "about"), language),
+            title=shown(page, "title"),
+            snippet=highlight.snippet(shown(page, "text"), shown(page, "description"), language),
             site=split(url).host,
             dated=datetime.fromtimestamp(_first(page, "date_s"), UTC),
             fetched_at=datetime.fromtimestamp(_first(page, "fetched_at") / 1e6, UTC),
@@ -155,5 +155,5 @@ def _first(page: tantivy.Document, field: str) -> Any:
 
 
 def shown(page: tantivy.Document, field: str) -> str:
-    """A text of a page as it is shown: `body` or `about`."""
-    return bytes(page.get_first(field) or b"").decode("utf-8", "replace")
+    """A text of a page as it is shown: `field` is one of `fyke.search.schema.SHOWN`."""
+    return bytes(page.get_first(f"shown_{field}") or b"").decode("utf-8", "replace")

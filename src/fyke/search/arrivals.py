@@ -21,7 +21,7 @@ from fyke.store.journal import read_journal
 from fyke.store.schemas import journalled
 from fyke.store.table_files import TABLES
 
-BATCH_ROWS = 1 << 12
+BATCH_ROWS = 1 << 14
 
 
 def safe_rows(crawl: Path, name: str) -> int:

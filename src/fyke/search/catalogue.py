@@ -57,9 +57,11 @@ def _catalogued(lot: Lot, rows: Array) -> Array:
     return out
 
 
-def mark_current(catalogue: Array, offsets: npt.NDArray[np.int64], ranges: int) -> npt.NDArray[np.bool_]:
-    """For each row of each lot whether it is current, bool[all rows]; `offsets` says where a lot begins."""
-    current = np.zeros(int(offsets[-1]), np.bool_)
+def mark_current(catalogue: Array, offsets: npt.NDArray[np.int64], path: Path, ranges: int) -> npt.NDArray[np.bool_]:
+    """For each row of each lot whether it is current, bool[all rows], as a mapped file; a lot begins at its offset."""
+    if not offsets[-1]:
+        return np.zeros(0, np.bool_)
+    current = np.memmap(path, np.bool_, "w+", shape=(int(offsets[-1]),))
     for at in range(ranges):
         rows = sliced(catalogue, "key", at, ranges)
         current[offsets[rows["lot"]] + rows["row"]] = True

@@ -17,7 +17,7 @@ from fyke.core.urls import key_of, pay_level_domain, split
 from fyke.search.folder import IndexFolder, IndexState
 from fyke.search.lots import Lot
 from fyke.search.ranges import mapped
-from fyke.search.schema import Analysis, open_engine, schema, spaced, stem_field
+from fyke.search.schema import SHOWN, Analysis, engine_at, open_engine, schema, spaced, stem_field
 from fyke.search.weights import as_field
 
 LOTS_TOGETHER = 16  # of a group: a commit each
@@ -27,18 +27,24 @@ _WORDS = re.compile(r"[^\W_]+")
 
 
 class Writing:
-    """The engine of `state`, open to be written."""
+    """The engine of `state`, open to be written. Raises DirectoryError."""
 
     def __init__(self, folder: IndexFolder, state: IndexState) -> None:
         self._folder = folder
         self._state = state
-        self._writer = open_engine(folder.engine(state), Analysis()).writer(HEAP_BYTES, 1)
+        self._engine = folder.engine(state)
+        with engine_at(self._engine):
+            self._writer = open_engine(self._engine, Analysis()).writer(HEAP_BYTES, 1)
 
     def carry_out(self, written: int, on_group: Callable[[int], None], *, again: bool) -> int:
         """Write what the plan says from group `written` on; returns how many documents.
 
         `on_group` is told how many groups are safe. With `again`, this may have been begun before.
         """
+        with engine_at(self._engine):
+            return self._carry_out(written, on_group, again)
+
+    def _carry_out(self, written: int, on_group: Callable[[int], None], again: bool) -> int:
         documents = 0
         if not written:
             self._delete(mapped(self._folder.merge(self._state.merge, "deletes"), np.uint64).tolist())
@@ -75,7 +81,8 @@ class Writing:
 
     def close(self) -> None:
         """Wait until nothing is written any more."""
-        self._writer.wait_merging_threads()
+        with engine_at(self._engine):
+            self._writer.wait_merging_threads()
 
 
 def _part(folder: IndexFolder, state: IndexState, lots: range) -> pa.Table:
@@ -108,21 +115,21 @@ def document(  # noqa: PLR0913 - the columns of TEXTS, as they come
     out.add_integer("fetched_at", fetched_at)
     host = split(url).host
     out.add_unsigned("host", key_of(host))
-    for name, value in (("url", url), ("language", language), ("title", title)):
-        out.add_text(name, spaced(value) if name == "title" else value)
+    for name, value in (("url", url), ("language", language)):
+        out.add_text(name, value)
     for site in sites(host):
         out.add_text("site", site)
     for anchor in anchors:
         out.add_text("anchors", spaced(anchor))
-    searched = [spaced(part) for part in (headings, description, text)]
-    for name, value in zip(("headings", "description", "text"), searched, strict=True):
+    searched = [spaced(part) for part in (title, headings, description, text)]
+    for name, value in zip(("title", "headings", "description", "text"), searched, strict=True):
         out.add_text(name, value)
     out.add_text("address", address_words(url))
     stems = stem_field(language)
     if stems:
-        out.add_text(stems, " ".join((title, *searched)))
-    out.add_bytes("body", text.encode())
-    out.add_bytes("about", description.encode())
+        out.add_text(stems, " ".join(searched))
+    for name, value in zip(SHOWN, (title, description, text), strict=True):
+        out.add_bytes(f"shown_{name}", value.encode())
     return out
 
 

@@ -24,6 +24,7 @@ from fyke.disk.files import sync_file, writing
 
 FORMAT = 1  # of lots and merges; raise it when they, or what is read in a page, change
 INDEX = "index"
+ENGINE_META = "meta.json"  # tantivy's: where it is, there is an index
 
 
 def engine_version() -> str:
@@ -91,6 +92,13 @@ class IndexFolder:
     def engine(self, state: IndexState) -> Path:
         return self.path / f"engine-{state.engine_number:03}"
 
+    def scratch(self) -> Path:
+        """A folder for what is needed only while something is worked out; emptied by `tidy`."""
+        path = self.path / "scratch"
+        with writing(path):
+            path.mkdir(exist_ok=True)
+        return path
+
     def last_engine(self) -> int:
         """The highest number of an engine that is here, named by the state or not; 0 for none."""
         return max((int(path.name.partition("-")[2]) for path in self.path.glob("engine-*")), default=0)
@@ -141,7 +149,7 @@ def _delete(path: Path) -> None:
 
 def require(state: IndexState | None, folder: IndexFolder) -> IndexState:
     """`state`, if there is an index that can be searched. Raises DirectoryError."""
-    if state is None or state.engine != engine_version() or not folder.engine(state).is_dir():
+    if state is None or state.engine != engine_version() or not (folder.engine(state) / ENGINE_META).exists():
         old = state is not None or folder.stamp()
         what = "the index was written by another version" if old else "there is no index"
         raise DirectoryError(f"{folder.crawl}: {what}; make it with fyke index {folder.crawl}")

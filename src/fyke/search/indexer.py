@@ -32,6 +32,7 @@ from fyke.search.linkage import rank_links
 from fyke.search.lots import Fate, LotWriter, Read
 from fyke.search.merge import merge
 from fyke.search.ranges import RANGE_ROWS
+from fyke.search.schema import Analysis, open_engine
 
 LOT_PAGES = 8_000
 LOT_BYTES = 64 << 20  # of text
@@ -126,6 +127,7 @@ class Indexer:
             }
             state = replace(fresh, **kept)
         state = replace(state, beginning=beginning)
+        open_engine(self.folder.engine(state), Analysis())
         self.folder.save(state)
         return state
 

@@ -43,9 +43,7 @@ Floats = npt.NDArray[np.float64]
 def rank_links(folder: IndexFolder, number: int, rows: tuple[int, int], memory_bytes: int) -> None:
     """Rank the first `rows` (of links, of pages) and write ranking `number`. Raises DiskFull, DirectoryError."""
     links, pages = rows
-    scratch = folder.path / "scratch"
-    with writing(scratch):
-        scratch.mkdir(exist_ok=True)
+    scratch = folder.scratch()
     names = Names(scratch)
     of_pages = GraphBuilder(scratch, "pages", links + pages, memory_bytes)
     of_domains = GraphBuilder(scratch, "domains", links, memory_bytes)

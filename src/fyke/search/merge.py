@@ -57,10 +57,10 @@ def merge(folder: IndexFolder, state: IndexState, number: int, range_rows: int =
     if not path.exists():
         append(path, np.zeros(0, CATALOGUE))
     catalogue = mapped(path, CATALOGUE)
-    scratch = folder.path / "scratch"
+    scratch = folder.scratch()
     aliases = find_aliases(catalogue, scratch, folder.merge(number, "aliases"), ranges)
     offsets = np.concatenate([[0], np.cumsum([len(lot.rows) for lot in lots])]).astype(np.int64)
-    standing = Standing(lots, offsets, mark_current(catalogue, offsets, ranges))
+    standing = Standing(lots, offsets, mark_current(catalogue, offsets, scratch / "current", ranges))
     moved = redirected(standing, aliases, scratch, ranges)
     ranks = Ranks(folder, state)
     with _PlanWriter(folder, number) as plan:

@@ -44,7 +44,7 @@ class Names:
             self._writer.write_batch(pa.RecordBatch.from_pydict({"key": fresh.keys(), "name": fresh.values()}, _SCHEMA))
 
     def of(self, keys: Keys) -> pa.Array:
-        """The name of each of the sorted `keys`, all noted before. Nothing can be added any more."""
+        """The name of each of the sorted `keys` (one at least), all noted before. Nothing can be added any more."""
         if self._writer is not None:
             self._writer.close()
             self._file.close()
@@ -59,4 +59,4 @@ class Names:
                 places[np.searchsorted(keys, known.column("key").to_numpy())] = count + np.arange(known.num_rows)
                 found.append(known.column("name"))
                 count += known.num_rows
-        return pa.chunked_array(found, pa.string()).combine_chunks().take(pa.array(places)) if len(keys) else found
+        return pa.chunked_array(found, pa.string()).combine_chunks().take(pa.array(places))

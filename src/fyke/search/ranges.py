@@ -8,7 +8,7 @@ what comes in any order into ranges. Invariant: range `i` holds the keys whose f
 from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ Array = npt.NDArray[Any]
 Keys = npt.NDArray[np.uint64]
 
 RANGE_ROWS = 1 << 16
+WAITING_ROWS = 1 << 18
 
 
 def ranges_for(rows: int, range_rows: int = RANGE_ROWS) -> int:
@@ -49,16 +50,23 @@ def mapped(path: Path, dtype: Any) -> Array:
 
 
 class Buckets:
-    """Rows of `dtype` that come in any order, by the range of a key; on disk below `folder` if there are many."""
+    """Rows of `dtype` that come in any order, by the range of a key; on disk below `folder` if there are many.
+
+    Rows wait in memory until there are `WAITING_ROWS`, so that files are appended to in long pieces, and are open
+    only then.
+    """
 
     def __init__(self, folder: Path, name: str, dtype: Any, ranges: int) -> None:
         self._folder = folder
         self._name = name
         self._dtype = np.dtype(dtype)
         self.ranges = ranges
-        self._memory: list[Array] = []
-        self._files: list[BinaryIO] = []
+        self._waiting: list[tuple[Keys, Array]] = []
+        self._waiting_rows = 0
         self.rows = 0
+        with writing(folder):
+            folder.mkdir(exist_ok=True)
+        self.close()
 
     def __repr__(self) -> str:
         return f"Buckets({self._name}, {self.rows} rows in {self.ranges} ranges)"
@@ -66,27 +74,29 @@ class Buckets:
     def add(self, keys: Keys, rows: Array) -> None:
         """`rows`, each to the range of its key. Raises DiskFull or DirectoryError."""
         self.rows += len(rows)
-        if self.ranges == 1:
-            self._memory.append(rows)
-            return
-        with writing(self._folder):
-            if not self._files:
-                self._folder.mkdir(exist_ok=True)
-                self._files = [self._path(at).open("wb") for at in range(self.ranges)]
-            places = keys >> np.uint64(65 - self.ranges.bit_length())
-            order = np.argsort(places, kind="stable")
-            bounds = np.searchsorted(places[order], np.arange(self.ranges + 1))
-            for at in np.flatnonzero(np.diff(bounds)).tolist():
-                self._files[at].write(raw(rows[order[bounds[at] : bounds[at + 1]]]))
+        self._waiting_rows += len(rows)
+        self._waiting.append((keys, rows))
+        if self.ranges > 1 and self._waiting_rows >= WAITING_ROWS:
+            self._spill()
+
+    def _spill(self) -> None:
+        keys = np.concatenate([keys for keys, _ in self._waiting])
+        rows = np.concatenate([rows for _, rows in self._waiting])
+        self._waiting, self._waiting_rows = [], 0
+        places = keys >> np.uint64(65 - self.ranges.bit_length())
+        order = np.argsort(places, kind="stable")
+        bounds = np.searchsorted(places[order], np.arange(self.ranges + 1))
+        for at in np.flatnonzero(np.diff(bounds)).tolist():
+            append(self._path(at), rows[order[bounds[at] : bounds[at + 1]]])
 
     def read(self, at: int) -> Array:
         """The rows of range `at`, in the order they came."""
         if self.ranges == 1:
-            return np.concatenate([np.zeros(0, self._dtype), *self._memory])
-        if not self._files:
-            return np.zeros(0, self._dtype)
-        self._files[at].flush()
-        return np.fromfile(self._path(at), self._dtype)
+            return np.concatenate([np.zeros(0, self._dtype), *(rows for _, rows in self._waiting)])
+        if self._waiting:
+            self._spill()
+        path = self._path(at)
+        return np.fromfile(path, self._dtype) if path.exists() else np.zeros(0, self._dtype)
 
     def __iter__(self) -> Iterator[Array]:
         return map(self.read, range(self.ranges))
@@ -96,10 +106,9 @@ class Buckets:
 
     def close(self) -> None:
         """Forget the rows."""
-        for at, file in enumerate(self._files):
-            file.close()
+        self._waiting, self._waiting_rows = [], 0
+        for at in range(self.ranges if self.ranges > 1 else 0):
             self._path(at).unlink(missing_ok=True)
-        self._files, self._memory = [], []
 
 
 def mixed(numbers: npt.NDArray[Any]) -> Keys:

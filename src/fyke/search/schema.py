@@ -3,20 +3,24 @@
 Used by the writing of documents and by searching. Words are runs of letters and digits, in small letters and
 without accents; each character of the scripts that write without blanks is a word by itself, and a word of a query
 in such a script a phrase. `stem_<language>` holds the words of a page by their stems in its own language, so
-that "sorting" finds "sort". What is shown (`body`) is kept apart from what is looked for (`text`).
+that "sorting" finds "sort". What is shown is kept apart from what is looked for.
 
 Invariant: `Analysis.words` of a text gives exactly the terms under which a document with it is found.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
 import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
+from fyke.core.errors import DirectoryError
+
 LONGEST_WORD = 64
+SHOWN = ("title", "description", "text")  # also kept as they are shown
 STEMMED = {
     "ar": "arabic", "da": "danish", "nl": "dutch", "en": "english", "fi": "finnish", "fr": "french", "de": "german",
     "el": "greek", "hu": "hungarian", "it": "italian", "no": "norwegian", "pt": "portuguese", "ro": "romanian",
@@ -50,13 +54,12 @@ def schema() -> tantivy.Schema:
     for name in ("url", "language"):
         build.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")
     build.add_text_field("site", tokenizer_name="raw", index_option="basic")  # the host and all that end it
-    build.add_text_field("title", stored=True, tokenizer_name="words")
-    for name in ("headings", "description", "anchors", "address", "text"):
+    for name in ("title", "headings", "description", "anchors", "address", "text"):
         build.add_text_field(name, tokenizer_name="words")
     for language in STEMMED:
         build.add_text_field(f"stem_{language}", tokenizer_name=f"stem_{language}", index_option="freq")
-    for name in ("body", "about"):  # text and description as they are shown
-        build.add_bytes_field(name, stored=True)
+    for name in SHOWN:
+        build.add_bytes_field(f"shown_{name}", stored=True)
     build.add_integer_field("date_s", stored=True, indexed=True, fast=True)
     build.add_integer_field("fetched_at", stored=True)  # microseconds
     build.add_float_field("weight", stored=True, fast=True)
@@ -93,8 +96,21 @@ def _analyser(language: str | None = None) -> TextAnalyzer:
 
 
 def open_engine(path: Path, analysis: Analysis) -> tantivy.Index:
-    """The index in the folder `path`, made if there is none."""
-    path.mkdir(parents=True, exist_ok=True)
-    index = tantivy.Index(schema(), str(path))
-    analysis.register(index)
+    """The index in the folder `path`, made if there is none. Raises DirectoryError."""
+    with engine_at(path):
+        path.mkdir(parents=True, exist_ok=True)
+        index = tantivy.Index(schema(), str(path))
+        analysis.register(index)
     return index
+
+
+@contextmanager
+def engine_at(path: Path) -> Iterator[None]:
+    """Turns what the engine in the folder `path` raises, mostly for the disk, into what a person can act on."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise DirectoryError(
+            f"the index in {path} cannot be used: {reason}; free some space, or delete {path.parent} and make it again"
+        ) from error

@@ -33,7 +33,7 @@ from fyke.search.compiling import Compiler, Statistics
 from fyke.search.grammar import Question, Words, parse
 from fyke.search.inlinks import inlinks
 from fyke.search.results import Hit, InLink, Results
-from fyke.search.schema import Analysis
+from fyke.search.schema import Analysis, spaced
 from fyke.search.shard import Shard, View
 from fyke.search.snippets import Highlighter
 from fyke.search.spelling import better_word
@@ -138,7 +138,7 @@ class Searcher:
 
 def _like(view: View, page: tantivy.Document) -> tantivy.Query:
     """Pages like `page`, which may be of another index."""
-    fields = {"title": [page.get_first("title") or ""], "text": [shown(page, "body")[:SIMILAR_TEXT_CHARS]]}
+    fields = {"title": [spaced(shown(page, "title"))], "text": [spaced(shown(page, "text")[:SIMILAR_TEXT_CHARS])]}
     return tantivy.Query.more_like_this_document_fields_query(
         view.schema, fields, min_doc_frequency=2, min_term_frequency=1, min_word_length=3, max_query_terms=30
     )

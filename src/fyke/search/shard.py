@@ -11,7 +11,7 @@ from threading import Lock
 import tantivy
 
 from fyke.search.folder import IndexFolder, IndexState, require
-from fyke.search.schema import Analysis
+from fyke.search.schema import Analysis, engine_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,11 @@ class Shard:
     def _opened(self, before: IndexState | None) -> tuple[int, View]:
         stamp = self._folder.stamp()
         state = require(self._folder.state(), self._folder)
-        if before is None or state.engine_number != before.engine_number:
-            self._index = tantivy.Index.open(str(self._folder.engine(state)))
-            self._analysis.register(self._index)
-            self._index.config_reader("manual")
-        self._index.reload()
+        engine = self._folder.engine(state)
+        with engine_at(engine):
+            if before is None or state.engine_number != before.engine_number:
+                self._index = tantivy.Index.open(str(engine))
+                self._analysis.register(self._index)
+                self._index.config_reader("manual")
+            self._index.reload()
         return stamp, View(self._folder, state, self._index.searcher(), self._index.schema)
