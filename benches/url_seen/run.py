@@ -9,9 +9,10 @@ into a `DiskQueue`, for which the paper counts p (section 4.2). Making the links
 import importlib
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -48,10 +49,11 @@ class Task:
     memory_bytes: int
     cap_s: float = 3600.0
     popularity: Literal["web", "uniform"] = "web"
+    text: Literal["words", "random"] = "words"
 
     @property
     def stream(self) -> Stream:
-        return Stream(self.table, self.links, self.popularity)
+        return Stream(self.table, self.links, self.popularity, self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class Result:
     unique: int  # that came out
     lost: int  # that should have
     seconds: float  # in the structure and the queue
+    cpu_s: float  # of all threads of the process, in the same
     read_bytes: int  # asked of the system: rchar
     written_bytes: int  # wchar
     queued_bytes: int  # of them, written by the queue
@@ -99,7 +102,7 @@ def measure(task: Task) -> Result:
     directory.mkdir(exist_ok=True)
     with Checkpoint(directory) as checkpoint, DiskQueue(checkpoint.store, "ready", QUEUED) as queue:
         before = moved_bytes()
-        links, expected, seconds = _run(task, seen, queue)
+        links, expected, spent = _run(task, seen, queue)
         moved = moved_bytes()
         details = _details(seen)
         mapped_bytes = _status("RssFile")
@@ -109,7 +112,8 @@ def measure(task: Task) -> Result:
         links=links,
         unique=statistics.put_rows,
         lost=expected - statistics.put_rows,
-        seconds=seconds,
+        seconds=spent.seconds,
+        cpu_s=spent.cpu_s,
         read_bytes=moved[0] - before[0],
         written_bytes=moved[1] - before[1],
         queued_bytes=statistics.written_bytes,
@@ -120,25 +124,38 @@ def measure(task: Task) -> Result:
     )
 
 
-def _run(task: Task, seen: UrlSeen, queue: DiskQueue) -> tuple[int, int, float]:
-    """Links handed in, how many of them were new, seconds."""
-    links, expected, seconds = 0, 0, 0.0
+class Spent:
+    """Time spent within `with`, added up."""
 
-    def put(uniques: pa.BinaryArray) -> None:
-        queue.put(pa.RecordBatch.from_arrays([uniques], schema=QUEUED))
+    def __init__(self) -> None:
+        self.seconds = self.cpu_s = 0.0
+
+    def __enter__(self) -> None:
+        self.seconds -= perf_counter()
+        self.cpu_s -= process_time()
+
+    def __exit__(self, *exception: object) -> None:
+        self.seconds += perf_counter()
+        self.cpu_s += process_time()
+
+
+def _run(task: Task, seen: UrlSeen, queue: DiskQueue) -> tuple[int, int, Spent]:
+    """Links handed in, how many of them were new, and what they took."""
+    links, expected, spent = 0, 0, Spent()
+
+    def put(uniques: Iterator[pa.BinaryArray]) -> None:
+        for urls in uniques:
+            queue.put(pa.RecordBatch.from_arrays([urls], schema=QUEUED))
 
     for keys, texts, new in task.stream.batches():
-        began = perf_counter()
-        for uniques in seen.check_update(keys, texts):
-            put(uniques)
-        seconds += perf_counter() - began
+        with spent:
+            put(seen.check_update(keys, texts))
         links, expected = links + len(keys), expected + new
-        if seconds > task.cap_s:
+        if spent.seconds > task.cap_s:
             break
-    began = perf_counter()
-    for uniques in seen.finish():
-        put(uniques)
-    return links, expected, seconds + perf_counter() - began
+    with spent:
+        put(seen.finish())
+    return links, expected, spent
 
 
 def _details(seen: UrlSeen) -> dict[str, Any]:

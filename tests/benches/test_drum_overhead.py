@@ -18,18 +18,18 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "BATCH", 1000)
 
 
-def filled(name: str, directory: Path, table: int, memory_bytes: int) -> Task:
+def filled(name: str, directory: Path, table: int, memory_bytes: int, **fields: str) -> Task:
     directory.mkdir()
-    task = Task(name, "fill", str(directory), table, ENDLESS, memory_bytes)
+    task = Task(name, "fill", str(directory), table, ENDLESS, memory_bytes, **fields)
     seen = opened(task, memory_bytes)
     fill(task, seen)
     seen.close()
     return replace(task, step="measure")
 
 
-@pytest.mark.parametrize("merges", [2, 10])
-def test_the_overhead_is_the_models_or_less(tmp_path: Path, merges: int) -> None:
-    found = overhead(filled("drum", tmp_path / "drum", 500_000, 2 << 20), merges)
+@pytest.mark.parametrize("merges", [2, 6])
+def test_the_overhead_is_the_models_when_nothing_can_be_packed(tmp_path: Path, merges: int) -> None:
+    found = overhead(filled("drum", tmp_path / "drum", 300_000, 2 << 20, text="random", popularity="uniform"), merges)
     assert found.merges == merges
     assert found.waiting == pytest.approx(found.least - found.crawl.unique_share, rel=0.1)
     assert found.queue == pytest.approx(found.crawl.unique_share, rel=0.1)
@@ -38,10 +38,16 @@ def test_the_overhead_is_the_models_or_less(tmp_path: Path, merges: int) -> None
     assert found.by_system == pytest.approx(found.measured, rel=0.02)
 
 
+def test_packed_the_overhead_is_below_the_models_floor_and_a_pass_over_the_table(tmp_path: Path) -> None:
+    found = overhead(filled("drum", tmp_path / "drum", 300_000, 2 << 20), 3)
+    assert found.waiting < 0.6 * (found.least - found.crawl.unique_share)
+    assert found.measured < found.least
+
+
 def test_the_drum_moves_less_than_a_batch_merge(tmp_path: Path) -> None:
     moved = {}
     for name in ("drum", "batch merge"):
-        task = replace(filled(name, tmp_path / name.split()[0], 500_000, 1 << 20), links=200_000)
+        task = replace(filled(name, tmp_path / name.split()[0], 300_000, 1 << 20), links=100_000)
         seen = opened(task, task.memory_bytes)
         assert isinstance(seen, DrumSeen | BatchMerge)
         for keys, texts, _ in task.stream.batches():
@@ -51,4 +57,4 @@ def test_the_drum_moves_less_than_a_batch_merge(tmp_path: Path) -> None:
             pass
         moved[name] = seen.moved_bytes / (task.links * URL_BYTES)
         seen.close()
-    assert moved["drum"] < 0.8 * moved["batch merge"]
+    assert moved["drum"] < 0.6 * moved["batch merge"]

@@ -8,7 +8,8 @@ frontier stages own them and use them on the event loop. Ours differs from the p
 - The table is cut into parts by key, and a bucket is what waits for one part. A part that grows over
   `part_keys` is split: a small crawl has one small file, a huge one many; a part without news is left alone.
 - What fits in memory is merged from memory. Buckets go to disk only when memory is full, all of them in one
-  sequential write (the paper keeps two open files a bucket), so a checkpoint has few files to sync.
+  sequential write (the paper keeps two open files a bucket), so a checkpoint has few files to sync. The aux is
+  packed on its way (`fyke.disk.packed`).
 - A merge writes to young runs in memory, one above each part, and a part is written anew only when its run is
   worth it. So a merge for a fetcher that starves costs a few reads and not the table; a merge of a full bucket
   reads the table as the paper's does, and writes less of it. A part that is too large to be kept in memory after
@@ -16,7 +17,7 @@ frontier stages own them and use them on the event loop. Ours differs from the p
 - The disk space for buckets, the paper's D, is the size of the table (its Table 3): `full` says when so much waits.
 
 Invariant: the answers are those of a plain dict to which the operations were applied one by one in order of
-arrival. Memory: of `memory_bytes`, a quarter for what waits and its merge, a quarter for the young runs, and the
+arrival. Memory: of `memory_bytes`, three eighths for what waits and its merge, a quarter for young runs, and the
 rest for the copies that a spill makes.
 """
 
@@ -161,7 +162,7 @@ class Drum:
 
     @property
     def _spill_bytes(self) -> int:
-        return self._memory_bytes // 4
+        return self._memory_bytes * 3 // 8
 
     @property
     def _entry_work_bytes(self) -> int:

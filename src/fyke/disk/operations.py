@@ -97,7 +97,8 @@ def stable_order(keys: U64) -> Places:
     packed = keys & np.uint64(~low_bits & (1 << 64) - 1)
     packed |= np.arange(len(keys), dtype=np.uint64)
     packed.sort()
-    order = (packed & np.uint64(low_bits)).astype(np.intp)
+    packed &= np.uint64(low_bits)
+    order = packed.view(np.intp)
     ordered = keys[order]
     if (ordered[1:] < ordered[:-1]).any():
         order = order[np.argsort(ordered, kind="stable")]

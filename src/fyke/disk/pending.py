@@ -14,13 +14,16 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64
-from fyke.disk import messages
+from fyke.disk import messages, packed
 from fyke.disk.files import Appender, Bytes, raw
 from fyke.disk.operations import Entries, Op
 from fyke.disk.store import State, Store
+
+PREFIX_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Run:
     aux_file: str
     rows: list[int]
     aux: list[int]
+    packed: bool = False  # as no run was before there was packing
 
 
 class Pending:
@@ -109,21 +113,20 @@ class Pending:
             return
         whole = _joined(self._memory)
         entries, aux = whole.entries, whole.aux
-        asked = entries.ops != Op.UPDATE
         rows = [0, len(entries)]
+        asked = entries.ops != Op.UPDATE
         if len(lows) > 1:
-            places = np.searchsorted(lows, entries.keys, side="right").astype(np.uint16) - np.uint16(1)
-            order = np.argsort(places, kind="stable")
-            rows = np.searchsorted(places[order], np.arange(len(lows) + 1)).tolist()
+            places = _buckets(entries.keys, lows)
+            order = np.argsort(places, kind="stable")  # a radix sort, as places are of 16 bits
+            rows = [0, *np.cumsum(np.bincount(places, minlength=len(lows))).tolist()]
             if aux is not None:
-                aux_rows = (np.cumsum(asked) - 1)[order]
-                aux = aux.take(pa.array(aux_rows[asked[order]]))
+                aux = aux.take(pa.array(order if asked.all() else (np.cumsum(asked) - 1)[order][asked[order]]))
             values = None if entries.values is None else entries.values[order]
             entries, asked = Entries(entries.keys[order], entries.ops[order], values), asked[order]
         entries_file = self._store.write(self._name, "ops", [raw(self._records(entries))])
         self.bytes_written += self._store.size(entries_file)
         aux_file, ends = self._spill_aux(aux, rows, asked)
-        self.runs.append(Run(entries_file, aux_file, rows, ends))
+        self.runs.append(Run(entries_file, aux_file, rows, ends, packed=True))
         self.largest_bucket = _largest_bucket(self.runs)
         self._clear_memory()
 
@@ -136,7 +139,7 @@ class Pending:
         with file:
             for start, end in pairwise(edges):
                 if end > start:
-                    for piece in messages.encode(aux.slice(start, end - start)):
+                    for piece in packed.encode(aux.slice(start, end - start)):
                         file.write(piece)
                 ends.append(file.length)
         self.bytes_written += file.length
@@ -155,10 +158,11 @@ class Pending:
         start, end = run.aux[bucket : bucket + 2]
         if start == end:
             return None
-        with self._store.read(run.aux_file) as reader:
-            batch, _ = messages.decode(reader, start, self._aux_schema)
         self.bytes_read += end - start
-        return batch
+        with self._store.read(run.aux_file) as reader:
+            if run.packed:
+                return packed.decode(reader, start, end - start, self._aux_schema)
+            return messages.decode(reader, start, self._aux_schema)[0]
 
     def drop_runs(self, runs: list[Run]) -> None:
         """`runs` were merged."""
@@ -248,6 +252,22 @@ class Pending:
     def _entries(self, records: Any) -> Entries:
         values = np.ascontiguousarray(records["value"]) if self._has_values else None
         return Entries(np.ascontiguousarray(records["key"]), np.ascontiguousarray(records["op"]), values)
+
+
+def _buckets(keys: U64, lows: U64) -> npt.NDArray[np.uint16]:
+    """Of each key the last of `lows` (sorted, the first is 0) that is not above it: uint16[n].
+
+    By the key's leading bits in a table, and from there on to where it lies: keys are uniform, so that is hardly
+    ever more than a step, and takes a third of the time of a search.
+    """
+    firsts = np.arange(1 << PREFIX_BITS, dtype=np.uint64) << np.uint64(64 - PREFIX_BITS)
+    table = (np.searchsorted(lows, firsts, side="right") - 1).astype(np.uint16)
+    places = table[(keys >> np.uint64(64 - PREFIX_BITS)).astype(np.uint16)]
+    nexts = np.append(lows[1:], np.uint64((1 << 64) - 1))
+    last = np.uint16(len(lows) - 1)
+    while len(behind := np.flatnonzero((keys >= nexts[places]) & (places < last))):
+        places[behind] += np.uint16(1)
+    return places
 
 
 def _largest_bucket(runs: list[Run]) -> int:
