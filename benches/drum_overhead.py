@@ -79,6 +79,7 @@ def overhead(task: Task, merges: int) -> Overhead:
             links += len(keys)
             if len(seen.waited_bytes) == merges:
                 break
+        queue.state()  # writes what it still has in memory
         drum, queued = seen.drum.statistics(), queue.statistics()
         by_system = sum(moved_bytes()) - sum(start)
     seen.close()
