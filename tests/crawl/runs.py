@@ -34,7 +34,7 @@ def settings(folder: Path, web: RunningWeb | None = None, **sections: Mapping[st
     values: dict[str, dict[str, Any]] = {
         "politeness": {**FAST, **PATIENCE},
         "fetch": dict(HASTE),
-        "dns": {"timeout_s": 0.5, "tries": 4, "negative_ttl_s": 600},
+        "dns": {"timeout_s": 0.5, "tries": 4, "negative_ttl_s": 1.0},
     }
     if web is not None:
         values["dns"] |= {"servers": [web.dns], "private": ["sim"]}

@@ -230,17 +230,18 @@ class Fetcher:
         """Seconds that `host` must rest beyond its usual delay because of this answer."""
         politeness = self._politeness
         record: HostRecord = host.known.record
-        if fault.costs_host:
-            host.failures += 1
-        elif host.failures:
+        tries = exchange.visit.tries
+        if not fault.costs_host:
             host.failures = 0
+        elif not tries or exchange.outcome is Outcome.CONNECT_FAILED:
+            host.failures += 1  # a page that fails again says nothing new of its host
         wait_s = 0.0
         if fault.wait is Wait.THROTTLE:
             asked = retry_after(exchange, now)
-            doubled = politeness.throttle_delay_s * 2**exchange.visit.tries
+            doubled = politeness.throttle_delay_s * 2**tries
             wait_s = min(doubled, politeness.max_sleep_s) if asked is None else asked
         elif fault.wait is Wait.FAILURE:
-            wait_s = self._sleep_s(host)
+            wait_s = self._sleep_s(max(host.failures, tries + 1))
         self._judge(host, exchange.outcome, exchange.detail)
         record.failures = host.failures
         record.last_seen = now
@@ -248,8 +249,8 @@ class Fetcher:
         self._hosts.touch(host)
         return wait_s
 
-    def _sleep_s(self, host: Host) -> float:
-        doubled: float = self._politeness.failure_delay_s * 2 ** max(0, min(host.failures, 20) - 1)
+    def _sleep_s(self, failures: int) -> float:
+        doubled: float = self._politeness.failure_delay_s * 2 ** max(0, min(failures, 20) - 1)
         return min(doubled, self._politeness.max_sleep_s)
 
     def _judge(self, host: Host, outcome: Outcome, detail: str) -> None:
@@ -297,7 +298,8 @@ class Fetcher:
         if outcome is Outcome.DNS_FAILED:
             host.failures += 1
             self._judge(host, outcome, answer.detail)
-            self._bench.sleep_until(host, now + self._sleep_s(host))
+            # Until the answer is believed no more: asked again sooner, the cache would fail, and not the name.
+            self._bench.sleep_until(host, max(now + self._sleep_s(host.failures), answer.expires_at))
         else:
             self._abandon(host, outcome, answer.detail)
 

@@ -131,13 +131,13 @@ class RulesDesk:
         self._book.save_robots(record)
         if tell:
             self._tell(record)
-        if host is None:
+        self._sitemaps(record.rules(self._product).sitemaps)
+        if host is None:  # it left the workbench while its rules were sought elsewhere, by a redirect
             return
         host.known.asking.discard(origin)
         self._adopt(host, record)
         self._bench.sleep_until(host, now + host.crawl_delay_s)  # it asks for a rest after this very request
         self._hosts.book_rest(host, now)
-        self._sitemaps(record.rules(self._product).sitemaps)
         if host.parked:
             self._bench.unpark(host)
 
