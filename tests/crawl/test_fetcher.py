@@ -54,7 +54,9 @@ def test_a_long_rest_outlives_the_workbench(tmp_path: Path, host_delay_s: float,
         bench = Workbench(config.politeness, 100, 100)
         with HostBook(tmp_path / "hosts.sqlite") as book:
             rooms = Wiring(bench, Names(), book, server, lambda: None, clock)  # type: ignore[arg-type]
-            fetcher = Fetcher(rooms, config, ended=lambda exchange: None, sitemaps=lambda urls: None, told=lambda *_: None)
+            fetcher = Fetcher(
+                rooms, config, ended=lambda exchange: None, sitemaps=lambda urls: None, told=lambda *_: None
+            )
             for page in range(3):
                 at = locate(f"http://a.test/{page}")
                 fetcher.offer([Visit(at.url.decode(), at.key, at.host, at.domain)])
