@@ -5,9 +5,9 @@
 
 Fills a table, then hands in links of 80 bytes each, 89 % of them met before (`url_seen.stream`), to each structure
 in a process of its own, and puts what comes out as unique into a queue on disk. The time is from end to end: the
-text of URLs goes through, wherever a structure keeps it. A structure that is slow is stopped after `--cap` seconds,
-merges what waits, and is judged by what it did; one that cannot hold the table gets the largest that it can
-(`LARGEST`), and the output says which. Needs 30 bytes of disk a key of the table, in the directory for temporary files.
+text of URLs goes through, wherever a structure keeps it. A structure that is slow is stopped after `--cap` seconds of
+CPU, merges what waits, and is judged by what it did; one that cannot hold the table gets the largest that it can
+(`LARGEST`), and the output says which. CPU counts all threads, and is the ratio to trust on a machine that others use. Needs 30 bytes of disk a key of the table, in the directory for temporary files.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--table", type=int, default=100_000_000)
     parser.add_argument("--links", type=int, default=50_000_000)
     parser.add_argument("--memory-mb", type=int, default=512)
-    parser.add_argument("--cap", type=float, default=60.0, help="seconds for a structure, and a merge more")
+    parser.add_argument("--cap", type=float, default=60.0, help="seconds of CPU for a structure, and a merge more")
     parser.add_argument("--popularity", choices=["web", "uniform"], default="web")
     parser.add_argument("--only", action="append", choices=list(STRUCTURES))
     asked = parser.parse_args()

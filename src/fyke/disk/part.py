@@ -3,7 +3,8 @@
 Read by merges and look-ups, replaced by `fold`. A part is read in blocks and never mapped, so that memory
 does not grow with the table; each block is checked against its digest (`fyke.disk.column`). Keys are uniform
 hashes, so when few are asked for, each is found by interpolation with a read or two, and the rest of the part is
-left alone.
+left alone. A key takes all its 8 bytes: as a difference to the first of a few thousand it would fit into 6, but
+adding up a MiB of such takes 130 us where reading all 8 bytes of them from the page cache takes 53.
 
 Invariant: keys are strictly increasing; every key lies in the part's range, from `low` to the next part's.
 """
