@@ -7,7 +7,8 @@ Fills a table, then hands in links of 80 bytes each, 89 % of them met before (`u
 in a process of its own, and puts what comes out as unique into a queue on disk. The time is from end to end: the
 text of URLs goes through, wherever a structure keeps it. A structure that is slow is stopped after `--cap` seconds of
 CPU, merges what waits, and is judged by what it did; one that cannot hold the table gets the largest that it can
-(`LARGEST`), and the output says which. CPU counts all threads, and is the ratio to trust on a machine that others use. Needs 30 bytes of disk a key of the table, in the directory for temporary files.
+(`LARGEST`), and the output says which. CPU counts all threads, and is the ratio to trust on a machine that others
+use. Needs 30 bytes of disk a key of the table, in the directory for temporary files.
 """
 
 import argparse
