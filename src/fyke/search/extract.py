@@ -31,8 +31,9 @@ LINKS_REMEMBERED = 100_000
 
 _HTML_CHARS = 4 << 20
 _LITTLE_TEXT = 250  # where the main text is shorter, the main part may have been missed
+# Control characters but blanks, those that turn the direction of text, and Sphinx's sign for a link to a heading.
 _NOT_SHOWN = re.compile(
-    r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff¶]"
+    r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\uffff¶]"
 )
 _SAYS_SOMETHING = re.compile(r"\w")
 

@@ -13,7 +13,7 @@ it is made of. So an index that was killed at any instant goes on to be the one 
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -77,7 +77,7 @@ class Indexer:
         self.folder = IndexFolder(crawl)
         self._limits = limits or Limits()
         self._progress = progress or (lambda phase, done, of: None)
-        self._lock = self.folder.locked()
+        self._open = ExitStack()
         self._archive = ArchiveReader(crawl, _product(crawl))
         self._extractor = Extractor()
         self._read = self._written = self._deleted = 0
@@ -88,14 +88,16 @@ class Indexer:
 
     def __enter__(self) -> Self:
         safe_rows(self.folder.crawl, "pages")
-        self._lock.__enter__()
-        self.state = self._begun()
-        self.folder.tidy(self.state)
+        with ExitStack() as opening:
+            opening.enter_context(self.folder.locked())
+            opening.callback(self._archive.close)
+            self.state = self._begun()
+            self.folder.tidy(self.state)
+            self._open = opening.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._archive.close()
-        self._lock.__exit__(kind, error, at)
+        self._open.close()
 
     def waiting(self) -> int:
         """Pages that a checkpoint of the crawl holds and the index does not."""

@@ -60,7 +60,7 @@ class _Finder:
         self._known: dict[str, str] = {}
         prefixes = {self._prefix(word) for word in self._words}
         self._candidate = (
-            re.compile(rf"(?<![^\W_])(?:{'|'.join(sorted(map(re.escape, prefixes), key=len, reverse=True))})[^\W_]*")
+            re.compile(rf"(?:{'|'.join(sorted(map(re.escape, prefixes), key=len, reverse=True))})[^\W_]*")
             if prefixes
             else None
         )
@@ -85,7 +85,7 @@ class _Finder:
         found: list[Match] = []
         for match in self._candidate.finditer(folded):
             word = self._word(match[0])
-            if word:
+            if word and not folded[match.start() - 1 : match.start()].isalnum():  # dearer before than after
                 found.append((match.start(), match.end(), word))
                 if len(found) >= MAX_MATCHES:
                     break
@@ -105,20 +105,20 @@ class _Finder:
 
 
 @lru_cache(maxsize=1)
-def _folding() -> dict[int, str]:
-    """Letters with accents and capitals, each as one plain small letter."""
+def _folding() -> dict[str, str]:
+    """Letters with accents, each as one plain small letter."""
     table = {}
-    for code in range(0x24F):
-        plain = unicodedata.normalize("NFKD", chr(code).lower())[:1].lower()
-        if plain.isalpha() and plain != chr(code):
-            table[code] = plain
+    for letter in map(chr, range(0xC0, 0x250)):
+        plain = unicodedata.normalize("NFKD", letter.lower())[:1].lower()
+        if plain.isalpha() and plain != letter:
+            table[letter] = plain
     return table
 
 
 def fold(text: str) -> str:
     """`text` as words are compared, every character in its place."""
-    if _ACCENTED.search(text):  # translating is forty times the cost of looking
-        text = text.translate(_folding())
+    table = _folding()
+    text = _ACCENTED.sub(lambda match: table.get(match[0], match[0]), text)  # a tenth of translating all of it
     lower = text.lower()
     return lower if len(lower) == len(text) else text
 

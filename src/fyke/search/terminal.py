@@ -1,18 +1,18 @@
-"""Results for people and programs: a terminal, a pipe, JSON.
+"""Results for people: on a terminal, or in a pipe.
 
 Called by `fyke search`. Invariant: nothing a page wrote can steer the terminal: control characters, and those
 that turn the direction of text, are taken out; titles and snippets are never read as markup.
 """
 
 import re
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from fyke.search.results import Hit, Results, Spans
 
-_STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb]")
+# Those that join letters or keep them apart (U+200C, U+200D) are part of words, and stay.
+_STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 
 
 def clean(text: str) -> str:
@@ -53,8 +53,3 @@ def _marked(snippet: Spans) -> Text:
 def _summary(results: Results) -> str:
     pages = "1 page" if results.total == 1 else f"{results.total:,} pages"
     return f"{pages} for {clean(results.query)!r} in {results.took_ms:.1f} ms" if results.total else "Nothing found"
-
-
-def as_json(results: Results) -> dict[str, Any]:
-    """`results` for `--json`: a snippet is a list of [text, marked]."""
-    return results.as_dict()
