@@ -16,6 +16,8 @@ stop the crawl. Differs from the paper:
   the paper doubles until a limit. Beyond `MOST_QUEUES` a round lets through 2, 4, ... budgets of each domain
   instead; the shares stay, and a crawl of three huge domains needs no thousand files. So for each URL
   let through at most some `CARRIED` are read again, whatever the crawl has met: Theorem 5, as a rule of the loop.
+- `QF` is read again as the last planned round begins, so that the plan has no gap and small domains no delay.
+- What has no budget at all waits apart (`barred`) and is read again when reputations changed, as seldom.
 - A domain that is alone in scope never comes here (`Backlog`).
 
 Invariant: a URL that was put is in exactly one queue, or was got.
@@ -38,6 +40,7 @@ MOST_QUEUES = 64
 MOST_BUDGETS = 1 << 20  # of a domain in one round
 CARRIED = 8  # URLs read again for each that is let through, at most: the paper's 2(L-1) with its L of 6.5 lets 11
 BUFFER_ROWS = 1024
+OVER, BARRED = -1, -2  # instead of the number of a round: over budget, without any
 _SLOT = 1 << 32  # one round
 
 
@@ -133,14 +136,17 @@ class Beast:
         self._budgets = int(saved.get("budgets", 1))  # of a domain in one round
         self._read = int(saved.get("read", 0))  # rounds read to their end since QF was
         self._passed = int(saved.get("passed", 0))  # URLs let through since then
-        self._unbudgeted = int(saved.get("unbudgeted", 0))  # URLs in QF whose domain has no budget at all
-        self._settled = bool(saved.get("settled", False))  # QF is being or was read again, and nothing fitted
+        self._passed_barred = int(saved.get("passed_barred", 0))  # URLs let through since what is barred was read
+        self._recalled = int(saved.get("recalled", 0))  # URLs of what is barred that are to be read again
+        self._news = bool(saved.get("news", False))  # what is barred may have a budget by now
         names = saved.get("over", ["over-0", "over-1"])
         self._over = self._queue(names[0])  # QF
         self._again = self._queue(names[1])  # the QF of before, being spread
+        self._barred = self._queue("over-barred")  # the part of QF whose domains have no budget at all
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self)} waiting, {len(self._over)} over budget, {self._width} rounds)"
+        over = self.statistics()["over_budget"]
+        return f"{type(self).__name__}({len(self)} waiting, {over} over budget, {self._width} rounds)"
 
     def __len__(self) -> int:
         return sum(map(len, self.queues()))
@@ -159,37 +165,36 @@ class Beast:
 
         Returns by how much those plans grew: domains uint64[m], distinct, and slots uint64[m].
         """
+        if not urls.num_rows:
+            return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
         domains = u64(urls, "domain")
         order = np.argsort(domains, kind="stable")
         unique, starts, counts = np.unique(domains[order], return_index=True, return_counts=True)
         before = slots[order[starts]]
         begin = np.maximum(before, np.uint64((self._current + 1) * _SLOT))
-        budgets = numbers(urls, "budget")[order[starts]].astype(np.uint64) * np.uint64(self._budgets)
-        cost = np.uint64(_SLOT) // np.maximum(budgets, np.uint64(1))
-        nth = np.arange(len(order)) - np.repeat(starts, counts)
-        taken = np.repeat(begin, counts) + nth.astype(np.uint64) * np.repeat(cost, counts)
-        fits = (taken < (self._current + self._width) * _SLOT) & np.repeat(budgets > 0, counts)
-        number = np.full(len(order), -1, np.int64)
-        number[order] = np.where(fits, (taken // np.uint64(_SLOT)).astype(np.int64), -1)
-        self._spread(urls, number)
-        planned = np.add.reduceat(fits, starts).astype(np.uint64) if len(starts) else np.zeros(0, np.uint64)
-        grown = planned > 0
-        return unique[grown], (begin + planned * cost - before)[grown]
+        budgets = numbers(urls, "budget")[order].astype(np.uint64)
+        cost = _cost(budgets * np.uint64(self._budgets))
+        taken = np.repeat(begin, counts) + _sum_before(cost, starts, counts)
+        fits = (taken < (self._current + self._width) * _SLOT) & (budgets > 0)
+        number = np.where(budgets > 0, OVER, BARRED)
+        number[fits] = (taken[fits] // np.uint64(_SLOT)).astype(np.int64)
+        in_order = np.empty_like(number)
+        in_order[order] = number
+        self._spread(urls, in_order)
+        end = np.maximum.reduceat(np.where(fits, taken + cost, np.uint64(0)), starts)
+        grown = end > 0
+        return unique[grown], (end - before)[grown]
 
     def _spread(self, urls: pa.RecordBatch, number: npt.NDArray[np.int64]) -> None:
-        """Put each row into the round of its `number`, or into QF where it is -1."""
+        """Put each row into the round of its `number`, or where `OVER` and `BARRED` say."""
         order = np.argsort(number, kind="stable")
-        sorted_urls, ordered = urls.take(pa.array(order)), number[order]
+        ordered = number[order]
         edges = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1, append=ordered[-1:] + 1))
         for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             at = int(ordered[start])
-            piece = sorted_urls.slice(start, end - start)
-            if at < 0:
-                self._over.put(piece)
-                self._unbudgeted += int((numbers(piece, "budget") == 0).sum())
-            else:
-                self._round(at).put(piece)
-                self._settled = False
+            piece = urls.take(pa.array(order[start:end]))  # a slice would keep the whole batch in memory
+            queue = self._round(at) if at >= 0 else self._over if at == OVER else self._barred
+            queue.put(piece)
 
     def get(self, rows: int) -> pa.RecordBatch | None:
         """The next URLs, `rows` at most; None when all rounds are empty (there may be `failed` ones still)."""
@@ -197,32 +202,45 @@ class Beast:
             batch = self._round(self._current).get(rows)
             if batch is not None:
                 self._passed += batch.num_rows
+                self._passed_barred += batch.num_rows
                 return batch
             self._next_round()
-        if not (self.splitting or self.stuck) and len(self._over):
-            self._split()
+        if not self.splitting:
+            if len(self._over):
+                self._split()
+            elif self._news:
+                self._recall()
         return None
 
     def _next_round(self) -> None:
         self._current += 1
         self._read += 1
-        if self._read >= self._width and not self.splitting and len(self._over):
+        if self._read < self._width - 1 or self.splitting:
+            return
+        if len(self._over):
             self._split()
+        if self._news and len(self._barred) <= CARRIED * self._passed_barred:
+            self._recall()
 
     def _split(self) -> None:
         """Have QF read again, over as many rounds as carry it."""
         self._resize()
-        self._settled = True
         self._over, self._again = self._again, self._over
-        self._read = self._passed = self._unbudgeted = 0
+        self._read = self._passed = 0
+
+    def _recall(self) -> None:
+        """Have all that is barred read again."""
+        self._recalled = len(self._barred)
+        self._passed_barred = 0
+        self._news = False
 
     def reconsider(self) -> None:
         """Some domain's reputation changed: what had no budget may have one."""
-        self._settled = False
+        self._news = True
 
     def _resize(self) -> None:
         carried = CARRIED * self._passed
-        waiting = len(self._over) - self._unbudgeted
+        waiting = len(self._over)
         if waiting > carried:
             if self._width < MOST_QUEUES:
                 self._width *= 2
@@ -237,24 +255,28 @@ class Beast:
     @property
     def splitting(self) -> bool:
         """Whether QF is being read again."""
-        return len(self._again) > 0
+        return len(self._again) > 0 or self._recalled > 0
 
     @property
     def stuck(self) -> bool:
-        """Whether all that waits has no budget."""
-        return self._settled and len(self) == len(self._over)
+        """Whether all that waits has no budget, and nothing changed that."""
+        return 0 < len(self) == len(self._barred) and not (self._news or self._recalled)
 
     def failed(self, rows: int) -> pa.RecordBatch | None:
         """URLs of QF, `rows` at most, that are to get their budgets anew and be put again."""
-        return self._again.get(rows)
+        if len(self._again):
+            return self._again.get(rows)
+        batch = self._barred.get(min(rows, self._recalled))
+        self._recalled -= 0 if batch is None else batch.num_rows
+        return batch
 
     def queues(self) -> Sequence[DiskQueue]:
         """All queues, for checkpoints and explanations."""
-        return [*self._rounds.values(), self._over, self._again]
+        return [*self._rounds.values(), self._over, self._again, self._barred]
 
     def statistics(self) -> Mapping[str, int]:
         """Rounds, URLs in them, and URLs over budget."""
-        over = len(self._over) + len(self._again)
+        over = len(self._over) + len(self._again) + len(self._barred)
         return {"rounds": self._width, "waiting": len(self) - over, "over_budget": over}
 
     def state(self) -> dict[str, Any]:
@@ -266,8 +288,9 @@ class Beast:
             "budgets": self._budgets,
             "read": self._read,
             "passed": self._passed,
-            "unbudgeted": self._unbudgeted,
-            "settled": self._settled,
+            "passed_barred": self._passed_barred,
+            "recalled": self._recalled,
+            "news": self._news,
         }
 
     def close(self) -> None:
@@ -284,10 +307,17 @@ class NaiveEnforcer(Beast):
     def _resize(self) -> None:
         """Never more than the one round."""
 
-    def _next_round(self) -> None:
-        self._current += 1
-        if not self.splitting and len(self._over):
-            self._split()
+
+def _cost(budgets: U64) -> U64:
+    """The part of a round that one URL takes, uint64[n], so that no more than `budgets` (uint64[n]) fit; 0 for none."""
+    budgets = np.minimum(budgets, np.uint64(_SLOT))
+    return np.where(budgets > 0, (np.uint64(_SLOT - 1) + budgets) // np.maximum(budgets, np.uint64(1)), np.uint64(0))
+
+
+def _sum_before(cost: U64, starts: npt.NDArray[np.intp], counts: npt.NDArray[np.intp]) -> U64:
+    """The `cost` of the rows before each in its group: uint64[n]."""
+    before = np.cumsum(cost) - cost
+    return before - np.repeat(before[starts], counts)
 
 
 def enforcer(kind: Enforcement, store: Store, state: Mapping[str, Any] | None = None) -> Enforcer:
