@@ -30,6 +30,7 @@ def day(year: int, month: int = 1, of_month: int = 1) -> int:
         ("a OR -b", (Clause((Words("a", 0),), Occur.SHOULD), Clause((Words("b", 6),), Occur.NOT))),
         ("site:Docs.Example.org/x", (Clause((Site("docs.example.org"),), Occur.MUST),)),
         ("site:https://example.org/x", (Clause((Site("example.org"),), Occur.MUST),)),
+        ("site:localhost:8000", (Clause((Site("localhost"),), Occur.MUST),)),
         ("-site:a.org", (Clause((Site("a.org"),), Occur.NOT),)),
         ("site:a.org OR site:b.org", (Clause((Site("a.org"), Site("b.org")), Occur.MUST),)),
         ("intitle:x", (Clause((Words("x", 8, phrase=True, where="title"),), Occur.MUST),)),

@@ -26,10 +26,11 @@ RANK_GROWTH = 0.5  # of the links, while more are coming
 _PHASES = {"read": "reading pages", "rank": "ranking pages", "merge": "comparing with the index", "write": "writing"}
 
 
-def index_with_status(crawl: Path, console: Console, *, follow: bool) -> Indexed:
+def index_with_status(crawl: Path, console: Console, *, follow: bool, links_memory_bytes: int) -> Indexed:
     """Index `crawl` and tell `console` how it goes. Raises as the indexer does."""
+    limits = Limits(links_memory_bytes=links_memory_bytes)
     status = console.status("reading pages")
-    with Indexer(crawl, Limits(), _Telling(status, console.is_terminal)) as indexer:
+    with Indexer(crawl, limits, _Telling(status, console.is_terminal)) as indexer:
         if console.is_terminal:
             status.start()
         try:

@@ -27,6 +27,7 @@ _TOKEN = re.compile(
     re.IGNORECASE,
 )
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
+_PORT = re.compile(r":\d*$")
 _OR = frozenset({"OR", "|"})
 
 
@@ -128,7 +129,7 @@ def _part(match: re.Match[str]) -> Part:
     field = (match["field"] or "").lower()
     begin = match.start("word" if phrase is None else "phrase")
     if field == "site" and value.strip("./"):
-        return Site(value.partition("://")[2].partition("/")[0].lower() if "://" in value else _host(value))
+        return Site(_host(value.partition("://")[2] or value))
     if field == "lang" and value.isalpha():
         return Language(value.lower()[:2])
     if field in ("after", "before") and (day := _day(value)) is not None:
@@ -139,7 +140,7 @@ def _part(match: re.Match[str]) -> Part:
 
 
 def _host(value: str) -> str:
-    return value.partition("/")[0].strip(".").removeprefix("*.").lower()
+    return _PORT.sub("", value.partition("/")[0]).strip(".").removeprefix("*.").lower()
 
 
 def _day(value: str) -> int | None:

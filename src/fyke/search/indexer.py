@@ -196,7 +196,8 @@ class Indexer:
         """Analyse the links anew if they have grown by more than the share `growth`."""
         links, pages = (safe_rows(self.folder.crawl, name) for name in ("links", "pages"))
         ranked = self.state.links_ranked
-        if (links, pages) == (ranked, self.state.pages_ranked) or links - ranked < growth * ranked:
+        known = (ranked, self.state.pages_ranked) == (links, pages)
+        if not links or known or links - ranked < growth * ranked:
             return
         self._progress("rank", 0, links)
         number = self.state.ranks + 1

@@ -112,6 +112,7 @@ def _write(folder: IndexFolder, number: int, what: str, graph: Graph, ranks: Flo
                 columns["domain"] = names.of(keys[begin:end])
             writer.write_table(pa.table({name: columns[name] for name in writer.schema.names}, schema=writer.schema))
     with writing(target):
+        target.unlink(missing_ok=True)  # with the new checksum the old file would look damaged
         write_checksum(part, target)
         part.replace(target)
         for path in paths:

@@ -94,7 +94,11 @@ class Searcher:
     def inlinks(self, url: str, limit: int = 100) -> tuple[InLink, ...]:
         """The links to `url` from pages that can be found, from those of the highest rank first."""
         key = key_of(canonical(url) or url)
-        found = [link for view in self._views() for link in inlinks(view.folder, view.state, key, limit)]
+        views: list[View] = []
+        found: list[InLink] = []
+        while views != (fresh := self._views()):  # a merge meanwhile takes away the files of the one before
+            views = fresh
+            found = [link for view in views for link in inlinks(view.folder, view.state, key, limit)]
         return tuple(dict.fromkeys(found))[:limit]
 
     def _views(self) -> list[View]:
