@@ -186,6 +186,7 @@ def check(directory: Folder, as_json: AsJson = False) -> None:
 def index(
     directory: Folder,
     follow: Annotated[bool, typer.Option("--follow", help="Go on while the crawl runs.")] = False,
+    memory_mb: Annotated[int, typer.Option(help="Memory for PageRank; with less it works on disk.", min=1)] = 1024,
     as_json: AsJson = False,
 ) -> None:
     """Make a crawl's pages searchable: what is new since the last time.
@@ -194,7 +195,8 @@ def index(
     """
     from fyke.search.following import index_with_status  # noqa: PLC0415 - see above
 
-    done = index_with_status(directory, Reporter(stderr=True), follow=follow)
+    console = Reporter(stderr=True)
+    done = index_with_status(directory, console, follow=follow, links_memory_bytes=memory_mb << 20)
     if as_json:
         print_json(asdict(done))
     else:
