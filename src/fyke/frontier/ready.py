@@ -2,8 +2,8 @@
 
 Filled by the frontier with URLs that passed every stage; emptied by the loop into the workbench,
 whose hosts each hold only their share. The crawl order (`fyke.frontier.order`) gives each URL one of `LEVELS`
-queues, as Mercator's front queues do; a level is drained twice as fast as the one after it. Differs: by shares
-of each batch and not by chance.
+queues, as Mercator's front queues do; a level is drained twice as fast as the one after it. Differs: by turns
+and not by chance.
 
 What exceeds a host's share comes back here and waits on disk in one of `SPILLS` queues by host, so that a
 slow giant delays only its own pages and never crowds out the rest (IRLbot, section 1.3). A spill queue is
@@ -13,6 +13,7 @@ Bounded by the disk; memory holds one batch a queue. Invariant: a URL that came 
 queue, or was handed out.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +45,8 @@ class Ready:
     def __init__(self, store: Store, order: CrawlOrder, state: Mapping[str, Any] | None = None) -> None:
         states = state or {}
         self._order = order
-        self.failures = 0  # batches for which the order, a plug-in, raised or gave nonsense
+        self._taken = 0
+        self.failures: Counter[str] = Counter()  # batches for which the order, a plug-in, raised or gave nonsense
         self._levels = [DiskQueue(store, f"ready-{n}", URLS, states.get(f"ready-{n}")) for n in range(LEVELS)]
         self._spills = [DiskQueue(store, f"spill-{n:02}", URLS, states.get(f"spill-{n:02}")) for n in range(SPILLS)]
 
@@ -72,24 +74,32 @@ class Ready:
 
     def _levels_of(self, urls: pa.RecordBatch) -> npt.NDArray[np.integer]:
         try:
-            levels = np.clip(np.asarray(self._order.levels(urls)), 0, LAST).astype(np.intp)
+            levels = np.clip(np.asarray(self._order.levels(urls)).astype(np.float64), 0, LAST)
         except Exception:  # noqa: BLE001 - a plug-in may raise anything; it then orders nothing
-            levels = np.zeros(0, np.intp)
-        if levels.shape == (urls.num_rows,):
-            return levels
-        self.failures += 1
+            levels = np.zeros(0)
+        if levels.shape == (urls.num_rows,) and not np.isnan(levels).any():
+            return levels.astype(np.intp)
+        self.failures[type(self._order).__name__] += 1
         return np.full(urls.num_rows, LAST, np.intp)
 
     def take(self, rows: int) -> pa.RecordBatch:
-        """The next `rows` URLs or fewer: of each level that has some twice as many as of the one after it."""
+        """The next `rows` URLs or fewer: of each level that has some twice as many as of the one after it.
+
+        Every second URL is of the first level, every second of the others of the next, and so on, over all calls:
+        also for who takes them one by one no level starves.
+        """
         filled = [queue for queue in self._levels if len(queue)]
+        begin, self._taken = self._taken, self._taken + rows
         batches = []
-        for place, queue in enumerate(filled, 1):
-            share = -(-rows // 2) if place < len(filled) else rows
-            batch = queue.get(share) if share else None
+        spare = 0  # of the shares of levels that had not so many
+        for place, queue in enumerate(filled):
+            share = rows if place == len(filled) - 1 else _ruled(self._taken, place) - _ruled(begin, place)
+            rows -= share
+            batch = queue.get(share + spare)
+            spare += share
             if batch is not None:
                 batches.append(batch)
-                rows -= batch.num_rows
+                spare -= batch.num_rows
         return concat(batches)
 
     def put_back(self, urls: pa.RecordBatch) -> None:
@@ -129,3 +139,8 @@ class Ready:
     def close(self) -> None:
         for queue in self.queues():
             queue.close()
+
+
+def _ruled(count: int, place: int) -> int:
+    """How many of the numbers 1 to `count` have `place` zeros at their end: the marks of that length on a ruler."""
+    return (count + (1 << place)) >> (place + 1)
