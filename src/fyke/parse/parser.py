@@ -69,13 +69,22 @@ def fingerprint(content: bytes) -> int:
 
 
 class Parser:
-    """Turns answers into pages; `product` is our name in robots directives."""
+    """Turns answers into pages; `product` is our name in robots directives.
+
+    `shared` says that somebody beside `modules` will ask for the trees of pages: a sink, an index. Without it
+    nothing breaks, but a tree asked for later is made a second time.
+    """
 
     def __init__(
-        self, modules: Sequence[ProcessingModule] = (), requisites: bool = False, *, product: str = "fyke"
+        self,
+        modules: Sequence[ProcessingModule] = (),
+        requisites: bool = False,
+        *,
+        product: str = "fyke",
+        shared: bool = False,
     ) -> None:
         install()
-        html = HtmlLinks(product.lower(), requisites, shared=bool(modules))
+        html = HtmlLinks(product.lower(), requisites, shared=shared or bool(modules))
         self._built_in: list[ProcessingModule] = [html, XmlLinks(html), JsonFeed(), TextSitemap(), GzipSitemap()]
         self._built_in += [GopherMenu(), FtpListing()]
         if requisites:
