@@ -1,12 +1,13 @@
 """The whole job, Fyke against Scrapy: crawl 100 hosts of a real nginx, obey robots.txt, archive every page.
 
-    make bench        or        .venv/bin/python benches/against_scrapy.py [pages] [pages for Scrapy]
+    make bench        or        .venv/bin/python benches/against_scrapy.py [pages] [pages for Scrapy] [rounds]
 
 The same pages (21 KB, 60 links each, most of them repeated), the same server, one after the other in one
 run, each crawler pinned to one core and nginx to the other. Delays are zero. Scrapy writes its WARC
 through warcio, with gzip, as people do; it may hold several connections to a host, Fyke holds one. It
 is stopped after fewer pages, since it needs minutes; its rate does not depend on it. Fyke's table of links is
-off, as Scrapy keeps none. What counts is the ratio.
+off, as Scrapy keeps none. What counts is the ratio. Where other programs run beside it, let the two take
+turns for some rounds: the run of each with the median of CPU time is shown.
 """
 
 import json
@@ -107,6 +108,7 @@ def fyke(folder: Path, dns: str) -> dict[str, float]:
     settings = folder / "settings.toml"
     settings.write_text(SETTINGS)
     command = [sys.executable, "-m", "fyke", "crawl", tree_url(0, HOSTS, PORT), "--scope", "web", "--dns", dns]
+    shutil.rmtree(folder / "fyke", ignore_errors=True)
     command += ["--config", str(settings), "--into", str(folder / "fyke"), "--json"]
     _, cpu, _, output = pinned(command)
     found = json.loads(output)
@@ -132,21 +134,30 @@ def scrapy(folder: Path, pages: int) -> dict[str, float]:
     }
 
 
+def median(runs: list[dict[str, float]]) -> dict[str, float] | None:
+    """The run in the middle by CPU time, or None of none."""
+    return sorted(runs, key=lambda run: run["cpu_us"])[len(runs) // 2] if runs else None
+
+
 def main() -> None:
     pages = int(sys.argv[1]) if len(sys.argv) > 1 else 30_000
     scrapy_pages = int(sys.argv[2]) if len(sys.argv) > 2 else 2_500
+    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+    our_runs, their_runs = [], []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_tree(folder / "www", pages, HOSTS, PORT)
         with served(folder) as dns:
-            ours = fyke(folder, dns)
-            theirs = scrapy(folder, scrapy_pages) if scrapy_pages else None
+            for _ in range(rounds):
+                our_runs.append(fyke(folder, dns))
+                their_runs += [scrapy(folder, scrapy_pages)] if scrapy_pages else []
+    ours, theirs = median(our_runs), median(their_runs)
     print(f"{'':<8} {'pages':>8} {'pages/s':>9} {'CPU µs/page':>12} {'peak MB':>8}")
     for who, row in (("fyke", ours), ("scrapy", theirs)):
         if row:
             megabytes = row["memory"] / 1e6
             print(f"{who:<8} {row['pages']:>8,} {row['pages_s']:>9,.0f} {row['cpu_us']:>12,.0f} {megabytes:>8,.0f}")
-    if theirs:
+    if ours and theirs:
         speed, cpu = ours["pages_s"] / theirs["pages_s"], theirs["cpu_us"] / ours["cpu_us"]
         print(f"{'ratio':<8} {'':>8} {speed:>8.1f}x {cpu:>11.1f}x")
 
