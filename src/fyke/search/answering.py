@@ -42,17 +42,19 @@ class Answer:
     def __init__(self, views: Sequence[View], compiled: Sequence[tantivy.Query], *, grouped: bool) -> None:
         self._views = views
         self._compiled = compiled
-        self._grouped = grouped and _several_sites(views)
+        self._grouped = grouped and len({host for view in views for host in view.hosts}) > 1
         self.total = 0
 
     def hits(self, offset: int, limit: int, highlight: Highlighter, skip: Callable[[Found], bool]) -> Iterator[Hit]:
         """From number `offset` on, `limit` at most; pages that `skip` says are left out. Counts `total` too."""
         wanted = min(offset + limit, FARTHEST)
-        listed = self._listed(wanted, skip)[offset:wanted]
-        last = {found.host: found for found in listed}
-        for found in listed:
-            more = self._more_from_site(found) if self._grouped and last[found.host] is found else 0
-            yield self._hit(found, highlight, more)
+        listed = self._listed(wanted, skip)
+        counts: Counter[int] = Counter()
+        for number, found in enumerate(listed):
+            counts[found.host] += 1
+            if number >= offset:
+                full = self._grouped and counts[found.host] == PER_SITE
+                yield self._hit(found, highlight, self._more_from_site(found) if full else 0)
 
     def count(self) -> int:
         """How many pages match, one that is in several indexes as often."""
@@ -134,20 +136,6 @@ def _found(view: View, number: int, hits: Sequence[tuple[Any, tantivy.DocAddress
 
 def _count(result: tantivy.SearchResult) -> int:
     return int(getattr(result, "count", 0) or 0)  # the stub lacks it
-
-
-def _several_sites(views: Sequence[View]) -> bool:
-    """Whether the pages are of more than one host."""
-    hosts: set[int] = set()
-    for view in views:
-        first = view.engine.search(tantivy.Query.all_query(), 1, count=False).hits
-        hosts |= {int(value or 0) for value in view.engine.fast_field_values("host", [at for _, at in first])}
-        for host in list(hosts)[:2]:
-            other = [(Occur.Must, tantivy.Query.all_query())]
-            other.append((Occur.MustNot, tantivy.Query.term_query(view.schema, "host", host)))
-            if view.engine.search(tantivy.Query.boolean_query(other), 1, count=False).hits:
-                return True
-    return len(hosts) > 1
 
 
 def _first(page: tantivy.Document, field: str) -> Any:

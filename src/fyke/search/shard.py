@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 import tantivy
+from tantivy import Occur
 
 from fyke.search.folder import IndexFolder, IndexState, require
 from fyke.search.schema import Analysis, engine_at
@@ -22,6 +23,7 @@ class View:
     state: IndexState
     engine: tantivy.Searcher
     schema: tantivy.Schema
+    hosts: frozenset[int]  # keys of two hosts that have pages here, of one if there are no others
 
     def page(self, key: int) -> tantivy.DocAddress | None:
         """Where the page with this key is; None when it is not in the index."""
@@ -58,4 +60,15 @@ class Shard:
                 self._analysis.register(self._index)
                 self._index.config_reader("manual")
             self._index.reload()
-        return stamp, View(self._folder, state, self._index.searcher(), self._index.schema)
+            searcher, schema = self._index.searcher(), self._index.schema
+            return stamp, View(self._folder, state, searcher, schema, _two_hosts(searcher, schema))
+
+
+def _two_hosts(engine: tantivy.Searcher, schema: tantivy.Schema) -> frozenset[int]:
+    hosts: frozenset[int] = frozenset()
+    for _ in range(2):
+        others = [(Occur.MustNot, tantivy.Query.term_query(schema, "host", host)) for host in hosts]
+        query = tantivy.Query.boolean_query([(Occur.Must, tantivy.Query.all_query()), *others])
+        found = [address for _, address in engine.search(query, 1, count=False).hits]
+        hosts |= {int(host or 0) for host in engine.fast_field_values("host", found)}
+    return hosts
