@@ -10,6 +10,7 @@ from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 
 from crawl.runs import archived, crawl, crawl_killed, fyke, settings
+from fyke.core.urls import pay_level_domain, split
 from fyke.simweb import (
     NameShares,
     PageShares,
@@ -98,6 +99,24 @@ def test_policies_are_exact(tmp_path: Path, policy: dict[str, Any]) -> None:
         run = crawl(into, settings(tmp_path, web, frontier=policy), *web.seeds, "--scope", "web")
         assert run.status == 0, run.errors
         expected_exactly(into, web.perfect(Plan(scope="web")), web.ledger(), web.ports)
+
+
+def test_what_has_no_budget_waits_and_is_explained(tmp_path: Path) -> None:
+    """With budgets for popular domains only, the crawl ends when those are done, and the rest still waits."""
+    with running_web(plain(pages=600, hosts=60)) as web:
+        into = tmp_path / "crawl"
+        run = crawl(into, settings(tmp_path, web, frontier={"budget": "popular"}), *web.seeds, "--scope", "web")
+        assert run.status == 0 and run.summary["ending"] == "finished", run.errors
+        expectation = web.perfect(Plan(scope="web")).archived
+    got = set(archived(into))
+    assert got < expectation
+    without = {row["domain"] for row in read_table(into, "domains").to_pylist() if not row["budget"]}
+    assert run.summary["over_budget"] > 0 and without
+    met = {row["target_url"] for row in read_table(into, "links").to_pylist()}
+    waiting = [url for url in sorted(met & expectation - got) if pay_level_domain(split(url).host) in without]
+    assert len(waiting) == run.summary["over_budget"]
+    said = fyke("why", str(into), waiting[0])
+    assert "waiting: since its domain is over its budget" in said.stdout, said.stdout
 
 
 def test_each_robots_is_asked_for_once(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ Invariant: between `open` and `close` the directory is held by this process alon
 import asyncio
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -28,6 +28,7 @@ from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFil
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import Locator, canonical, locate, split
 from fyke.core.visits import Exchange, batch_of
+from fyke.crawl.control import AskedLater, Blocked, Steering
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.fetcher import Fetcher, Wiring
 from fyke.crawl.harvest import Barn, Harvest
@@ -71,7 +72,8 @@ class Agent:
         self._clock = clock or SystemClock()
         self._filters, self._protocols = list(filters), list(protocols)
         self._processors, self._sinks = list(processors), list(sinks)
-        self._seeds = seeds_of(config)
+        self._asked_later = AskedLater(directory.state)
+        self._seeds = all_seeds(config, self._asked_later)
         for server in config.dns.servers:
             server_of(server)
         if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
@@ -122,6 +124,9 @@ class Agent:
         self._keeper = Keeper(self._checkpoint, self._kept(), self._clock, self.config.store.checkpoint_s)
         self._loop = Loop(
             Engines(self._frontier, self._bench, self._fetcher, self._harvest), self.config, self._clock, self._ended
+        )
+        self._steering = Steering(
+            self._asked_later, self._blocked, self._seeds, self._filtering, self._frontier, self._bench
         )
         self._handler_before = asyncio.get_running_loop().get_exception_handler()
         asyncio.get_running_loop().set_exception_handler(self._failed)
@@ -177,6 +182,7 @@ class Agent:
         self._resolver = Resolver(config.dns, clock, self._may_be_private)
         self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state))
         self._registry = build_registry(loop, self._engine, config.agent, clock, self._protocols)
+        self._blocked = Blocked(self._asked_later.blocked, self._store, saved.get("blocked"))
         barn = Barn(
             self._archive, self._pages, self._links if config.store.links else None,
             self._frontier, self._content_seen, self._sinks,
@@ -189,6 +195,7 @@ class Agent:
             sitemaps=lambda urls: self._harvest.sitemaps(urls),
             told=lambda origin, rules, until: self._frontier.known(origin, rules, until, clock.now()),
             rested_since=self._started_at if saved else 0.0,
+            blocked=self._blocked,
         )
         self._harvest = Harvest(
             self._parser, barn, config.fetch, LinkResolver(frontier.link_cache),
@@ -211,6 +218,7 @@ class Agent:
             states={
                 "frontier": self._frontier.state,
                 "content": self._content_seen.state,
+                "blocked": self._blocked.state,
                 "landed": lambda: self._landed,
                 "totals": lambda: self.statistics().as_dict(),
             },
@@ -239,6 +247,28 @@ class Agent:
         """Start no request while `held`: who reads the pages is behind."""
         self._fetcher.held = held
         self._loop.wake()
+
+    def add_seeds(self, urls: Iterable[str]) -> int:
+        """Take `urls` for seeds from now on, also after a restart; how many were none. Raises BadUrl: none is taken."""
+        count = self._steering.add_seeds([seed_of(url) for url in urls])
+        self._loop.wake()
+        return count
+
+    def block(self, host: str, blocked: bool) -> str:
+        """Request nothing more of `host`, also after a restart, or go on with it; what was done, in words."""
+        if blocked:
+            return f"{host} is blocked" if self._steering.block(host) else f"{host} was blocked before"
+        released = self._steering.unblock(host)
+        self._loop.wake()
+        return f"{host} is not blocked; {released:,} of its URLs go on"
+
+    def figures(self) -> dict[str, Any]:
+        """All that can be watched."""
+        return self._steering.figures(self.statistics(), self._clock.now(), held=self._fetcher.held)
+
+    def host_figures(self, host: str) -> dict[str, Any] | None:
+        """How `host` stands at the workbench; None when it is not there."""
+        return self._steering.host(host, self._clock.now())
 
     @property
     def quiet(self) -> bool:
@@ -277,7 +307,7 @@ class Agent:
             hosts_asleep=bench.asleep,
             links=frontier.links,
             urls=frontier.unique,
-            waiting=bench.visits + frontier.rows + self._fetcher.in_flight,
+            waiting=bench.visits + frontier.rows + self._fetcher.in_flight + len(self._blocked),
             unchecked=frontier.unchecked,
             domains=frontier.domains,
             over_budget=frontier.over_budget,
@@ -297,7 +327,7 @@ class Agent:
             if error is None:
                 self._close_whole()
         finally:
-            for closing in (self._frontier, self._content_seen, self._book, self._checkpoint):
+            for closing in (self._frontier, self._content_seen, self._blocked, self._book, self._checkpoint):
                 closing.close()
             self._log.info("closed", ending=self._ending or "error", error=repr(error) if error else None)
             self._log_file.close()
@@ -348,13 +378,20 @@ class Agent:
 
 def seeds_of(config: Config) -> list[Locator]:
     """The seeds as locators. Raises BadUrl for the first that is none."""
-    found = []
-    for seed in config.crawl.seeds:
-        url = canonical(seed) or (canonical(f"http://{seed}") if _SCHEMELESS.match(seed) else None)
-        if url is None:
-            raise BadUrl(f"{seed!r} is not a URL Fyke can fetch: say http://, https://, ftp:// or gopher:// and a host")
-        found.append(locate(url))
-    return found
+    return [seed_of(seed) for seed in config.crawl.seeds]
+
+
+def all_seeds(config: Config, later: AskedLater) -> list[Locator]:
+    """The seeds of the beginning, and those added `later`. Raises BadUrl."""
+    return [*seeds_of(config), *map(seed_of, later.seeds)]
+
+
+def seed_of(seed: str) -> Locator:
+    """What a person means by `seed`, as a locator. Raises BadUrl when that is no URL."""
+    url = canonical(seed) or (canonical(f"http://{seed}") if _SCHEMELESS.match(seed) else None)
+    if url is None:
+        raise BadUrl(f"{seed!r} is not a URL Fyke can fetch: say http://, https://, ftp:// or gopher:// and a host")
+    return locate(url)
 
 
 def brought_nothing(state: Mapping[str, Any]) -> bool:

@@ -19,7 +19,8 @@ from fyke.core.config import Config
 from fyke.core.errors import BadUrl
 from fyke.core.plugins import UrlFilter, load_plugin
 from fyke.core.urls import Locator, canonical, locate, split
-from fyke.crawl.agent import SCHEMES, seeds_of
+from fyke.crawl.agent import SCHEMES, all_seeds
+from fyke.crawl.control import AskedLater, blocked_queue
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.inspect import in_use
 from fyke.crawl.keeper import leased_queue, saved_state
@@ -56,7 +57,8 @@ def why(directory: CrawlDirectory, asked: str) -> Answer:
     if row is not None:
         return Answer(url, *_fetched(row, facts, directory))
     state = saved_state(directory.shard)
-    refusal = _filters(config, state).refusal(url_batch([at], kind=Kind.SEED if at in seeds_of(config) else Kind.PAGE))
+    kind = Kind.SEED if at in all_seeds(config, AskedLater(directory.state)) else Kind.PAGE
+    refusal = _filters(directory, config, state).refusal(url_batch([at], kind=kind))
     where = _waiting(directory, config, state, at) if state else ""
     if where:
         if not in_use(directory):
@@ -67,9 +69,9 @@ def why(directory: CrawlDirectory, asked: str) -> Answer:
     return Answer(url, "not seen: no page fetched so far links to it, nor does a sitemap", facts)
 
 
-def _filters(config: Config, state: dict[str, Any]) -> Filters:
+def _filters(directory: CrawlDirectory, config: Config, state: dict[str, Any]) -> Filters:
     plugins: list[UrlFilter] = [load_plugin(name, "filters", UrlFilter) for name in config.plugins.filters]
-    filters = filters_for(config.crawl, seeds_of(config), SCHEMES, plugins)
+    filters = filters_for(config.crawl, all_seeds(config, AskedLater(directory.state)), SCHEMES, plugins)
     for seed, target in state.get("landed", {}).items():
         filters.land(locate(seed), locate(target))
     return filters
@@ -117,10 +119,11 @@ def _url_of(directory: CrawlDirectory, key: int) -> str:
 def _waiting(directory: CrawlDirectory, config: Config, state: dict[str, Any], at: Locator) -> str:
     """Where the newest checkpoint has `at` waiting, in words; empty when nowhere."""
     store, _ = look(directory.shard)
-    filters = _filters(config, state)
+    filters = _filters(directory, config, state)
     frontier = Frontier(store, config.frontier, filters, by_level=False, opened_at=0.0, state=state["frontier"])
     leased = ("in memory, for its host's turn", leased_queue(store, state).scan())
-    for words, batches in (leased, *frontier.places()):
+    blocked = ("since its host is blocked", blocked_queue(store, state.get("blocked")).scan())
+    for words, batches in (leased, blocked, *frontier.places()):
         if any(bool(np.any(u64(batch, "key") == np.uint64(at.key))) for batch in batches):
             return words
     return "its fate is younger than the last checkpoint" if frontier.seen.holds(at.key) else ""
@@ -133,6 +136,8 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
     parts, now, facts = split(url), SystemClock().now(), []
     with HostBook(directory.hosts, read_only=True) as book:
         host, robots = book.host(parts.host), book.robots(parts.origin)
+    if parts.host in AskedLater(directory.state).blocked:
+        facts.append(f"{parts.host} is blocked by a person: nothing is requested of it until that is taken back")
     if host is None:
         facts.append(f"no request was made to {parts.host}, or it is too recent to be written down")
     else:

@@ -18,6 +18,7 @@ from fyke.core.config import Config
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import split
 from fyke.core.visits import Exchange, Purpose, Visit
+from fyke.crawl.control import Blocked
 from fyke.crawl.known_hosts import Known, KnownHosts
 from fyke.crawl.rules import RulesDesk, Told
 from fyke.fetch import FAULTS, Fault, Registry, Wait, retry_after
@@ -51,14 +52,16 @@ class Fetcher:
         sitemaps: Callable[[Sequence[str]], None],
         told: Told,
         rested_since: float = 0.0,
+        blocked: Blocked | None = None,
     ) -> None:
-        """`told` hears what came of asking for the rules of an origin."""
+        """`told` hears what came of asking for the rules of an origin; visits to hosts in `blocked` are put there."""
         self._rooms = rooms
         self._bench = rooms.bench
         self._clock = rooms.clock
         self._politeness = config.politeness
         self._connections = config.fetch.connections
         self._ended = ended
+        self._blocked = blocked
         self._hosts = KnownHosts(rooms.bench, rooms.resolver, rooms.book, rooms.clock, config.politeness, rested_since)
         self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config, told=told, sitemaps=sitemaps)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -143,7 +146,9 @@ class Fetcher:
 
     def _serve(self, host: Host, now: float) -> None:
         known: Known = host.known
-        if known.record.retired:
+        if self._blocked is not None and host in self._blocked:
+            self._set_aside(host, self._blocked, now)
+        elif known.record.retired:
             self._abandon(host, Outcome.HOST_RETIRED, known.record.retired)
         elif self._at_address(host, now):
             self._request(host, known, now)
@@ -310,6 +315,15 @@ class Fetcher:
                 self._end(visit, outcome, detail)
             else:
                 self._rules.unmade(visit, outcome, detail, self._clock.now())
+        self._bench.rest(host)
+
+    def _set_aside(self, host: Host, blocked: Blocked, now: float) -> None:
+        """A person blocked `host`: its visits wait elsewhere until that is taken back."""
+        visits = self._bench.drain(host)
+        blocked.put(visit for visit in visits if visit.purpose is Purpose.PAGE)
+        for visit in visits:
+            if visit.purpose is Purpose.ROBOTS:
+                self._rules.put_off(visit, now)
         self._bench.rest(host)
 
     # -- the book --------------------------------------------------------------------------------

@@ -116,6 +116,18 @@ class RulesDesk:
         self._learn(Exchange(visit, outcome, now, 0.0, detail=detail), b"", now, tell=False)
         self._told(origin, Rules.OPEN, now + self._negative_s)
 
+    def put_off(self, visit: Visit, now: float) -> None:
+        """A robots visit is not made now, since its host is blocked; the pages of its origin may pass the gate: they
+        wait where blocked hosts' do, and ask again when they come from there."""
+        origin = visit.robots_of
+        host = self._bench.get(host_keys(split(f"{origin}/").host)[0])
+        if host is None or host.key != visit.host:  # a redirect led here: for its origin it is out of reach
+            self.unmade(visit, Outcome.HOST_RETIRED, "it redirects to a blocked host", now)
+            return
+        self._brought.discard(origin)
+        host.known.asking.discard(origin)
+        self._told(origin, Rules.OPEN, now + self._negative_s)
+
     def _learn(self, exchange: Exchange, content: bytes, now: float, *, tell: bool = True) -> None:
         origin = exchange.visit.robots_of
         self._brought.discard(origin)

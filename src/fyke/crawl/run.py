@@ -20,6 +20,7 @@ from rich.console import Console
 from fyke.core.config import Config
 from fyke.core.errors import NetworkDown
 from fyke.crawl.agent import Agent, brought_nothing
+from fyke.crawl.control import Control
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.keeper import saved_state
 from fyke.crawl.loop import Ending
@@ -69,7 +70,7 @@ def crawl_with_panel(directory: CrawlDirectory, config: Config, console: Console
 
 
 async def _crawl(directory: CrawlDirectory, config: Config, console: Console) -> Summary:
-    async with Agent(directory, config) as agent:
+    async with Agent(directory, config) as agent, Control(agent, directory.state):
         _obey_signals(agent.stop)
         watching = asyncio.create_task(Monitor(agent.statistics, config.crawl, console).run())
         try:
@@ -140,6 +141,8 @@ def report(summary: Summary, directory: CrawlDirectory, console: Console) -> Non
     say(f"{path}: {words[summary.ending]}")
     rate = now.visits / now.elapsed_s if now.elapsed_s else 0.0
     say(f"  {now.pages:,} pages, {size(now.bytes)} in {duration(now.elapsed_s)} ({rate:,.1f} visits/s in this run)")
+    if summary.ending is Ending.FINISHED and now.over_budget:
+        say(f"  {now.over_budget:>9,}  URLs stay unfetched: the budget function gives their domains nothing")
     for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):
         if kind != "ok":
             say(f"  {count:>9,}  {kind.replace('_', ' ')}")
