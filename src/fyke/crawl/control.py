@@ -1,0 +1,393 @@
+"""A running crawl, watched and steered by another process: a Unix domain socket in `DIR/state/`.
+
+`fyke serve` connects to it, the command line's crawl (`fyke.crawl.run`) opens it. Both sides send JSON objects,
+one a line. Whoever is connected is sent how the crawl stands (`{"figures": ...}`) once a second, and may
+send orders (`{"do": "block", "host": "example.org", "id": 1}`), each of which is answered
+(`{"id": 1, "ok": true, "said": ...}`). The socket is the user's own (mode 0600): who may open it may stop the
+crawl by a signal too.
+
+What a person asks for is kept in `state/asked.json`, and safe there before it is answered: seeds added later
+are seeds at each restart; of a *blocked* host nothing is requested, its URLs wait in a queue of their own, links to
+it join them, and unblocking it lets them go on, so nothing is lost by it. A crawl that has nothing else left to
+do ends.
+
+Invariant: nobody listening costs nothing; a listener that does not read is dropped, never waited for.
+"""
+
+import asyncio
+import heapq
+import json
+import os
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import numpy as np
+import pyarrow as pa
+
+from fyke.core.batches import URLS, Kind, keep, u64
+from fyke.core.errors import BadUrl, FykeError, StateDamaged
+from fyke.core.urls import Locator, canonical, host_keys, split
+from fyke.core.visits import Visit, batch_of
+from fyke.crawl.statistics import CrawlStatistics
+from fyke.disk.files import sync_file, writing
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
+from fyke.frontier.filters import Filters
+from fyke.frontier.frontier import Frontier
+from fyke.hosts.politeness import Host, Workbench
+
+SOCKET = "control.sock"
+EVERY_S = 1.0
+SLOWEST = 20  # hosts told
+MOST_UNREAD_BYTES = 1 << 20  # of a listener
+MOST_LISTENERS = 32
+ORDER_BYTES = 1 << 20
+MOST_SEEDS = 10_000  # added at a time
+ROWS = 8192
+
+
+class AskedLater:
+    """What was asked of the crawl after it began: the file `asked.json` in its folder `state`."""
+
+    def __init__(self, state: Path) -> None:
+        """Raises StateDamaged."""
+        self._path = state / "asked.json"
+        self.seeds: list[str] = []
+        self.blocked: list[str] = []
+        if self._path.is_file():
+            try:
+                found = json.loads(self._path.read_text())
+                self.seeds, self.blocked = list(found["seeds"]), list(found["blocked"])
+            except (ValueError, KeyError, TypeError):
+                raise StateDamaged(f"{self._path} is damaged: put it back from a copy, or delete it") from None
+
+    def __repr__(self) -> str:
+        return f"AskedLater({len(self.seeds)} seeds, {len(self.blocked)} hosts blocked)"
+
+    def save(self) -> None:
+        """Make it safe on the disk. Raises DiskFull or DirectoryError."""
+        part = self._path.with_suffix(".part")
+        with writing(part):
+            part.write_text(json.dumps({"seeds": self.seeds, "blocked": self.blocked}, indent=1) + "\n")
+            sync_file(part)
+            part.replace(self._path)
+            sync_file(part.parent)
+
+
+class Blocked:
+    """The hosts that a person blocked, and the visits to them that wait for that to end."""
+
+    def __init__(self, names: Iterable[str], store: Store, state: dict[str, Any] | None) -> None:
+        self._names = {host_keys(name)[0]: name for name in names}
+        self._waiting = blocked_queue(store, state)
+
+    def __len__(self) -> int:
+        """URLs that wait."""
+        return len(self._waiting)
+
+    def __contains__(self, host: Host) -> bool:
+        return host.key in self._names
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self._names.values())
+
+    def add(self, name: str) -> None:
+        self._names[host_keys(name)[0]] = name
+
+    def put(self, visits: Iterable[Visit]) -> None:
+        """Let `visits` wait here."""
+        self._waiting.put(batch_of(visits))
+
+    def release(self, name: str) -> Iterator[pa.RecordBatch]:
+        """The host is blocked no more: what waited for it, in batches."""
+        key = np.uint64(host_keys(name)[0])
+        self._names.pop(int(key), None)
+        left = len(self._waiting)
+        while left > 0 and (batch := self._waiting.get(min(ROWS, left))) is not None:
+            left -= batch.num_rows
+            own = u64(batch, "host") == key
+            self._waiting.put(keep(batch, ~own))
+            yield keep(batch, own)
+
+    def state(self) -> dict[str, Any]:
+        return self._waiting.state()
+
+    def close(self) -> None:
+        self._waiting.close()
+
+
+def blocked_queue(store: Store, state: dict[str, Any] | None) -> DiskQueue:
+    """The queue of visits to blocked hosts."""
+    return DiskQueue(store, "blocked", URLS, state)
+
+
+def host_named(text: str) -> str:
+    """The host that a person means by `text`, a name or a URL. Raises BadUrl."""
+    url = canonical(text if "://" in text else f"http://{text}")
+    if url is None:
+        raise BadUrl(f"{text[:200]!r} is not a host: say example.org")
+    return split(url).host
+
+
+class Steering:
+    """What may be asked of a crawl while it runs; made by its agent, called on its loop between turns."""
+
+    def __init__(
+        self,
+        asked: AskedLater,
+        blocked: Blocked,
+        seeds: list[Locator],
+        filtering: Filters,
+        frontier: Frontier,
+        bench: Workbench,
+    ) -> None:
+        """`seeds` are all the crawl has; those added are put there too."""
+        self._asked = asked
+        self._blocked = blocked
+        self._seeds = seeds
+        self._filtering = filtering
+        self._frontier = frontier
+        self._bench = bench
+
+    def add_seeds(self, found: Iterable[Locator]) -> int:
+        """Take `found` for seeds, as if they had been asked for at the beginning; how many were none before."""
+        known = {seed.url for seed in self._seeds}
+        new = [at for at in dict.fromkeys(found) if at.url not in known]
+        if new:
+            self._asked.seeds += [at.url.decode() for at in new]
+            self._asked.save()
+            self._seeds += new
+            for at in new:
+                self._filtering.land(at, at)
+            self._frontier.discover(new, via=0, domain=0, depth=0, kind=Kind.SEED)
+        return len(new)
+
+    def block(self, name: str) -> bool:
+        """Request nothing more of the host `name`; False when it was blocked before."""
+        if name in self._asked.blocked:
+            return False
+        self._asked.blocked.append(name)
+        self._asked.save()
+        self._blocked.add(name)
+        return True
+
+    def unblock(self, name: str) -> int:
+        """Go on with the host `name`; how many of its URLs waited for that."""
+        if name in self._asked.blocked:
+            self._asked.blocked.remove(name)
+            self._asked.save()
+        count = 0
+        for urls in self._blocked.release(name):
+            count += urls.num_rows
+            self._frontier.ready.put(urls)
+        return count
+
+    def figures(self, statistics: CrawlStatistics, now: float, *, held: bool) -> dict[str, Any]:
+        """How the crawl stands: its `statistics`, the queues, the workbench, the slowest hosts."""
+        frontier, bench = self._frontier.statistics(), self._bench.statistics(now)
+        slowest = heapq.nlargest(SLOWEST, (self._host(host, now) for host in self._bench), itemgetter("left_s"))
+        return {
+            "at": now,
+            "held": held,
+            "statistics": statistics.as_dict(),
+            "queues": {
+                "unchecked": frontier.unchecked,
+                "later": frontier.later,
+                "round": frontier.waiting,
+                "over_budget": frontier.over_budget,
+                "without_rules": frontier.without_rules,
+                "ready": frontier.ready,
+                "spilled": frontier.spilled,
+                "memory": bench.visits,
+                "blocked": len(self._blocked),
+            },
+            "rounds": frontier.rounds,
+            "edges": frontier.edges,
+            "bench": asdict(bench),
+            "slowest": [host for host in slowest if host["waiting"]],
+            "blocked": self._blocked.names,
+        }
+
+    def host(self, name: str, now: float) -> dict[str, Any] | None:
+        """How one host stands at the workbench; None when it is not there."""
+        host = self._bench.get(host_keys(name)[0])
+        return None if host is None else self._host(host, now)
+
+    def _host(self, host: Host, now: float) -> dict[str, Any]:
+        """`left_s`: how long what waits of it in memory will take at its delay."""
+        delay_s = self._bench.delay_s(host, 0.0)
+        rest_s = max(0.0, host.due - now)
+        state = "awake"
+        if host in self._blocked:
+            state = "blocked"
+        elif host.busy:
+            state = "under way"
+        elif host.parked:
+            state = "awaits name or rules"
+        elif rest_s:
+            state = "resting"
+        return {
+            "host": host.name,
+            "state": state,
+            "waiting": len(host.visits),
+            "more_on_disk": host.overflowed,
+            "rest_s": round(rest_s, 3),
+            "delay_s": round(delay_s, 3),
+            "left_s": round(rest_s + len(host.visits) * delay_s, 3),
+            "crawl_delay_s": host.crawl_delay_s,
+            "failures": host.failures,
+            "budget": host.budget,
+            "address": host.address.text if host.address else "",
+        }
+
+
+class Steered(Protocol):
+    """The crawl that is controlled: an agent."""
+
+    def hold(self, held: bool) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def add_seeds(self, urls: Iterable[str]) -> int: ...
+
+    def block(self, name: str, blocked: bool) -> str: ...
+
+    def figures(self) -> dict[str, Any]: ...
+
+    def host_figures(self, name: str) -> dict[str, Any] | None: ...
+
+
+class Control:
+    """The socket of the crawl that `agent` runs, in the folder `state`. Use as an async context manager."""
+
+    def __init__(self, agent: Steered, state: Path) -> None:
+        self._agent = agent
+        self._state = state
+        self._listeners: set[asyncio.StreamWriter] = set()
+        self._telling: asyncio.Task[None] | None = None
+        self._server: asyncio.AbstractServer | None = None
+        self._orders: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "pause": lambda order: self._hold(True),
+            "resume": lambda order: self._hold(False),
+            "stop": self._stop,
+            "seeds": self._seeds,
+            "block": lambda order: self._agent.block(host_named(str(order.get("host", ""))), True),
+            "unblock": lambda order: self._agent.block(host_named(str(order.get("host", ""))), False),
+            "host": lambda order: self._agent.host_figures(host_named(str(order.get("host", "")))),
+        }
+
+    def __repr__(self) -> str:
+        return f"Control({str(self._state)!r}, {len(self._listeners)} listening)"
+
+    async def __aenter__(self) -> Self:
+        with suppress(OSError):  # where the file system knows no sockets, a crawl runs without
+            self._server = await asyncio.start_unix_server(self._listen, sock=bound(self._state), limit=ORDER_BYTES)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._server is not None:
+            self._server.close()
+            (self._state / SOCKET).unlink(missing_ok=True)
+        if self._telling is not None:
+            self._telling.cancel()
+        for writer in list(self._listeners):
+            writer.close()
+
+    async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, until it ends."""
+        if len(self._listeners) >= MOST_LISTENERS:
+            writer.close()
+            return
+        self._listeners.add(writer)
+        self._send(writer, {"figures": self._agent.figures()})
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.get_running_loop().create_task(self._tell())
+        with suppress(OSError, ValueError, asyncio.IncompleteReadError):  # gone, or an order without end
+            while line := await reader.readline():
+                self._send(writer, self._obey(line))
+        self._listeners.discard(writer)
+        writer.close()
+
+    async def _tell(self) -> None:
+        """Tell everybody once a second, while there is somebody."""
+        while self._listeners:
+            await asyncio.sleep(EVERY_S)
+            told = {"figures": self._agent.figures()} if self._listeners else {}
+            for writer in list(self._listeners):
+                self._send(writer, told)
+
+    def _send(self, writer: asyncio.StreamWriter, what: dict[str, Any]) -> None:
+        transport = writer.transport
+        if transport.is_closing():
+            return
+        if transport.get_write_buffer_size() > MOST_UNREAD_BYTES:
+            self._listeners.discard(writer)
+            transport.abort()
+            return
+        writer.write(json.dumps(what).encode() + b"\n")
+
+    def _obey(self, line: bytes) -> dict[str, Any]:
+        """Do what the order in `line` says: the answer to it."""
+        number = None
+        try:
+            order = json.loads(line)
+            number = order.get("id")
+            said = self._orders[order["do"]](order)
+        except FykeError as error:
+            return {"id": number, "ok": False, "said": str(error)}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return {"id": number, "ok": False, "said": "this is no order that Fyke knows"}
+        return {"id": number, "ok": True, "said": said}
+
+    def _hold(self, held: bool) -> str:
+        self._agent.hold(held)
+        return "paused: no request is started" if held else "going on"
+
+    def _stop(self, order: dict[str, Any]) -> str:
+        self._agent.stop()
+        return "stopping; the same command goes on with the crawl"
+
+    def _seeds(self, order: dict[str, Any]) -> str:
+        urls = [str(url) for url in order["urls"]]
+        if not 0 < len(urls) <= MOST_SEEDS:
+            raise BadUrl(f"{len(urls):,} seeds: give between 1 and {MOST_SEEDS:,}")
+        count = self._agent.add_seeds(urls)
+        return f"{count:,} seeds added" if count != 1 else "1 seed added"
+
+
+def bound(state: Path) -> socket.socket:
+    """A socket bound in the folder `state`, in place of what a killed crawl left there. Raises OSError."""
+    path = state / SOCKET
+    path.unlink(missing_ok=True)
+    with _near(state) as near:
+        listening = socket.socket(socket.AF_UNIX)
+        try:
+            listening.bind(near)
+            path.chmod(0o600)  # nobody can connect before it listens
+        except OSError:
+            listening.close()
+            raise
+    listening.setblocking(False)
+    return listening
+
+
+async def connected(state: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """The other side's end of the socket in `state`. Raises OSError when no crawl listens there."""
+    with _near(state) as near:
+        return await asyncio.open_unix_connection(near, limit=64 * ORDER_BYTES)
+
+
+@contextmanager
+def _near(folder: Path) -> Iterator[str]:
+    """A short path of the socket in `folder`, good within the block: the system takes 107 bytes at most."""
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{SOCKET}"
+    finally:
+        os.close(descriptor)
