@@ -1,6 +1,7 @@
 """Pages that mean harm, or are broken: they are indexed as far as they are text, and steer nothing."""
 
 import io
+import time
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,18 @@ def test_all_are_found(folder: Path) -> None:
         assert missing == ["empty"]
         for hit in searcher.search("kiwi", limit=50).hits:
             assert len(hit.title) <= TITLE_CHARS
+
+
+@pytest.mark.parametrize(
+    "opening", ["<div>", "<h1><div>", "<b><p>", "<ul><li>", "<table><tr><td>", '<a href="/x"><div>']
+)
+def test_deep_nesting_is_read_in_time(opening: str) -> None:
+    at = locate("http://a.example/")
+    exchange = Exchange(Visit("http://a.example/", *at[1:]), Outcome.OK, 1e9, 0.1, status=200, head=HEAD)
+    page = Parser().parse(exchange, (opening * 30_000 + "kiwi").encode())
+    begun = time.process_time()
+    assert Extractor().extract(page) is not None
+    assert time.process_time() - begun < 5
 
 
 def test_the_terminal_is_not_steered(folder: Path) -> None:

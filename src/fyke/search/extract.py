@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborCSSSelector, LexborNode
 
@@ -24,6 +25,7 @@ PLAIN_TYPES = frozenset({"text/plain", "text/markdown", "text/x-rst"})
 
 TITLE_CHARS = 300
 HEADINGS_CHARS = 4_000
+MAX_HEADINGS = 200  # each is read with all that is in it
 DESCRIPTION_CHARS = 500
 TEXT_CHARS = 200_000
 ANCHOR_CHARS = 120
@@ -34,6 +36,11 @@ _LITTLE_TEXT = 250  # where the main text is shorter, the main part may have bee
 # Control characters but blanks, those that turn the direction of text, and Sphinx's sign for a link to a heading.
 _NOT_SHOWN = re.compile(
     r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\uffff¶]"
+)
+_MANY_TAGS = 4_000
+_DEEP = 1_000  # browsers stop at half of it
+_NESTING_TAG = re.compile(
+    r"</|<(?!(?:br|img|meta|link|input|hr|wbr|p|li|td|tr|th|dd|dt|option)\b)(?=[a-z])", re.IGNORECASE
 )
 _SAYS_SOMETHING = re.compile(r"\w")
 
@@ -96,7 +103,7 @@ class Extractor:
             return self._plain(page)
         find = self._selector.find
         metas = [node.attributes for node in find("meta", root)]
-        headings = one_line(" ".join(_texts(find("h1,h2,h3,h4", root), HEADINGS_CHARS)), HEADINGS_CHARS)
+        headings = one_line(" ".join(_texts(find("h1,h2,h3,h4", root)[:MAX_HEADINGS], HEADINGS_CHARS)), HEADINGS_CHARS)
         text = main_text(page)
         declared = (root.attributes.get("lang") or "") if root.attributes else ""
         return Extract(
@@ -133,11 +140,19 @@ class Extractor:
 def main_text(page: Page) -> str:
     """The text of an HTML page without its navigation; all of it where little is left."""
     html = bounded(page.text[:_HTML_CHARS].encode("utf-8", "replace")).decode("utf-8", "ignore")
-    main = one_line(_plain_text(html, main_content=True), TEXT_CHARS)
+    main = "" if _deep(html) else one_line(_plain_text(html, main_content=True), TEXT_CHARS)
     if len(main) >= _LITTLE_TEXT:
         return main
     whole = one_line(_plain_text(html, main_content=False), TEXT_CHARS)
     return whole if len(whole) > 2 * len(main) else main
+
+
+def _deep(html: str) -> bool:
+    """Whether elements may be nested so deeply that finding the main part, quadratic in depth, takes seconds."""
+    if html.count("<") < _MANY_TAGS:
+        return False
+    ends = np.array(list(map(len, _NESTING_TAG.findall(html)))) == len("</")
+    return bool(len(ends)) and int(np.cumsum(1 - 2 * ends).max()) > _DEEP
 
 
 def _plain_text(html: str, *, main_content: bool) -> str:
