@@ -1,7 +1,7 @@
 """Who links to a page, and in which words: from the anchors that the index keeps.
 
 Called by the searcher. Only links of pages that are current, and may be found, are told. Invariant: what is
-read grows with the links to the page, not with the index.
+read grows with the links to the page, not with the index (but for the list of aliases, looked through once).
 """
 
 from bisect import bisect_left

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.disk.files import sync_file, writing
 from fyke.search.anchors import Standing, digests, gathered, redirected, wordings
-from fyke.search.catalogue import ALIASES, CATALOGUE, find_aliases, looked_up, mark_current, merge_catalogue, ranges_of
+from fyke.search.catalogue import CATALOGUE, find_aliases, looked_up, mark_current, merge_catalogue, ranges_of
 from fyke.search.folder import IndexFolder, IndexState
 from fyke.search.lots import Fate, Lot
 from fyke.search.ranges import RANGE_ROWS, Array, Buckets, Keys, append, mapped, mixed, sliced
@@ -62,32 +63,46 @@ def merge(folder: IndexFolder, state: IndexState, number: int, range_rows: int =
     offsets = np.concatenate([[0], np.cumsum([len(lot.rows) for lot in lots])]).astype(np.int64)
     standing = Standing(lots, offsets, mark_current(catalogue, offsets, scratch / "current", ranges))
     moved = redirected(standing, aliases, scratch, ranges)
-    ranks = Ranks(folder, state)
+    evidence = _Evidence(standing, aliases, moved, Ranks(folder, state))
     with _PlanWriter(folder, number) as plan:
         for at in range(ranges):
-            _plan_range(plan, standing, sliced(catalogue, "key", at, ranges), aliases, (moved, ranks, at))
+            _plan_range(plan, evidence, sliced(catalogue, "key", at, ranges), at)
     moved.close()
     return plan.finish(path)
 
 
-def _plan_range(
-    plan: "_PlanWriter", standing: Standing, rows: Array, aliases: Array, rest: tuple[Buckets, Ranks, int]
-) -> None:
-    moved, ranks, at = rest
-    alias_keys = (
-        np.ascontiguousarray(sliced(aliases, "key", at, moved.ranges)["key"]) if len(aliases) else aliases["key"]
-    )
-    shown = (rows["fate"] == Fate.SHOWN) & (looked_up(alias_keys, rows["key"]) < 0)
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What is known of pages besides their own rows."""
+
+    standing: Standing
+    aliases: Array
+    moved: Buckets
+    ranks: Ranks
+
+    def is_alias(self, keys: Array, at: int) -> npt.NDArray[np.bool_]:
+        """Whether each of `keys`, of range `at`, leads to another page."""
+        aliases = sliced(self.aliases, "key", at, self.moved.ranges)
+        found: npt.NDArray[np.bool_] = looked_up(np.ascontiguousarray(aliases["key"]), keys) >= 0
+        return found
+
+    def anchors(self, keys: Keys, at: int) -> Array:
+        """COUNTED for the pages `keys`, of range `at`."""
+        return gathered(self.standing, keys, self.moved.read(at), at, self.moved.ranges)
+
+
+def _plan_range(plan: "_PlanWriter", evidence: _Evidence, rows: Array, at: int) -> None:
+    """Plan for the catalogue's `rows` of range `at`."""
+    shown = (rows["fate"] == Fate.SHOWN) & ~evidence.is_alias(rows["key"], at)
     pages = rows[shown]
     keys = np.ascontiguousarray(pages["key"])
-    chosen = gathered(standing, keys, moved.read(at), at, moved.ranges)
-    factor = factors(pages, ranks.of_pages(keys), ranks.of_domains(pages["domain"]))
-    signatures = _signatures(pages, factor, digests(chosen, len(pages)))
+    anchors = evidence.anchors(keys, at)
+    factor = factors(pages, evidence.ranks.of_pages(keys), evidence.ranks.of_domains(pages["domain"]))
+    signatures = _signatures(pages, factor, digests(anchors, len(pages)))
     changed = np.flatnonzero(signatures != pages["written"])
-    kept = np.isin(chosen["page"], changed)
-    chosen = chosen[kept]
-    chosen["page"] = np.searchsorted(changed, chosen["page"])
-    plan.write(pages[changed], factor[changed], wordings(standing, chosen, len(changed)))
+    anchors = anchors[np.isin(anchors["page"], changed)]
+    anchors["page"] = np.searchsorted(changed, anchors["page"])
+    plan.write(pages[changed], factor[changed], wordings(evidence.standing, anchors, len(changed)))
     plan.delete(rows["key"][~shown & (rows["written"] != 0)])
     written = np.zeros(len(rows), np.uint64)
     written[shown] = signatures
@@ -95,10 +110,10 @@ def _plan_range(
 
 
 def _signatures(pages: Array, factor: Array, anchors: Keys) -> Keys:
-    """A number a document that changes when it does, never 0, uint64[n]."""
+    """For each document a number that changes when it does, never 0, uint64[n]."""
     place = pages["lot"].astype(np.uint64) << np.uint64(32) | pages["text"].astype(np.uint64)
-    aliased: Keys = mixed(mixed(mixed(place) + anchors) + factor.view(np.uint64)) | np.uint64(1)
-    return aliased
+    signatures: Keys = mixed(mixed(mixed(place) + anchors) + factor.view(np.uint64)) | np.uint64(1)
+    return signatures
 
 
 class _PlanWriter:
@@ -156,8 +171,3 @@ class _PlanWriter:
                 if path.exists():
                     sync_file(path)
         return Merged(self._pages, self._writes, self._deletes)
-
-
-def aliases_of(folder: IndexFolder, state: IndexState) -> Array:
-    """ALIASES of the merge in force."""
-    return mapped(folder.merge(state.merge, "aliases"), ALIASES)
