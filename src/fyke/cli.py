@@ -274,7 +274,9 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     ] = "breadth-first",
     pages: Annotated[str, typer.Option(help="How many pages to fetch: 300k, 1e7, 100M.")] = "1M",
     domains: Annotated[str, typer.Option(help="Honest domains of the web.")] = "100k",
-    farms: Annotated[int, typer.Option(help="Spam farms, of five domains each; 0: none.", min=0)] = 200,
+    farms: Annotated[
+        int | None, typer.Option(help="Spam farms, of five domains each; 0: none.  [default: domains / 500]", min=0)
+    ] = None,
     seed: Annotated[int, typer.Option(help="Which of all possible webs.")] = 1,
     connections: Annotated[int, typer.Option(help="Downloads at a time.", min=1)] = 1000,
     host_delay: Annotated[float, typer.Option(help="Seconds a host rests, without reputation.", min=0)] = 40.0,
@@ -287,7 +289,8 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     from fyke.plan.quantities import read_count  # noqa: PLC0415 - see above
     from fyke.simulate import keep, report, session, spec  # noqa: PLC0415
 
-    web = spec.WebSpec(seed=seed, domains=round(read_count("--domains", domains)), farms=farms)
+    honest = round(read_count("--domains", domains))
+    web = spec.WebSpec(seed=seed, domains=honest, farms=honest // 500 if farms is None else farms)
     politeness, fetch = {"host_delay_s": host_delay}, {"connections": connections}
     asked = keep.Asked(web, policy, order, politeness=politeness, fetch=fetch)
     summary, stopped = session.run(into, asked, round(read_count("--pages", pages)), Reporter(stderr=True))

@@ -7,7 +7,6 @@ Invariant: shares and costs are of the stretch between two samples, not of all b
 """
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,12 +14,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from fyke.plan.quantities import bytes_text, count_mark, count_text, share_text, time_text
-from fyke.plots import BLUE, FAINT, GREEN, ORANGE, PURPLE, RED, Floats, dress, name_curve, panels
+from fyke.plots import BLUE, FAINT, GREEN, ORANGE, PURPLE, RED, Floats, dress, panels
 from fyke.simulate.standing import Standings, by_in_degree
 from fyke.simulate.tally import Sample
 
 WIDTH_IN, HEIGHT_IN = 16.0, 5.6
-MOST_STRETCHES = 60
+MOST_STRETCHES = 30
 
 
 def of_policy(samples: Sequence[Sample], standings: Standings, policy: str) -> Figure:
@@ -65,6 +64,13 @@ def draw_spam(axes: Axes, crawls: Sequence[tuple[str, Sequence[Sample], str]]) -
     _lines(axes, curves, share_text)
 
 
+def draw_discovered(axes: Axes, crawls: Sequence[tuple[str, Sequence[Sample], str]]) -> None:
+    """Share of all URLs discovered so far that farms own, for crawls by name and colour."""
+    dress(axes, "URLs that spam farms own", "pages fetched", "share of URLs discovered so far")
+    curves = [(_column(of, "pages"), _column(of, "spam_share"), name, colour) for name, of, colour in crawls]
+    _lines(axes, curves, share_text)
+
+
 def draw_cost(axes: Axes, crawls: Sequence[tuple[str, Sequence[Sample], str]]) -> None:
     """Bytes read and written by the queues of rounds for each page, for crawls by name and colour."""
     dress(axes, "Disk traffic of the budgets", "pages fetched", "bytes moved by the queues of rounds, a page")
@@ -99,7 +105,7 @@ def _draw_unique(axes: Axes, samples: Sequence[Sample]) -> None:
     pages, share = _stretches(samples, "unique", "links")
     _lines(axes, [(pages, share, "p", BLUE)], share_text)
     axes.axhline(1 / 9, color=FAINT, linewidth=1.2, linestyle=(0, (1, 2)))
-    axes.annotate("IRLbot: 0.11", (0, 1 / 9), (6, 4), textcoords="offset points", color=FAINT, fontsize=10)
+    axes.annotate("IRLbot: 11 %", (0, 1 / 9), (6, 4), textcoords="offset points", color=FAINT, fontsize=10)
 
 
 def _draw_queues(axes: Axes, samples: Sequence[Sample]) -> None:
@@ -124,26 +130,34 @@ def _column(samples: Sequence[Sample], name: str) -> Floats:
 
 
 def _stretches(samples: Sequence[Sample], above: str, below: str) -> tuple[Floats, Floats]:
-    """Where stretches of the crawl end, in pages, and the growth of `above` over that of `below` in each."""
-    step = max(1, len(samples) // MOST_STRETCHES)
-    marks = [*samples[::step], *([samples[-1]] if (len(samples) - 1) % step else [])]
+    """Where stretches of the crawl end, in pages, and the growth of `above` over that of `below` in each.
+
+    A stretch ends no sooner than `above` has grown: much comes in batches.
+    """
+    least_pages = samples[-1].pages / MOST_STRETCHES
     pages, ratios = [], []
-    for before, after in pairwise(marks):
-        grown = getattr(after, below) - getattr(before, below)
-        if grown > 0:
+    before = samples[0]
+    for after in samples[1:]:
+        grown = getattr(after, above) - getattr(before, above)
+        over = getattr(after, below) - getattr(before, below)
+        if after.pages - before.pages >= least_pages and grown > 0 and over > 0:
             pages.append(after.pages)
-            ratios.append((getattr(after, above) - getattr(before, above)) / grown)
+            ratios.append(grown / over)
+            before = after
     return np.array(pages, np.float64), np.array(ratios, np.float64)
 
 
 def _lines(axes: Axes, curves: Sequence[tuple[Floats, Floats, str, str]], written: Callable[[float], str]) -> None:
-    """Each curve with its name along it, from zero up."""
+    """Each curve from zero up, its name above in its colour: they cross too often to bear their names."""
     drawn = [curve for curve in curves if len(curve[0])]
-    for x, y, _, colour in drawn:
+    for place, (x, y, name, colour) in enumerate(drawn):
         axes.plot(x, y, color=colour, linewidth=2.2)
+        axes.text(
+            0.02, 0.98 - 0.065 * place, name, transform=axes.transAxes, color=colour, fontsize=10, fontweight="bold",
+            va="top",
+        )  # fmt: skip
     axes.set_xlim(0, max((x[-1] for x, *_ in drawn), default=1.0))
-    axes.set_ylim(0, 1.12 * max((float(y.max()) for _, y, *_ in drawn), default=1.0) or 1.0)
-    for x, y, name, colour in drawn:
-        name_curve(axes, x, y, name, colour)
+    room = 1.05 + 0.09 * len(drawn)
+    axes.set_ylim(0, room * max((float(y.max()) for _, y, *_ in drawn), default=1.0) or 1.0)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: count_mark(value)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: written(value)))

@@ -104,7 +104,7 @@ class Kept:
             virtual_s=simulation.virtual_s,
             pages=tally.totals.pages,
             spam_pages=tally.totals.spam_pages,
-            links=tally.totals.links,
+            links=tally.totals.links - now.unchecked,
             unique=now.unique,
             spam_share=tally.discovered.spam_share,
             waiting=now.waiting,

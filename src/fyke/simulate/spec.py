@@ -31,9 +31,9 @@ class WebSpec:
     deep_share: float = 0.05  # of those: to any page of the domain instead of its home page
     farms: int = 200
     farm_domains: int = 5  # domains a farm has paid for
-    spammed_share: float = 0.02  # of honest domains: anybody may write there, and a farm does
+    spammed_share: float = 0.03  # of honest domains: anybody may write there, and a farm does
     spam_entry: float = 0.9  # of their links to other domains: to that farm
-    spam_branching: float = 2.0  # never-seen pages of its own domain that a spam page links to, in the mean
+    spam_branching: float = 3.0  # never-seen pages of its own domain that a spam page links to, in the mean
     spam_cousins: int = 1  # never-seen pages of other domains of its farm that it links to
     spam_camouflage: int = 5  # links of a spam page to honest domains
     spam_host_pages: int = 16  # pages on each of a spam domain's hosts, which never end

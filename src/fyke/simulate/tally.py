@@ -43,7 +43,7 @@ class Sample:
     virtual_s: float
     pages: int
     spam_pages: int
-    links: int
+    links: int  # checked against the URLs seen; some wait for it
     unique: int  # distinct URLs met
     spam_share: float  # of those
     waiting: int  # for their round
