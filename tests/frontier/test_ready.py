@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def test_a_level_is_drained_twice_as_fast_as_the_next(tmp_path: Path) -> None:
         drained.update(numbers(ready.stage.take(1024), "depth").tolist())
     assert drained.total() == 4 * 1024
     counts = [drained[level] for level in range(LEVELS)]
-    assert all(one == 2 * after for one, after in zip(counts[:-2], counts[1:-1], strict=True))
+    assert all(one == 2 * after for one, after in pairwise(counts[:-1]))
     assert counts[-2] == counts[-1]
     ready.close()
 

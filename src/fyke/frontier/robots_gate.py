@@ -20,6 +20,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from time import perf_counter
 from typing import Any
 
@@ -28,7 +29,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import EMPTY, U64, URLS, Mask, keep
-from fyke.core.urls import key_of
+from fyke.core.urls import key_of, split
 from fyke.disk.drum import Answers, Drum
 from fyke.disk.operations import Values
 from fyke.disk.queue import DiskQueue
@@ -69,7 +70,10 @@ class RobotsGate:
         self, store: Store, memory_bytes: int, opened_at: float, state: Mapping[str, Any] | None = None
     ) -> None:
         saved = state or {}
-        self._opened_at = opened_at  # what was asked before is asked again: the answers may be lost
+        self._opened_at = opened_at
+        self._asked_at = int(saved.get("asked_at", 0))  # the latest time that stands with an origin in `requested`
+        # What was asked before is asked again, since the answers may be lost; also within the same second.
+        self._since = max(int(opened_at), self._asked_at) + 1
         self._cache = Drum(store, "robots", saved.get("cache"), value=RECORD, aux=URLS, memory_bytes=memory_bytes)
         self._requested = Drum(
             store, "robots-requested", saved.get("requested"), value=ASKED, aux=ORIGINS, memory_bytes=memory_bytes
@@ -79,15 +83,16 @@ class RobotsGate:
         self._lately: dict[int, tuple[int, float]] = {}
         # Answers that the cache is told after its next merge: URLs that wait for it were checked before they came.
         self._news: dict[int, tuple[int, int, bool]] = {key: tuple(rest) for key, *rest in saved.get("news", [])}
+        self._checking = int(saved.get("checking", 0))  # URLs that wait for a merge
         self._refused: list[pa.RecordBatch] = []
-        self._due = opened_at  # when `waiting` is to be read again
+        self._due = math.inf  # when `waiting` is to be read again
         self._cost_s = self._read_at = 0.0
 
     def __repr__(self) -> str:
         return f"RobotsGate({len(self)} waiting, {len(self._cache)} origins known)"
 
     def __len__(self) -> int:
-        """URLs that wait for rules, or to be checked for them."""
+        """URLs that wait for rules, or to be checked for them, and answers that wait to be written down."""
         return len(self._waiting) + self.unchecked
 
     @property
@@ -110,8 +115,13 @@ class RobotsGate:
         fresh = np.fromiter((one is not None and one[1] > now for one in lately), np.bool_, len(lately))
         passed, unsure = self._sort_out(urls, np.where(fresh, states, Rules.UNKNOWN))
         if unsure.any():
-            self._cache.check(keys[unsure], aux=keep(urls, unsure))
+            self._check(keys[unsure], keep(urls, unsure))
         return passed
+
+    def _check(self, keys: U64, urls: pa.RecordBatch) -> None:
+        """Let `urls`, from origins with these `keys` (uint64[n]), wait for a merge."""
+        self._cache.check(keys, aux=urls)
+        self._checking += urls.num_rows
 
     def _sort_out(self, urls: pa.RecordBatch, states: npt.NDArray[np.uint8]) -> tuple[pa.RecordBatch, Mask]:
         """The rows of `urls` that pass by the `states` of their origins, and which are in doubt: bool[n]."""
@@ -127,6 +137,8 @@ class RobotsGate:
 
     def merge(self, now: float) -> Iterator[pa.RecordBatch]:
         """Check all that waits for it: URLs that pass. Those without rules have their origins asked for, and wait."""
+        self._allow_again()
+        self._checking = 0
         for answers in self._cache.merge():
             assert answers.aux is not None
             records = self._with_news(answers)
@@ -137,17 +149,18 @@ class RobotsGate:
                 self._waiting.put(keep(answers.aux, unsure))
                 self._ask(answers.keys[states == Rules.UNKNOWN], keep(answers.aux, states == Rules.UNKNOWN))
                 retries = records["expires_at"][states == Rules.UNREACHABLE]
-                self._due = min(self._due, float(retries.min(initial=2**32 - 1)))
+                self._due = min(self._due, now + PATIENCE_S, float(retries.min(initial=2**32 - 1)))
             if passed.num_rows:
                 yield passed
         self._tell()
         self._settle_asks(now)
 
     def _remember(self, keys: U64, states: npt.NDArray[np.integer], expires_at: npt.NDArray[np.integer]) -> None:
-        if len(self._lately) >= LATELY:
-            self._lately.clear()
         known = (states != Rules.UNKNOWN) & (states != Rules.UNREACHABLE)
         unique, first = np.unique(keys[known], return_index=True)
+        unique, first = unique[:LATELY], first[:LATELY]
+        if len(self._lately) + len(unique) > LATELY:
+            self._lately.clear()
         columns = unique, states[known][first], expires_at[known][first]
         self._lately.update((key, (state, end)) for key, state, end in zip(*(c.tolist() for c in columns), strict=True))
 
@@ -162,13 +175,14 @@ class RobotsGate:
 
     def _settle_asks(self, now: float) -> None:
         """Have those origins brought that were not asked for lately."""
-        valid_from = max(self._opened_at, now - PATIENCE_S)
+        valid_from = max(self._since, int(now - PATIENCE_S))
+        self._asked_at = max(self._asked_at, self._since, int(now))
         asked: list[U64] = []
         done: set[int] = set()
         for answers in self._requested.merge():
             assert answers.aux is not None
             assert answers.values is not None
-            new = ~answers.found | (answers.values < int(valid_from))
+            new = ~answers.found | (answers.values < valid_from)
             new &= np.fromiter((key not in done for key in answers.keys.tolist()), np.bool_, len(new))
             new &= _first_of_each(answers.keys)
             if new.any():
@@ -176,7 +190,7 @@ class RobotsGate:
                 asked.append(answers.keys[new])
                 self._asks.put(keep(answers.aux, new))
         for keys in asked:
-            self._requested.update(keys, np.full(len(keys), int(now), ASKED))
+            self._requested.update(keys, np.full(len(keys), self._asked_at, ASKED))
 
     def wanted(self, most: int) -> list[str]:
         """Origins whose robots.txt is to be brought now, `most` at most; each is handed out once."""
@@ -190,16 +204,21 @@ class RobotsGate:
         self._news[key] = (int(rules), end, end < now + PATIENCE_S)
         self._lately.pop(key, None)
         if rules is not Rules.UNREACHABLE:
-            self._lately[key] = (rules, expires_at)
+            if len(self._lately) >= LATELY:
+                self._lately.clear()
+            self._lately[key] = (rules, end)
         self._due = min(self._due, now if rules is not Rules.UNREACHABLE else end)
 
+    def _allow_again(self) -> None:
+        """Let those origins be asked for again whose answers, which came since the last merge, end soon."""
+        again = [key for key, (_, _, soon) in self._news.items() if soon]
+        self._requested.update(np.array(again, np.uint64), np.zeros(len(again), ASKED))
+
     def _tell(self) -> None:
-        """Put the answers that came into the tables; what ends soon may then be asked for again."""
+        """Put the answers that came into the cache."""
         if self._news:
             keys = np.fromiter(self._news, np.uint64, len(self._news))
             self._cache.update(keys, np.array([news[:2] for news in self._news.values()], RECORD))
-            again = keys[np.fromiter((news[2] for news in self._news.values()), np.bool_, len(keys))]
-            self._requested.update(again, np.zeros(len(again), ASKED))
             self._news.clear()
 
     def _with_news(self, answers: Answers) -> Values:
@@ -224,7 +243,7 @@ class RobotsGate:
             batch = self._waiting.get(ROWS)
             if batch is None:
                 break
-            self._cache.check(origin_keys(batch), aux=batch)
+            self._check(origin_keys(batch), batch)
         self._read_at = perf_counter()
         self._cost_s = self._read_at - begun
         return True
@@ -257,11 +276,13 @@ class RobotsGate:
             "requested": self._requested.state(),
             "waiting": self._waiting.state(),
             "asks": self._asks.state(),
+            "checking": self._checking,
+            "asked_at": self._asked_at,
             "news": [[key, *news] for key, news in self._news.items()],
         }
 
     def statistics(self) -> GateStatistics:
-        return GateStatistics(len(self), self.asks, len(self._cache))
+        return GateStatistics(len(self._waiting) + self._checking, self.asks, len(self._cache))
 
     def close(self) -> None:
         for owned in (self._cache, self._requested, self._waiting, self._asks):
@@ -269,13 +290,24 @@ class RobotsGate:
 
 
 def origins_of(urls: pa.RecordBatch) -> list[bytes]:
-    """`scheme://host:port` of each row of `urls`."""
-    return [b"/".join(url.split(b"/", 3)[:3]) for url in urls.column("url").to_pylist()]
+    """`scheme://host:port` of each row of `urls`, as `UrlParts.origin` has it."""
+    return [origin for origin, _ in _origins(urls)]
 
 
 def origin_keys(urls: pa.RecordBatch) -> U64:
     """The xxh3-64 of each row's origin: uint64[n]."""
-    return np.fromiter(map(key_of, origins_of(urls)), np.uint64, urls.num_rows)
+    return np.fromiter((key for _, key in _origins(urls)), np.uint64, urls.num_rows)
+
+
+def _origins(urls: pa.RecordBatch) -> Iterator[tuple[bytes, int]]:
+    return (_origin(b"/".join(url.split(b"/", 3)[:3])) for url in urls.column("url").to_pylist())
+
+
+@lru_cache(maxsize=1 << 14)
+def _origin(home: bytes) -> tuple[bytes, int]:
+    """The origin of a canonical URL, and its key, given `home`, which is all of the URL before the path."""
+    origin = split(f"{home.decode()}/").origin.encode()
+    return origin, key_of(origin)
 
 
 def _first_of_each(keys: U64) -> Mask:

@@ -1,0 +1,284 @@
+"""The laws of the robots gate: nothing passes before its origin's rules are there, and each is asked for once."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from frontier.shard import Shard
+from fyke.core.batches import texts, url_batch
+from fyke.core.urls import locate, split
+from fyke.disk.store import Store
+from fyke.frontier import robots_gate as gate_module
+from fyke.frontier.robots_gate import PATIENCE_S, RobotsGate, Rules
+
+ORIGINS = [
+    "http://a.example:80",
+    "https://a.example:443",
+    "http://a.example:8080",
+    "http://www.a.example:80",
+    "http://b.example:80",
+    "ftp://b.example:21",
+    "http://[2001:db8::1]:80",
+]
+HOME = [origin.removesuffix(f":{port}") for origin, port in zip(ORIGINS, (80, 443, 0, 80, 80, 21, 80), strict=True)]
+FAR = 1e9  # how long the rules of a patient server are believed
+
+
+@dataclass
+class Model:
+    """What should wait, what the gate was told, and for what it has asked since it was opened."""
+
+    waiting: Counter[str] = field(default_factory=Counter)
+    told: dict[str, tuple[Rules, int]] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+
+    def rules(self, url: str, now: float) -> Rules:
+        rules, end = self.told.get(split(url).origin, (Rules.UNKNOWN, 0))
+        return rules if end > now else Rules.UNKNOWN
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+
+class Gate(Shard[RobotsGate, Model]):
+    """The gate at a virtual time."""
+
+    def __init__(self, directory: Path, memory_bytes: int = 1 << 20) -> None:
+        self.clock = Clock()
+        self.count = 0
+
+        def opened(store: Store, state: Mapping[str, Any]) -> RobotsGate:
+            return RobotsGate(store, memory_bytes, self.clock.now, state)
+
+        super().__init__(directory, opened, Model())
+
+    @property
+    def now(self) -> float:
+        return self.clock.now
+
+    def put(self, origins: list[int]) -> list[str]:
+        """URLs of these origins; those that pass at once."""
+        urls = []
+        for origin in origins:
+            self.count += 1
+            urls.append(f"{HOME[origin]}/{self.count}")
+        self.model.waiting.update(urls)
+        passed = texts(self.stage.put(url_batch([locate(url) for url in urls]), self.now))
+        self.came(passed)
+        return passed
+
+    def came(self, passed: list[str]) -> None:
+        self.out(passed, Rules.OPEN)
+        self.out(texts(self.stage.refused()), Rules.CLOSED)
+        assert self.stage.refused().num_rows == 0
+
+    def out(self, urls: list[str], rules: Rules) -> None:
+        for url in urls:
+            assert self.model.rules(url, self.now) is rules
+        self.model.waiting.subtract(urls)
+        assert not any(count < 0 for count in self.model.waiting.values())
+
+    def turn(self, _: None = None) -> list[str]:
+        """What the frontier does when it has nothing else."""
+        self.stage.recheck(self.now, hungry=True)
+        passed = [url for urls in self.stage.merge(self.now) for url in texts(urls)]
+        self.came(passed)
+        return passed
+
+    def wanted(self, most: int = 100) -> list[str]:
+        origins = self.stage.wanted(most)
+        assert len(origins) <= most
+        assert self.model.asked.isdisjoint(origins)
+        assert len(set(origins)) == len(origins)
+        self.model.asked.update(origins)
+        return origins
+
+    def known(self, answer: tuple[int, Rules, float]) -> None:
+        """An answer for an origin that was asked for, or that is known and was fetched anew."""
+        origin, rules, ttl_s = ORIGINS[answer[0]], answer[1], answer[2]
+        if origin not in self.model.asked and origin not in self.model.told:
+            return
+        end = self.now + ttl_s
+        self.stage.known(origin, rules, end, self.now)
+        self.model.told[origin] = (rules, math.ceil(end))
+        self.model.asked.discard(origin)
+
+    def advance(self, seconds: float) -> None:
+        self.clock.now += seconds
+
+    def restart(self) -> None:
+        super().restart()
+        self.model.asked.clear()
+        self.stage.resume()
+
+    def check(self) -> None:
+        waiting = +self.model.waiting
+        assert Counter(url for urls in self.stage.scan() for url in texts(urls)) == waiting
+        assert self.stage.statistics().waiting == waiting.total()
+        assert (len(self.stage) > 0) >= (waiting.total() > 0)
+        assert len(self.stage._lately) <= gate_module.LATELY
+
+    def finish(self) -> None:
+        """Answer all that is asked, until nothing waits."""
+        for _ in range(8):
+            self.turn()
+            self.check()
+            if not (+self.model.waiting or len(self.stage)):
+                break
+            self.advance(1)
+            self.wanted()
+            for origin in sorted(self.model.asked):
+                self.known((ORIGINS.index(origin), Rules.OPEN, FAR))
+            ends = [end for rules, end in self.model.told.values() if rules is Rules.UNREACHABLE]
+            self.clock.now = max(self.now, *ends, 0)
+        assert not +self.model.waiting
+        assert len(self.stage) == 0
+
+
+ANSWERS = st.tuples(
+    st.integers(0, len(ORIGINS) - 1),
+    st.sampled_from([Rules.OPEN, Rules.OPEN, Rules.CLOSED, Rules.UNREACHABLE]),
+    st.sampled_from([1.0, 7.5, 100.0, FAR]),
+)
+STEPS = st.one_of(
+    st.tuples(st.just("put"), st.lists(st.integers(0, len(ORIGINS) - 1), min_size=1, max_size=9)),
+    st.tuples(st.just("turn"), st.none()),
+    st.tuples(st.just("wanted"), st.integers(0, 4)),
+    st.tuples(st.just("known"), ANSWERS),
+    st.tuples(st.just("advance"), st.sampled_from([0.0, 0.25, 1.0, 10.0, 200.0])),
+    st.tuples(st.just("save"), st.none()),
+    st.tuples(st.just("restart"), st.none()),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(steps=st.lists(STEPS, max_size=40), memory_bytes=st.sampled_from([1, 4000, 1 << 20]))
+def test_urls_pass_by_the_rules_and_origins_are_asked_for_once(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], memory_bytes: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gate_module, "LATELY", 2)
+        patch.setattr(gate_module, "PATIENCE_S", 1e7)
+        patch.setattr(gate_module, "ROWS", 3)
+        gate = Gate(tmp_path_factory.mktemp("gate"), memory_bytes)
+        for step, argument in steps:
+            getattr(gate, step)(*([] if argument is None else [argument]))
+            gate.check()
+        gate.finish()
+        gate.close()
+
+
+def test_an_origin_is_scheme_host_and_port_as_everywhere(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    gate.put(list(range(len(ORIGINS))) * 3)
+    gate.turn()
+    assert sorted(gate.wanted()) == sorted(ORIGINS) == sorted(split(f"{home}/").origin for home in HOME)
+    gate.known((0, Rules.OPEN, FAR))
+    assert [split(url).origin for url in gate.turn()] == [ORIGINS[0]] * 3
+    gate.close()
+
+
+def test_what_is_not_answered_is_asked_again_once_a_restart(tmp_path: Path) -> None:
+    """Also within the same second."""
+    gate = Gate(tmp_path)
+    gate.put([0, 0, 4, 5])
+    gate.turn()
+    asked = [ORIGINS[0], ORIGINS[4], ORIGINS[5]]
+    assert sorted(gate.wanted(2) + gate.wanted()) == sorted(asked)
+    gate.known((5, Rules.OPEN, FAR))
+    for _ in range(3):
+        gate.save()
+        gate.restart()
+        gate.turn()
+        assert sorted(gate.wanted()) == asked[:2]
+        gate.put([0, 4])
+        gate.turn()
+        assert gate.wanted() == []
+    gate.close()
+
+
+def test_an_answer_that_is_lost_is_asked_for_again_in_time(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    gate.put([0, 4])
+    gate.turn()
+    assert len(gate.wanted()) == 2
+    gate.known((4, Rules.OPEN, FAR))
+    gate.advance(PATIENCE_S - 1)
+    gate.turn()
+    assert gate.wanted() == []
+    gate.model.asked.clear()
+    gate.advance(PATIENCE_S)
+    gate.turn()
+    assert gate.wanted() == [ORIGINS[0]]
+    gate.close()
+
+
+def test_who_is_unreachable_waits_and_is_asked_again(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    gate.put([0])
+    gate.turn()
+    gate.wanted()
+    for _ in range(3):
+        gate.known((0, Rules.UNREACHABLE, 30))
+        gate.advance(29)
+        assert gate.put([0]) == gate.turn() == gate.wanted() == []
+        gate.advance(1)
+        assert gate.turn() == []
+        assert gate.wanted() == [ORIGINS[0]]
+    gate.known((0, Rules.OPEN, 30))
+    assert len(gate.turn()) == 4
+    gate.close()
+
+
+def test_rules_that_are_stale_are_fetched_again(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    gate.put([0])
+    gate.turn()
+    gate.wanted()
+    gate.known((0, Rules.OPEN, 30))
+    assert len(gate.put([0])) == 1
+    gate.advance(30)
+    assert gate.put([0]) == []
+    gate.turn()
+    assert gate.wanted() == [ORIGINS[0]]
+    gate.close()
+
+
+def test_when_nothing_is_new_nothing_is_read(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    gate.put([0, 1, 2])
+    gate.turn()
+    assert not gate.stage.recheck(gate.now, hungry=True)
+    gate.wanted()
+    gate.known((0, Rules.UNREACHABLE, 30))
+    gate.turn()
+    gate.advance(29)
+    assert not gate.stage.recheck(gate.now, hungry=True)
+    gate.advance(1)
+    assert gate.stage.recheck(gate.now, hungry=True)
+    gate.close()
+
+
+def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate_module, "LATELY", 50)
+    gate = Gate(tmp_path)
+    hosts = [f"http://h{number}.example:80" for number in range(1000)]
+    gate.stage.put(url_batch([locate(f"{host.removesuffix(':80')}/") for host in hosts]), gate.now)
+    assert list(gate.stage.merge(gate.now)) == []
+    assert len(gate.stage.wanted(10_000)) == 1000
+    for host in hosts:
+        gate.stage.known(host, Rules.OPEN, gate.now + FAR, gate.now)
+        assert len(gate.stage._lately) <= 50
+    gate.stage.recheck(gate.now, hungry=True)
+    assert sum(urls.num_rows for urls in gate.stage.merge(gate.now)) == 1000
+    assert len(gate.stage._lately) <= 50
+    gate.close()
