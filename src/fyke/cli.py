@@ -237,6 +237,30 @@ def search(
 
 
 @app.command()
+def serve(
+    directories: Annotated[list[Path], typer.Argument(help="Directories of crawls.", metavar="DIR...")],
+    port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)] = 8080,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: all of this machine's.")] = "127.0.0.1",
+    token: Annotated[str | None, typer.Option(help="Word that commands to a crawl need.  [default: a new one]")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search, read the archive, and watch and steer crawls in a browser. Ctrl-C ends it.
+
+    Several crawls are searched as one. /api is for programs, /metrics for Prometheus.
+    """
+    from fyke.serve import Serving  # noqa: PLC0415 - see above
+    from fyke.serve import serve as serve_crawls  # noqa: PLC0415
+
+    def ready(serving: Serving) -> None:
+        if as_json:
+            say(json.dumps(asdict(serving)))
+        else:
+            say(f"Search     {serving.url}\nDashboard  {serving.dashboard}\nCtrl-C ends it")
+
+    serve_crawls(directories, host, port, token, ready)
+
+
+@app.command()
 def web(
     pages: Annotated[int, typer.Option(help="How many pages it has.", min=1)] = 3600,
     hosts: Annotated[int, typer.Option(help="On how many hosts.", min=1)] = 120,

@@ -1,0 +1,226 @@
+"""The same as the pages, for programs: JSON, described by an OpenAPI document.
+
+Made once by the application. What is answered is what the rooms give, as dataclasses; several crawls answer as one.
+Invariant: every answer is as the document at `/api/openapi.json` says, mistakes too: `{"error": "…"}`.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, FastAPI, Query, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from fyke.core.errors import BadUrl, NotACrawl
+from fyke.core.urls import canonical
+from fyke.crawl.explain import why
+from fyke.search import Hit, InLink, Results
+from fyke.serve.asking import FARTHEST, MOST, PER_PAGE, Asked
+from fyke.serve.hosts import KnownHost, known_hosts
+from fyke.serve.rendering import Pages
+from fyke.serve.shard import Domain, top_domains
+from fyke.serve.shelf import Crawl, Shelf
+
+Url = Annotated[str, Query(description="The address of a page, with its scheme.", examples=["https://example.org/"])]
+Limit = Annotated[int, Query(ge=1, le=MOST, description="How many at most.")]
+CrawlName = Annotated[str, Query(max_length=200, description="The name of one crawl; empty: all.")]
+Within = Annotated[str, Query(max_length=200, description="Only names that have this in them.")]
+Filter = Annotated[str, Query(max_length=200)]
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What was wrong, in one line."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFacts:
+    """A copy in the archive."""
+
+    crawl: str
+    taken_at: datetime
+    status: int
+    media_type: str
+    digest: str
+    warc_file: str
+    warc_offset: int
+    warc_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlFacts:
+    """What one crawl knows of a URL."""
+
+    crawl: str
+    verdict: str
+    facts: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PageFacts:
+    """What is known of a URL."""
+
+    url: str  # in its canonical form
+    crawls: list[CrawlFacts]
+    copies: list[CopyFacts]
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    url: str
+    links: list[InLink]
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    url: str
+    pages: list[Hit]
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlStatus:
+    """How a crawl stands; `figures` are those of its control socket, or of its newest checkpoint."""
+
+    name: str
+    directory: str
+    indexed: bool
+    state: str  # running, paused, stopped, finished, killed, ..., or none
+    live: bool
+    at: float  # unix seconds
+    pages_s: float
+    bytes_s: float
+    trouble: str
+    figures: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlDomain:
+    crawl: str
+    domain: Domain
+
+
+_MISTAKES: dict[int | str, dict[str, Any]] = {
+    400: {"model": Mistake, "description": "It cannot be understood."},
+    404: {"model": Mistake, "description": "There is no such crawl, or no index yet."},
+    422: {"model": Mistake, "description": "A value is of the wrong kind or size."},
+}
+
+
+def router(shelf: Shelf, pages: Pages) -> APIRouter:
+    """The addresses under `/api`."""
+    api = APIRouter(prefix="/api", responses=_MISTAKES)
+    answers = _Answers(shelf)
+    for path, function in (
+        ("/search", answers.search),
+        ("/page", answers.page),
+        ("/inlinks", answers.inlinks),
+        ("/similar", answers.similar),
+        ("/status", answers.status),
+        ("/hosts", answers.hosts),
+        ("/domains", answers.domains),
+    ):
+        api.add_api_route(path, function, methods=["GET"])
+
+    def document(request: Request) -> Response:
+        app: FastAPI = request.app
+        return pages.page("api.html", document=app.openapi())
+
+    api.add_api_route("", document, methods=["GET"], include_in_schema=False)
+    return api
+
+
+class _Answers:
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+
+    def search(
+        self,
+        q: Annotated[str, Query(max_length=2000, description="Words, and what the search box understands.")] = "",
+        offset: Annotated[int, Query(ge=0, le=FARTHEST)] = 0,
+        limit: Limit = PER_PAGE,
+        site: Filter = "",
+        lang: Filter = "",
+        after: Filter = "",
+        before: Filter = "",
+    ) -> Results:
+        """Which pages answer a query."""
+        return Asked(q, site, lang, after, before).answer(self._shelf.searcher(), offset, limit)
+
+    def page(self, url: Url) -> PageFacts:
+        """What happened to a URL, and which copies of it there are."""
+        known = _canonical(url)
+        crawls = []
+        for crawl in self._shelf:
+            try:
+                answer = why(crawl.directory, known)
+                crawls.append(CrawlFacts(crawl.name, answer.verdict, answer.facts))
+            except NotACrawl:  # an archive without the state of a crawl
+                continue
+        copies = [
+            CopyFacts(
+                crawl.name, one.taken_at, one.status, one.media_type, one.digest, one.file, one.offset, one.length
+            )
+            for crawl, one in self._shelf.captures(known)
+        ]
+        return PageFacts(known, crawls, copies)
+
+    def inlinks(self, url: Url, limit: Limit = MOST) -> Links:
+        """Who links to a page, and in which words."""
+        known = _canonical(url)
+        return Links(known, list(self._shelf.searcher().inlinks(known, limit)))
+
+    def similar(self, url: Url, limit: Limit = PER_PAGE) -> Similar:
+        """Pages like a page."""
+        known = _canonical(url)
+        return Similar(known, list(self._shelf.searcher().similar(known, limit)))
+
+    def status(self) -> list[CrawlStatus]:
+        """How each crawl stands."""
+        return [
+            CrawlStatus(crawl.name, str(crawl.path), crawl.indexed, **crawl.watch.standing.as_dict())
+            for crawl in self._shelf
+        ]
+
+    def hosts(
+        self,
+        crawl: CrawlName = "",
+        q: Within = "",
+        failing: Annotated[bool, Query(description="Only hosts that fail or were given up.")] = False,
+        limit: Limit = MOST,
+    ) -> list[KnownHost]:
+        """Hosts that were met."""
+        found = [
+            host for one in self._crawls(crawl) for host in known_hosts(one.name, one.directory, limit, q, failing)
+        ]
+        return found[:limit]
+
+    def domains(self, crawl: CrawlName = "", q: Within = "", limit: Limit = MOST) -> list[CrawlDomain]:
+        """The pay-level domains that most others link to, with their budgets."""
+        found = []
+        for one in self._crawls(crawl):
+            try:
+                found += [CrawlDomain(one.name, domain) for domain in top_domains(one.directory, limit, q)]
+            except NotACrawl:
+                continue
+        found.sort(key=lambda each: (-each.domain.in_degree, -each.domain.urls))
+        return found[:limit]
+
+    def _crawls(self, name: str) -> list[Crawl]:
+        if not name:
+            return list(self._shelf)
+        if name not in self._shelf.crawls:
+            raise HTTPException(
+                404, f"there is no crawl {name[:200]!r} here; there are: {', '.join(self._shelf.crawls)}"
+            )
+        return [self._shelf.crawls[name]]
+
+
+def _canonical(url: str) -> str:
+    """Raises BadUrl."""
+    found = canonical(url)
+    if found is None:
+        raise BadUrl(f"{url[:200]!r} is not a URL: say http://, https://, ftp:// or gopher:// and a host")
+    return found

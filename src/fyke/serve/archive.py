@@ -1,0 +1,142 @@
+"""Copies of pages, straight from the WARC files: which there are, and what is in one.
+
+Asked by the pages that show a copy. A finished file's CDXJ index is sorted, so a URL is found by halving; that of the
+file still being written is read through. Invariant: what cannot be read is left out or None, never raised: one bad
+record costs one copy.
+"""
+
+import json
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import Page
+from fyke.search.archived import ArchiveReader
+from fyke.store.surt import surt
+
+MOST_CAPTURES = 200  # of a URL, in each file
+LINE_BYTES = 64 << 10
+REVISIT = "warc/revisit"
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A record of the archive that can be shown."""
+
+    url: str
+    taken_at: datetime
+    media_type: str  # as the server named it
+    status: int  # 0 where the protocol has none
+    digest: str
+    file: str  # below the crawl directory
+    offset: int
+    length: int
+
+    @property
+    def stamp(self) -> str:
+        """When it was taken, as 14 digits."""
+        return f"{self.taken_at:%Y%m%d%H%M%S}"
+
+
+class Archive:
+    """The archive of the crawl directory `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __repr__(self) -> str:
+        return f"Archive({str(self._folder)!r})"
+
+    def captures(self, url: str) -> list[Capture]:
+        """All copies of `url` (canonical), in no order."""
+        key = f"{surt(url)} ".encode()
+        found = []
+        for path in sorted((self._folder / "warc").glob("*.cdxj*")):
+            if path.suffix in (".cdxj", ".open"):
+                found += [capture for line in _lines(path, key) if (capture := _capture(line, url)) is not None]
+        return list({(one.file, one.offset): one for one in found}.values())
+
+    def page(self, capture: Capture) -> Page | None:
+        """What was archived there, decoded and parsed; None when it cannot be read."""
+        if capture.media_type == REVISIT:
+            original = self._original(capture)
+            if original is None:
+                return None
+            capture = original
+        reader = ArchiveReader(self._folder)
+        try:
+            return reader.read(
+                {
+                    "warc_file": capture.file,
+                    "warc_offset": capture.offset,
+                    "warc_length": capture.length,
+                    "url": capture.url,
+                    "outcome": Outcome.OK,  # so that the body of an error page is read as well
+                    "fetched_at": capture.taken_at,
+                    "status": capture.status,
+                }
+            )
+        finally:
+            reader.close()
+
+    def _original(self, revisit: Capture) -> Capture | None:
+        """The copy whose body `revisit` found again."""
+        same = (one for one in self.captures(revisit.url) if one.digest == revisit.digest)
+        return next((one for one in same if one.media_type != REVISIT), None)
+
+
+def _lines(path: Path, key: bytes) -> deque[bytes]:
+    """The last `MOST_CAPTURES` lines of the index at `path` that begin with `key`."""
+    found: deque[bytes] = deque(maxlen=MOST_CAPTURES)
+    is_sorted = path.suffix == ".cdxj"
+    with suppress(FileNotFoundError), path.open("rb") as file:  # sorted meanwhile: found under its new name next time
+        if is_sorted:
+            file.seek(_near(file, key))
+        for line in file:
+            if line.startswith(key) and line.endswith(b"\n"):
+                found.append(line)
+            elif is_sorted and line > key:
+                break
+    return found
+
+
+def _near(file: BinaryIO, key: bytes) -> int:
+    """Where a line of a sorted file begins that is the first not before `key`, or the one before that."""
+    low, high = 0, file.seek(0, 2)
+    while low < high:
+        middle = (low + high) // 2
+        file.seek(middle)
+        if middle:
+            file.readline()
+        begin = file.tell()
+        line = file.readline(LINE_BYTES)
+        if begin >= high or not line or line >= key:
+            high = middle
+        else:
+            low = begin + len(line)
+    return low
+
+
+def _capture(line: bytes, url: str) -> Capture | None:
+    """What a line of an index says, if it is of `url`."""
+    try:
+        _, stamp, rest = line.decode().split(" ", 2)
+        fields = json.loads(rest)
+        if fields["url"] != url:
+            return None
+        return Capture(
+            url,
+            datetime.strptime(stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC),
+            str(fields.get("mime", "")),
+            int(fields.get("status", 0)),
+            str(fields["digest"]),
+            f"warc/{Path(fields['filename']).name}",
+            int(fields["offset"]),
+            int(fields["length"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None

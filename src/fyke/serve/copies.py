@@ -1,0 +1,154 @@
+"""The archived copy of a page, as it is put in a frame: to be looked at, and dead.
+
+Called by `fyke.serve.pages`. The frame is sandboxed and its policy forbids script and loading (`COPY_POLICY`); that is
+what keeps us safe. Beside it, what would only fail is taken out of HTML here: scripts, frames, refreshes, and where
+links lead, which is told as their title. Style sheets and images are put in where the archive has them.
+
+Invariant: no byte is fetched from anywhere for a copy.
+"""
+
+import re
+import time
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from fyke.core.urls import canonical
+from fyke.core.visits import Page
+from fyke.crawl.monitor import size
+from fyke.parse.markup import bounded
+
+HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+IMAGES = frozenset(
+    {
+        "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp", "image/svg+xml",
+        "image/x-icon", "image/vnd.microsoft.icon",
+    }
+)  # fmt: skip
+MOST_TEXT_CHARS = 4 << 20
+MOST_IMAGE_BYTES = 16 << 20
+MOST_PART_BYTES = 2 << 20  # of an image or a style sheet in a page
+MOST_PARTS_BYTES = 12 << 20
+MOST_PARTS = 80
+PARTS_S = 1.0  # how long parts are looked for
+
+_OUT = "script,iframe,frame,object,embed,applet,portal,base,link,meta[http-equiv],audio,video,source"
+_STYLE = (
+    "<style>:root{color-scheme:light dark}body{font:16px/1.6 system-ui,sans-serif;display:grid;place-content:center;"
+    "min-height:90vh;margin:0;text-align:center}img{max-width:100%;max-height:96vh;background:#fff}</style>"
+)
+_DOCTYPE = re.compile(rb"(?:\s|<!--.*?-->)*<!doctype", re.IGNORECASE | re.DOTALL)
+_REL_STYLE = re.compile(r"\bstylesheet\b", re.IGNORECASE)
+
+Find = Callable[[str], Page | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What goes into the frame."""
+
+    content: bytes
+    content_type: str
+    shown: bool = True  # False where it can only be saved
+    cut: bool = False
+
+
+def copy_of(page: Page, find: Find) -> Copy:
+    """`page` as it may be shown; `find` gives what the archive has for a URL."""
+    kind = page.media_type
+    if kind in HTML_TYPES:
+        return _html(page, find)
+    if kind in IMAGES and len(page.content) <= MOST_IMAGE_BYTES:
+        return Copy(_document(f'<img alt="" src="{_data_url(kind, page.content)}">'), "text/html; charset=utf-8")
+    if page.charset:
+        text = page.text
+        return Copy(
+            text[:MOST_TEXT_CHARS].encode("utf-8", "replace"), "text/plain; charset=utf-8",
+            cut=len(text) > MOST_TEXT_CHARS,
+        )  # fmt: skip
+    what = f"{escape(kind[:80] or 'data of an unknown kind')}, {size(len(page.content))}"
+    return Copy(_document(f"<p>{what}<br>This cannot be shown here.</p>"), "text/html; charset=utf-8", shown=False)
+
+
+def _document(body: str) -> bytes:
+    return f"<!doctype html><meta charset=utf-8><title>Archived copy</title>{_STYLE}{body}".encode()
+
+
+def _html(page: Page, find: Find) -> Copy:
+    whole = page.text.encode("utf-8", "replace")
+    content = bounded(whole)
+    tree = LexborHTMLParser(content)
+    parts = _Parts(page.links.base or page.url, find)
+    styles = "".join(parts.styles(tree.css("link[href]")))
+    parts.put_images(tree.css("img[src]"))
+    for node in reversed(tree.css(_OUT)):  # what is within others first
+        node.decompose()
+    for node in tree.css("a[href],area[href]"):
+        _deaden(node)
+    text = f"{'<!doctype html>' if _DOCTYPE.match(whole[:1000]) else ''}{tree.html or ''}"
+    before, end, after = text.partition("</head>")
+    text = f"{before}{styles}{end}{after}" if end else f"{styles}{text}"
+    return Copy(text.encode("utf-8", "replace"), "text/html; charset=utf-8", cut=len(content) < len(whole))
+
+
+def _deaden(node: LexborNode) -> None:
+    """Let a link lead nowhere, but for places in the page itself."""
+    href = node.attributes.get("href") or ""
+    if not href.startswith("#"):
+        attributes = node.attrs
+        attributes["href"] = "#"
+        attributes["title"] = href[:500]
+    if "target" in node.attributes:
+        del node.attrs["target"]
+
+
+class _Parts:
+    """What a page needs to be shown, out of the archive, within bounds of number, size and time."""
+
+    def __init__(self, base: str, find: Find) -> None:
+        self._base = base
+        self._find = find
+        self._left_bytes = MOST_PARTS_BYTES
+        self._left = MOST_PARTS
+        self._until = time.monotonic() + PARTS_S
+
+    def _part(self, href: str) -> Page | None:
+        url = canonical(href, self._base)
+        if url is None or self._left <= 0 or time.monotonic() > self._until:
+            return None
+        self._left -= 1
+        found = self._find(url)
+        if found is None or len(found.content) > min(MOST_PART_BYTES, self._left_bytes):
+            return None
+        self._left_bytes -= len(found.content)
+        return found
+
+    def styles(self, links: list[LexborNode]) -> list[str]:
+        """The style sheets among `links`, each as an element."""
+        found = []
+        for node in links:
+            attributes = node.attributes
+            wanted = _REL_STYLE.search(attributes.get("rel") or "")
+            part = self._part(attributes.get("href") or "") if wanted else None
+            if part is not None and part.charset:
+                media = escape(attributes.get("media") or "all")
+                sheet = part.text.replace("</", "<\\/")
+                found.append(f'<style media="{media}">{sheet}</style>')
+        return found
+
+    def put_images(self, images: list[LexborNode]) -> None:
+        """Put into `images` what the archive has."""
+        for node in images:
+            part = self._part(node.attributes.get("src") or "")
+            if part is not None and part.media_type in IMAGES:
+                node.attrs["src"] = _data_url(part.media_type, part.content)
+                for name in ("srcset", "loading"):
+                    if name in node.attributes:
+                        del node.attrs[name]
+
+
+def _data_url(media_type: str, content: bytes) -> str:
+    return f"data:{media_type};base64,{b64encode(content).decode()}"

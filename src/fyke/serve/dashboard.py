@@ -1,0 +1,211 @@
+"""The crawls, watched and steered: an overview, a page for each, a page for each host, a stream of events, orders.
+
+The page says in tables what its script draws; the script only keeps it fresh. Orders go to the crawl's process by its
+control socket. Invariant: nothing here changes anything but `order`, which asks for the token first.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import parse_qs
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from fyke.core.errors import FykeError, NotACrawl
+from fyke.core.urls import pay_level_domain
+from fyke.crawl.control import host_named
+from fyke.serve.hosts import known_host, known_hosts, last_visits, rules_of
+from fyke.serve.rendering import Pages
+from fyke.serve.security import Token
+from fyke.serve.shard import Domain, one_domain, top_domains
+from fyke.serve.shelf import Crawl, Shelf
+from fyke.serve.watch import Standing
+
+TOP_DOMAINS = 15
+LISTED_HOSTS = 100
+VISITS = 50
+ORDER_BYTES = 1 << 20
+BEAT_S = 15.0  # between signs of life on a stream with nothing new
+STREAMS = 64  # at a time
+ORDERS = ("pause", "resume", "stop", "seeds", "block", "unblock")
+QUEUES = {
+    "unchecked": "to be checked against the URLs seen",
+    "later": "for pages nearer to the seeds",
+    "round": "for their domain's round",
+    "over_budget": "over their domain's budget",
+    "without_rules": "for their host's robots.txt",
+    "ready": "ready, on disk",
+    "spilled": "for room at their host, on disk",
+    "memory": "in memory, for their host's turn",
+    "blocked": "since their host is blocked",
+}
+
+
+class Dashboard:
+    """Pages about the crawls on `shelf`; orders need `token`."""
+
+    def __init__(self, shelf: Shelf, pages: Pages, token: Token) -> None:
+        self._shelf = shelf
+        self._pages = pages
+        self._token = token
+        self._streams = 0
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/crawl", self.overview, methods=["GET"]),
+            Route("/crawl/{name}", self.crawl, methods=["GET"]),
+            Route("/crawl/{name}/hosts", self.hosts, methods=["GET"]),
+            Route("/crawl/{name}/host/{host}", self.host, methods=["GET"]),
+            Route("/crawl/{name}/events", self.events, methods=["GET"]),
+            Route("/crawl/{name}/order", self.order, methods=["POST"]),
+        ]
+
+    def _crawl(self, request: Request) -> Crawl:
+        crawl = self._shelf.crawls.get(request.path_params["name"])
+        if crawl is None:
+            raise HTTPException(404, "There is no crawl of this name here.")
+        return crawl
+
+    # --- pages
+
+    async def overview(self, request: Request) -> Response:
+        """All crawls; straight to the one where there is only one."""
+        if len(self._shelf) == 1:
+            return RedirectResponse(f"/crawl/{next(iter(self._shelf)).name}", 302)
+        return self._pages.page("crawls.html", crawls=list(self._shelf))
+
+    async def crawl(self, request: Request) -> Response:
+        """The dashboard of a crawl."""
+        crawl = self._crawl(request)
+        domains = await run_in_threadpool(_domains, crawl)
+        return self._pages.page(
+            "crawl.html", crawl=crawl, standing=crawl.watch.standing, queues=QUEUES, domains=domains,
+            several=len(self._shelf) > 1,
+        )  # fmt: skip
+
+    async def hosts(self, request: Request) -> Response:
+        """The hosts that were met, some of them."""
+        crawl = self._crawl(request)
+        within = request.query_params.get("q", "").strip().lower()[:200]
+        failing = request.query_params.get("failing", "") == "1"
+        found = await run_in_threadpool(
+            known_hosts, crawl.name, crawl.directory, LISTED_HOSTS, within=within, failing=failing
+        )
+        return self._pages.page(
+            "hosts.html", crawl=crawl, hosts=found, within=within, failing=failing, most=LISTED_HOSTS
+        )
+
+    async def host(self, request: Request) -> Response:
+        """All that is known of a host."""
+        crawl = self._crawl(request)
+        name = host_named(request.path_params["host"])
+        live: Any = None
+        if crawl.watch.standing.live:
+            try:
+                done, said = await crawl.watch.order("host", host=name)
+                live = said if done else None
+            except NotACrawl:  # it ended this very moment
+                live = None
+        return await run_in_threadpool(self._host, crawl, name, live)
+
+    def _host(self, crawl: Crawl, name: str, live: Any) -> Response:
+        visits = last_visits(crawl.path, name, VISITS)
+        known = known_host(crawl.name, crawl.directory, name)
+        domain: Domain | None = None
+        try:
+            domain = one_domain(crawl.directory, pay_level_domain(name))
+        except FykeError:
+            domain = None  # no checkpoint yet: nothing is known
+        status = 200 if known or live or visits.rows else 404
+        return self._pages.page(
+            "host.html", status, crawl=crawl, standing=crawl.watch.standing, host=name, known=known, live=live,
+            visits=visits, rules=rules_of(crawl.directory, name, visits), domain=domain,
+            blocked=name in crawl.watch.standing.figures.get("blocked", []),
+        )  # fmt: skip
+
+    # --- events
+
+    async def events(self, request: Request) -> Response:
+        """How the crawl stands, as server-sent events: the history first, then each change."""
+        crawl = self._crawl(request)
+        if self._streams >= STREAMS:
+            raise HTTPException(429, "Too many dashboards are open: close one.")
+        return StreamingResponse(
+            self._stream(crawl), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
+        )
+
+    async def _stream(self, crawl: Crawl) -> AsyncIterator[str]:
+        self._streams += 1
+        changes = crawl.watch.changes()
+        waiting: asyncio.Future[Standing | None] = asyncio.ensure_future(anext(changes, None))
+        try:
+            yield f"retry: 2000\nevent: history\ndata: {json.dumps(crawl.watch.history.samples)}\n\n"
+            while True:
+                done, _ = await asyncio.wait([waiting], timeout=BEAT_S)
+                if not done:
+                    yield ": still here\n\n"
+                    continue
+                standing = waiting.result()
+                if standing is None:
+                    return
+                yield f"event: standing\ndata: {json.dumps(standing.as_dict())}\n\n"
+                waiting = asyncio.ensure_future(anext(changes, None))
+        finally:
+            self._streams -= 1
+            waiting.cancel()
+
+    # --- orders
+
+    async def order(self, request: Request) -> Response:
+        """Have the crawl do something; needs the token, in the header X-Fyke-Token or the field `token`."""
+        crawl = self._crawl(request)
+        fields = await _fields(request)
+        if not self._token.fits(request.headers.get("x-fyke-token") or fields.get("token", "")):
+            raise HTTPException(403, "The token is missing or wrong: fyke serve printed it when it started.")
+        what = fields.get("do", "")
+        if what not in ORDERS:
+            raise HTTPException(400, f"do: one of {', '.join(ORDERS)}")
+        more: dict[str, Any] = {}
+        if what == "seeds":
+            more["urls"] = fields.get("urls", "").split()
+        elif what in ("block", "unblock"):
+            more["host"] = fields.get("host", "").strip()
+        try:
+            done, said = await crawl.watch.order(what, **more)
+        except NotACrawl:
+            raise HTTPException(409, "No crawl is running here; fyke crawl --into its directory goes on.") from None
+        return self._answered(request, crawl, done, str(said))
+
+    def _answered(self, request: Request, crawl: Crawl, done: bool, said: str) -> Response:
+        if "application/json" in request.headers.get("accept", ""):
+            return JSONResponse({"said": said} if done else {"error": said}, 200 if done else 400)
+        if not done:
+            return self._pages.wrong(400, said, f"/crawl/{crawl.name}", "Back to the dashboard")
+        return self._pages.page("said.html", said=said, crawl=crawl)
+
+
+def _domains(crawl: Crawl) -> list[Domain]:
+    try:
+        return top_domains(crawl.directory, TOP_DOMAINS)
+    except FykeError:
+        return []
+
+
+async def _fields(request: Request) -> dict[str, str]:
+    """The fields of a form, or of a JSON object. Raises HTTPException."""
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > ORDER_BYTES:
+            raise HTTPException(413, "That is more than an order may have; give fewer seeds at a time.")
+    try:
+        if "json" in request.headers.get("content-type", ""):
+            return {str(name): str(value) for name, value in dict(json.loads(body)).items()}
+        return {name: values[-1] for name, values in parse_qs(body.decode(), max_num_fields=20).items()}
+    except (ValueError, TypeError, RecursionError):
+        raise HTTPException(400, "This order cannot be read: send a form, or a JSON object.") from None

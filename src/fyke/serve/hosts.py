@@ -1,0 +1,144 @@
+"""What is remembered of hosts: the host book, their robots.txt, and the last visits to them.
+
+Asked by the dashboard and the API. Reads only, beside a crawl that runs. Invariant: what is read is bounded, whatever
+the size of the tables; a host's last visits are looked for among the newest rows only, and it is said of how many.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from fyke.core.urls import split
+from fyke.crawl.directory import CrawlDirectory
+from fyke.hosts.book import HostBook, HostRecord
+from fyke.hosts.robots import RobotsRecord, RobotsState
+from fyke.store import SCHEMAS, sealed_table
+from fyke.store.journal import read_journal
+from fyke.store.schemas import journalled
+
+NEWEST_FILES = 4
+ROBOTS_CHARS = 20_000
+COLUMNS = ["url", "fetched_at", "outcome", "status", "detail", "duration_s", "body_bytes", "tries"]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHost:
+    """A host, as the book has it; times are unix seconds, 0 for never."""
+
+    crawl: str
+    host: str
+    domain: str
+    addresses: list[str]
+    pages: int
+    failures: int  # in a row
+    retired: str
+    rests_until: float
+    crawl_delay_s: float | None
+    first_seen: float
+    last_seen: float
+
+
+@dataclass(frozen=True, slots=True)
+class HostRules:
+    """The robots.txt of an origin."""
+
+    origin: str
+    state: str  # what it says: rules, allow all, disallow all
+    reason: str
+    fetched_at: float
+    expires_at: float
+    crawl_delay_s: float | None
+    sitemaps: list[str]
+    text: str  # of the file, its beginning
+
+
+@dataclass(frozen=True, slots=True)
+class Visits:
+    """The last visits to a host, the newest first, found among the `among` newest rows of the pages table."""
+
+    rows: list[dict[str, Any]]
+    among: int
+
+
+def known_hosts(
+    crawl: str, directory: CrawlDirectory, limit: int, within: str = "", failing: bool = False
+) -> list[KnownHost]:
+    """Hosts in no order, `limit` at most: with `within` in their names, and if asked only those that fail."""
+    if not directory.hosts.exists():
+        return []
+    with HostBook(directory.hosts, read_only=True) as book:
+        wanted = (
+            record
+            for record in book.all_hosts()
+            if within in record.name and (not failing or record.failures or record.retired)
+        )
+        return [_known(crawl, record) for record in islice(wanted, limit)]
+
+
+def known_host(crawl: str, directory: CrawlDirectory, name: str) -> KnownHost | None:
+    """What the book has of the host `name`."""
+    if not directory.hosts.exists():
+        return None
+    with HostBook(directory.hosts, read_only=True) as book:
+        record = book.host(name)
+    return None if record is None else _known(crawl, record)
+
+
+def _known(crawl: str, record: HostRecord) -> KnownHost:
+    return KnownHost(
+        crawl, record.name, record.domain, list(record.addresses), record.pages, record.failures, record.retired,
+        record.next_allowed_at, record.crawl_delay_s, record.first_seen, record.last_seen,
+    )  # fmt: skip
+
+
+def rules_of(directory: CrawlDirectory, name: str, visits: Visits) -> list[HostRules]:
+    """The robots.txt of each origin of the host `name`: those it was visited at, and the usual ones."""
+    if not directory.hosts.exists():
+        return []
+    origins = {split(row["url"]).origin for row in visits.rows}
+    origins |= {split(f"{scheme}://{name}/").origin for scheme in ("https", "http")}
+    product = directory.config().agent.user_agent if directory.holds_crawl else "fyke"
+    with HostBook(directory.hosts, read_only=True) as book:
+        found = [record for origin in sorted(origins) if (record := book.robots(origin)) is not None]
+    return [_rules(record, product) for record in found]
+
+
+def _rules(record: RobotsRecord, product: str) -> HostRules:
+    rules = record.rules(product)
+    text = record.body.decode("utf-8", "replace")[:ROBOTS_CHARS] if record.state is RobotsState.RULES else ""
+    return HostRules(
+        record.origin, record.state.value, record.reason, record.fetched_at, record.expires_at, rules.crawl_delay_s,
+        list(rules.sitemaps)[:20], text,
+    )  # fmt: skip
+
+
+def last_visits(folder: Path, name: str, limit: int) -> Visits:
+    """The last visits to the host `name`, `limit` at most."""
+    rows: list[dict[str, Any]] = []
+    among = 0
+    for batch in _newest(folder):
+        among += batch.num_rows
+        own = batch.filter(pc.equal(batch.column("host"), name)).select(COLUMNS)
+        rows += own.slice(max(0, own.num_rows - limit)).to_pylist()
+    rows.sort(key=lambda row: row["fetched_at"], reverse=True)
+    return Visits(rows[:limit], among)
+
+
+def _newest(folder: Path) -> Iterator[pa.RecordBatch]:
+    """The rows still in journals, and those of the newest files."""
+    schema = journalled(SCHEMAS["pages"])
+    names = [*COLUMNS, "host"]
+    sealed = sorted(sealed_table(folder, "pages").files)
+    done = {Path(file).stem for file in sealed}
+    for path in sorted((folder / "tables").glob("pages-*.arrows")):
+        if path.stem not in done and path.exists():
+            yield from (batch.select(names) for batch in read_journal(path, schema))
+    if sealed:
+        newest = ds.dataset(sealed[-NEWEST_FILES:], schema=SCHEMAS["pages"], format="parquet")
+        yield from newest.to_batches(columns=names)

@@ -1,0 +1,180 @@
+"""The pages of the archive: search, the copy of a page, and what is known of it.
+
+Each function answers one address and is run in a thread, since it reads files. Invariant: they only read.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import unquote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from fyke.core.errors import BadUrl, DirectoryError, NotACrawl
+from fyke.core.urls import canonical, split
+from fyke.core.visits import Page
+from fyke.crawl.explain import why
+from fyke.search import Results
+from fyke.serve.archive import Capture
+from fyke.serve.asking import FARTHEST, PER_PAGE, Asked, day_of
+from fyke.serve.copies import copy_of
+from fyke.serve.rendering import Pages
+from fyke.serve.security import COPY_POLICY, PAGE_POLICY
+from fyke.serve.shelf import Crawl, Shelf
+from fyke.serve.wording import query_string
+
+INLINKS = 50
+SIMILAR = 8
+_UNSAFE_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class ArchivePages:
+    """Search and copies of the crawls on `shelf`."""
+
+    def __init__(self, shelf: Shelf, pages: Pages) -> None:
+        self._shelf = shelf
+        self._pages = pages
+
+    def routes(self) -> list[Route]:
+        paths: dict[str, Callable[[Request], Response]] = {
+            "/": self.search,
+            "/copy": self.copy,
+            "/raw": self.raw,
+            "/page": self.about,
+        }
+        return [Route(path, _threaded(function), methods=["GET"]) for path, function in paths.items()]
+
+    # --- search
+
+    def search(self, request: Request) -> Response:
+        """The search box, and the answer to what was typed into it."""
+        given = request.query_params
+        asked = Asked(
+            given.get("q", "")[:2000],
+            given.get("site", "").strip()[:200],
+            given.get("lang", "")[:8] if given.get("lang", "")[:8].isalpha() else "",
+            day_of(given.get("after", "")),
+            day_of(given.get("before", "")),
+        )
+        at = _whole(given.get("page", ""), 1, FARTHEST // PER_PAGE)
+        results, more, trouble, pages = None, False, "", 0
+        try:
+            searcher = self._shelf.searcher()
+            if asked.words.strip() or asked.filters:
+                results, more = self._answer(asked, at)
+            else:
+                pages = searcher.pages
+        except DirectoryError as error:
+            trouble = str(error)
+        return self._pages.page(
+            "search.html", asked=asked, filters=asked.filters, at=at, results=results, more=more, trouble=trouble,
+            pages=pages, crawls=list(self._shelf), farthest=FARTHEST // PER_PAGE,
+        )  # fmt: skip
+
+    def _answer(self, asked: Asked, at: int) -> tuple[Results, bool]:
+        """The page `at` of an answer, and whether there is another."""
+        results = asked.answer(self._shelf.searcher(), (at - 1) * PER_PAGE, PER_PAGE + 1)
+        return results, len(results.hits) > PER_PAGE
+
+    # --- copies
+
+    def copy(self, request: Request) -> Response:
+        """The archived copy of a page in its frame, below a bar that says what it is."""
+        url = self._url(request)
+        found = self._shelf.captures(url)
+        chosen = self._chosen(request, url)
+        if chosen is None:
+            return self._pages.wrong(
+                404, f"There is no copy of {url}", f"/page{query_string(url=url)}", "What is known of it"
+            )
+        crawl, capture = chosen
+        others = [one for _, one in found if one.stamp != capture.stamp][:20]
+        page = crawl.archive.page(capture)
+        headers = {"Content-Security-Policy": PAGE_POLICY.format("'self'")}
+        return self._pages.page(
+            "copy.html", headers=headers, url=url, crawl=crawl, capture=capture, others=others, page=page,
+        )  # fmt: skip
+
+    def raw(self, request: Request) -> Response:
+        """What the frame holds: the copy itself, made harmless, of an origin of its own."""
+        url = self._url(request)
+        chosen = self._chosen(request, url)
+        page = chosen[0].archive.page(chosen[1]) if chosen else None
+        headers = {"Content-Security-Policy": COPY_POLICY, "X-Frame-Options": "SAMEORIGIN"}
+        if chosen is None or page is None:
+            return Response("This copy cannot be read.", 404, headers, "text/plain")
+        if request.query_params.get("save"):
+            headers["Content-Disposition"] = f'attachment; filename="{_file_name(url)}"'
+            return Response(page.content, 200, headers, "application/octet-stream")
+        copy = copy_of(page, lambda part: self._part(chosen[0], part))
+        return Response(copy.content, 200, {**headers, "Content-Type": copy.content_type})
+
+    def _part(self, crawl: Crawl, url: str) -> Page | None:
+        found = [one for one in crawl.archive.captures(url) if one.status == 200]
+        return crawl.archive.page(max(found, key=lambda one: one.taken_at)) if found else None
+
+    def _chosen(self, request: Request, url: str) -> tuple[Crawl, Capture] | None:
+        return self._shelf.capture(url, _moment(request.query_params.get("at", "")))
+
+    # --- what is known
+
+    def about(self, request: Request) -> Response:
+        """What the crawls know of a URL, who links to it, and what is like it."""
+        url = self._url(request)
+        answers = []
+        for crawl in self._shelf:
+            try:
+                answers.append((crawl, asdict(why(crawl.directory, url))))
+            except NotACrawl:  # an archive without the state of a crawl
+                continue
+        links: tuple[Any, ...] = ()
+        similar: tuple[Any, ...] = ()
+        trouble = ""
+        try:
+            searcher = self._shelf.searcher()
+            links, similar = searcher.inlinks(url, INLINKS), searcher.similar(url, SIMILAR)
+        except DirectoryError as error:
+            trouble = str(error)
+        return self._pages.page(
+            "page.html", url=url, host=split(url).host, answers=answers, captures=self._shelf.captures(url)[:50],
+            links=links, similar=similar, most_links=INLINKS, trouble=trouble,
+        )  # fmt: skip
+
+    def _url(self, request: Request) -> str:
+        """The URL that is asked about. Raises BadUrl."""
+        asked = request.query_params.get("url", "").strip()
+        url = canonical(asked) or (canonical(f"http://{asked}") if asked and "://" not in asked else None)
+        if url is None:
+            raise BadUrl(f"{asked[:200]!r} is not a URL: say http://, https://, ftp:// or gopher:// and a host")
+        return url
+
+
+def _threaded(function: Callable[[Request], Response]) -> Callable[[Request], Any]:
+    async def answer(request: Request) -> Response:
+        return await run_in_threadpool(function, request)
+
+    return answer
+
+
+def _whole(text: str, least: int, most: int) -> int:
+    """`text` as a number between the two; the least where it is none."""
+    return min(max(int(text), least), most) if text.isascii() and text.isdigit() and len(text) < 9 else least
+
+
+def _moment(stamp: str) -> datetime | None:
+    """The time that 14 digits say; None when they are none."""
+    try:
+        return datetime.strptime(stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _file_name(url: str) -> str:
+    """What a saved copy is called: the end of its path, in plain letters."""
+    name = unquote(split(url).target.partition("?")[0].rstrip("/").rpartition("/")[2])
+    return _UNSAFE_IN_NAME.sub("-", name).strip(".-")[:80] or "page"

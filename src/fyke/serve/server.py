@@ -1,0 +1,73 @@
+"""`fyke serve`: from directories to a server that a person can open.
+
+Called by the command line. The port is taken before anything is told, so that what is printed is true. Invariant:
+a mistake (a port in use, no such directory) is one line, before anything listens.
+"""
+
+import errno
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from fyke.core.errors import ConfigurationError
+from fyke.serve.app import application
+from fyke.serve.security import Token
+from fyke.serve.shelf import Shelf
+
+GRACE_S = 1  # for answers under way when it ends; a dashboard that is open never ends by itself
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Where the server is, for people."""
+
+    url: str
+    dashboard: str  # with the token in its fragment, which no browser sends anywhere
+    token: str
+
+
+def serve(folders: Sequence[Path], host: str, port: int, token: str | None, ready: Callable[[Serving], None]) -> None:
+    """Serve the crawls in `folders` until interrupted. Raises DirectoryError, ConfigurationError."""
+    word = Token(token)
+    shelf = Shelf(folders)
+    listening = listen(host, port)
+    app = application(shelf, word, host)
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=GRACE_S,
+        lifespan="on",
+    )  # fmt: skip
+    shown = f"[{host}]" if ":" in host else host
+    url = f"http://{shown}:{listening.getsockname()[1]}/"
+    ready(Serving(url, f"{url}crawl#token={word.text}", word.text))
+    with listening:
+        _Server(config, shelf).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """One that ends the streams of dashboards when it is interrupted, instead of waiting for them."""
+
+    def __init__(self, config: uvicorn.Config, shelf: Shelf) -> None:
+        super().__init__(config)
+        self._shelf = shelf
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        for crawl in self._shelf:
+            crawl.watch.end()
+        super().handle_exit(sig, frame)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens. Raises ConfigurationError."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family)
+    except socket.gaierror:
+        raise ConfigurationError(f"--host {host}: there is no such address; say 127.0.0.1 or 0.0.0.0") from None
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigurationError(f"port {port} of {host} is in use: choose another with --port") from None
+        raise ConfigurationError(f"cannot listen on {host}, port {port}: {error.strerror}") from None

@@ -1,0 +1,97 @@
+"""The crawls that are served: each by a name, and all of them as one archive with one index.
+
+Made once by the server; pages, API and metrics ask it. An index may be made, grow or go while we run, so which crawls
+can be searched is looked at with each question. Invariant: a crawl's name is unique, and safe in a URL.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+
+from fyke.core.errors import DirectoryError, NotACrawl
+from fyke.crawl.directory import CrawlDirectory
+from fyke.search import Searcher
+from fyke.search.folder import INDEX, IndexFolder
+from fyke.serve.archive import Archive, Capture
+from fyke.serve.watch import Watch
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class Crawl:
+    """One crawl directory, and all that is read of it."""
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name = name
+        self.path = path
+        self.directory = CrawlDirectory(path)
+        self.archive = Archive(path)
+        self.watch = Watch(self.directory)
+
+    def __repr__(self) -> str:
+        return f"Crawl({self.name}, {str(self.path)!r})"
+
+    @property
+    def indexed(self) -> bool:
+        """Whether there is an index."""
+        return IndexFolder(self.path).stamp() > 0
+
+
+class Shelf:
+    """The crawls in `folders`. Raises DirectoryError, NotACrawl for one that is none."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.crawls: dict[str, Crawl] = {}
+        for folder in folders:
+            _require_crawl(folder)
+            name = self._free_name(_UNSAFE.sub("-", folder.resolve().name).strip(".-") or "crawl")
+            self.crawls[name] = Crawl(name, folder)
+        self._lock = Lock()
+        self._searcher: Searcher | None = None
+        self._searched: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Shelf({list(self.crawls)})"
+
+    def __iter__(self) -> Iterator[Crawl]:
+        return iter(self.crawls.values())
+
+    def __len__(self) -> int:
+        return len(self.crawls)
+
+    def _free_name(self, name: str) -> str:
+        names = [name, *(f"{name}-{number}" for number in range(2, len(self.crawls) + 3))]
+        return next(free for free in names if free not in self.crawls)
+
+    def searcher(self) -> Searcher:
+        """Who answers from all indexes that are there. Raises DirectoryError when none is."""
+        with self._lock:
+            indexed = tuple(crawl.name for crawl in self if crawl.indexed)
+            if not indexed:
+                raise DirectoryError(f"there is no index yet; make it with: fyke index {next(iter(self)).path}")
+            if self._searcher is None or indexed != self._searched:
+                self._searcher = Searcher([self.crawls[name].path for name in indexed])
+                self._searched = indexed
+            return self._searcher
+
+    def captures(self, url: str) -> list[tuple[Crawl, Capture]]:
+        """Every copy of `url` (canonical), the newest first."""
+        found = [(crawl, capture) for crawl in self for capture in crawl.archive.captures(url)]
+        return sorted(found, key=lambda one: one[1].taken_at, reverse=True)
+
+    def capture(self, url: str, at: datetime | None = None) -> tuple[Crawl, Capture] | None:
+        """The copy of `url` taken at `at`, or nearest to it; without, the newest that has a page."""
+        found = self.captures(url)
+        if at is not None:
+            moment = at if at.tzinfo else at.replace(tzinfo=UTC)
+            return min(found, key=lambda one: abs(one[1].taken_at - moment), default=None)
+        return next((one for one in found if one[1].status in (0, 200)), found[0] if found else None)
+
+
+def _require_crawl(folder: Path) -> None:
+    if not folder.is_dir():
+        raise DirectoryError(f"{folder}: there is no such directory; give that of a crawl")
+    if not any((folder / part).exists() for part in ("fyke.toml", "tables", INDEX)):
+        raise NotACrawl(f"{folder} holds no crawl: begin one with fyke crawl URL --into {folder}")

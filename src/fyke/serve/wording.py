@@ -1,0 +1,71 @@
+"""How things are said on a page: numbers, times, sizes, languages, and text that somebody else wrote.
+
+The templates use these as filters. Invariant: `clean` text holds no control characters and none that turn the
+direction of text, and is never longer than it may be; what it holds is escaped by the templates.
+"""
+
+from datetime import UTC, datetime
+from urllib.parse import urlencode
+
+from fyke.crawl.monitor import duration, size
+from fyke.search.terminal import clean as without_steering
+
+MOST_CHARS = 300
+
+LANGUAGES = {
+    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",
+    "en": "English", "es": "Spanish", "et": "Estonian", "fa": "Persian", "fi": "Finnish", "fr": "French",
+    "he": "Hebrew", "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian", "id": "Indonesian", "it": "Italian",
+    "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian", "nl": "Dutch", "no": "Norwegian",
+    "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovene",
+    "sr": "Serbian", "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese",
+    "zh": "Chinese",
+}  # fmt: skip
+
+
+def clean(text: object, most: int = MOST_CHARS) -> str:
+    """`text` of a page as one may show it: nothing that steers or hides, and an end."""
+    shown = " ".join(without_steering(str(text)[: 4 * most]).split())
+    return shown if len(shown) <= most else f"{shown[: most - 1].rstrip()}…"
+
+
+def number(value: object) -> str:
+    """A count or rate with its thousands apart."""
+    if isinstance(value, float) and value < 100:
+        return f"{value:,.1f}"
+    return f"{float(str(value)):,.0f}"
+
+
+def day(at: datetime) -> str:
+    return f"{at.day} {at:%B %Y}"
+
+
+def minute(at: datetime | float) -> str:
+    moment = at if isinstance(at, datetime) else datetime.fromtimestamp(at, UTC)
+    return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
+
+
+def iso(at: datetime | float) -> str:
+    moment = at if isinstance(at, datetime) else datetime.fromtimestamp(at, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def language(code: str) -> str:
+    return LANGUAGES.get(code, code)
+
+
+def words(name: str) -> str:
+    """A name of ours as words: `robots_forbade` is `robots forbade`."""
+    return name.replace("_", " ")
+
+
+def query_string(**values: object) -> str:
+    """`?a=b` of the values that say something; empty when none does."""
+    said = {name: value for name, value in values.items() if value not in (None, "", 0)}
+    return f"?{urlencode(said)}" if said else ""
+
+
+FILTERS = {
+    "clean": clean, "number": number, "day": day, "minute": minute, "iso": iso, "language": language, "words": words,
+    "size": size, "duration": duration,
+}  # fmt: skip
