@@ -1,0 +1,17 @@
+"""How does a crawl become what others work with?
+
+    tables ─► source ─► selection ─► reading ─► prose ─┬─► tabular   (parquet)
+    archive ──┘           which rows    what they say  ├─► textual   (jsonl, csv)
+                                                       └─► notes     (markdown)
+    links ───────────────────────────────────────────────► edges     (links)
+    archive, index, pages ───────────────────────────────► bundle    (wacz)
+
+`export` carries out one export, in parts, below `staging`, which makes it whole or not there at all. Every part is a
+function of the crawl and of the parts before it, so an export that was killed goes on where it was, and comes to the
+same bytes as one that was not.
+"""
+
+from fyke.export.formats import Format, named
+from fyke.export.run import Exported, export
+
+__all__ = ["Exported", "Format", "export", "named"]

@@ -1,0 +1,135 @@
+"""A crawl in one file for replay: WACZ 1.1.1, as ReplayWeb.page, pywb and browsertrix read it.
+
+Made by `fyke.export.run`: `archive/` (the WARC files as they are), `indexes/` (ZipNum), `pages/pages.jsonl`,
+`datapackage.json` with a SHA-256 of each, and the digest of that. Everything that was archived is in it: failures,
+duplicates and what asks not to be indexed too, since replay needs what the browser asks for. Invariant: a member is
+added whole and then counted, so the export goes on at the next; the same crawl comes to the same bytes.
+"""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from fyke import __version__
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import canonical
+from fyke.export.replay_index import write_index
+from fyke.export.source import Source
+from fyke.export.staging import Mark, Staging, writing
+from fyke.export.zipping import GrowingZip, Member
+from fyke.search.extract import HTML_TYPES, PLAIN_TYPES, TITLE_CHARS, one_line
+
+WACZ_VERSION = "1.1.1"
+PAGES = "pages/pages.jsonl"
+CHUNK_BYTES = 1 << 20
+
+_SHOWN = HTML_TYPES | PLAIN_TYPES | {"application/pdf"}
+_COLUMNS = ["key", "url", "title", "fetched_at", "outcome", "media_type", "kind", "warc_file"]
+
+
+class Wacz:
+    """The WACZ of all that was archived."""
+
+    unit = "bytes"
+
+    def __init__(self, source: Source, staging: Staging) -> None:
+        self._source = source
+        self._staging = staging
+        self._created = time.gmtime(source.until.at)
+        self.total = sum(source.until.archive.values())
+
+    def parts(self, mark: Mark) -> Iterator[Mark]:
+        with self._zip(mark) as bundle:
+            done = mark.done
+            for name, length in list(self._source.until.archive.items())[len(bundle.members) :]:
+                path = self._source.path / name
+                bundle.add(f"archive/{path.name}", length, chunks_of(path, length))
+                done += length
+                yield _mark(done, bundle)
+            if PAGES not in {member.name for member in bundle.members}:
+                for name, path in self._made():
+                    bundle.add(name, path.stat().st_size, chunks_of(path, path.stat().st_size))
+                yield _mark(done, bundle)
+
+    def _zip(self, mark: Mark) -> GrowingZip:
+        members = [Member(*member) for member in mark.state.get("members", [])]
+        at = self._created
+        date = (at.tm_year, at.tm_mon, at.tm_mday, at.tm_hour, at.tm_min, at.tm_sec)
+        return GrowingZip(self._staging.out, members, mark.state.get("length", 0), date)
+
+    def _made(self) -> Iterator[tuple[str, Path]]:
+        """The members that are no copies: their names, and files with what they hold."""
+        for path in write_index(self._source, self._staging.scratch):
+            yield f"indexes/{path.name}", path
+        path = self._staging.scratch / "pages.jsonl"
+        with writing(path), path.open("wb") as out:
+            out.writelines(self._pages())
+        yield PAGES, path
+
+    def _pages(self) -> Iterator[bytes]:
+        """The lines of the page list: what a person may open, and no parts of pages."""
+        yield _line({"format": "json-pages-1.0", "id": "pages", "title": "Pages", "hasText": False})
+        for batch in self._source.rows("pages", _COLUMNS):
+            for row in pa.Table.from_batches([batch]).to_pylist():
+                wanted = row["outcome"] == Outcome.OK and row["kind"] != "requisite" and row["media_type"] in _SHOWN
+                if wanted and row["warc_file"]:
+                    stamp = row["fetched_at"].isoformat(timespec="milliseconds").replace("+00:00", "Z")
+                    title = one_line(row["title"], TITLE_CHARS) or row["url"]
+                    yield _line({"id": f"{row['key']:016x}", "url": row["url"], "title": title, "ts": stamp})
+
+    def finish(self, mark: Mark) -> None:
+        """The package's description and digest, and the end of the ZIP."""
+        with self._zip(mark) as bundle:
+            package = json.dumps(self._package(bundle.members), indent=2, ensure_ascii=False).encode()
+            digest = {"path": "datapackage.json", "hash": f"sha256:{sha256(package).hexdigest()}"}
+            bundle.add("datapackage.json", len(package), [package])
+            text = json.dumps(digest, indent=2).encode()
+            bundle.add("datapackage-digest.json", len(text), [text])
+            bundle.finish()
+
+    def _package(self, members: list[Member]) -> dict[str, Any]:
+        seeds = self._source.directory.config().crawl.seeds if self._source.directory.holds_crawl else []
+        main = canonical(seeds[0]) if seeds else None
+        more = f" and {len(seeds) - 1} more" if len(seeds) > 1 else ""
+        return {
+            "profile": "data-package",
+            "wacz_version": WACZ_VERSION,
+            "title": f"Crawl of {one_line(seeds[0], TITLE_CHARS)}{more}" if seeds else "Crawl",
+            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", self._created),
+            "software": f"fyke {__version__}",
+            **({"mainPageUrl": main} if main else {}),
+            "resources": [
+                {
+                    "name": re.sub(r"[^-a-z0-9._]", "-", member.name.rpartition("/")[2].lower()),
+                    "path": member.name,
+                    "hash": f"sha256:{member.sha256}",
+                    "bytes": member.size,
+                }
+                for member in members
+            ],
+        }
+
+
+def _mark(done: int, bundle: GrowingZip) -> Mark:
+    return Mark(done, done, {"members": [list(member) for member in bundle.members], "length": bundle.length})
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def chunks_of(path: Path, length: int) -> Iterator[bytes]:
+    """The first `length` bytes of a file, in pieces."""
+    with path.open("rb") as file:
+        while length:
+            chunk = file.read(min(CHUNK_BYTES, length))
+            if not chunk:
+                return
+            length -= len(chunk)
+            yield chunk

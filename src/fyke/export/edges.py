@@ -1,0 +1,102 @@
+"""The links of a crawl as an edge list: source URL, target URL, kind; Parquet or tab-separated.
+
+Made by `fyke.export.run`. The links table names a source by its key; `fyke.export.addresses` gives the URL. Every row
+of the table is an edge, as often as the link was found. Invariant: no URL holds a tab or a line end (a canonical one
+cannot), so a line of TSV is an edge.
+"""
+
+import io
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pv
+
+from fyke.export.addresses import Addresses
+from fyke.export.growing import GrowingFile
+from fyke.export.source import Source
+from fyke.export.staging import Mark, Staging
+from fyke.export.tabular import Sheets
+from fyke.store import LinkKind
+
+FILE_LINKS = 400_000
+PART_LINKS = 50_000
+
+_KINDS = pa.array([kind.name.lower() for kind in sorted(LinkKind)])
+_WORD = pa.dictionary(pa.int8(), pa.string())
+SCHEMA = pa.schema(
+    [
+        pa.field("source", pa.string(), metadata={"description": "URL of the page the link is on."}),
+        pa.field("target", pa.string(), metadata={"description": "URL it points at."}),
+        pa.field("kind", _WORD, metadata={"description": "page, requisite, nofollow or redirect."}),
+    ],
+    metadata={"description": "One row a link, as often as it was found."},
+)
+_PLAIN = pa.schema([field.with_type(pa.string()) for field in SCHEMA])
+
+
+class _Edges:
+    """Links with their URLs."""
+
+    def __init__(self, source: Source, staging: Staging) -> None:
+        self._source = source
+        self._addresses = Addresses(source, staging.scratch)
+
+    def read(self, begin: int, end: int) -> Iterator[pa.Table]:
+        """Edges `begin` to `end`, with `SCHEMA`."""
+        for batch in self._source.rows("links", ["source", "target_url", "kind"], begin, end):
+            kinds = pa.array(batch.column("kind").to_numpy().astype(np.int8))
+            words = pa.DictionaryArray.from_arrays(kinds, _KINDS)
+            sources = self._addresses.of(batch.column("source").to_numpy())
+            yield pa.Table.from_arrays([sources, batch.column("target_url"), words], schema=SCHEMA)
+
+
+class EdgeSheets(Sheets):
+    """As Parquet."""
+
+    unit = "links"
+
+    def __init__(self, source: Source, staging: Staging, *, single: bool) -> None:
+        super().__init__(staging, "links", SCHEMA, source.until.links, single=single)
+        self._edges = _Edges(source, staging)
+
+    @property
+    def file_rows(self) -> int:
+        return FILE_LINKS
+
+    def _tables(self, begin: int, end: int) -> Iterator[pa.Table]:
+        return self._edges.read(begin, end)
+
+
+class EdgeLines:
+    """As tab-separated lines under a line of names."""
+
+    unit = "links"
+
+    def __init__(self, source: Source, staging: Staging, *, packed: bool) -> None:
+        self._out = staging.out
+        self._packed = packed
+        self.total = source.until.links
+        self._edges = _Edges(source, staging)
+
+    def parts(self, mark: Mark) -> Iterator[Mark]:
+        begin = mark.done
+        with GrowingFile(self._out, mark.state.get("length", 0), packed=self._packed) as file:
+            if not begin:
+                file.add("\t".join(SCHEMA.names).encode() + b"\n")
+            while begin < self.total:
+                end = min(begin + PART_LINKS, self.total)
+                yield Mark(end, end, {"length": file.add(self._part(begin, end))})
+                begin = end
+
+    def _part(self, begin: int, end: int) -> bytes:
+        out = io.BytesIO()
+        options = pv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none")
+        with pv.CSVWriter(out, _PLAIN, write_options=options) as writer:
+            for table in self._edges.read(begin, end):
+                writer.write_table(table.cast(_PLAIN))
+        return out.getvalue()
+
+    def finish(self, mark: Mark) -> None:
+        """The file is whole when its last part is."""
+        assert mark.done == self.total

@@ -1,0 +1,34 @@
+"""A file name for a URL: readable, safe on any file system, and no other URL's.
+
+Used by the export to Markdown. Invariant: for any canonical URL two names of small ASCII letters, digits, dots and
+hyphens, neither empty, hidden, reserved by any system, nor longer than `LONGEST`; different for different keys.
+"""
+
+import re
+from urllib.parse import unquote
+
+from fyke.core.urls import split
+
+LONGEST = 120
+SLUG_CHARS = 80
+
+_STRANGE = re.compile(r"[^a-z0-9.]+")
+_DOTS = re.compile(r"\.{2,}")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)")  # on Windows, also with an ending
+
+
+def folder_name(host: str) -> str:
+    """The folder for the pages of a host."""
+    name = _safe(host)[:LONGEST].strip(".-") or "host"
+    return f"host-{name}" if _RESERVED.match(name) else name
+
+
+def page_name(url: str, key: int, ending: str = ".md") -> str:
+    """The file for the page with this URL and key: what can be read of its path and query, then the key."""
+    target = unquote(split(url).target, errors="ignore").strip("/")
+    slug = _safe(target)[:SLUG_CHARS].strip(".-")
+    return f"{slug or 'index'}-{key:016x}{ending}"
+
+
+def _safe(text: str) -> str:
+    return _DOTS.sub(".", _STRANGE.sub("-", text.lower())).strip(".-")

@@ -1,0 +1,83 @@
+"""What a crawl can be exported to, and where to: the names a person may give.
+
+Read by `fyke.export.run`. Invariant: a target is never inside the folders that the crawl itself writes, and its name
+says what it is.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from fyke.core.errors import ConfigurationError
+from fyke.crawl.directory import CrawlDirectory
+
+FOLDER = "export"
+
+
+class Format(StrEnum):
+    """What `--to` may say."""
+
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+    MARKDOWN = "markdown"
+    WACZ = "wacz"
+    LINKS = "links"
+    CSV = "csv"
+
+
+def named(text: str) -> Format:
+    """The format called `text`. Raises ConfigurationError."""
+    try:
+        return Format(text.lower())
+    except ValueError:
+        raise ConfigurationError(f"--to {text}: not a format; say {', '.join(Format)}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The name a target has if none is given, and the endings it may have; "" stands for a folder."""
+
+    default: str
+    endings: tuple[str, ...]
+
+
+_NAMES = {
+    Format.PARQUET: _Names("pages", ("", ".parquet")),
+    Format.JSONL: _Names("pages.jsonl.gz", (".jsonl", ".jsonl.gz")),
+    Format.MARKDOWN: _Names("markdown", ("",)),
+    Format.WACZ: _Names("crawl.wacz", (".wacz",)),
+    Format.LINKS: _Names("links", ("", ".parquet", ".tsv", ".tsv.gz")),
+    Format.CSV: _Names("pages.csv", (".csv", ".csv.gz")),
+}
+_ENDINGS = sorted({ending for names in _NAMES.values() for ending in names.endings if ending}, key=len, reverse=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where an export goes: `ending` is that of `path`, "" for a folder."""
+
+    format: Format
+    path: Path
+    ending: str
+
+
+def target_of(directory: CrawlDirectory, format: Format, out: Path | None) -> Target:
+    """The target that was asked for. Raises ConfigurationError for one that cannot be."""
+    names = _NAMES[format]
+    path = directory.path / FOLDER / names.default if out is None else out
+    ending = next((ending for ending in _ENDINGS if path.name.lower().endswith(ending)), "")
+    if ending not in names.endings:
+        wanted = " or ".join(ending or "no such ending, for a folder" for ending in names.endings)
+        raise ConfigurationError(f"--out {path}: an export to {format} has a name with {wanted}")
+    if out is not None:
+        _check(directory, out)
+    return Target(format, path, ending)
+
+
+def _check(directory: CrawlDirectory, out: Path) -> None:
+    where = out.absolute().resolve()
+    if not where.parent.is_dir():
+        raise ConfigurationError(f"--out {out}: there is no folder {out.parent}; make it, or name another")
+    for own in (directory.warc, directory.tables, directory.state, directory.logs, directory.path / "index"):
+        if where.is_relative_to(own.absolute().resolve()):
+            raise ConfigurationError(f"--out {out}: {own} is the crawl's own; name a file outside of it")

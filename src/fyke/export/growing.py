@@ -1,0 +1,50 @@
+"""A file that an export adds to, part by part, and that is cut back to its last whole part when it goes on.
+
+Used by the formats whose parts can simply follow each other: JSON lines, CSV, TSV, plain or each part a gzip member.
+Invariant: after `add` returned, the file up to the length it returned is safe on the disk.
+"""
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from isal import igzip
+
+from fyke.export.staging import writing
+
+GZIP_LEVEL = 2
+
+
+class GrowingFile:
+    """The file `path`, of which `length` bytes count; with `packed`, what is added becomes a gzip member."""
+
+    def __init__(self, path: Path, length: int, *, packed: bool) -> None:
+        self._path = path
+        self._packed = packed
+        with writing(path):
+            self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)
+            self._file.truncate(length)
+            self._file.seek(length)
+        self.length = length
+
+    def __repr__(self) -> str:
+        return f"GrowingFile({self._path.name}, {self.length} bytes)"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._file.close()
+
+    def add(self, data: bytes) -> int:
+        """Append `data`; returns the length of the file then. Raises DiskFull or DirectoryError."""
+        if data:
+            packed = igzip.compress(data, GZIP_LEVEL, mtime=0) if self._packed else data
+            with writing(self._path):
+                view = memoryview(packed)
+                while view:
+                    view = view[self._file.write(view) :]
+                os.fsync(self._file.fileno())
+            self.length += len(packed)
+        return self.length

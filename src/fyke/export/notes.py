@@ -1,0 +1,76 @@
+"""Pages as Markdown files: the main content, under a front matter that says where it is from.
+
+Made by `fyke.export.run`, for corpora of language models and for reading. `<host>/<path>-<key>.md`: see
+`fyke.export.filenames`. Invariant: the front matter is YAML whose values are JSON, so no title can end it early; files
+of a part are written again when it is done again, with the same bytes.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from fyke.core.urls import split
+from fyke.export import reading, selection
+from fyke.export.filenames import folder_name, page_name
+from fyke.export.prose import markdown
+from fyke.export.source import Source
+from fyke.export.staging import Mark, Staging, sync, sync_all, writing
+from fyke.export.textual import chosen_rows
+from fyke.search.extract import TITLE_CHARS, one_line
+
+PART_ROWS = 1_000
+
+_COLUMNS = [*reading.COLUMNS, "key", "title", "digest"]
+
+
+class Notes:
+    """A file for each page that `rule` takes."""
+
+    unit = "pages"
+
+    def __init__(self, source: Source, staging: Staging, rule: selection.Rule) -> None:
+        self._source = source
+        self._staging = staging
+        self._rule = rule
+        self.total = source.until.pages
+
+    def parts(self, mark: Mark) -> Iterator[Mark]:
+        with writing(self._staging.out):
+            self._staging.out.mkdir(exist_ok=True)
+        chosen = selection.select(self._source, self._rule, self._staging.scratch)
+        entries = mark.entries
+        with reading.Reading(self._source, markdown) as read:
+            for begin in range(mark.done, self.total, PART_ROWS):
+                end = min(begin + PART_ROWS, self.total)
+                with writing(self._staging.out):
+                    rows = chosen_rows(self._source, chosen, _COLUMNS, begin, end)
+                    entries += sum(self._note(row, read.said(row)) for row in rows)
+                    sync_all(self._staging.out)
+                yield Mark(end, entries)
+
+    def _note(self, row: dict[str, Any], said: reading.Said | None) -> bool:
+        """Write the file of a page, if it says something."""
+        if said is None:
+            return False
+        folder = self._staging.out / folder_name(split(row["url"]).host)
+        folder.mkdir(exist_ok=True)
+        path = folder / page_name(row["url"], row["key"])
+        path.write_text(f"{_front_matter(row, said)}\n{said.text}\n", encoding="utf-8", newline="\n")
+        return True
+
+    def finish(self, mark: Mark) -> None:
+        """The files are there; so must their folder be."""
+        with writing(self._staging.out):
+            sync(self._staging.out)
+
+
+def _front_matter(row: dict[str, Any], said: reading.Said) -> str:
+    facts = {
+        "url": row["url"],
+        "title": one_line(row["title"], TITLE_CHARS),
+        "language": said.language,
+        "fetched_at": row["fetched_at"].isoformat().replace("+00:00", "Z"),
+        "digest": row["digest"],
+    }
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items()]
+    return "\n".join(["---", *lines, "---", ""])

@@ -1,0 +1,112 @@
+"""The main content of a page as text to be read: plain, or as Markdown.
+
+Called once a page by `fyke.export.reading`. What is content and what is navigation is decided by resiliparse, as for
+search, but paragraphs and lists stay. Invariant: the text has no control characters but line ends and tabs and none
+that turn its direction; in Markdown nothing of the page can act as HTML or as a link.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from resiliparse.extract.html2text import extract_plain_text
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from fyke.core.visits import Page
+from fyke.parse.markup import bounded
+from fyke.search.extract import HTML_TYPES
+
+TEXT_CHARS = 1_000_000
+
+Formatting = bool | Literal["minimal_html"]
+
+_HTML_CHARS = 4 << 20
+_LITTLE_TEXT = 250  # where the main content is shorter, the main part may have been missed
+_NOT_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\uffff]")
+_BLANKS = re.compile(r"[ \t]+\n")
+_GAPS = re.compile(r"\n{3,}")
+_SIGNS = re.compile(r"([\\`*<\[\]]|(?<!\w)_|_(?!\w))")
+_LINE_SIGNS = re.compile(r"^(\s*)([#>+=|~-]|\d{1,9}(?=[.)]))", re.MULTILINE)
+_HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
+
+
+def plain(page: Page) -> str:
+    """The main content of `page`, a blank line between paragraphs."""
+    return _clean(page.text if page.media_type not in HTML_TYPES else _main(page, formatting=True))
+
+
+def markdown(page: Page) -> str:
+    """The main content of `page` as Markdown."""
+    if page.media_type not in HTML_TYPES:
+        return _clean(page.text if page.media_type == "text/markdown" else _escaped(page.text))
+    parser = LexborHTMLParser(_main(page, formatting="minimal_html"))
+    return _clean("\n\n".join(_blocks(parser.body)) if parser.body else "")
+
+
+def _main(page: Page, formatting: Formatting) -> str:
+    html = bounded(page.text[:_HTML_CHARS].encode("utf-8", "replace")).decode("utf-8", "ignore")
+    main = _extracted(html, formatting, main=True)
+    if len(main) >= _LITTLE_TEXT:
+        return main
+    whole = _extracted(html, formatting, main=False)
+    return whole if len(whole) > 2 * len(main) else main
+
+
+def _extracted(html: str, formatting: Formatting, *, main: bool) -> str:
+    return str(extract_plain_text(html, preserve_formatting=formatting, main_content=main, alt_texts=False))
+
+
+def _clean(text: str) -> str:
+    text = _NOT_TEXT.sub("", text[: 2 * TEXT_CHARS].replace("\r\n", "\n").replace("\r", "\n"))
+    text = _GAPS.sub("\n\n", _BLANKS.sub("\n", text)).strip()
+    return text[:TEXT_CHARS].rstrip().encode("utf-8", "ignore").decode()
+
+
+def _blocks(parent: LexborNode) -> Iterator[str]:
+    """The blocks of resiliparse's minimal HTML: headings, paragraphs, lists, preformatted text, and bare text."""
+    for node in parent.iter(include_text=True):
+        text = _block(node)
+        if text:
+            yield text
+
+
+def _block(node: LexborNode) -> str:
+    tag = node.tag or ""
+    if tag in _HEADINGS:
+        title = " ".join(_inline(node).split())
+        return f"{_HEADINGS[tag]} {title}" if title else ""
+    if tag in ("ul", "ol"):
+        return "\n".join(_items(node, ordered=tag == "ol"))
+    if tag == "pre":
+        return _fenced(node.text().strip("\n"))
+    return _inline(node).strip()
+
+
+def _items(node: LexborNode, *, ordered: bool) -> Iterator[str]:
+    """The lines of a list; what is in an item beside its text is indented below it."""
+    for number, item in enumerate(node.iter(), 1):
+        sign = f"{number}. " if ordered else "- "
+        blocks = [text for text in (_block(child) for child in item.iter(include_text=True)) if text]
+        lines = "\n".join(blocks).split("\n")
+        yield sign + ("\n" + " " * len(sign)).join(lines)
+
+
+def _inline(node: LexborNode) -> str:
+    text = node.text_content if node.tag == "-text" else node.text()
+    return _escaped("\n".join(line.strip() for line in (text or "").split("\n")))
+
+
+def _escaped(text: str) -> str:
+    return _LINE_SIGNS.sub(_guarded, _SIGNS.sub(r"\\\1", text))
+
+
+def _guarded(match: re.Match[str]) -> str:
+    sign = match[2]
+    return f"{match[1]}{sign}\\" if sign.isdigit() else f"{match[1]}\\{sign}"
+
+
+def _fenced(code: str) -> str:
+    """`code` between fences longer than any in it."""
+    longest = max((len(run) for run in re.findall(r"`+", code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{code}\n{fence}" if code.strip() else ""

@@ -1,0 +1,58 @@
+"""What pages say: rows of the pages table with the text of their archive record.
+
+Used by the formats that hold text. Pages are read and understood as for search (`fyke.search.archived`), so a text here
+and a page found there agree. Invariant: a row whose record cannot be read has no text; nothing is raised for it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from fyke.core.visits import Page
+from fyke.export.source import Source
+from fyke.search.archived import ArchiveReader
+from fyke.search.extract import HTML_TYPES, one_line
+from fyke.search.language import LanguageGuesser
+
+COLUMNS = ("url", "outcome", "status", "fetched_at", "warc_file", "warc_offset", "warc_length")  # that `said` needs
+
+_SAMPLE_CHARS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The main content of a page, and its language (ISO 639-1, empty when there is too little to tell)."""
+
+    text: str
+    language: str
+
+
+class Reading:
+    """Reads pages of `source`; `prose` makes text of them."""
+
+    def __init__(self, source: Source, prose: Callable[[Page], str]) -> None:
+        self._archive = ArchiveReader(source.path, source.product)
+        self._languages = LanguageGuesser()
+        self._prose = prose
+
+    def __repr__(self) -> str:
+        return f"Reading({self._archive!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._archive.close()
+
+    def said(self, row: dict[str, Any]) -> Said | None:
+        """What the page of `row` (with `COLUMNS` at least) says; None when there is nothing to read."""
+        page = self._archive.read(row)
+        if page is None:
+            return None
+        text = self._prose(page)
+        if not text:
+            return None
+        root = page.tree.root if page.media_type in HTML_TYPES else None
+        declared = (root.attributes.get("lang") or "") if root is not None else ""
+        return Said(text, self._languages.guess(one_line(text, _SAMPLE_CHARS), declared))

@@ -1,0 +1,143 @@
+"""`fyke export`: one export, from what was asked to the target in its place.
+
+Called by the command line; the formats are jobs (`fyke.export.job`), the files in between are `fyke.export.staging`.
+Invariant: what is exported of the crawl is decided once, when the export begins, and kept with its progress; so however
+often it is killed, the same command comes to what an undisturbed run would have.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from fyke.crawl.directory import CrawlDirectory
+from fyke.export.bundle import Wacz
+from fyke.export.edges import EdgeLines, EdgeSheets
+from fyke.export.formats import FOLDER, Format, Target, target_of
+from fyke.export.job import Job
+from fyke.export.notes import Notes
+from fyke.export.selection import Rule
+from fyke.export.source import Source, Until
+from fyke.export.staging import Staging, writing
+from fyke.export.tabular import Pages
+from fyke.export.textual import Csv, JsonLines
+from fyke.plan.quantities import bytes_text
+
+FORMAT = 1  # of what is exported; raise it when the same crawl comes to something else
+LINE_S = 5.0  # between two lines where there is no terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """An export that is whole: where it is, how many entries it has, and of how much of the crawl they were made."""
+
+    path: Path
+    entries: int
+    done: int
+    unit: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"path": str(self.path), "entries": self.entries, self.unit: self.done}
+
+    def __str__(self) -> str:
+        if self.unit == "bytes":
+            return f"{self.path}: {bytes_text(self.done)} of archive"
+        few = f"{self.entries:,} of " if self.entries < self.done else ""
+        return f"{self.path}: {few}{self.done:,} {self.unit}"
+
+
+def export(directory: Path, format: Format, out: Path | None, console: Console, *, everything: bool) -> Exported:
+    """Export the crawl in `directory` and tell `console` how it goes.
+
+    With `everything`, copies and pages that ask not to be indexed have their text too. Raises NotACrawl,
+    ConfigurationError, DirectoryInUse, DirectoryError, DiskFull.
+    """
+    crawl = CrawlDirectory(directory)
+    source = Source(crawl)
+    target = target_of(crawl, format, out)
+    if out is None:
+        with writing(target.path):
+            (directory / FOLDER).mkdir(exist_ok=True)
+    asked = {"format": FORMAT, "to": format.value, "ending": target.ending, "all": everything}
+    with Staging(target.path, asked) as staging:
+        if staging.published:
+            staging.publish()
+            return Exported(target.path, staging.mark.entries, staging.mark.done, _unit(format))
+        _decide(source, staging)
+        job = _job(target, source, staging, everything=everything)
+        _carry_out(job, staging, console)
+        return Exported(target.path, staging.mark.entries, staging.mark.done, job.unit)
+
+
+def _decide(source: Source, staging: Staging) -> None:
+    """Settle how much of the crawl is exported: as when the export was begun, if that can still be had."""
+    if staging.until:
+        source.upto(Until(**{name: value for name, value in staging.until.items() if name != "beginning"}))
+        if source.covers(source.until) and source.beginning() == staging.until["beginning"]:
+            return
+        staging.begin_anew()
+    source.upto(source.now())
+    staging.begin({**source.until.as_dict(), "beginning": source.beginning()})
+
+
+def _job(target: Target, source: Source, staging: Staging, *, everything: bool) -> Job:
+    once = Rule(noindex=everything, copies=everything)
+    packed, single = target.ending.endswith(".gz"), target.ending == ".parquet"
+    match target.format:
+        case Format.PARQUET:
+            return Pages(source, staging, Rule(noindex=True, copies=everything, versions=True), single=single)
+        case Format.JSONL:
+            return JsonLines(source, staging, once, packed=packed)
+        case Format.MARKDOWN:
+            return Notes(source, staging, once)
+        case Format.WACZ:
+            return Wacz(source, staging)
+        case Format.CSV:
+            return Csv(source, staging, packed=packed)
+        case Format.LINKS if target.ending.startswith(".tsv"):
+            return EdgeLines(source, staging, packed=packed)
+    return EdgeSheets(source, staging, single=single)
+
+
+def _unit(format: Format) -> str:
+    return {Format.WACZ: Wacz.unit, Format.LINKS: EdgeSheets.unit}.get(format, Pages.unit)
+
+
+def _carry_out(job: Job, staging: Staging, console: Console) -> None:
+    with _telling(console, job, staging.target.name) as tell:
+        tell(staging.mark.done)
+        for mark in job.parts(staging.mark):
+            staging.record(mark)
+            tell(mark.done)
+        job.finish(staging.mark)
+    staging.publish()
+
+
+@contextmanager
+def _telling(console: Console, job: Job, name: str) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, a line now and then in a pipe."""
+    if not console.is_terminal:
+        yield _lines(console, job)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(f"exporting {name}", total=max(1, job.total))
+        yield lambda done: progress.update(task, completed=done)
+
+
+def _lines(console: Console, job: Job) -> Callable[[int], None]:
+    said_s = time.monotonic()
+
+    def tell(done: int) -> None:
+        nonlocal said_s
+        if time.monotonic() - said_s >= LINE_S:
+            said_s = time.monotonic()
+            text = f"{done:,} of {job.total:,} {job.unit}"
+            console.print(text, highlight=False, soft_wrap=True, markup=False)
+
+    return tell

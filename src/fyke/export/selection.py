@@ -1,0 +1,98 @@
+"""Which rows of the pages table have a text to export: one entry a page, exact copies once.
+
+Asked by the formats that hold text. A row can be read when the page came whole, is HTML or plain text and has a record
+in the archive. Of these a `Rule` leaves out pages that ask not to be indexed, exact copies of a page before them (the
+same bytes, by fingerprint), and all visits to a URL but the last. Invariant: the selection is a function of the rows
+and the rule; memory holds one range of keys, and the answer is a file of a byte a row.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fyke.core.outcomes import Outcome
+from fyke.export.source import Source
+from fyke.export.staging import writing
+from fyke.search.extract import HTML_TYPES, PLAIN_TYPES
+from fyke.search.ranges import Buckets, ranges_for
+
+RANGE_ROWS = 1 << 20
+
+_COLUMNS = ["key", "outcome", "media_type", "noindex", "fingerprint", "warc_file"]
+_READABLE = pa.array(sorted(HTML_TYPES | PLAIN_TYPES))
+_ROW = np.dtype([("key", "<u8"), ("row", "<u8")])
+
+Chosen = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What is not left out of the rows that can be read."""
+
+    noindex: bool = False  # pages that ask not to be indexed
+    copies: bool = False  # pages with the same bytes as one before them
+    versions: bool = False  # visits to a URL that is visited again later
+
+
+def select(source: Source, rule: Rule, scratch: Path) -> Chosen:
+    """Which rows `rule` takes, bool[rows], as a file below `scratch` that is made once. Raises DiskFull."""
+    rows = source.until.pages
+    if not rows:
+        return np.zeros(0, np.bool_)
+    path = scratch / f"chosen-{rows}"
+    if not path.exists():
+        part = path.with_suffix(".new")
+        with writing(path):
+            scratch.mkdir(exist_ok=True)
+            with part.open("wb") as file:
+                for mask, _ in _readable(source, rule):
+                    file.write(mask.tobytes())
+            chosen: Chosen = np.memmap(part, np.bool_, "r+", shape=(rows,))
+            if not rule.versions:
+                _keep_one(source, rule, chosen, "key", scratch, last=True)
+            if not rule.copies:
+                _keep_one(source, rule, chosen, "fingerprint", scratch, last=False)
+            chosen.flush()  # type: ignore[attr-defined]
+            part.replace(path)
+    return np.memmap(path, np.bool_, "r", shape=(rows,))
+
+
+def _readable(source: Source, rule: Rule) -> Iterator[tuple[Chosen, pa.RecordBatch]]:
+    """Of each batch, which rows can be read and are not left out by what they say themselves."""
+    for batch in source.rows("pages", _COLUMNS):
+        types = batch.column("media_type").cast(pa.string())
+        mask = pc.and_(pc.equal(batch.column("outcome").cast(pa.string()), Outcome.OK), pc.is_in(types, _READABLE))
+        mask = pc.and_(mask, pc.is_valid(batch.column("warc_file")))
+        if not rule.noindex:
+            mask = pc.and_not(mask, batch.column("noindex"))
+        yield mask.to_numpy(zero_copy_only=False), batch
+
+
+def _keep_one(source: Source, rule: Rule, chosen: Chosen, name: str, scratch: Path, *, last: bool) -> None:
+    """Of the chosen rows with the same `name`, keep the first or the last."""
+    buckets = Buckets(scratch, name, _ROW, ranges_for(source.until.pages, RANGE_ROWS))
+    begin = 0
+    for batch in source.rows("pages", [name]):
+        keys = batch.column(name).to_numpy()
+        wanted = chosen[begin : begin + len(keys)] & (keys != 0)
+        rows = np.empty(int(wanted.sum()), _ROW)
+        rows["key"], rows["row"] = keys[wanted], begin + np.flatnonzero(wanted)
+        buckets.add(rows["key"].copy(), rows)
+        begin += len(keys)
+    for some in buckets:
+        chosen[_others(some, last=last)] = False
+    buckets.close()
+
+
+def _others(rows: npt.NDArray[Any], *, last: bool) -> npt.NDArray[np.uint64]:
+    """The rows that have the key of one that is kept."""
+    rows = np.sort(rows, order=["key", "row"])
+    same = rows["key"][1:] == rows["key"][:-1]
+    found: npt.NDArray[np.uint64] = (rows["row"][:-1] if last else rows["row"][1:])[same]
+    return found

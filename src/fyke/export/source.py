@@ -1,0 +1,103 @@
+"""What of a crawl is exported: the rows and archive bytes that a checkpoint holds.
+
+Made by `fyke.export.run`, read by every format, also while the crawl runs. What came after the newest checkpoint may
+be fetched again by a run that goes on, so it is left for a later export. Invariant: what an `Until` names never changes
+again, so everything made of it can be made again.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+
+from fyke.core.errors import NotACrawl
+from fyke.crawl.directory import CrawlDirectory
+from fyke.crawl.inspect import archive_lengths
+from fyke.crawl.keeper import saved_state
+from fyke.search.arrivals import arrivals, safe_rows
+from fyke.store.table_files import TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """How far a crawl is exported: rows of its tables, and bytes of each archive file."""
+
+    pages: int
+    links: int
+    archive: dict[str, int]  # by name below the crawl directory
+    at: float  # unix seconds: of the checkpoint
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Source:
+    """The crawl in `directory`. Raises NotACrawl, StateDamaged."""
+
+    def __init__(self, directory: CrawlDirectory) -> None:
+        if not directory.holds_crawl and not (directory.path / TABLES).is_dir():
+            raise NotACrawl(f"{directory.path} holds no crawl: begin one with fyke crawl URL --into {directory.path}")
+        self.directory = directory
+        self.until = Until(0, 0, {}, 0.0)
+
+    def __repr__(self) -> str:
+        return f"Source({str(self.path)!r}, {self.until.pages} pages, {self.until.links} links)"
+
+    @property
+    def path(self) -> Path:
+        return self.directory.path
+
+    @property
+    def product(self) -> str:
+        """Our name, as robots directives may address it."""
+        return self.directory.config().agent.user_agent if self.directory.holds_crawl else "fyke"
+
+    def upto(self, until: Until) -> Self:
+        """Read up to `until`."""
+        self.until = until
+        return self
+
+    def now(self) -> Until:
+        """How far the crawl is now."""
+        shard = self.directory.shard
+        state = saved_state(shard) if shard.is_dir() else {}
+        if not (self.path / TABLES).is_dir():
+            return Until(0, 0, {}, 0.0)
+        links = safe_rows(self.path, "links")  # before the pages, so that the page of every link is there
+        pages = safe_rows(self.path, "pages")
+        return Until(pages, links, self._archive(state), float(state.get("taken_at", 0.0)) or self._touched())
+
+    def _touched(self) -> float:
+        """When the archive of a crawl without a checkpoint was written to."""
+        return max((path.stat().st_mtime for path in self.directory.warc.glob("*.warc.gz")), default=0.0)
+
+    def _archive(self, state: dict[str, Any]) -> dict[str, int]:
+        counted = archive_lengths(self.directory, state)
+        sizes = {}
+        for path in sorted(self.directory.warc.glob("*.warc.gz")):
+            name = f"{self.directory.warc.name}/{path.name}"
+            sizes[name] = counted.get(name, path.stat().st_size)
+        return {name: size for name, size in sizes.items() if size}
+
+    def beginning(self) -> list[int]:
+        """What tells this crawl from another in the same directory: its first page."""
+        for batch in arrivals(self.path, "pages", ["key", "fetched_at"], 0, 1) if self.until.pages else ():
+            return [batch.column(0)[0].as_py(), batch.column(1)[0].value]
+        return []
+
+    def covers(self, until: Until) -> bool:
+        """Whether the crawl has (still) all that `until` names."""
+        now = self.now()
+        archived = all(now.archive.get(name, 0) >= length for name, length in until.archive.items())
+        return archived and now.pages >= until.pages and now.links >= until.links
+
+    def rows(
+        self, name: str, columns: Sequence[str], begin: int = 0, end: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of the table `name` (pages or links) in the order of the crawl, from `begin` to `end`."""
+        last = getattr(self.until, name)
+        end = last if end is None else min(end, last)
+        if begin < end:
+            yield from arrivals(self.path, name, columns, begin, end)

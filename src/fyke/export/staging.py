@@ -1,0 +1,185 @@
+"""Where an export is while it is not whole: the folder `<target>.part` beside the target.
+
+    progress.json   what was asked, of which rows, and how far it is
+    lock            held by who writes
+    out             what will be the target: a file or a folder
+    scratch/        what is only needed on the way
+
+`fyke.export.run` opens it, the formats write below it and give a `Mark` after each part. Invariant: the target appears
+by one rename, when all of it is safe on the disk; `progress.json` never counts what is not.
+"""
+
+import ctypes
+import errno
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from fyke.core.errors import ConfigurationError, DirectoryError, DirectoryInUse, DiskFull
+
+PROGRESS = "progress.json"
+_libc = ctypes.CDLL(None, use_errno=True)
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far an export is: `done` of its total, the `entries` made of that, and what its format needs to go on."""
+
+    done: int = 0
+    entries: int = 0
+    state: dict[str, Any] = field(default_factory=dict)  # as JSON has it
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turns an OSError of the block into the error a person can act on."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno in _NO_SPACE:
+            raise DiskFull(
+                f"cannot write {path}: {reason}; free some space, and the same command goes on where it was"
+            ) from error
+        raise DirectoryError(f"cannot write {path}: {reason}; mend it, or choose another place with --out") from error
+
+
+class Staging:
+    """The export to `target`, under way. `asked` is what it depends on: with another, what is there is begun anew.
+
+    Raises ConfigurationError when the target exists, DirectoryInUse, DirectoryError, DiskFull.
+    """
+
+    def __init__(self, target: Path, asked: dict[str, Any]) -> None:
+        self.target = target
+        self.folder = target.with_name(target.name + ".part")
+        self.out = self.folder / "out"
+        self.scratch = self.folder / "scratch"
+        self.mark = Mark()
+        self.until: dict[str, Any] = {}  # how much of the crawl is exported
+        self.published = False  # whether the target is in its place, and only this folder is left to be tidied away
+        self._asked = asked
+        self._lock = -1
+
+    def __repr__(self) -> str:
+        return f"Staging({str(self.folder)!r}, {self.mark.done} done)"
+
+    def __enter__(self) -> Self:
+        with writing(self.folder):
+            self._enter()
+        return self
+
+    def _enter(self) -> None:
+        begun = self.folder / PROGRESS
+        if self.folder.exists() and not begun.exists() and not self._barely_begun():
+            raise ConfigurationError(f"{self.folder} is in the way: move it, or choose another place with --out")
+        progress = self._progress()
+        same = progress.get("asked") == self._asked
+        renamed = same and progress["whole"] and not self.out.exists()
+        there = os.path.lexists(self.target)
+        if there and not renamed:
+            raise ConfigurationError(f"{self.target} is there already: delete it, or choose another place with --out")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._take_lock()
+        self.published = there
+        if same and there == renamed:
+            self.mark, self.until = Mark(*progress["mark"]), progress["until"]
+        else:
+            self.begin_anew()
+
+    def _barely_begun(self) -> bool:
+        return self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {
+            "lock", PROGRESS + ".new", "scratch"
+        }  # fmt: skip
+
+    def _take_lock(self) -> None:
+        self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock)
+            self._lock = -1
+            raise DirectoryInUse(f"{self.target} is being written by another fyke export: wait for it") from None
+
+    def _progress(self) -> dict[str, Any]:
+        path = self.folder / PROGRESS
+        found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        return found
+
+    def begin_anew(self) -> None:
+        """Forget what an earlier run wrote."""
+        with writing(self.folder):
+            (self.folder / PROGRESS).unlink(missing_ok=True)
+            for path in (self.out, self.scratch):
+                _delete(path)
+        self.mark, self.until = Mark(), {}
+
+    def begin(self, until: dict[str, Any]) -> None:
+        """Note how much of the crawl this export is of; nothing is done yet."""
+        self.until = until
+        self.record(self.mark)
+
+    def record(self, mark: Mark, *, whole: bool = False) -> None:
+        """All up to `mark` is safe on the disk."""
+        self.mark = mark
+        counted = [mark.done, mark.entries, mark.state]
+        text = json.dumps({"asked": self._asked, "until": self.until, "whole": whole, "mark": counted})
+        with writing(self.folder):
+            new = self.folder / (PROGRESS + ".new")
+            with new.open("w") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(self.folder / PROGRESS)
+
+    def publish(self) -> None:
+        """The export is whole: put it in its place."""
+        if not self.published:
+            self.record(self.mark, whole=True)
+            with writing(self.target):
+                if os.path.lexists(self.target):  # somebody else's, of the last minutes
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+                self.out.rename(self.target)
+                sync(self.target.parent)
+        with writing(self.folder):
+            shutil.rmtree(self.folder)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def sync(path: Path) -> None:
+    """Wait until the bytes of a file, or the entries of a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_all(path: Path) -> None:
+    """Wait until all of the file system that holds `path` is on the disk: for files too many to wait for each."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        if _libc.syncfs(descriptor):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+    finally:
+        os.close(descriptor)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

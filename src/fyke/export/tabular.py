@@ -1,0 +1,127 @@
+"""Tables as Parquet: so many rows to a file in a folder, or one file made of them.
+
+`Pages` (the pages table with text and language) and, in `fyke.export.edges`, the links are such jobs. Invariant: a
+file is written whole before a mark counts it; a folder of files and the one file made of them hold the same rows in the
+same order.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fyke.export import reading, selection
+from fyke.export.prose import plain
+from fyke.export.source import Source
+from fyke.export.staging import Mark, Staging, sync, writing
+from fyke.store.schemas import PAGES
+from fyke.store.table_files import parquet_writer
+
+FILE_PAGES = 20_000
+GROUP_BYTES = 16 << 20  # of text
+MERGE_ROWS = 8_192
+
+_TEXT = pa.field("text", pa.string(), metadata={"description": "The main content; null where there is none to read."})
+_LANGUAGE = pa.field("language", pa.string(), metadata={"description": "Of the text, ISO 639-1; null without one."})
+SCHEMA = PAGES.append(_TEXT).append(_LANGUAGE).with_metadata({"description": "One row a visit, with what it brought."})
+
+
+class Sheets(ABC):
+    """Rows as Parquet files of `file_rows` rows, called `<name>-00000.parquet`; with `single`, then as one file."""
+
+    def __init__(self, staging: Staging, name: str, schema: pa.Schema, total: int, *, single: bool) -> None:
+        self._staging = staging
+        self._name = name
+        self._schema = schema
+        self._single = single
+        self.total = total
+        self._folder = staging.folder / "pieces" if single else staging.out
+
+    @property
+    @abstractmethod
+    def file_rows(self) -> int: ...
+
+    @abstractmethod
+    def _tables(self, begin: int, end: int) -> Iterator[pa.Table]:
+        """The rows from `begin` to `end`, as row groups."""
+
+    def parts(self, mark: Mark) -> Iterator[Mark]:
+        with writing(self._folder):
+            self._folder.mkdir(exist_ok=True)
+        begin, number = mark.done, mark.state.get("files", 0)
+        while begin < self.total or not number:
+            end = min(begin + self.file_rows, self.total)
+            path = self._folder / f"{self._name}-{number:05d}.parquet"
+            with writing(path):
+                with parquet_writer(path, self._schema) as writer:
+                    for table in self._tables(begin, end):
+                        writer.write_table(table)
+                sync(path)
+                sync(self._folder)
+            begin, number = end, number + 1
+            yield Mark(begin, begin, {"files": number})
+
+    def finish(self, mark: Mark) -> None:
+        """Make one file of all, where one was asked for."""
+        if not self._single:
+            return
+        with writing(self._staging.out):
+            with parquet_writer(self._staging.out, self._schema) as writer:
+                for number in range(mark.state["files"]):
+                    with pq.ParquetFile(self._folder / f"{self._name}-{number:05d}.parquet") as file:
+                        for batch in file.iter_batches(MERGE_ROWS):
+                            writer.write_table(pa.Table.from_batches([batch]).cast(self._schema))
+            sync(self._staging.out)
+
+
+class Pages(Sheets):
+    """The pages table, every row, with text and language for those that `rule` takes."""
+
+    unit = "pages"
+
+    def __init__(self, source: Source, staging: Staging, rule: selection.Rule, *, single: bool) -> None:
+        super().__init__(staging, "pages", SCHEMA, source.until.pages, single=single)
+        self._source = source
+        self._rule = rule
+
+    @property
+    def file_rows(self) -> int:
+        return FILE_PAGES
+
+    def parts(self, mark: Mark) -> Iterator[Mark]:
+        self._chosen = selection.select(self._source, self._rule, self._staging.scratch)
+        with reading.Reading(self._source, plain) as self._reading:
+            yield from super().parts(mark)
+
+    def _tables(self, begin: int, end: int) -> Iterator[pa.Table]:
+        at = begin
+        for batch in self._source.rows("pages", PAGES.names, begin, end):
+            yield from self._with_text(batch, at)
+            at += batch.num_rows
+
+    def _with_text(self, batch: pa.RecordBatch, first: int) -> Iterator[pa.Table]:
+        """The rows of `batch`, the first of them row `first` of all, in pieces of so much text."""
+        texts: list[str | None] = []
+        languages: list[str | None] = []
+        size = begin = 0
+        wanted = self._chosen[first : first + batch.num_rows].tolist()
+        columns = batch.select(reading.COLUMNS)
+        for at, chosen in enumerate(wanted):
+            said = self._reading.said(_row(columns, at)) if chosen else None
+            texts.append(said.text if said else None)
+            languages.append(said.language if said else None)
+            size += len(said.text) if said else 0
+            if size >= GROUP_BYTES or at == len(wanted) - 1:
+                yield _joined(batch.slice(begin, len(texts)), texts, languages)
+                texts, languages, size, begin = [], [], 0, at + 1
+
+
+def _row(columns: pa.RecordBatch, at: int) -> dict[str, Any]:
+    return {name: column[at].as_py() for name, column in zip(columns.schema.names, columns.columns, strict=True)}
+
+
+def _joined(batch: pa.RecordBatch, texts: list[str | None], languages: list[str | None]) -> pa.Table:
+    arrays = [*batch.columns, pa.array(texts, pa.string()), pa.array(languages, pa.string())]
+    return pa.Table.from_arrays(arrays, schema=SCHEMA)

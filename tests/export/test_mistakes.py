@@ -1,0 +1,96 @@
+"""Whatever a person does wrong: one line, the right exit status, nothing damaged."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from export.crawls import contents, exported, fyke_export
+from fyke.cli import main
+from search.archives import Answer, Archive
+
+USAGE, DIRECTORY, FULL = 2, 3, 4
+
+
+def told(
+    status: int,
+    arguments: list[str],
+    words: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["fyke", "export", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = capsys.readouterr()
+    assert ended.value.code == status and not printed.out, printed
+    (line,) = printed.err.splitlines()
+    assert line.startswith("fyke: ") and all(word in line for word in words), line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], ["DIR"]),
+        (["@"], ["--to"]),
+        (["@", "--to", "docx"], ["docx", "parquet, jsonl"]),
+        (["@", "--to", "jsonl", "--out", "!/x.parquet"], ["x.parquet", ".jsonl.gz"]),
+        (["@", "--to", "markdown", "--out", "!/x.csv"], ["x.csv", "folder"]),
+        (["@", "--to", "csv", "--out", "!/none/x.csv"], ["none", "make it"]),
+        (["@", "--to", "parquet", "--out", "@/tables/mine"], ["tables", "crawl's own"]),
+        (["@", "--to", "wacz", "--out", "@/warc/x.wacz"], ["warc", "crawl's own"]),
+        (["@", "--to", "csv", "--out", "!/mine.csv"], ["mine.csv", "already"]),
+    ],
+)
+def test_wrong_usage(
+    arguments: list[str], words: list[str], crawl_of_the_web: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (tmp_path / "mine.csv").write_text("mine")
+    before = sorted(crawl_of_the_web.rglob("*"))
+    given = [word.replace("@", str(crawl_of_the_web)).replace("!", str(tmp_path)) for word in arguments]
+    told(USAGE, given, words, monkeypatch, capsys)
+    assert sorted(crawl_of_the_web.rglob("*")) == before
+    assert contents(tmp_path) == {"mine.csv": b"mine"}
+
+
+def test_what_is_no_crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for place in (tmp_path, tmp_path / "nothing"):
+        told(DIRECTORY, [str(place), "--to", "csv"], [str(place), "holds no crawl"], monkeypatch, capsys)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("may not mount")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("name", ["pages.jsonl", "crawl.wacz", "pages"])
+def test_a_full_disk(name: str, tmp_path: Path, small_disk: Path) -> None:
+    """It stops with one line, and goes on when there is room."""
+    made = Archive(tmp_path / "crawl")
+    for number in range(8):
+        words = "".join(os.urandom(8).hex() + " " for _ in range(20_000))
+        made.visit(f"http://a.example/{number}", Answer(f"<title>{number}</title><main><p>{words}</p></main>"))
+    made.close()
+    to = {"pages.jsonl": "jsonl", "crawl.wacz": "wacz", "pages": "parquet"}[name]
+    done = fyke_export(made.folder, "--to", to, "--out", small_disk / name)
+    assert done.returncode == FULL, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("fyke: ") and "free some" in line
+    assert not (small_disk / name).exists()
+    subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
+    exported(made.folder, to, small_disk / name)
+    assert contents(small_disk / name) == contents(exported(made.folder, to, tmp_path / name))
