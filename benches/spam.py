@@ -11,6 +11,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fyke.plan.quantities import count_text, share_text
 from fyke.plots import BLUE, RED, panels, save
@@ -40,13 +41,13 @@ class Crawl:
 
 
 def web_of(domains: int) -> WebSpec:
-    """A web in which one domain in a hundred is spam's."""
-    return WebSpec(domains=domains, farms=max(1, domains // 500))
+    """A web in which one domain in four hundred is spam's."""
+    return WebSpec(domains=domains, farms=max(1, domains // 2000))
 
 
-def crawled(spec: WebSpec, policy: str, pages: int) -> Crawl:
-    """`pages` pages of the web under `policy`."""
-    with tempfile.TemporaryDirectory() as folder, kept(Path(folder), Asked(spec, policy)) as simulation:
+def crawled(spec: WebSpec, policy: str, pages: int, **settings: Any) -> Crawl:
+    """`pages` pages of the web under `policy`, with `settings` by section over the policy's."""
+    with tempfile.TemporaryDirectory() as folder, kept(Path(folder), Asked(spec, policy, **settings)) as simulation:
         simulate(simulation, pages)
         return Crawl(simulation.simulation.tally.samples, standings(simulation.simulation))
 
@@ -65,7 +66,7 @@ def draw(crawls: dict[str, Crawl], picture: Path) -> None:
 
 
 def main() -> None:
-    pages, domains, picture = [*sys.argv[1:], *["2000000", "100000", "spam.svg"][len(sys.argv) - 1 :]][:3]
+    pages, domains, picture = [*sys.argv[1:], *["1000000", "200000", "spam.svg"][len(sys.argv) - 1 :]][:3]
     crawls = {}
     print(f"{'policy':<14} {'spam, of URLs discovered':>25} {'spam, of fetches':>17}", flush=True)
     for policy in POLICIES:

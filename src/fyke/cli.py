@@ -24,7 +24,8 @@ from fyke.core.errors import ConfigurationError, DirectoryError, DiskFull, FykeE
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import duration, size
-from fyke.crawl.run import EXIT_INTERRUPTED, crawl_with_panel, report
+from fyke.crawl.run import EXIT_INTERRUPTED, crawl_with_panel
+from fyke.crawl.run import report as say_how_it_ended
 
 app = typer.Typer(
     help="A polite, crash-safe web crawler with bounded memory.",
@@ -100,7 +101,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     summary = crawl_with_panel(directory, settings, console)
     if as_json:
         print_json(summary.as_dict())
-    report(summary, directory, console)
+    say_how_it_ended(summary, directory, console)
     if summary.ending is Ending.STOPPED and not summary.already:
         raise typer.Exit(EXIT_INTERRUPTED)
 
@@ -237,6 +238,55 @@ def search(
 
 
 @app.command()
+def report(
+    directory: Folder,
+    out: Annotated[Path | None, typer.Option(help="The HTML file.  [default: DIR/report.html]", metavar="FILE")] = None,
+) -> None:
+    """Describe a crawl, running or not, in one HTML file that can be mailed: figures, plots, hosts, domains."""
+    from fyke.report import write_report  # noqa: PLC0415 - see above
+
+    say(f"{write_report(directory, out, Reporter(stderr=True))}")
+
+
+@app.command()
+def export(
+    directory: Folder,
+    to: Annotated[str, typer.Option(help="See above.", metavar="FORMAT")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where to; must not be there.  [default: in DIR/export]", metavar="PATH")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Text also of exact copies, and of pages that say noindex.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make of a crawl what other tools read, also while it runs. FORMAT is one of
+
+    \b
+    parquet   the table of pages with main text and language; a folder of files, or one if PATH ends in .parquet
+    jsonl     a page a line: text, title, language, where from; packed if PATH ends in .gz
+    markdown  a page a file: the main content under a front matter
+    wacz      the whole archive in one file, for replay
+    links     source, target, kind; a folder of Parquet files, or one .parquet, .tsv or .tsv.gz
+    csv       the table of pages, without text
+
+    Text is of HTML and plain text. jsonl and markdown hold of each URL the last answer, of exact copies the first, and
+    no page that says noindex; parquet has a row for every visit, and text for all but exact copies. The others hold
+    everything. In csv an apostrophe stands before what a spreadsheet would take for a formula.
+
+    Killed at any moment, the same command goes on; PATH is there when all of it is.
+    """
+    from fyke.export import export as carry_out  # noqa: PLC0415 - see above
+    from fyke.export import named  # noqa: PLC0415
+
+    done = carry_out(directory, named(to), out, Reporter(stderr=True), everything=everything)
+    if as_json:
+        print_json(done.as_dict())
+    else:
+        say(str(done))
+
+
+@app.command()
 def serve(
     directories: Annotated[list[Path], typer.Argument(help="Directories of crawls.", metavar="DIR...")],
     port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)] = 8080,
@@ -297,9 +347,9 @@ def simulate(  # noqa: PLR0913 - one parameter an option
         str, typer.Option(help="What goes first in a round: breadth-first, depth, in-degree or random.")
     ] = "breadth-first",
     pages: Annotated[str, typer.Option(help="How many pages to fetch: 300k, 1e7, 100M.")] = "1M",
-    domains: Annotated[str, typer.Option(help="Honest domains of the web.")] = "100k",
+    domains: Annotated[str, typer.Option(help="Honest domains of the web.")] = "200k",
     farms: Annotated[
-        int | None, typer.Option(help="Spam farms, of five domains each; 0: none.  [default: domains / 500]", min=0)
+        int | None, typer.Option(help="Spam farms, of five domains each; 0: none.  [default: domains / 2000]", min=0)
     ] = None,
     seed: Annotated[int, typer.Option(help="Which of all possible webs.")] = 1,
     connections: Annotated[int, typer.Option(help="Downloads at a time.", min=1)] = 1000,
@@ -314,7 +364,7 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     from fyke.simulate import keep, report, session, spec  # noqa: PLC0415
 
     honest = round(read_count("--domains", domains))
-    web = spec.WebSpec(seed=seed, domains=honest, farms=honest // 500 if farms is None else farms)
+    web = spec.WebSpec(seed=seed, domains=honest, farms=honest // 2000 if farms is None else farms)
     politeness, fetch = {"host_delay_s": host_delay}, {"connections": connections}
     asked = keep.Asked(web, policy, order, politeness=politeness, fetch=fetch)
     summary, stopped = session.run(into, asked, round(read_count("--pages", pages)), Reporter(stderr=True))

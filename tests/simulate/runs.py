@@ -15,7 +15,9 @@ from fyke.simulate.keep import Asked, kept, simulate
 from fyke.simulate.run import SEEDS
 from fyke.simulate.spec import WebSpec
 
-FINITE = WebSpec(domains=150, giants=0, farms=0, size_growth=0.6, dead_share=0, weary_share=0, slow_share=0.02)
+FINITE = WebSpec(
+    domains=150, size_scale=4.0, giants=0, farms=0, size_growth=0.6, dead_share=0, weary_share=0, slow_share=0.02
+)
 ROW = np.dtype([("run", "<i8"), ("checkpoint", "<i8"), ("domain", "<i8"), ("page", "<i8")])
 
 

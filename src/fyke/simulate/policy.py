@@ -22,8 +22,6 @@ _SHARED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "frontier": {
             "window_visits": 100_000,
             "host_visits": 64,
-            "seen_memory_bytes": 128 << 20,
-            "domain_memory_bytes": 64 << 20,
             "link_cache": 0,
         },
     }

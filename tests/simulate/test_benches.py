@@ -1,0 +1,47 @@
+"""The benches in small: what they are to show already shows."""
+
+import beast_cost
+import simulated_scale
+import spam
+
+from fyke.simulate.keep import Asked, kept
+from fyke.simulate.spec import WebSpec
+
+
+def test_reputation_keeps_farms_from_what_they_get_breadth_first(tmp_path):
+    web = WebSpec(
+        domains=40_000, farms=6, spammed_share=0.05, spam_cousins=3, size_scale=20.0, giants=6, giant_pages=50_000
+    )
+    few = {"window_visits": 3000, "host_visits": 16, "default_budget_urls": 2, "max_budget_urls": 40}
+    crawls = {
+        policy: spam.crawled(web, policy, 50_000, frontier=few, politeness={"host_delay_s": 2.0})
+        for policy in spam.POLICIES
+    }
+    first, reputation = crawls["breadth-first"], crawls["star-beast"]
+    assert first.spam_of_urls > 0.25
+    assert reputation.spam_of_fetches < first.spam_of_fetches / 2
+    spam.draw(crawls, tmp_path / "spam.svg")
+    assert (tmp_path / "spam.svg").stat().st_size > 10_000
+
+
+def test_the_naive_queue_moves_more_a_page_the_longer_the_crawl_and_beast_does_not(tmp_path):
+    crawls = {policy: beast_cost.crawled(policy, 150, 48_000) for policy in beast_cost.POLICIES}
+    late = {policy: beast_cost.bytes_per_page(samples, 48_000) for policy, samples in crawls.items()}
+    middle = {policy: beast_cost.bytes_per_page(samples, 12_000) for policy, samples in crawls.items()}
+    assert late["star-beast"] < 2 * middle["star-beast"]
+    assert late["naive"] > 2 * middle["naive"]
+    assert late["naive"] > 2 * late["star-beast"]
+    beast_cost.draw(crawls, tmp_path / "cost.svg")
+    assert (tmp_path / "cost.svg").stat().st_size > 5_000
+
+
+def test_the_scale_bench_stops_and_goes_on(tmp_path):
+    asked = simulated_scale.asked_of(2000)
+    assert isinstance(asked, Asked)
+    with kept(tmp_path, asked) as simulation:
+        early, late = simulated_scale.run(simulation, 4000, 60)
+        assert 0 < early <= late
+    with kept(tmp_path, asked) as simulation:
+        assert simulation.simulation.tally.totals.pages >= 4000
+        simulated_scale.run(simulation, 8000, 0)
+        assert simulation.simulation.tally.totals.pages < 8000, "its time was over"
