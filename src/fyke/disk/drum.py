@@ -17,7 +17,7 @@ frontier stages own them and use them on the event loop. Ours differs from the p
 - The disk space for buckets, the paper's D, is the size of the table (its Table 3): `full` says when so much waits.
 
 Invariant: the answers are those of a plain dict to which the operations were applied one by one in order of
-arrival. Memory: of `memory_bytes`, three eighths for what waits and its merge, a quarter for young runs, and the
+arrival. Memory: of `memory_bytes`, a quarter for what waits and its merge, a quarter for the young runs, and the
 rest for the copies that a spill makes.
 """
 
@@ -162,7 +162,7 @@ class Drum:
 
     @property
     def _spill_bytes(self) -> int:
-        return self._memory_bytes * 3 // 8
+        return self._memory_bytes // 4
 
     @property
     def _entry_work_bytes(self) -> int:
