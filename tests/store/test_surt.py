@@ -7,7 +7,6 @@ import pytest
 from fyke.store.surt import surt
 
 RECORDED = {
-    "http://www.example.org:8080/A/b/": "org,example:8080)/a/b",
     "ftp://a..b.org/x.html?jsessionid=0123456789abcdef0123456789abcdef": "org,b,a)/x.html",
     "ftp://a.b.c.co.uk:8080/a%23b?cfid=1&cftoken=2&z=1": "uk,co,c,b,a:8080)/a%23b?z=1",
     "ftp://example.org:8080/%2541?a=b=c&a=a": "org,example:8080)/a?a=a&a=b=c",
@@ -70,3 +69,7 @@ def test_no_url_takes_long(url: str) -> None:
     before = time.process_time()
     surt(url)
     assert time.process_time() - before < 0.5
+
+
+def test_a_port_stays_on_the_short_way_too() -> None:
+    assert surt("http://www.example.org:8080/A/b/") == "org,example:8080)/a/b"
