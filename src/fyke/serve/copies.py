@@ -33,6 +33,7 @@ MOST_IMAGE_BYTES = 16 << 20
 MOST_PART_BYTES = 2 << 20  # of an image or a style sheet in a page
 MOST_PARTS_BYTES = 12 << 20
 MOST_PARTS = 80
+MOST_IMPORTS_DEEP = 3
 PARTS_S = 1.0  # how long parts are looked for
 
 _OUT = "script,iframe,frame,object,embed,applet,portal,base,link,meta[http-equiv],audio,video,source"
@@ -41,6 +42,7 @@ _STYLE = (
     "min-height:90vh;margin:0;text-align:center}img{max-width:100%;max-height:96vh;background:#fff}</style>"
 )
 _DOCTYPE = re.compile(rb"(?:\s|<!--.*?-->)*<!doctype", re.IGNORECASE | re.DOTALL)
+_IMPORT = re.compile(r"""@import\s+(?:url\(\s*)?["']?([^"')\s;]{1,2000})["']?\s*\)?[^;]{0,200};""")
 _REL_STYLE = re.compile(r"\bstylesheet\b", re.IGNORECASE)
 
 Find = Callable[[str], Page | None]
@@ -115,8 +117,8 @@ class _Parts:
         self._left = MOST_PARTS
         self._until = time.monotonic() + PARTS_S
 
-    def _part(self, href: str) -> Page | None:
-        url = canonical(href, self._base)
+    def _part(self, href: str, base: str = "") -> Page | None:
+        url = canonical(href, base or self._base)
         if url is None or self._left <= 0 or time.monotonic() > self._until:
             return None
         self._left -= 1
@@ -135,9 +137,18 @@ class _Parts:
             part = self._part(attributes.get("href") or "") if wanted else None
             if part is not None and part.charset:
                 media = escape(attributes.get("media") or "all")
-                sheet = part.text.replace("</", "<\\/")
+                sheet = self._with_imports(part).replace("</", "<\\/")
                 found.append(f'<style media="{media}">{sheet}</style>')
         return found
+
+    def _with_imports(self, sheet: Page, depth: int = 0) -> str:
+        """The text of a style sheet, with those it imports in their places."""
+
+        def put(match: re.Match[str]) -> str:
+            part = self._part(match[1], sheet.url) if depth < MOST_IMPORTS_DEEP else None
+            return self._with_imports(part, depth + 1) if part is not None and part.charset else ""
+
+        return _IMPORT.sub(put, sheet.text)
 
     def put_images(self, images: list[LexborNode]) -> None:
         """Put into `images` what the archive has."""

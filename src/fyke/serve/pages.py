@@ -4,7 +4,7 @@ Each function answers one address and is run in a thread, since it reads files. 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +19,7 @@ from fyke.core.errors import BadUrl, DirectoryError, NotACrawl
 from fyke.core.urls import canonical, split
 from fyke.core.visits import Page
 from fyke.crawl.explain import why
-from fyke.search import Results
+from fyke.search import Hit, InLink, Results
 from fyke.serve.archive import Capture
 from fyke.serve.asking import FARTHEST, PER_PAGE, Asked, day_of
 from fyke.serve.copies import copy_of
@@ -28,7 +28,7 @@ from fyke.serve.security import COPY_POLICY, PAGE_POLICY
 from fyke.serve.shelf import Crawl, Shelf
 from fyke.serve.wording import query_string
 
-INLINKS = 50
+INLINKS = 300
 SIMILAR = 8
 _UNSAFE_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -132,8 +132,8 @@ class ArchivePages:
                 answers.append((crawl, asdict(why(crawl.directory, url))))
             except NotACrawl:  # an archive without the state of a crawl
                 continue
-        links: tuple[Any, ...] = ()
-        similar: tuple[Any, ...] = ()
+        links: tuple[InLink, ...] = ()
+        similar: tuple[Hit, ...] = ()
         trouble = ""
         try:
             searcher = self._shelf.searcher()
@@ -142,7 +142,7 @@ class ArchivePages:
             trouble = str(error)
         return self._pages.page(
             "page.html", url=url, host=split(url).host, answers=answers, captures=self._shelf.captures(url)[:50],
-            links=links, similar=similar, most_links=INLINKS, trouble=trouble,
+            links=_by_page(links), cut=len(links) >= INLINKS, similar=similar, trouble=trouble,
         )  # fmt: skip
 
     def _url(self, request: Request) -> str:
@@ -152,6 +152,14 @@ class ArchivePages:
         if url is None:
             raise BadUrl(f"{asked[:200]!r} is not a URL: say http://, https://, ftp:// or gopher:// and a host")
         return url
+
+
+def _by_page(links: Sequence[InLink]) -> list[dict[str, Any]]:
+    """`links` with all words of a page together, the pages in their order."""
+    pages: dict[str, dict[str, Any]] = {}
+    for link in links:
+        pages.setdefault(link.url, {"url": link.url, "title": link.title, "words": []})["words"].append(link.words)
+    return list(pages.values())
 
 
 def _threaded(function: Callable[[Request], Response]) -> Callable[[Request], Any]:

@@ -23,6 +23,14 @@ LANGUAGES = {
 }  # fmt: skip
 
 
+STATES = {
+    "none": "archive",
+    "pages": "has the pages asked for",
+    "time": "has run its time",
+    "unreached": "could reach nothing",
+}
+
+
 def clean(text: object, most: int = MOST_CHARS) -> str:
     """`text` of a page as one may show it: nothing that steers or hides, and an end."""
     shown = " ".join(without_steering(str(text)[: 4 * most]).split())
@@ -54,6 +62,11 @@ def language(code: str) -> str:
     return LANGUAGES.get(code, code)
 
 
+def state(name: str) -> str:
+    """What a crawl's state is in words."""
+    return STATES.get(name, name)
+
+
 def words(name: str) -> str:
     """A name of ours as words: `robots_forbade` is `robots forbade`."""
     return name.replace("_", " ")
@@ -67,5 +80,5 @@ def query_string(**values: object) -> str:
 
 FILTERS = {
     "clean": clean, "number": number, "day": day, "minute": minute, "iso": iso, "language": language, "words": words,
-    "size": size, "duration": duration,
+    "state": state, "size": size, "duration": duration,
 }  # fmt: skip

@@ -17,7 +17,8 @@ const Plot = (() => {
     return [1, 2, 5, 10].find((step) => step * power >= value) * power;
   };
 
-  const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const clock = (seconds, near) => new Date(seconds * 1000).toLocaleTimeString("en-GB",
+    { hour: "2-digit", minute: "2-digit", ...(near ? { second: "2-digit" } : {}) });
 
   // Draw `samples` (rows whose column 0 is the time) into `figure`; `say` makes a value words.
   function draw(figure, samples, say) {
@@ -35,14 +36,16 @@ const Plot = (() => {
     svg.append(element("path", { class: "line", d: `M${points.join("L")}` }));
     const ticks = document.createElement("div");
     ticks.className = "ticks";
-    for (const words of [clock(begin), `0 to ${say(top)}`, clock(begin + span)]) {
+    for (const words of [clock(begin, span < 600), clock(begin + span, span < 600)]) {
       const tick = document.createElement("span");
       tick.textContent = words;
       ticks.append(tick);
     }
-    figure.querySelector("svg")?.remove();
-    figure.querySelector(".ticks")?.remove();
-    figure.append(svg, ticks);
+    const scale = document.createElement("span");
+    scale.className = "scale";
+    scale.textContent = say(top);
+    for (const old of figure.querySelectorAll("svg, .ticks, .scale")) old.remove();
+    figure.append(scale, svg, ticks);
     figure.querySelector("b").textContent = say(values[values.length - 1]);
   }
 
