@@ -20,6 +20,7 @@ from fyke.core.urls import canonical, split
 from fyke.core.visits import Page
 from fyke.crawl.explain import why
 from fyke.search import Hit, InLink, Results
+from fyke.search.terminal import clean
 from fyke.serve.archive import Capture
 from fyke.serve.asking import FARTHEST, PER_PAGE, Asked, day_of
 from fyke.serve.copies import copy_of
@@ -55,7 +56,7 @@ class ArchivePages:
         """The search box, and the answer to what was typed into it."""
         given = request.query_params
         asked = Asked(
-            given.get("q", "")[:2000],
+            clean(given.get("q", "")[:2000]),
             given.get("site", "").strip()[:200],
             given.get("lang", "")[:8] if given.get("lang", "")[:8].isalpha() else "",
             day_of(given.get("after", "")),

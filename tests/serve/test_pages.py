@@ -1,0 +1,130 @@
+"""Search and copies as a browser without script gets them."""
+
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+from search.archives import Answer, archive, html, indexed
+from serve.kit import client
+
+
+def test_search_and_paging(plums: Path) -> None:
+    with client(plums) as ask:
+        home = ask.get("/")
+        assert home.status_code == 200 and 'role="search"' in home.text and "61 pages" in home.text
+        first = ask.get("/", params={"q": "plum", "site": "fruit.example"})
+        assert "30 pages" in first.text and first.text.count('<li class="hit">') == 10
+        assert "<mark>" in first.text and 'rel="next"' in first.text and 'rel="prev"' not in first.text
+        last = ask.get("/", params={"q": "plum", "site": "fruit.example", "page": "3"})
+        assert last.text.count('<li class="hit">') == 10 and 'rel="next"' not in last.text
+        beyond = ask.get("/", params={"q": "plum", "site": "fruit.example", "page": "99"})
+        assert "Nothing found" in beyond.text
+
+
+def test_groups_and_filters(plums: Path) -> None:
+    with client(plums) as ask:
+        grouped = ask.get("/", params={"q": "plum"}).text
+        assert grouped.count('<li class="hit">') == 5
+        assert "28 more from <bdi>fruit.example</bdi>" in grouped
+        german = ask.get("/", params={"q": "plum", "lang": "de"}).text
+        assert (
+            german.count('<li class="hit">') == 1 and "Pflaumen" in german and '<details class="filters" open' in german
+        )
+        assert "Nothing found" in ask.get("/", params={"q": "plum", "before": "2001-01-01"}).text
+        assert ask.get("/", params={"q": "plum", "after": "2001"}).text.count('<li class="hit">') == 5
+        only = ask.get("/", params={"site": "obst.example"}).text  # a filter alone asks for all
+        assert only.count('<li class="hit">') == 1
+
+
+def test_suggestion_keeps_filters(plums: Path) -> None:
+    with client(plums) as ask:
+        page = ask.get("/", params={"q": "plumz", "lang": "en"}).text
+        link = re.search(r'Did you mean <a href="([^"]+)"', page)
+        assert link is not None and link[1].replace("&amp;", "&") == "/?q=plum&lang=en"
+
+
+def test_filters_never_become_words(plums: Path) -> None:
+    with client(plums) as ask:
+        for q in ("OR plum", '"plum', "plum OR", "| plum", "plum -"):
+            page = ask.get("/", params={"q": q, "lang": "de"}).text
+            assert page.count('<li class="hit">') == 1, q
+        assert "Nothing found" in ask.get("/", params={"q": "plum", "site": 'x" OR plum'}).text
+
+
+def test_copy_page_and_what_is_known(plums: Path) -> None:
+    url = "http://fruit.example/0"
+    with client(plums) as ask:
+        copy = ask.get("/copy", params={"url": url})
+        assert copy.status_code == 200 and 'sandbox=""' in copy.text and "Archived" in copy.text
+        assert "frame-src 'self'" in copy.headers["content-security-policy"]
+        raw = ask.get("/raw", params={"url": url})
+        assert "Plums are a fruit" in raw.text and "sandbox" in raw.headers["content-security-policy"]
+        about = ask.get("/page", params={"url": url}).text
+        assert "the first plum" in about and "Similar pages" in about and "warc/" in about
+        saved = ask.get("/raw", params={"url": url, "save": "1"})
+        assert saved.headers["content-disposition"] == 'attachment; filename="0"'
+        assert saved.headers["content-type"] == "application/octet-stream"
+
+
+def test_versions(tmp_path: Path) -> None:
+    """Two copies of a URL, each by its time; without a time the newest that is a page."""
+    url = "http://a.example/"
+    made = archive(tmp_path / "crawl", [(url, html("old")), (url, html("new")), (url, Answer("gone", 404))])
+    with client(made) as ask:
+        assert "new" in ask.get("/raw", params={"url": url}).text
+        stamps = re.findall(r"at=(\d{14})", ask.get("/page", params={"url": url}).text)
+        assert len(stamps) == 3
+        texts = [ask.get("/raw", params={"url": url, "at": stamp}).text for stamp in stamps]
+        assert ["gone" in texts[0], "new" in texts[1], "old" in texts[2]] == [True] * 3
+        assert "<strong>status 404</strong>" in ask.get("/copy", params={"url": url, "at": stamps[0]}).text
+
+
+def test_parts_out_of_the_archive(tmp_path: Path) -> None:
+    """Style sheets, what they import, and images are put in; nothing is left to be loaded."""
+    page = html(
+        "page", "text <img src=/dot.png srcset='/x 2x'><img src=/none.png>", {}, "<link rel=stylesheet href=a.css>"
+    )
+    visits = [
+        ("http://a.example/", page),
+        (
+            "http://a.example/a.css",
+            Answer("@import url(b.css); h1{color:red}</style>", headers={"Content-Type": "text/css"}),
+        ),
+        ("http://a.example/b.css", Answer("@import 'a.css'; p{margin:0}", headers={"Content-Type": "text/css"})),
+        ("http://a.example/dot.png", Answer(b"\x89PNG\r\n\x1a\n", headers={"Content-Type": "image/png"})),
+    ]
+    with client(archive(tmp_path / "crawl", visits)) as ask:
+        text = ask.get("/raw", params={"url": "http://a.example/"}).text
+    assert "p{margin:0}" in text and "h1{color:red}<\\/style>" in text
+    assert 'src="data:image/png;base64,' in text and "srcset" not in text and "<link" not in text
+
+
+def test_mistakes(plums: Path, tmp_path: Path) -> None:
+    with client(plums) as ask:
+        for path, status, told in (
+            ("/copy", 400, "is not a URL"),
+            ("/copy?url=mailto:x", 400, "is not a URL"),
+            ("/copy?url=http://none.example/", 404, "There is no copy"),
+            ("/raw?url=http://none.example/", 404, "cannot be read"),
+            ("/nowhere", 404, "Not Found"),
+            ("/crawl/none", 404, "no crawl of this name"),
+        ):
+            answer = ask.get(path)
+            assert (answer.status_code, told in answer.text) == (status, True), path
+        assert ask.post("/").status_code == 405
+        assert ask.get("/", params={"q": "plum", "page": "-1", "lang": "../", "after": "soon"}).status_code == 200
+    with client(archive(tmp_path / "new", [("http://a.example/", html("x"))])) as ask:
+        assert "fyke index" in ask.get("/").text and "fyke index" in ask.get("/?q=x").text
+        assert ask.get("/crawl", follow_redirects=True).status_code == 200
+        assert ask.get("/copy?url=http://a.example/").status_code == 200
+        indexed(tmp_path / "new")
+        assert "1 page" in ask.get("/?q=x").text  # found without a new start
+
+
+def test_several_crawls_are_one(plums: Path, tmp_path: Path) -> None:
+    other = archive(tmp_path / "fruit", [("http://fig.example/", html("Fig", "a fig is no plum"))])
+    indexed(other)
+    with client(plums, other) as ask:
+        assert "fig.example" in ask.get("/", params={"q": "plum fig"}).text
+        assert 'href="/crawl/fruit-2"' in ask.get("/crawl").text
+        assert ask.get(f"/copy?url={quote('http://fig.example/')}").status_code == 200
