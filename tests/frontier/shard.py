@@ -41,6 +41,10 @@ class Shard(Generic[S, M]):
         snapshot = self.checkpoint.take({"stage": self.stage.state()})
         snapshot.make_durable()
         self.checkpoint.committed(snapshot)
+        self.keep_safe()
+
+    def keep_safe(self) -> None:
+        """Remember the model as it is at a checkpoint."""
         self._safe = deepcopy(self.model)
 
     def restart(self) -> None:

@@ -60,6 +60,7 @@ class FrontierStatistics:
     unique: int
     unchecked: int  # for their check against the URLs seen
     later: int  # for pages nearer to the seeds
+    unweighed: int  # for the budget of their domain
     rounds: int  # that BEAST spreads URLs over
     waiting: int  # for their round
     over_budget: int
@@ -72,8 +73,8 @@ class FrontierStatistics:
     @property
     def rows(self) -> int:
         """URLs that wait to be fetched, wherever."""
-        rows = self.later + self.waiting + self.over_budget + self.without_rules
-        return rows + self.ready + self.spilled
+        rows = self.later + self.unweighed + self.waiting + self.over_budget
+        return rows + self.without_rules + self.ready + self.spilled
 
 
 class Frontier:
@@ -147,7 +148,7 @@ class Frontier:
             within = self._filters.domains
             inside = slice(None) if within is None else np.isin(targets, list(within))
             self.star.link_batch(sources[inside], targets[inside])
-        self._submit(self._filters.accept(first_of_each_key(urls)))
+        self._submit(first_of_each_key(self._filters.accept(urls)))
 
     @property
     def _alone(self) -> bool:
@@ -221,7 +222,7 @@ class Frontier:
             depth=np.repeat(np.array(depths, np.uint16), counts),
             kind=np.repeat(np.array(kinds, np.uint8), counts),
         )
-        batch = self._filters.accept(first_of_each_key(batch))
+        batch = first_of_each_key(self._filters.accept(batch))  # one that is refused hides none that is not
         if len(self._recent) >= self._recent_limit:
             self._recent.clear()
         self._recent.update(u64(batch, "key").tolist())
@@ -290,7 +291,7 @@ class Frontier:
     def _let_through(self, now: float, hungry: bool) -> bool:
         """Pull URLs through the robots gate while the ready queues are low; whether any moved."""
         moved = False
-        while self.ready.waiting < self._ready_rows and self.gate.asks < MOST_ASKS:
+        while self.ready.waiting + self.gate.unchecked < self._ready_rows and self.gate.asks < MOST_ASKS:
             batch = self.backlog.get(BATCH_ROWS)
             if batch is None:
                 batch = self.beast.get(BATCH_ROWS)
@@ -336,6 +337,11 @@ class Frontier:
     def refused(self) -> pa.RecordBatch:
         """URLs that robots.txt refused since this was last asked; schema `URLS`."""
         return self.gate.refused()
+
+    @property
+    def plugin_failures(self) -> Counter[str]:
+        """How often the budget function or the order raised or gave nonsense, by the plug-in's name."""
+        return self.star.failures + self.ready.failures
 
     @property
     def empty(self) -> bool:
@@ -386,10 +392,11 @@ class Frontier:
             unique=len(self.seen),
             unchecked=self.seen.pending + self._found_links,
             later=len(self.later),
+            unweighed=self.domains.unchecked_urls,
             rounds=enforced["rounds"],
             waiting=enforced["waiting"] + backlog,
             over_budget=enforced["over_budget"],
-            without_rules=len(self.gate),
+            without_rules=self.gate.statistics().waiting,
             ready=self.ready.waiting,
             spilled=self.ready.spilled,
             domains=len(self.domains),
