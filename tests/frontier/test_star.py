@@ -58,7 +58,7 @@ class Graph(Shard[DomainGraph, "defaultdict[int, set[int]]"]):
 
     def link(self, pairs: list[tuple[int, int]]) -> None:
         for source in {source for source, _ in pairs}:
-            targets = [domain_of(target) for one, target in pairs if one == source]
+            targets = [domain_of(target) for one, target in pairs if one == source}
             self.stage.star.link(domain_of(source), targets)
         self.note(pairs)
 

@@ -48,7 +48,7 @@ from fyke.parse import Parser
 from fyke.store import SCHEMAS, HostRow, LinksTable, PagesTable, WarcWriter, write_domains, write_hosts
 
 _SCHEMELESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?)(?::\d+)?(?:[/?#]|\Z)")
-ENDED_AT_ONCE = 16  # visits taken in without waiting for the turn, so that few bodies are in memory
+ENDED_AT_ONCE = 64  # visits taken in without waiting for the turn, so that few bodies are in memory
 SCHEMES = ("http", "https", "ftp", "gopher")
 
 
@@ -187,7 +187,12 @@ class Agent:
             self._archive, self._pages, self._links if config.store.links else None,
             self._frontier, self._content_seen, self._sinks,
         )  # fmt: skip
-        self._parser = Parser(self._processors, config.crawl.requisites, product=config.agent.user_agent)
+        self._parser = Parser(
+            self._processors,
+            config.crawl.requisites,
+            product=config.agent.user_agent,
+            shared=bool(self._sinks),
+        )
         self._fetcher = Fetcher(
             Wiring(self._bench, self._resolver, self._book, self._registry, self._engine.close, clock),
             config,

@@ -225,7 +225,8 @@ class Frontier:
         batch = first_of_each_key(self._filters.accept(batch))  # one that is refused hides none that is not
         if len(self._recent) >= self._recent_limit:
             self._recent.clear()
-        self._recent.update(u64(batch, "key").tolist())
+        own = {at[1]: at[1] for group in groups for at in group[0]}  # the same objects are compared without a look
+        self._recent.update(map(own.__getitem__, u64(batch, "key").tolist()))
         self._submit(batch)
 
     def _submit(self, batch: pa.RecordBatch) -> None:

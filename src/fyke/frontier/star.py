@@ -34,6 +34,7 @@ from fyke.frontier.domains import Domains
 
 RANKED = 10_000  # places in the ranking (section 7.2)
 PAIRS = 8192  # gathered before they are checked
+LATELY = 1 << 18  # pairs remembered in memory
 EDGE = pa.schema([("target", pa.uint64())])
 _PLACE = np.dtype([("domain", "<u8"), ("in_degree", "<u8")])
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -113,7 +114,9 @@ class Star:
         self._default = min(default_urls, MOST_URLS)
         self.failures: Counter[str] = Counter()  # batches for which the function, a plug-in, raised or gave nonsense
         self._edges = Drum(store, "edges", saved.get("edges"), aux=EDGE, memory_bytes=memory_bytes)
-        self._met: set[tuple[int, int]] = set()  # pairs gathered since they were last checked
+        self._met: dict[int, set[int]] = {}  # targets by source, lately: most links between domains repeat
+        self._met_pairs = 0
+        self._new: list[tuple[int, int]] = []  # pairs gathered since they were last checked
         self.ranking = Ranking(store, saved.get("ranking"))
 
     def __repr__(self) -> str:
@@ -126,9 +129,20 @@ class Star:
 
     def link(self, source: int, targets: Iterable[int]) -> None:
         """A page of the domain `source` links to pages of the domains `targets`."""
-        self._met.update((source, target) for target in targets if target != source)
-        if len(self._met) >= PAIRS:
-            self._check_in()
+        met = self._met.get(source)
+        if met is None:
+            if self._met_pairs >= LATELY:
+                self._met.clear()
+                self._met_pairs = 0
+            self._met_pairs += 1
+            met = self._met[source] = {source}
+        new = set(targets) - met
+        if new:
+            met |= new
+            self._met_pairs += len(new)
+            self._new.extend([(source, target) for target in new])
+            if len(self._new) >= PAIRS:
+                self._check_in()
 
     def link_batch(self, sources: U64, targets: U64) -> None:
         """Pages of the domains `sources` (uint64[n]) link to pages of `targets` (uint64[n])."""
@@ -137,9 +151,9 @@ class Star:
         self._submit(keys, targets[other][first])
 
     def _check_in(self) -> None:
-        if self._met:
-            pairs = np.array(list(self._met), np.uint64)
-            self._met.clear()
+        if self._new:
+            pairs = np.array(self._new, np.uint64)
+            self._new.clear()
             self._submit(_pair_keys(pairs[:, 0], pairs[:, 1]), np.ascontiguousarray(pairs[:, 1]))
 
     def _submit(self, keys: U64, targets: U64) -> None:
@@ -154,7 +168,7 @@ class Star:
     @property
     def pending(self) -> int:
         """Pairs that wait for a merge."""
-        return self._edges.pending + len(self._met)
+        return self._edges.pending + len(self._new)
 
     def count(self) -> bool:
         """Add the pairs that are new to the in-degrees of their targets; the next `merge` ranks them.

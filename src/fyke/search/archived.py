@@ -29,7 +29,7 @@ class ArchiveReader:
 
     def __init__(self, crawl: Path, product: str = "fyke") -> None:
         self._crawl = crawl
-        self._parser = Parser(product=product)
+        self._parser = Parser(product=product, shared=True)
         self._limits = FetchSection()
         self._files: OrderedDict[str, BinaryIO] = OrderedDict()
 
