@@ -1,0 +1,81 @@
+"""Questions in SQL to the tables of a crawl, of any size, in bounded memory.
+
+Used by `fyke.report.survey` and its neighbours. DuckDB reads the rows as they stream by, those that a checkpoint holds,
+and puts what does not fit into `MEMORY` into temporary files. Invariant: nothing outside of the crawl is read, and no
+file of the crawl is written.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+import pyarrow as pa
+
+from fyke.core.errors import DirectoryError, DiskFull
+from fyke.search.arrivals import arrivals, safe_rows
+from fyke.store import SCHEMAS, scan_table
+from fyke.store.table_files import TABLES
+
+MEMORY = "512MB"
+THREADS = 2
+
+Rows = list[tuple[Any, ...]]
+
+
+class Questions:
+    """The tables of the crawl directory `crawl`, as they are now. Raises StateDamaged."""
+
+    def __init__(self, crawl: Path) -> None:
+        self._crawl = crawl
+        self._begun = (crawl / TABLES).is_dir()
+        self._rows = {name: safe_rows(crawl, name) if self._begun else 0 for name in ("links", "pages")}
+        self._open = ExitStack()
+
+    def __repr__(self) -> str:
+        return f"Questions({str(self._crawl)!r}, {self._rows['pages']} pages)"
+
+    def __enter__(self) -> Self:
+        scratch = self._open.enter_context(tempfile.TemporaryDirectory(prefix="fyke-report-"))
+        self._engine = self._open.enter_context(duckdb.connect(":memory:"))
+        for setting in (f"memory_limit = '{MEMORY}'", f"threads = {THREADS}", f"temp_directory = '{scratch}'"):
+            self._engine.execute(f"set {setting}")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._open.close()
+
+    def has(self, name: str) -> bool:
+        """Whether there are rows of the table `name`; hosts and domains only when the crawl has closed once."""
+        return self._rows[name] > 0 if name in self._rows else any((self._crawl / TABLES).glob(f"{name}-*.parquet"))
+
+    def ask(self, sql: str, *values: object, **tables: Sequence[str]) -> Rows:
+        """The answer to `sql` over `tables`, each with the columns it needs. Raises DiskFull."""
+        for name, columns in tables.items():
+            self._engine.register(name, self._reader(name, columns))
+        try:
+            return self._engine.execute(sql, values).fetchall()
+        except duckdb.IOException as error:
+            if "space" in str(error):
+                raise DiskFull(
+                    f"no room in {tempfile.gettempdir()}: free some, or set TMPDIR to another folder"
+                ) from None
+            raise DirectoryError(f"{self._crawl}: {error}") from None
+        finally:
+            for name in tables:
+                self._engine.unregister(name)
+
+    def _reader(self, name: str, columns: Sequence[str]) -> pa.RecordBatchReader:
+        if name not in self._rows:
+            return scan_table(self._crawl, name, columns)
+        schema = pa.schema([SCHEMAS[name].field(column) for column in columns])
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            if self._rows[name]:
+                for batch in arrivals(self._crawl, name, columns, 0, self._rows[name]):
+                    yield batch.cast(schema)
+
+        return pa.RecordBatchReader.from_batches(schema, batches())

@@ -1,0 +1,48 @@
+"""In which languages the pages of a crawl are written, by a sample.
+
+Called by `fyke.report.page`. The sample is the pages with the smallest keys: a key is a hash of the URL, so they are
+drawn evenly from all, and always the same. Invariant: at most `SAMPLE` records are read.
+"""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fyke.core.outcomes import Outcome
+from fyke.report.asking import Questions, Rows
+from fyke.search.archived import ArchiveReader
+from fyke.search.extract import HTML_TYPES, main_text
+from fyke.search.language import LanguageGuesser
+
+SAMPLE = 400
+
+_COLUMNS = ["key", "url", "outcome", "status", "fetched_at", "media_type", "warc_file", "warc_offset", "warc_length"]
+_TYPES = ", ".join(map(repr, sorted(HTML_TYPES)))
+
+
+def languages(questions: Questions, crawl: Path) -> tuple[Rows, int]:
+    """Languages (ISO 639-1, "" where a page says too little) by their pages in the sample, and the sample's size."""
+    if not questions.has("pages"):
+        return [], 0
+    rows = questions.ask(
+        "select url, outcome, status, epoch_us(fetched_at), warc_file, warc_offset, warc_length from pages"
+        f" where outcome = '{Outcome.OK}' and media_type in ({_TYPES}) and warc_file is not null order by key limit ?",
+        SAMPLE,
+        pages=_COLUMNS,
+    )
+    found: dict[str, int] = {}
+    archive, guesser = ArchiveReader(crawl), LanguageGuesser()
+    for url, outcome, status, at_us, *place in rows:
+        named = {
+            "url": url,
+            "outcome": outcome,
+            "status": status,
+            "fetched_at": datetime.fromtimestamp(at_us / 1e6, UTC),
+        }
+        page = archive.read(named | dict(zip(("warc_file", "warc_offset", "warc_length"), place, strict=True)))
+        if page is not None:
+            root = page.tree.root
+            declared = (root.attributes.get("lang") or "") if root is not None else ""
+            language = guesser.guess(main_text(page), declared)
+            found[language] = found.get(language, 0) + 1
+    archive.close()
+    return sorted(found.items(), key=lambda item: (-item[1], item[0])), sum(found.values())

@@ -1,0 +1,158 @@
+"""The report as a page: what was found, laid out, written as one HTML file.
+
+Called by the command line through `write_report`. Jinja escapes whatever is not SVG of our own; the page's content
+security policy forbids scripts and anything from outside, should something slip through. Invariant: the file appears
+whole, by rename; what was there before stays until then.
+"""
+
+import errno
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from rich.console import Console
+
+from fyke import __version__
+from fyke.core.config import Config
+from fyke.core.errors import ConfigurationError, DirectoryError, DiskFull
+from fyke.crawl.directory import CrawlDirectory
+from fyke.crawl.inspect import CrawlStatus, status_of
+from fyke.plan.quantities import bytes_text, count_text, number, time_text
+from fyke.report import charts, comparison
+from fyke.report.asking import Questions
+from fyke.report.languages import languages
+from fyke.report.shown import shown
+from fyke.report.standing import standing
+from fyke.report.survey import Survey, survey
+
+NAME = "report.html"
+SEEDS = 12
+
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def write_report(directory: Path, out: Path | None, console: Console, now_s: float | None = None) -> Path:
+    """Write the report of the crawl in `directory` to `out` (`DIR/report.html` if None); returns where it is.
+
+    Raises NotACrawl, StateDamaged, ConfigurationError, DirectoryError, DiskFull.
+    """
+    crawl = CrawlDirectory(directory)
+    crawl.config()
+    path = out or directory / NAME
+    if out is not None:
+        _check(crawl, out)
+    with console.status("counting") if console.is_terminal else _Silence():
+        text = page(crawl, time.time() if now_s is None else now_s)
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        kind = DiskFull if error.errno in _NO_SPACE else DirectoryError
+        raise kind(f"cannot write {path}: {error.strerror}; name another file with --out") from error
+    return path
+
+
+def _check(crawl: CrawlDirectory, out: Path) -> None:
+    if not out.absolute().parent.is_dir():
+        raise ConfigurationError(f"--out {out}: there is no folder {out.parent}; make it, or name another")
+    if out.is_dir():
+        raise ConfigurationError(f"--out {out} is a folder: name a file in it, such as {out / NAME}")
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ConfigurationError(f"--out {out}: a report is HTML; let its name end in .html")
+
+
+class _Silence:
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def page(crawl: CrawlDirectory, now_s: float) -> str:
+    """The report as HTML."""
+    with Questions(crawl.path) as questions:
+        status = status_of(crawl)
+        found = survey(questions)
+        stand = standing(questions, crawl.path)
+        spoken, sample = languages(questions, crawl.path)
+    config = crawl.config()
+    values = {
+        "version": __version__,
+        "made_s": now_s,
+        "status": status,
+        "config": config,
+        "found": found,
+        "tiles": _tiles(found, status),
+        "settings": _settings(config),
+        "stand": stand,
+        "charts": {
+            "course": [*charts.of_time(found), *charts.of_outcomes(found)],
+            "pages": [
+                *charts.of_media_types(found), *charts.of_sizes(found), *charts.of_depth(found),
+                *charts.of_languages(spoken, sample),
+            ],
+            "domains": [*charts.of_degrees(stand.degrees if stand else [])],
+        },
+        "measures": comparison.measures(found, status.statistics),
+        "statuses": comparison.statuses(found),
+        "media_types": comparison.media_types(found),
+        "more_seeds": max(0, len(config.crawl.seeds) - SEEDS),
+    }  # fmt: skip
+    return _environment().get_template("report.html").render(values)
+
+
+def _environment() -> Environment:
+    folder = Path(__file__).parent / "templates"
+    made = Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        shown=shown, count=lambda value: f"{value:,}", number=number, lasting=time_text,
+        moment=_moment, words=lambda text: str(text).replace("_", " "), drawing=Markup,
+    )  # fmt: skip
+    made.globals["style"] = Markup((folder / "report.css").read_text(encoding="utf-8"))
+    return made
+
+
+def _moment(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime("%d %B %Y, %H:%M UTC").lstrip("0")
+
+
+def _tiles(found: Survey, status: CrawlStatus) -> list[tuple[str, str]]:
+    """The numbers at the top: each with what it counts."""
+    totals, now = found.totals, status.statistics
+    lasted_s = now.total_s or totals.end_s - totals.begin_s
+    return [
+        (count_text(totals.pages), "pages fetched whole"),
+        (bytes_text(totals.body_bytes), "received"),
+        (count_text(found.hosts.hosts), "hosts visited"),
+        (count_text(found.hosts.domains), "domains visited"),
+        (count_text(now.urls) if status.checkpoint else "unknown", "URLs discovered"),
+        (count_text(now.waiting) if status.checkpoint else "unknown", "URLs still waiting"),
+        (time_text(lasted_s), "of crawling"),
+        (number(totals.pages / lasted_s) if lasted_s else "0", "pages a second"),
+    ]
+
+
+def _settings(config: Config) -> list[tuple[str, Any]]:
+    """What a reader must know of how it was crawled: some settings always, others where they are not the usual."""
+    usual = Config()
+    always = {
+        "crawl.scope", "crawl.depth", "crawl.pages", "crawl.for_s", "agent.user_agent", "agent.contact",
+        "politeness.host_delay_s", "politeness.address_delay_s",
+    }  # fmt: skip
+    rows = []
+    for name, section in config:
+        for key, value in section:
+            place = f"{name}.{key}"
+            if place != "crawl.seeds" and (place in always or value != getattr(getattr(usual, name), key)):
+                rows.append((place, ", ".join(map(str, value)) if isinstance(value, list) else str(value)))
+    return rows

@@ -1,0 +1,57 @@
+"""The domains of a crawl by who links to them: IRLbot's Table 4 and the distribution behind it.
+
+Called by `fyke.report.page`. The table of domains is written when a crawl stops, so one that never did has none, and of
+one that runs again it is of the last stop. Invariant: bounded, as in `fyke.report.survey`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from fyke.report.asking import Questions, Rows
+from fyke.store.table_files import TABLES
+
+TOP_DOMAINS = 20
+
+_COLUMNS = ["domain", "in_degree", "rank", "budget", "urls", "fetched", "waiting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """`top`: rank, domain, in-degree, PageRank (None where links were not analysed), budget, URLs, pages, waiting."""
+
+    top: Rows
+    degrees: Rows  # in-degree, domains that have it
+    ranked: bool  # whether there is a PageRank
+
+
+def standing(questions: Questions, crawl: Path) -> Standing | None:
+    """How the domains stand; None while there is no table of them."""
+    if not questions.has("domains"):
+        return None
+    top = questions.ask(
+        "select rank, domain, in_degree, budget, urls, fetched, waiting from domains"
+        " order by in_degree desc, fetched desc, domain limit ?",
+        TOP_DOMAINS,
+        domains=_COLUMNS,
+    )
+    ranks = _page_ranks(crawl, [row[1] for row in top])
+    rows = [(row[0], row[1], row[2], ranks.get(row[1]), *row[3:]) for row in top]
+    degrees = questions.ask(
+        "select in_degree, count(*) from domains where in_degree > 0 group by 1 order by 1", domains=["in_degree"]
+    )
+    return Standing(rows, degrees, bool(ranks))
+
+
+def _page_ranks(crawl: Path, domains: list[str]) -> dict[str, float]:
+    """PageRank of each domain as `fyke index` worked it out, in multiples of the mean."""
+    path = crawl / TABLES / "domainrank.parquet"
+    if not path.exists():
+        return {}
+    table = ds.dataset(path)
+    found = table.to_table(columns=["domain", "pagerank"], filter=ds.field("domain").isin(pa.array(domains)))
+    count = table.count_rows()
+    pairs = zip(found.column("domain").to_pylist(), found.column("pagerank").to_pylist(), strict=True)
+    return {domain: rank * count for domain, rank in pairs}
