@@ -25,9 +25,9 @@ CHECKPOINT_PAGES = 2_000_000
 
 
 def asked_of(domains: int) -> Asked:
-    """STAR and BEAST over a web with one spam domain in four hundred, with memory for a crawl of this size."""
-    spec = WebSpec(domains=domains, farms=max(1, domains // 2000))
-    return Asked(spec, "star-beast", frontier={"seen_memory_bytes": 512 << 20, "domain_memory_bytes": 128 << 20})
+    """STAR and BEAST over a web with one spam domain in five hundred, with memory for a crawl of this size."""
+    spec = WebSpec(domains=domains, farms=max(1, domains // 1500))
+    return Asked(spec, "star-beast", frontier={"table_memory_bytes": 128 << 20})
 
 
 def said() -> Callable[[Sample], None]:

@@ -16,7 +16,7 @@ def test_the_table_of_domains(tmp_path: Path, enforcement: str) -> None:
     """In-degrees, ranks, budgets and pages, whatever becomes of URLs over budget."""
     with running_web(lively(pages=1500, hosts=60)) as web:
         into = tmp_path / "crawl"
-        config = settings(tmp_path, web, frontier={"enforcement": enforcement, "domain_memory_bytes": 20_000})
+        config = settings(tmp_path, web, frontier={"enforcement": enforcement, "table_memory_bytes": 20_000})
         run = crawl(into, config, *web.seeds, "--scope", "web")
         assert run.status == 0, run.errors
     table = read_table(into, "domains").to_pydict()

@@ -86,7 +86,7 @@ def test_scopes_are_exact(tmp_path: Path, scope: str, options: list[str]) -> Non
     "policy",
     [
         {"default_budget_urls": 1, "budget": "equal", "order": "random"},
-        {"default_budget_urls": 1, "max_budget_urls": 3, "order": "in-degree", "domain_memory_bytes": 10_000},
+        {"default_budget_urls": 1, "max_budget_urls": 3, "order": "in-degree", "table_memory_bytes": 10_000},
         {"default_budget_urls": 2, "enforcement": "naive", "order": "depth"},
         {"enforcement": "none", "order": "patterns", "order_patterns": ["[02468]$", "/news/"]},
     ],

@@ -18,7 +18,7 @@ from fyke.frontier import frontier as frontier_module
 from fyke.frontier import star as star_module
 from fyke.frontier.robots_gate import Rules
 
-SMALL = {"seen_memory_bytes": 100, "domain_memory_bytes": 100, "link_cache": 0}
+SMALL = {"table_memory_bytes": 100, "link_cache": 0}
 
 
 @pytest.fixture
@@ -69,8 +69,8 @@ def test_every_page_is_fetched_once(
 
 @pytest.mark.parametrize("enforcement", list(Enforcement))
 def test_a_large_crawl_is_no_other(tmp_path: Path, enforcement: Enforcement) -> None:
-    web = small_web(2, domains=40, pages=30, spam=3000)
-    crawl = Crawl(tmp_path, web, enforcement=enforcement, default_budget_urls=5, domain_memory_bytes=20_000)
+    web = small_web(2, domains=30, pages=20, spam=2000)
+    crawl = Crawl(tmp_path, web, enforcement=enforcement, default_budget_urls=5, table_memory_bytes=20_000)
     crawl.finish(most_turns=2000)
     check_done(crawl, set(web.distances()))
     crawl.close()
@@ -101,12 +101,12 @@ def all_is_somewhere(crawl: Crawl) -> None:
     assert told.unchecked >= unchecked.total()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    steps=st.lists(STEPS, max_size=40),
+    steps=st.lists(STEPS, max_size=30),
     enforcement=st.sampled_from(list(Enforcement)),
     options=st.sampled_from(
-        [SMALL, {"order": "depth", "default_budget_urls": 2}, {"default_budget_urls": 3, "seen_memory_bytes": 100}]
+        [SMALL, {"order": "depth", "default_budget_urls": 2}, {"default_budget_urls": 3, "table_memory_bytes": 100}]
     ),
     columns=st.booleans(),
 )

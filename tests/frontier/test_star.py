@@ -58,7 +58,7 @@ class Graph(Shard[DomainGraph, "defaultdict[int, set[int]]"]):
 
     def link(self, pairs: list[tuple[int, int]]) -> None:
         for source in {source for source, _ in pairs}:
-            targets = [domain_of(target) for one, target in pairs if one == source}
+            targets = {domain_of(target) for one, target in pairs if one == source}
             self.stage.star.link(domain_of(source), targets)
         self.note(pairs)
 
@@ -131,6 +131,17 @@ def test_links_from_nowhere_count_for_nothing(tmp_path: Path) -> None:
     domains.stage.star.link_batch(np.array([0, domain_of(1)], np.uint64), np.full(2, domain_of(2), np.uint64))
     domains.merge()
     assert domains.stage.domains.of(domain_of(2))["in_degree"] == 1  # type: ignore[index]
+    domains.close()
+
+
+def test_memory_is_bounded_also_when_one_domain_links_to_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(star_module, "LATELY", 50)
+    domains = graph(tmp_path)
+    for number in range(200):
+        domains.link([(0, number), (0, number + 1), (0, number + 2)])
+        assert sum(map(len, domains.stage.star._met.values())) <= 50 + 3
+    domains.merge()
+    assert domains.stage.star.edges == sum(map(len, domains.model.values()))
     domains.close()
 
 

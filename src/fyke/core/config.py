@@ -128,8 +128,9 @@ class FrontierSection(_Section):
 
     window_visits: Positive = Field(20_000, description="Visits held in memory for politeness to choose from.")
     host_visits: Positive = Field(500, description="Most of them of one host; the rest waits on disk.")
-    seen_memory_bytes: Positive = Field(32 << 20, description="Memory for URLs waiting to be checked against disk.")
-    content_memory_bytes: Positive = Field(8 << 20, description="Memory for body fingerprints waiting for their check.")
+    table_memory_bytes: Positive = Field(
+        8 << 20, description="Memory for what waits for each table on disk; the URLs seen have four times as much."
+    )
     budget: str = Field(
         "reputation", description="How many URLs of a domain a round lets through: reputation, equal, popular."
     )
@@ -144,7 +145,6 @@ class FrontierSection(_Section):
     order_patterns: list[str] = Field(
         [], description="For order = patterns: RE2 expressions, those for the first URLs first."
     )
-    domain_memory_bytes: Positive = Field(8 << 20, description="Memory for each table of domains and robots rules.")
     link_cache: Count = Field(100_000, description="Resolved links remembered, since most links repeat.")
 
 

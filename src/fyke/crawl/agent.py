@@ -169,7 +169,7 @@ class Agent:
             opened_at=self._clock.now(),
             state=saved.get("frontier"),
         )
-        self._content_seen = ContentSeen(self._store, config.frontier.content_memory_bytes, saved.get("content"))
+        self._content_seen = ContentSeen(self._store, config.frontier.table_memory_bytes, saved.get("content"))
 
     def _land(self, seed: Locator, target: Locator) -> None:
         self._landed[seed.url.decode()] = target.url.decode()

@@ -92,7 +92,7 @@ class Frontier:
     ) -> None:
         """Raises ConfigurationError or PluginError for a budget function or an order that is none."""
         saved = state or {}
-        memory = config.domain_memory_bytes
+        memory = config.table_memory_bytes
         order = crawl_order(config)
         self._filters = filters
         self._recent_limit = config.link_cache
@@ -107,7 +107,7 @@ class Frontier:
         self.level = int(saved.get("level", 0))
         self.links = int(saved.get("links", 0))
         self.accepted = int(saved.get("accepted", 0))
-        self.seen = UrlSeen(store, config.seen_memory_bytes, saved.get("seen"))
+        self.seen = UrlSeen(store, 4 * memory, saved.get("seen"))
         self.later = DiskQueue(store, "later", URLS, saved.get("later"))
         self.domains = Domains(store, memory, saved.get("domains"))
         self.star = Star(
