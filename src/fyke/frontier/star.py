@@ -129,15 +129,15 @@ class Star:
 
     def link(self, source: int, targets: Iterable[int]) -> None:
         """A page of the domain `source` links to pages of the domains `targets`."""
+        if self._met_pairs >= LATELY:
+            self._met.clear()
+            self._met_pairs = 0
         met = self._met.get(source)
         if met is None:
             self._met_pairs += 1
             met = self._met[source] = {source}
         new = set(targets) - met
         if new:
-            if self._met_pairs >= LATELY:
-                self._met = {source: (met := {source})}
-                self._met_pairs = 1
             met |= new
             self._met_pairs += len(new)
             self._new.extend([(source, target) for target in new])
