@@ -14,7 +14,7 @@ import pyarrow.csv as pv
 
 from fyke.export.addresses import Addresses
 from fyke.export.growing import GrowingFile
-from fyke.export.source import Source
+from fyke.export.source import Part, Source
 from fyke.export.staging import Mark, Staging
 from fyke.export.tabular import Sheets
 from fyke.store import LinkKind
@@ -22,6 +22,7 @@ from fyke.store import LinkKind
 FILE_LINKS = 400_000
 PART_LINKS = 50_000
 
+_COLUMNS = ["source", "target_url", "kind"]
 _KINDS = pa.array([kind.name.lower() for kind in sorted(LinkKind)])
 _WORD = pa.dictionary(pa.int8(), pa.string())
 SCHEMA = pa.schema(
@@ -39,12 +40,11 @@ class _Edges:
     """Links with their URLs."""
 
     def __init__(self, source: Source, staging: Staging) -> None:
-        self._source = source
         self._addresses = Addresses(source, staging.scratch)
 
-    def read(self, begin: int, end: int) -> Iterator[pa.Table]:
-        """Edges `begin` to `end`, with `SCHEMA`."""
-        for batch in self._source.rows("links", ["source", "target_url", "kind"], begin, end):
+    def read(self, part: Part) -> Iterator[pa.Table]:
+        """The edges of `part`, with `SCHEMA`."""
+        for batch in part.batches:
             kinds = pa.array(batch.column("kind").to_numpy().astype(np.int8))
             words = pa.DictionaryArray.from_arrays(kinds, _KINDS)
             sources = self._addresses.of(batch.column("source").to_numpy())
@@ -57,15 +57,19 @@ class EdgeSheets(Sheets):
     unit = "links"
 
     def __init__(self, source: Source, staging: Staging, *, single: bool) -> None:
-        super().__init__(staging, "links", SCHEMA, source.until.links, single=single)
+        super().__init__(source, staging, "links", SCHEMA, single=single)
         self._edges = _Edges(source, staging)
 
     @property
-    def file_rows(self) -> int:
+    def _columns(self) -> list[str]:
+        return _COLUMNS
+
+    @property
+    def _file_rows(self) -> int:
         return FILE_LINKS
 
-    def _tables(self, begin: int, end: int) -> Iterator[pa.Table]:
-        return self._edges.read(begin, end)
+    def _tables(self, part: Part) -> Iterator[pa.Table]:
+        return self._edges.read(part)
 
 
 class EdgeLines:
@@ -74,26 +78,24 @@ class EdgeLines:
     unit = "links"
 
     def __init__(self, source: Source, staging: Staging, *, packed: bool) -> None:
+        self._source = source
         self._out = staging.out
         self._packed = packed
         self.total = source.until.links
         self._edges = _Edges(source, staging)
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
-        begin = mark.done
         with GrowingFile(self._out, mark.state.get("length", 0), packed=self._packed) as file:
-            if not begin:
-                file.add("\t".join(SCHEMA.names).encode() + b"\n")
-            while begin < self.total:
-                end = min(begin + PART_LINKS, self.total)
-                yield Mark(end, end, {"length": file.add(self._part(begin, end))})
-                begin = end
+            for part in self._source.parts("links", _COLUMNS, mark, PART_LINKS):
+                yield Mark(part.end, part.end, {"length": file.add(self._lines(part))})
 
-    def _part(self, begin: int, end: int) -> bytes:
+    def _lines(self, part: Part) -> bytes:
         out = io.BytesIO()
+        if part.begin == 0:
+            out.write("\t".join(SCHEMA.names).encode() + b"\n")
         options = pv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none")
         with pv.CSVWriter(out, _PLAIN, write_options=options) as writer:
-            for table in self._edges.read(begin, end):
+            for table in self._edges.read(part):
                 writer.write_table(table.cast(_PLAIN))
         return out.getvalue()
 

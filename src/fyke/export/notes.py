@@ -40,13 +40,11 @@ class Notes:
         chosen = selection.select(self._source, self._rule, self._staging.scratch)
         entries = mark.entries
         with reading.Reading(self._source, markdown) as read:
-            for begin in range(mark.done, self.total, PART_ROWS):
-                end = min(begin + PART_ROWS, self.total)
+            for part in self._source.parts("pages", _COLUMNS, mark, PART_ROWS):
                 with writing(self._staging.out):
-                    rows = chosen_rows(self._source, chosen, _COLUMNS, begin, end)
-                    entries += sum(self._note(row, read.said(row)) for row in rows)
+                    entries += sum(self._note(row, read.said(row)) for row in chosen_rows(part, chosen))
                     sync_all(self._staging.out)
-                yield Mark(end, entries)
+                yield Mark(part.end, entries)
 
     def _note(self, row: dict[str, Any], said: reading.Said | None) -> bool:
         """Write the file of a page, if it says something."""

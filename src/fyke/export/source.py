@@ -8,7 +8,7 @@ again, so everything made of it can be made again.
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
@@ -16,6 +16,7 @@ from fyke.core.errors import NotACrawl
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.inspect import archive_lengths
 from fyke.crawl.keeper import saved_state
+from fyke.export.staging import Mark
 from fyke.search.arrivals import arrivals, safe_rows
 from fyke.store.table_files import TABLES
 
@@ -31,6 +32,21 @@ class Until:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+class Part(NamedTuple):
+    """Rows of a table, the first of them row `begin`."""
+
+    begin: int
+    batches: list[pa.RecordBatch]
+
+    @property
+    def rows(self) -> int:
+        return sum(batch.num_rows for batch in self.batches)
+
+    @property
+    def end(self) -> int:
+        return self.begin + self.rows
 
 
 class Source:
@@ -93,11 +109,22 @@ class Source:
         archived = all(now.archive.get(name, 0) >= length for name, length in until.archive.items())
         return archived and now.pages >= until.pages and now.links >= until.links
 
-    def rows(
-        self, name: str, columns: Sequence[str], begin: int = 0, end: int | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """Rows of the table `name` (pages or links) in the order of the crawl, from `begin` to `end`."""
-        last = getattr(self.until, name)
-        end = last if end is None else min(end, last)
+    def rows(self, name: str, columns: Sequence[str], begin: int = 0) -> Iterator[pa.RecordBatch]:
+        """Rows of the table `name` (pages or links) in the order of the crawl, from `begin` on."""
+        end = getattr(self.until, name)
         if begin < end:
             yield from arrivals(self.path, name, columns, begin, end)
+
+    def parts(self, name: str, columns: Sequence[str], mark: Mark, size: int) -> Iterator[Part]:
+        """The rows after `mark`, `size` at a time; of a table without rows one part, which is empty."""
+        part = Part(mark.done, [])
+        for batch in self.rows(name, columns, mark.done):
+            while batch.num_rows:
+                some = batch.slice(0, size - part.rows)
+                part.batches.append(some)
+                batch = batch.slice(some.num_rows)
+                if part.rows == size:
+                    yield part
+                    part = Part(part.end, [])
+        if part.batches or (not part.begin and not mark.state):
+            yield part

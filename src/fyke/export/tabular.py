@@ -7,6 +7,7 @@ same order.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 
 from fyke.export import reading, selection
 from fyke.export.prose import plain
-from fyke.export.source import Source
+from fyke.export.source import Part, Source
 from fyke.export.staging import Mark, Staging, sync, writing
 from fyke.store.schemas import PAGES
 from fyke.store.table_files import parquet_writer
@@ -29,39 +30,46 @@ SCHEMA = PAGES.append(_TEXT).append(_LANGUAGE).with_metadata({"description": "On
 
 
 class Sheets(ABC):
-    """Rows as Parquet files of `file_rows` rows, called `<name>-00000.parquet`; with `single`, then as one file."""
+    """Rows as Parquet files of `file_rows` rows, called `<table>-00000.parquet`; with `single`, then as one file."""
 
-    def __init__(self, staging: Staging, name: str, schema: pa.Schema, total: int, *, single: bool) -> None:
+    def __init__(self, source: Source, staging: Staging, table: str, schema: pa.Schema, *, single: bool) -> None:
+        self._source = source
         self._staging = staging
-        self._name = name
+        self._table = table
         self._schema = schema
         self._single = single
-        self.total = total
+        self.total: int = getattr(source.until, table)
         self._folder = staging.folder / "pieces" if single else staging.out
 
     @property
     @abstractmethod
-    def file_rows(self) -> int: ...
+    def _columns(self) -> list[str]: ...
+
+    @property
+    @abstractmethod
+    def _file_rows(self) -> int: ...
 
     @abstractmethod
-    def _tables(self, begin: int, end: int) -> Iterator[pa.Table]:
-        """The rows from `begin` to `end`, as row groups."""
+    def _tables(self, part: Part) -> Iterator[pa.Table]:
+        """The rows of `part`, as row groups."""
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
         with writing(self._folder):
             self._folder.mkdir(exist_ok=True)
-        begin, number = mark.done, mark.state.get("files", 0)
-        while begin < self.total or not number:
-            end = min(begin + self.file_rows, self.total)
-            path = self._folder / f"{self._name}-{number:05d}.parquet"
+        number = mark.state.get("files", 0)
+        for part in self._source.parts(self._table, self._columns, mark, self._file_rows):
+            path = self._file(number)
             with writing(path):
                 with parquet_writer(path, self._schema) as writer:
-                    for table in self._tables(begin, end):
+                    for table in self._tables(part):
                         writer.write_table(table)
                 sync(path)
                 sync(self._folder)
-            begin, number = end, number + 1
-            yield Mark(begin, begin, {"files": number})
+            number += 1
+            yield Mark(part.end, part.end, {"files": number})
+
+    def _file(self, number: int) -> Path:
+        return self._folder / f"{self._table}-{number:05d}.parquet"
 
     def finish(self, mark: Mark) -> None:
         """Make one file of all, where one was asked for."""
@@ -70,7 +78,7 @@ class Sheets(ABC):
         with writing(self._staging.out):
             with parquet_writer(self._staging.out, self._schema) as writer:
                 for number in range(mark.state["files"]):
-                    with pq.ParquetFile(self._folder / f"{self._name}-{number:05d}.parquet") as file:
+                    with pq.ParquetFile(self._file(number)) as file:
                         for batch in file.iter_batches(MERGE_ROWS):
                             writer.write_table(pa.Table.from_batches([batch]).cast(self._schema))
             sync(self._staging.out)
@@ -82,12 +90,15 @@ class Pages(Sheets):
     unit = "pages"
 
     def __init__(self, source: Source, staging: Staging, rule: selection.Rule, *, single: bool) -> None:
-        super().__init__(staging, "pages", SCHEMA, source.until.pages, single=single)
-        self._source = source
+        super().__init__(source, staging, "pages", SCHEMA, single=single)
         self._rule = rule
 
     @property
-    def file_rows(self) -> int:
+    def _columns(self) -> list[str]:
+        return list(PAGES.names)
+
+    @property
+    def _file_rows(self) -> int:
         return FILE_PAGES
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
@@ -95,9 +106,9 @@ class Pages(Sheets):
         with reading.Reading(self._source, plain) as self._reading:
             yield from super().parts(mark)
 
-    def _tables(self, begin: int, end: int) -> Iterator[pa.Table]:
-        at = begin
-        for batch in self._source.rows("pages", PAGES.names, begin, end):
+    def _tables(self, part: Part) -> Iterator[pa.Table]:
+        at = part.begin
+        for batch in part.batches:
             yield from self._with_text(batch, at)
             at += batch.num_rows
 

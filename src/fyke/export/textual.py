@@ -18,7 +18,7 @@ import pyarrow.csv as pv
 from fyke.export import reading, selection
 from fyke.export.growing import GrowingFile
 from fyke.export.prose import plain
-from fyke.export.source import Source
+from fyke.export.source import Part, Source
 from fyke.export.staging import Mark, Staging
 from fyke.search.extract import TITLE_CHARS, one_line
 from fyke.store.schemas import PAGES, journalled
@@ -43,20 +43,20 @@ class _Lines(ABC):
         self.total = source.until.pages
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
+        entries = mark.entries
         with GrowingFile(self._staging.out, mark.state.get("length", 0), packed=self._packed) as file:
-            begin, entries = mark.done, mark.entries
-            while begin < self.total or not self.total:
-                end = min(begin + PART_ROWS, self.total)
-                lines, count = self._part(begin, end)
+            for part in self._source.parts("pages", self._columns, mark, PART_ROWS):
+                lines, count = self._lines(part)
                 entries += count
-                yield Mark(end, entries, {"length": file.add(lines)})
-                if end == self.total:
-                    return
-                begin = end
+                yield Mark(part.end, entries, {"length": file.add(lines)})
+
+    @property
+    @abstractmethod
+    def _columns(self) -> list[str]: ...
 
     @abstractmethod
-    def _part(self, begin: int, end: int) -> tuple[bytes, int]:
-        """The lines of the rows from `begin` to `end`, and how many entries they are."""
+    def _lines(self, part: Part) -> tuple[bytes, int]:
+        """The lines of the rows of `part`, and how many entries they are."""
 
     def finish(self, mark: Mark) -> None:
         """The file is whole when its last part is."""
@@ -75,9 +75,12 @@ class JsonLines(_Lines):
         with reading.Reading(self._source, plain) as self._reading:
             yield from super().parts(mark)
 
-    def _part(self, begin: int, end: int) -> tuple[bytes, int]:
-        rows = chosen_rows(self._source, self._chosen, _COLUMNS, begin, end)
-        lines = [line for line in map(self._line, rows) if line]
+    @property
+    def _columns(self) -> list[str]:
+        return _COLUMNS
+
+    def _lines(self, part: Part) -> tuple[bytes, int]:
+        lines = [line for line in map(self._line, chosen_rows(part, self._chosen)) if line]
         return b"".join(lines), len(lines)
 
     def _line(self, row: dict[str, Any]) -> bytes:
@@ -93,12 +96,10 @@ class JsonLines(_Lines):
         return json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
-def chosen_rows(
-    source: Source, chosen: selection.Chosen, columns: list[str], begin: int, end: int
-) -> Iterator[dict[str, Any]]:
-    """The chosen rows of the pages table from `begin` to `end`, one at a time."""
-    at = begin
-    for batch in source.rows("pages", columns, begin, end):
+def chosen_rows(part: Part, chosen: selection.Chosen) -> Iterator[dict[str, Any]]:
+    """The chosen rows of `part`, one at a time."""
+    at = part.begin
+    for batch in part.batches:
         yield from batch.filter(pa.array(chosen[at : at + batch.num_rows])).to_pylist()
         at += batch.num_rows
 
@@ -106,14 +107,18 @@ def chosen_rows(
 class Csv(_Lines):
     """The pages table, every row."""
 
-    def _part(self, begin: int, end: int) -> tuple[bytes, int]:
+    @property
+    def _columns(self) -> list[str]:
+        return list(PAGES.names)
+
+    def _lines(self, part: Part) -> tuple[bytes, int]:
         out = io.BytesIO()
-        options = pv.WriteOptions(include_header=begin == 0)
+        options = pv.WriteOptions(include_header=part.begin == 0)
         with pv.CSVWriter(out, journalled(PAGES), write_options=options) as writer:
-            for batch in self._source.rows("pages", PAGES.names, begin, end):
+            for batch in part.batches:
                 columns = [_cell(column) for column in batch.columns]
                 writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=journalled(PAGES)))
-        return out.getvalue(), end - begin
+        return out.getvalue(), part.rows
 
 
 def _cell(column: pa.Array) -> pa.Array:
