@@ -27,7 +27,7 @@ from url_seen.stream import URL_BYTES
 LARGEST: dict[str, Callable[[int], int]] = {  # keys, for bytes of memory
     "in memory": lambda memory_bytes: memory_bytes // 250,  # and as many that are new
     "tree batch": lambda _: 100_000_000,  # larger ones take minutes a merge, and there is no other
-    "rocksdb": lambda _: 100_000_000,  # larger ones take an hour to fill
+    "rocksdb": lambda _: 100_000_000,  # larger ones take up to half an hour to fill, to be slower still
     "lmdb": lambda _: 100_000_000,
     "sqlite": lambda _: 100_000_000,
 }
