@@ -2,18 +2,20 @@
 
     .venv/bin/python benches/beast_cost.py [pages of the small crawl] [domains] [picture]
 
-Simulated crawls, ten times the small one long, of a web of so few domains that nearly all URLs are over budget: every
-domain has the same one, 10 URLs a round. Counted are the bytes that the queues of rounds read and write for each
-page. BEAST's are the same for any size of crawl (IRLbot, Lee et al., WWW 2008, Theorem 5); the naive queue is read
-again after every round, and what it moves grows with the crawl (Theorem 4). Draws both into `picture` (default:
-beast_cost.svg).
+Simulated crawls of a web of so few domains that nearly all URLs are over budget: every domain has the same one, 10
+URLs a round. Counted are the bytes that the queues of rounds read and write, for each page fetched so far. For BEAST
+they stay below a bound for any size of crawl (IRLbot, Lee et al., WWW 2008, Theorem 5). Within it they go up and down:
+the queue of what is over budget is read again a few times while the crawl doubles, all of it at a time. The naive
+queue is read again after every round, and what it moves grows with the crawl (Theorem 4); it is given up once it has
+taken `PATIENCE` times as long as BEAST. Draws both into `picture` (default: beast_cost.svg).
 """
 
 import sys
 import tempfile
 from pathlib import Path
+from time import perf_counter
 
-from fyke.plan.quantities import bytes_text, count_text
+from fyke.plan.quantities import bytes_text, count_mark
 from fyke.plots import GREEN, RED, panels, save
 from fyke.simulate.figures import HEIGHT_IN, draw_cost
 from fyke.simulate.keep import Asked, kept, simulate
@@ -22,6 +24,7 @@ from fyke.simulate.tally import Sample
 
 GROWTH = 10
 SAMPLES = 200
+PATIENCE = 2.0
 POLICIES = {"star-beast": GREEN, "naive": RED}
 QUICK = {"host_delay_s": 0.5, "min_host_delay_s": 0.5, "address_delay_s": 0.0}  # few hosts must be enough
 
@@ -34,20 +37,20 @@ def web_of(domains: int) -> WebSpec:
     )  # fmt: skip
 
 
-def crawled(policy: str, domains: int, pages: int) -> list[Sample]:
-    """How a crawl of `pages` pages stood over time."""
+def crawled(policy: str, domains: int, pages: int, patience_s: float = float("inf")) -> list[Sample]:
+    """How a crawl of `pages` pages stood over time; it ends sooner after `patience_s` seconds."""
     asked = Asked(web_of(domains), policy, politeness=QUICK, frontier={"budget": "equal", "window_visits": 4000})
+    end = perf_counter() + patience_s
     with tempfile.TemporaryDirectory() as folder, kept(Path(folder), asked) as simulation:
         simulation.simulation.tally.every_pages = max(1, pages // SAMPLES)
-        simulate(simulation, pages)
+        simulate(simulation, pages, stopped=lambda: perf_counter() >= end)
         return simulation.simulation.tally.samples
 
 
-def bytes_per_page(samples: list[Sample], pages: int) -> float:
-    """Bytes moved for each page while the crawl grew from half of `pages` to `pages`."""
-    begin = next(sample for sample in samples if sample.pages >= pages / 2)
-    end = next((sample for sample in samples if sample.pages >= pages), samples[-1])
-    return (end.policy_bytes - begin.policy_bytes) / (end.pages - begin.pages)
+def bytes_per_page(samples: list[Sample], pages: int) -> float | None:
+    """Bytes moved for each page when the crawl had `pages`; None when it did not come so far."""
+    at = next((sample for sample in samples if sample.pages >= pages), None)
+    return None if at is None else at.policy_bytes / at.pages
 
 
 def draw(crawls: dict[str, list[Sample]], picture: Path) -> None:
@@ -61,18 +64,19 @@ def draw(crawls: dict[str, list[Sample]], picture: Path) -> None:
 
 
 def main() -> None:
-    small, domains, picture = [*sys.argv[1:], *["100000", "500", "beast_cost.svg"][len(sys.argv) - 1 :]][:3]
-    pages = int(float(small))
-    crawls = {}
-    print(
-        f"{'':<12} {'at ' + count_text(pages):>16} {'at ' + count_text(GROWTH * pages):>16} {'grows by':>9}", flush=True
-    )
+    small, domains, picture = [*sys.argv[1:], *["100000", "200", "beast_cost.svg"][len(sys.argv) - 1 :]][:3]
+    marks = [round(int(float(small)) * share) for share in (1, 1.5, 2, 3, 5, 7, GROWTH)]
+    print("bytes moved a page, at", *(f"{count_mark(mark):>8}" for mark in marks), flush=True)
+    crawls: dict[str, list[Sample]] = {}
+    patience_s = float("inf")
     for policy in POLICIES:
-        crawls[policy] = samples = crawled(policy, int(float(domains)), GROWTH * pages)
-        few, many = bytes_per_page(samples, pages), bytes_per_page(samples, GROWTH * pages)
-        print(f"{policy:<12} {bytes_text(few):>16} {bytes_text(many):>16} {many / few - 1:>8.0%}", flush=True)
+        begun = perf_counter()
+        crawls[policy] = crawled(policy, int(float(domains)), marks[-1], patience_s)
+        patience_s = PATIENCE * (perf_counter() - begun)
+        costs = (bytes_per_page(crawls[policy], mark) for mark in marks)
+        print(f"{policy:<22}", *(f"{bytes_text(cost) if cost else 'given up':>8}" for cost in costs), flush=True)
     draw(crawls, Path(picture))
-    print(f"bytes moved a page; picture: {picture}")
+    print(f"picture: {picture}")
 
 
 if __name__ == "__main__":

@@ -36,13 +36,20 @@ class Crawl:
         return self.samples[-1].spam_pages / self.samples[-1].pages
 
     @property
+    def spam_of_later_fetches(self) -> float:
+        """In the second half of the crawl, when reputations are known."""
+        last = self.samples[-1]
+        middle = next(sample for sample in self.samples if sample.pages >= last.pages / 2)
+        return (last.spam_pages - middle.spam_pages) / max(1, last.pages - middle.pages)
+
+    @property
     def spam_of_urls(self) -> float:
         return self.standings.spam_share_of_urls
 
 
 def web_of(domains: int) -> WebSpec:
-    """A web in which one domain in four hundred is spam's."""
-    return WebSpec(domains=domains, farms=max(1, domains // 2000))
+    """A web in which one domain in five hundred is spam's."""
+    return WebSpec(domains=domains, farms=max(1, domains // 1500))
 
 
 def crawled(spec: WebSpec, policy: str, pages: int, **settings: Any) -> Crawl:
@@ -68,10 +75,13 @@ def draw(crawls: dict[str, Crawl], picture: Path) -> None:
 def main() -> None:
     pages, domains, picture = [*sys.argv[1:], *["1000000", "200000", "spam.svg"][len(sys.argv) - 1 :]][:3]
     crawls = {}
-    print(f"{'policy':<14} {'spam, of URLs discovered':>25} {'spam, of fetches':>17}", flush=True)
+    print(
+        f"{'spam farms have':<16} {'of URLs discovered':>20} {'of fetches':>12} {'in the second half':>20}", flush=True
+    )
     for policy in POLICIES:
         crawls[policy] = crawl = crawled(web_of(int(float(domains))), policy, int(float(pages)))
-        print(f"{policy:<14} {share_text(crawl.spam_of_urls):>25} {share_text(crawl.spam_of_fetches):>17}", flush=True)
+        shares = map(share_text, (crawl.spam_of_urls, crawl.spam_of_fetches, crawl.spam_of_later_fetches))
+        print("{:<16} {:>20} {:>12} {:>20}".format(policy, *shares), flush=True)
     draw(crawls, Path(picture))
     print(f"picture: {picture}")
 

@@ -349,7 +349,7 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     pages: Annotated[str, typer.Option(help="How many pages to fetch: 300k, 1e7, 100M.")] = "1M",
     domains: Annotated[str, typer.Option(help="Honest domains of the web.")] = "200k",
     farms: Annotated[
-        int | None, typer.Option(help="Spam farms, of five domains each; 0: none.  [default: domains / 2000]", min=0)
+        int | None, typer.Option(help="Spam farms, of three domains each; 0: none.  [default: domains / 1500]", min=0)
     ] = None,
     seed: Annotated[int, typer.Option(help="Which of all possible webs.")] = 1,
     connections: Annotated[int, typer.Option(help="Downloads at a time.", min=1)] = 1000,
@@ -364,7 +364,7 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     from fyke.simulate import keep, report, session, spec  # noqa: PLC0415
 
     honest = round(read_count("--domains", domains))
-    web = spec.WebSpec(seed=seed, domains=honest, farms=honest // 2000 if farms is None else farms)
+    web = spec.WebSpec(seed=seed, domains=honest, farms=honest // 1500 if farms is None else farms)
     politeness, fetch = {"host_delay_s": host_delay}, {"connections": connections}
     asked = keep.Asked(web, policy, order, politeness=politeness, fetch=fetch)
     summary, stopped = session.run(into, asked, round(read_count("--pages", pages)), Reporter(stderr=True))

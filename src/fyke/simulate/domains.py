@@ -88,5 +88,5 @@ class Domains:
 
 def giants(spec: WebSpec) -> I64:
     """Numbers of the giant domains: popular ones, further and further apart."""
-    ranks = np.unique((1.6 ** np.arange(1, spec.giants + 1)).astype(np.int64))
+    ranks = np.unique((1.6 ** np.arange(1, spec.giants + 1)).astype(np.int64)) - 1
     return ranks[ranks < spec.domains]

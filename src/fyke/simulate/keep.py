@@ -22,6 +22,7 @@ from fyke.core.errors import ConfigurationError
 from fyke.crawl.statistics import memory_bytes
 from fyke.disk.checkpoint import Checkpoint
 from fyke.disk.queue import DiskQueue
+from fyke.frontier.order import crawl_order
 from fyke.simulate.policy import config_of
 from fyke.simulate.run import Fetched, Simulation
 from fyke.simulate.spec import WebSpec
@@ -46,9 +47,11 @@ class Asked:
     fetch: Mapping[str, Any] | None = None
 
     def config(self) -> Config:
-        """Raises ConfigurationError."""
+        """Raises ConfigurationError or PluginError for what is not there."""
         sections = {"politeness": self.politeness, "frontier": self.frontier, "fetch": self.fetch}
-        return config_of(self.policy, self.order, **{name: section or {} for name, section in sections.items()})
+        config = config_of(self.policy, self.order, **{name: section or {} for name, section in sections.items()})
+        crawl_order(config.frontier)
+        return config
 
 
 class Kept:

@@ -17,7 +17,7 @@ class WebSpec:
     """A web of honest domains by falling popularity, and spam farms behind them."""
 
     seed: int = 1
-    domains: int = 1_000_000  # honest ones; domain 0 is the most popular
+    domains: int = 200_000  # honest ones; domain 0 is the most popular
     links_per_page: int = 15
     popularity: float = 1.1  # exponent of Zipf's law by which links choose a domain
     size_scale: float = 8.0  # pages of the least popular domain, in the median
@@ -29,11 +29,11 @@ class WebSpec:
     branching: float = 1.25  # deeper pages of its domain that an honest page leads to, in the mean
     outward_share: float = 0.25  # of an honest page's links: to other domains
     deep_share: float = 0.05  # of those: to any page of the domain instead of its home page
-    farms: int = 100
-    farm_domains: int = 5  # domains a farm has paid for
-    spammed_share: float = 0.02  # of honest domains: anybody may write there, and a farm does
+    farms: int = 133
+    farm_domains: int = 3  # domains a farm has paid for
+    spammed_share: float = 0.01  # of honest domains: anybody may write there, and a farm does
     spam_entry: float = 0.9  # of their links to other domains: to that farm
-    spam_branching: float = 4.0  # never-seen pages of its own domain that a spam page links to, in the mean
+    spam_branching: float = 5.0  # never-seen pages of its own domain that a spam page links to, in the mean
     spam_cousins: int = 1  # never-seen pages of other domains of its farm that it links to
     spam_camouflage: int = 5  # links of a spam page to honest domains
     spam_host_pages: int = 16  # pages on each of a spam domain's hosts, which never end
