@@ -50,8 +50,8 @@ class SmallWeb:
 def small_web(seed: int = 0, *, domains: int = 12, pages: int = 8, spam: int = 150, far: int = 5) -> SmallWeb:
     """`domains` of up to twice so many `pages`, some on two hosts, and a farm whose `spam` pages link to each other.
 
-    Some pages are only found by a way of `far` links. One origin forbids everything, one fails twice, and what it
-    alone links to directly is found sooner by a longer way.
+    Some pages are only found by a way of `far` links. One origin forbids everything. One, a seed's, fails twice, and
+    what it links to is found by a longer way meanwhile.
     """
     random = Random(seed)
     sites = [
@@ -66,13 +66,13 @@ def small_web(seed: int = 0, *, domains: int = 12, pages: int = 8, spam: int = 1
     links |= {page: [after] for page, after in zip(way, [*way[1:], farm[0]], strict=True)} if far else {}
     slow, late = "http://slow.example/", [f"http://late.example/{n}" for n in range(4)]
     links |= {slow: late[:1]} | {page: [after] for page, after in zip(late, [*late[1:], slow], strict=True)}
-    if len(way) > 2:
-        links[way[2]] = [*links[way[2]], late[0]]
+    if way:
+        links[way[0]] = [*links[way[0]], late[0]]
     secret = f"https://d{domains - 1}.example/secret"
     links[secret] = [everything[0]]
     first = everything[0]
-    links[first] = [*links[first], *[site[0] for site in sites], *way[:1], *farm[:1], secret, slow, first]
-    return SmallWeb(links, [first], frozenset([split(secret).origin]), {split(slow).origin: 2})
+    links[first] = [*links[first], *[site[0] for site in sites], *way[:1], *farm[:1], secret, first]
+    return SmallWeb(links, [first, slow], frozenset([split(secret).origin]), {split(slow).origin: 2})
 
 
 @dataclass

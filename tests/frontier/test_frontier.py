@@ -1,6 +1,6 @@
 """The laws of the whole: every page is fetched once, whatever the settings, and a crawl knows when it is done."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -89,11 +89,11 @@ STEPS = st.one_of(
 def all_is_somewhere(crawl: Crawl) -> None:
     """What was seen waits in one place, is leased, or came out; statistics say as much."""
     progress, told = crawl.model, crawl.frontier.statistics()
-    places = {
-        words: Counter(url for urls in batches for url in texts(urls)) for words, batches in crawl.frontier.places()
-    }
+    places: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for words, batches in crawl.frontier.places():
+        places[words].update(url for urls in batches for url in texts(urls))
     unchecked = places.pop("to be checked against the URLs seen")
-    waiting = sum(places.values(), Counter())
+    waiting = sum(places.values(), Counter[str]())
     assert told.rows == waiting.total()
     somewhere = waiting + progress.done + progress.refused + Counter(crawl.leased())
     assert set(somewhere.values()) <= {1}
@@ -109,6 +109,7 @@ def all_is_somewhere(crawl: Crawl) -> None:
         [SMALL, {"order": "depth", "default_budget_urls": 2}, {"default_budget_urls": 3, "table_memory_bytes": 100}]
     ),
     columns=st.booleans(),
+    begun=st.sampled_from([0, 6, 12]),
 )
 def test_a_crawl_that_was_killed_goes_on(
     tmp_path_factory: pytest.TempPathFactory,
@@ -116,12 +117,17 @@ def test_a_crawl_that_was_killed_goes_on(
     enforcement: Enforcement,
     options: dict[str, Any],
     columns: bool,
+    begun: int,
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frontier_module, "BATCH_ROWS", 16)
         patch.setattr(frontier_module, "READY_ROWS", 10)
         web = small_web(3, domains=6, pages=4, spam=30)
         crawl = Crawl(tmp_path_factory.mktemp("crawl"), web, columns=columns, enforcement=enforcement, **options)
+        for _ in range(begun):
+            crawl.turn(take=10)
+            crawl.fetch()
+        crawl.save()
         for step, argument in steps:
             if step == "turn":
                 crawl.turn(take=argument)
@@ -190,6 +196,7 @@ def test_domains_are_counted(tmp_path: Path, columns: bool) -> None:
 @pytest.mark.parametrize("enforcement", [Enforcement.BEAST, Enforcement.NAIVE])
 def test_one_domain_costs_star_and_beast_nothing(tmp_path: Path, enforcement: Enforcement, columns: bool) -> None:
     web = small_web(6, domains=1, pages=40, spam=5)
+    web = replace(web, seeds=web.seeds[:1])
     crawl = Crawl(tmp_path, web, CrawlSection(scope=Scope.DOMAIN), columns=columns, enforcement=enforcement)
 
     def nothing_but_the_backlog() -> None:
@@ -243,6 +250,10 @@ def test_what_is_never_popular_does_not_keep_the_crawl_from_its_end(
     left = crawl.waiting()
     assert set(left) & set(crawl.model.done) == set()
     assert left.total() == crawl.frontier.statistics().over_budget > 0
+    for url in left:
+        record = crawl.frontier.domains.of(locate(url).domain)
+        assert record is not None
+        assert crawl.frontier.star.budgets(record["in_degree"].reshape(1)).tolist() == [0]
     crawl.save()
     crawl.restart()
     crawl.finish(most_turns=20)
@@ -279,11 +290,15 @@ def test_a_turn_says_when_qf_is_to_be_read_again(tmp_path: Path) -> None:
     home = "http://a.example/"
     web = SmallWeb({home: [], **{f"{home}{n}": [] for n in range(40)}}, [home, *(f"{home}{n}" for n in range(40))])
     crawl = Crawl(tmp_path, web, default_budget_urls=1, budget="equal")
-    rests = 0
+    rests = unweighed = 0
     while len(crawl.model.done) < len(web.links):
         rests += not crawl.turn()
+        crawl.frontier.turn(crawl.now, starving=False, idle=False)
+        unweighed = max(unweighed, crawl.frontier.statistics().unweighed)
+        all_is_somewhere(crawl)
         crawl.fetch()
     assert rests <= 1
+    assert unweighed > 0
     crawl.close()
 
 
