@@ -87,9 +87,9 @@ def test_whatever_the_moment(
 def test_killed(to: str, crawl_of_the_web: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With SIGKILL, a process of its own."""
     sizes = {
-        (textual, "PART_ROWS"): 90,
-        (notes, "PART_ROWS"): 90,
-        (tabular, "FILE_PAGES"): 90,
+        (textual, "PART_ROWS"): 50,
+        (notes, "PART_ROWS"): 50,
+        (tabular, "FILE_PAGES"): 50,
         (edges, "FILE_LINKS"): 500,
     }
     for (module, name), value in sizes.items():

@@ -77,7 +77,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("name", ["pages.jsonl", "crawl.wacz", "pages"])
+@pytest.mark.parametrize("name", ["pages.jsonl", "pages"])
 def test_a_full_disk(name: str, tmp_path: Path, small_disk: Path) -> None:
     """It stops with one line, and goes on when there is room."""
     made = Archive(tmp_path / "crawl")
@@ -85,7 +85,7 @@ def test_a_full_disk(name: str, tmp_path: Path, small_disk: Path) -> None:
         words = "".join(os.urandom(8).hex() + " " for _ in range(20_000))
         made.visit(f"http://a.example/{number}", Answer(f"<title>{number}</title><main><p>{words}</p></main>"))
     made.close()
-    to = {"pages.jsonl": "jsonl", "crawl.wacz": "wacz", "pages": "parquet"}[name]
+    to = {"pages.jsonl": "jsonl", "pages": "parquet"}[name]
     done = fyke_export(made.folder, "--to", to, "--out", small_disk / name)
     assert done.returncode == FULL, done.stderr
     (line,) = done.stderr.splitlines()

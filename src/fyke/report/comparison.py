@@ -93,7 +93,7 @@ def _of_pages(found: Survey) -> Iterator[Measure]:
         f"1 : {papers.IRLBOT_RATIO}", "",
     )  # fmt: skip
     yield Measure(
-        "Copies of a body met before", _share(totals.pages - totals.distinct, totals.pages), "",
+        "Copies of a body met before", _share(totals.bodies - totals.distinct, totals.bodies), "",
         share_text(1 - papers.MERCATOR_DOCUMENTS / papers.MERCATOR_STATUSES[200]),
     )  # fmt: skip
 

@@ -115,11 +115,15 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        shown=shown, count=lambda value: f"{value:,}", number=number, lasting=time_text,
+        shown=shown, count=lambda value: f"{value:,}", number=number, lasting=_lasting,
         moment=_moment, words=lambda text: str(text).replace("_", " "), drawing=Markup,
     )  # fmt: skip
     made.globals["style"] = Markup((folder / "report.css").read_text(encoding="utf-8"))
     return made
+
+
+def _lasting(seconds: float) -> str:
+    return time_text(seconds) if seconds >= 1 else f"{1000 * seconds:.0f} ms"
 
 
 def _moment(at_s: float) -> str:

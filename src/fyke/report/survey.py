@@ -46,7 +46,8 @@ class Totals:
     packed_body_bytes: int
     packed_content_bytes: int
     middling: int  # pages of 1 to 32 KiB
-    distinct: int  # bodies
+    bodies: int  # of pages, that are not empty
+    distinct: int  # of these
     url_bytes: float  # mean, without the scheme
     archive_bytes: int  # of response records
 
@@ -123,7 +124,8 @@ def _totals(questions: Questions) -> Totals:
         f" count(*) filter ({_PACKED}), sum(body_bytes) filter ({_PACKED}), sum(content_bytes) filter ({_PACKED}),"
         f" count(*) filter ({_OK} and content_bytes between 1024 and 32767) from pages":
         ("outcome", "media_type", "links", "fetched_at", "duration_s", "body_bytes", "content_bytes"),
-        f"select count(distinct fingerprint) from pages where {_OK} and fingerprint > 0": ("outcome", "fingerprint"),
+        f"select count(*), count(distinct fingerprint) from pages where {_OK} and fingerprint > 0":
+        ("outcome", "fingerprint"),
         "select avg(strlen(url) - strpos(url, '://') - 2), sum(warc_length) from pages": ("url", "warc_length"),
     }  # fmt: skip
     values: list[Any] = []
