@@ -1,0 +1,167 @@
+"""As a person's browser has it: Chromium, our scripts, other people's pages, a crawl that runs."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from crawl.runs import command, settings, wait_for
+from fyke import simweb
+from fyke.crawl.control import SOCKET
+from fyke.simweb.child import running_web
+from serve.hostile import MARK, hostile_visits
+from serve.kit import CHROMIUM, TOKEN, needs_browser, served
+
+OPENED = ("/script", "/svg", "/svg-file", "/xhtml", "/refresh")  # also without the frame
+
+pytestmark = needs_browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+def until(page: Any, true: str, timeout_ms: int = 15_000) -> None:
+    """Wait until the expression `true` is; our policy forbids Playwright's own way, to evaluate text in the page."""
+    for _ in range(timeout_ms // 50):
+        if page.evaluate(true):
+            return
+        page.wait_for_timeout(50)
+    raise TimeoutError(true)
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1200, "height": 800})
+    yield context.new_page()
+    context.close()
+
+
+def test_search_filter_and_open_a_copy(page: Any, plums: Path) -> None:
+    """By keyboard alone, from the box to the archived page."""
+    with served(plums) as base:
+        page.goto(base)
+        page.keyboard.type("plum")  # the box has the focus
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".hit")
+        assert page.locator(".hit").count() == 5
+        page.keyboard.press("/")
+        assert page.evaluate("document.activeElement.id") == "q"
+        page.locator("summary", has_text="Filters").click()
+        page.select_option("#lang", "de")
+        page.get_by_role("button", name="Search").click()
+        page.wait_for_url("**lang=de**")
+        assert page.locator(".hit").count() == 1
+        page.get_by_role("link", name="Pflaumen", exact=True).click()
+        frame = page.frame_locator("iframe")
+        assert "Pflaume ist eine Frucht" in frame.locator("body").inner_text()
+        assert "http://obst.example/" in page.locator("header").inner_text()
+        assert page.get_by_role("link", name="Live page").get_attribute("href") == "http://obst.example/"
+
+
+def test_works_without_script(browser: Any, plums: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    with served(plums) as base:
+        page.goto(base)
+        page.fill("#q", "plum")
+        page.get_by_role("button", name="Search").click()
+        page.get_by_role("link", name="28 more from fruit.example").click()
+        page.get_by_role("link", name="Next").click()
+        assert page.locator(".hit").count() == 10
+        assert page.goto(f"{base}crawl/fruit").status == 200
+    context.close()
+
+
+def test_phones_need_no_sideways_scrolling(browser: Any, plums: Path, hostile: Path) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 640}, color_scheme="dark")
+    page = context.new_page()
+    with served(plums, hostile) as base:
+        for path in ("", f"?q={MARK}", "?q=plum&lang=en", "crawl", "crawl/fruit", "crawl/fruit/host/fruit.example",
+                     "api", "page?url=http://bad.example/long", "copy?url=http://bad.example/long"):  # fmt: skip
+            page.goto(base + path)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+    context.close()
+
+
+def test_nothing_a_page_wrote_runs_or_calls(page: Any, hostile: Path) -> None:
+    """Each copy in its frame and opened by itself: no script, no request but to us, no way out of the frame."""
+    asked: list[Any] = []
+    page.on("request", lambda request: asked.append(request))
+    page.on("dialog", lambda dialog: pytest.fail("a dialog"))
+    with served(hostile) as base:
+        for url, _ in hostile_visits():
+            for path in ("copy", "raw") if url.endswith(OPENED) else ("copy",):
+                page.goto(f"{base}{path}?url={quote(url)}")
+                for frame in page.frames:
+                    assert frame.evaluate("window.pwned") is None, url
+                assert page.url.startswith(f"{base}{path}?"), url
+        page.goto(f"{base}copy?url={quote('http://bad.example/javascript')}")
+        frame = page.frame_locator("iframe")
+        frame.locator("#go").click()
+        frame.locator("#send").click()
+        page.wait_for_timeout(200)
+        assert page.evaluate("window.pwned") is None and page.url.startswith(base)
+        page.goto(f"{base}?q={MARK}")
+        assert page.evaluate("window.pwned") is None
+    elsewhere = [request for request in asked if not request.url.startswith((base, "data:"))]
+    assert {request.failure for request in elsewhere} <= {"csp", "origin"}, elsewhere  # stopped before it was sent
+
+
+def test_dashboard_moves_and_steers(page: Any, tmp_path: Path) -> None:
+    """Beside a crawl of the synthetic web: figures change by themselves; pause, resume, block, stop."""
+    into = tmp_path / "web"
+    with running_web(simweb.plain(pages=500, hosts=8, seed=5)) as web:
+        slow = settings(
+            tmp_path, web, politeness={"host_delay_s": 0.3, "address_delay_s": 0.05}, crawl={"scope": "web"},
+            store={"checkpoint_s": 1.0},
+        )  # fmt: skip
+        crawling = subprocess.Popen(
+            command(into, slow, *web.seeds[:1]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            wait_for(into / "state" / SOCKET)
+            with served(into) as base:
+                _watch_and_steer(page, base, crawling)
+        finally:
+            crawling.terminate()
+            crawling.wait(20)
+
+
+def _watch_and_steer(page: Any, base: str, crawling: "subprocess.Popen[bytes]") -> None:
+    page.goto(f"{base}crawl#token={TOKEN}")
+    page.wait_for_url("**/crawl/web")  # the fragment is gone from the address
+    pages = "Number(document.querySelector('[data-figure=pages]').textContent.replace(',', ''))"
+    until(page, f"{pages} > 10")
+    before = page.evaluate(pages)
+    until(page, f"{pages} > {before}")
+    page.wait_for_selector(".plot path.line")
+    assert page.locator("#slowest-rows a").count() > 0
+    page.get_by_role("button", name="Pause").click()
+    until(page, "document.getElementById('state').textContent == 'paused'")
+    assert "paused" in page.locator("#said").inner_text()
+    page.get_by_role("button", name="Resume").click()
+    until(page, "document.getElementById('state').textContent == 'running'")
+    page.fill("#urls", "not a url")
+    page.get_by_role("button", name="Add seeds").click()
+    until(page, "document.getElementById('said').textContent.includes('is not a URL')")
+    page.locator("#slowest-rows a").last.click()
+    host = page.locator("h1 bdi").inner_text()
+    page.get_by_role("button", name="Block").click()
+    page.wait_for_selector("h1 .killed")
+    page.get_by_role("link", name="web").click()
+    until(page, f"document.getElementById('blocked').textContent.includes('{host}')")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Stop").click()
+    crawling.wait(20)
+    until(page, "document.getElementById('state').textContent == 'stopped'")
+    assert "last checkpoint" in page.locator("#told").inner_text()
