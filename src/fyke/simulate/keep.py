@@ -122,6 +122,7 @@ class Kept:
         )
 
     def close(self) -> None:
+        self._leased.close()
         self.simulation.close()
 
 
