@@ -22,7 +22,6 @@ import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -191,7 +190,8 @@ class Steering:
     def figures(self, statistics: CrawlStatistics, now: float, *, held: bool) -> dict[str, Any]:
         """How the crawl stands: its `statistics`, the queues, the workbench, the slowest hosts."""
         frontier, bench = self._frontier.statistics(), self._bench.statistics(now)
-        slowest = heapq.nlargest(SLOWEST, (self._host(host, now) for host in self._bench), itemgetter("left_s"))
+        waiting = (host for host in self._bench if host.visits)
+        slowest = heapq.nlargest(SLOWEST, waiting, key=lambda host: self._left_s(host, now))
         return {
             "at": now,
             "held": held,
@@ -210,7 +210,7 @@ class Steering:
             "rounds": frontier.rounds,
             "edges": frontier.edges,
             "bench": asdict(bench),
-            "slowest": [host for host in slowest if host["waiting"]],
+            "slowest": [self._host(host, now) for host in slowest],
             "blocked": self._blocked.names,
         }
 
@@ -219,9 +219,11 @@ class Steering:
         host = self._bench.get(host_keys(name)[0])
         return None if host is None else self._host(host, now)
 
+    def _left_s(self, host: Host, now: float) -> float:
+        """How long what waits of `host` in memory will take at its delay."""
+        return max(0.0, host.due - now) + len(host.visits) * self._bench.delay_s(host, 0.0)
+
     def _host(self, host: Host, now: float) -> dict[str, Any]:
-        """`left_s`: how long what waits of it in memory will take at its delay."""
-        delay_s = self._bench.delay_s(host, 0.0)
         rest_s = max(0.0, host.due - now)
         state = "awake"
         if host in self._blocked:
@@ -238,8 +240,8 @@ class Steering:
             "waiting": len(host.visits),
             "more_on_disk": host.overflowed,
             "rest_s": round(rest_s, 3),
-            "delay_s": round(delay_s, 3),
-            "left_s": round(rest_s + len(host.visits) * delay_s, 3),
+            "delay_s": round(self._bench.delay_s(host, 0.0), 3),
+            "left_s": round(self._left_s(host, now), 3),
             "crawl_delay_s": host.crawl_delay_s,
             "failures": host.failures,
             "budget": host.budget,
@@ -305,12 +307,12 @@ class Control:
             writer.close()
             return
         self._listeners.add(writer)
-        self._send(writer, {"figures": self._agent.figures()})
+        self._send(writer, self._figures())
         if self._telling is None or self._telling.done():
             self._telling = asyncio.get_running_loop().create_task(self._tell())
         with suppress(OSError, ValueError, asyncio.IncompleteReadError):  # gone, or an order without end
             while line := await reader.readline():
-                self._send(writer, self._obey(line))
+                self._send(writer, _line(self._obey(line)))
         self._listeners.discard(writer)
         writer.close()
 
@@ -318,11 +320,14 @@ class Control:
         """Tell everybody once a second, while there is somebody."""
         while self._listeners:
             await asyncio.sleep(EVERY_S)
-            told = {"figures": self._agent.figures()} if self._listeners else {}
+            line = self._figures() if self._listeners else b""
             for writer in list(self._listeners):
-                self._send(writer, told)
+                self._send(writer, line)
 
-    def _send(self, writer: asyncio.StreamWriter, what: dict[str, Any]) -> None:
+    def _figures(self) -> bytes:
+        return _line({"figures": self._agent.figures()})
+
+    def _send(self, writer: asyncio.StreamWriter, line: bytes) -> None:
         transport = writer.transport
         if transport.is_closing():
             return
@@ -330,7 +335,7 @@ class Control:
             self._listeners.discard(writer)
             transport.abort()
             return
-        writer.write(json.dumps(what).encode() + b"\n")
+        writer.write(line)
 
     def _obey(self, line: bytes) -> dict[str, Any]:
         """Do what the order in `line` says: the answer to it."""
@@ -359,6 +364,10 @@ class Control:
             raise BadUrl(f"{len(urls):,} seeds: give between 1 and {MOST_SEEDS:,}")
         count = self._agent.add_seeds(urls)
         return f"{count:,} seeds added" if count != 1 else "1 seed added"
+
+
+def _line(what: dict[str, Any]) -> bytes:
+    return json.dumps(what).encode() + b"\n"
 
 
 def bound(state: Path) -> socket.socket:

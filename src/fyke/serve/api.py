@@ -14,7 +14,6 @@ from starlette.responses import Response
 
 from fyke.core.errors import BadUrl, NotACrawl
 from fyke.core.urls import canonical
-from fyke.crawl.explain import why
 from fyke.search import Hit, InLink, Results
 from fyke.serve.asking import FARTHEST, MOST, PER_PAGE, Asked
 from fyke.serve.hosts import KnownHost, known_hosts
@@ -152,13 +151,8 @@ class _Answers:
     def page(self, url: Url) -> PageFacts:
         """What happened to a URL, and which copies of it there are."""
         known = _canonical(url)
-        crawls = []
-        for crawl in self._shelf:
-            try:
-                answer = why(crawl.directory, known)
-                crawls.append(CrawlFacts(crawl.name, answer.verdict, answer.facts))
-            except NotACrawl:  # an archive without the state of a crawl
-                continue
+        answers = [(crawl.name, answer) for crawl in self._shelf if (answer := crawl.why(known)) is not None]
+        crawls = [CrawlFacts(name, answer.verdict, answer.facts) for name, answer in answers]
         copies = [
             CopyFacts(
                 crawl.name, one.taken_at, one.status, one.media_type, one.digest, one.file, one.offset, one.length
@@ -202,9 +196,10 @@ class _Answers:
         found = []
         for one in self._crawls(crawl):
             try:
-                found += [CrawlDomain(one.name, domain) for domain in top_domains(one.directory, limit, q)]
-            except NotACrawl:
+                domains = top_domains(one.directory, limit, q) if q else one.top_domains(limit)
+            except NotACrawl:  # an archive without the state of a crawl
                 continue
+            found += [CrawlDomain(one.name, domain) for domain in domains]
         found.sort(key=lambda each: (-each.domain.in_degree, -each.domain.urls))
         return found[:limit]
 

@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from fyke import __version__
-from fyke.core.errors import BadUrl, ConfigurationError, DirectoryError, FykeError
+from fyke.core.errors import BadUrl, ConfigurationError, DirectoryError, DirectoryInUse, FykeError, StateDamaged
 from fyke.serve.api import router
 from fyke.serve.dashboard import Dashboard
 from fyke.serve.metrics import routes as metrics_routes
@@ -67,10 +67,10 @@ def _answer_mistakes(app: FastAPI, pages: Pages) -> None:
         return pages.wrong(status, what)
 
     def ours(request: Request, error: Exception) -> Response:
-        status = 503
+        status = 503  # a disk, or a crawl that is just writing: ask again
         if isinstance(error, BadUrl | ConfigurationError):
             status = 400
-        elif isinstance(error, DirectoryError):
+        elif isinstance(error, DirectoryError) and not isinstance(error, DirectoryInUse | StateDamaged):
             status = 404
         return said(request, status, str(error))
 

@@ -22,7 +22,7 @@ from fyke.crawl.control import host_named
 from fyke.serve.hosts import known_host, known_hosts, last_visits, rules_of
 from fyke.serve.rendering import Pages
 from fyke.serve.security import Token
-from fyke.serve.shard import Domain, one_domain, top_domains
+from fyke.serve.shard import Domain, one_domain
 from fyke.serve.shelf import Crawl, Shelf
 from fyke.serve.watch import Standing
 
@@ -82,7 +82,7 @@ class Dashboard:
     async def crawl(self, request: Request) -> Response:
         """The dashboard of a crawl."""
         crawl = self._crawl(request)
-        domains = await run_in_threadpool(_domains, crawl)
+        domains = await run_in_threadpool(crawl.top_domains, TOP_DOMAINS)
         return self._pages.page(
             "crawl.html", crawl=crawl, standing=crawl.watch.standing, queues=QUEUES, domains=domains,
             several=len(self._shelf) > 1,
@@ -187,13 +187,6 @@ class Dashboard:
         if not done:
             return self._pages.wrong(400, said, f"/crawl/{crawl.name}", "Back to the dashboard")
         return self._pages.page("said.html", said=said, crawl=crawl)
-
-
-def _domains(crawl: Crawl) -> list[Domain]:
-    try:
-        return top_domains(crawl.directory, TOP_DOMAINS)
-    except FykeError:
-        return []
 
 
 async def _fields(request: Request) -> dict[str, str]:

@@ -5,7 +5,6 @@ Each function answers one address and is run in a thread, since it reads files. 
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
@@ -15,10 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fyke.core.errors import BadUrl, DirectoryError, NotACrawl
+from fyke.core.errors import BadUrl, DirectoryError
 from fyke.core.urls import canonical, split
 from fyke.core.visits import Page
-from fyke.crawl.explain import why
 from fyke.search import Hit, InLink, Results
 from fyke.search.terminal import clean
 from fyke.serve.archive import Capture
@@ -127,12 +125,7 @@ class ArchivePages:
     def about(self, request: Request) -> Response:
         """What the crawls know of a URL, who links to it, and what is like it."""
         url = self._url(request)
-        answers = []
-        for crawl in self._shelf:
-            try:
-                answers.append((crawl, asdict(why(crawl.directory, url))))
-            except NotACrawl:  # an archive without the state of a crawl
-                continue
+        answers = [(crawl, answer) for crawl in self._shelf if (answer := crawl.why(url)) is not None]
         links: tuple[InLink, ...] = ()
         similar: tuple[Hit, ...] = ()
         trouble = ""

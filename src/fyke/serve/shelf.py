@@ -5,17 +5,24 @@ can be searched is looked at with each question. Invariant: a crawl's name is un
 """
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 
-from fyke.core.errors import DirectoryError, NotACrawl
+from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
 from fyke.crawl.directory import CrawlDirectory
+from fyke.crawl.explain import Answer, why
 from fyke.search import Searcher
 from fyke.search.folder import INDEX, IndexFolder
 from fyke.serve.archive import Archive, Capture
+from fyke.serve.shard import LOOKS, Domain, top_domains
 from fyke.serve.watch import Watch
+
+MOST_DOMAINS = 100
+LEAST_S = 5.0  # between looks at the domains
+COST_SHARE = 20  # looking takes one part in this many of the time, at most
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -29,9 +36,36 @@ class Crawl:
         self.directory = CrawlDirectory(path)
         self.archive = Archive(path)
         self.watch = Watch(self.directory)
+        self._looking = Lock()
+        self._look_again = 0.0
+        self._top_domains: list[Domain] = []
 
     def __repr__(self) -> str:
         return f"Crawl({self.name}, {str(self.path)!r})"
+
+    def why(self, url: str) -> Answer | None:
+        """What the crawl knows of `url` (canonical); None where there is an archive alone. Raises StateDamaged."""
+        for left in reversed(range(LOOKS)):
+            try:
+                return why(self.directory, url)
+            except NotACrawl:
+                return None
+            except (StateDamaged, FileNotFoundError):  # it took another checkpoint meanwhile
+                if not left:
+                    raise
+        raise AssertionError("the last look returns or raises")
+
+    def top_domains(self, limit: int) -> list[Domain]:
+        """The `limit` domains that most others link to, as of a while ago where looking costs much."""
+        with self._looking:
+            now = time.monotonic()
+            if now >= self._look_again:
+                try:
+                    self._top_domains = top_domains(self.directory, MOST_DOMAINS)
+                except NotACrawl:
+                    self._top_domains = []
+                self._look_again = now + max(LEAST_S, COST_SHARE * (time.monotonic() - now))
+            return self._top_domains[:limit]
 
     @property
     def indexed(self) -> bool:

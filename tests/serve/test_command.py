@@ -1,0 +1,89 @@
+"""`fyke serve` as a person starts it, and the dashboard's stream as a program hears it."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+from crawl.runs import command, fyke, settings, wait_for
+from crawl.small_site import small_site
+from fyke.crawl.control import SOCKET
+from search.archives import archive, html
+from serve.kit import TOKEN, served
+
+
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    made = str(archive(tmp_path / "crawl", [("http://a.example/", html("x"))]))
+    (tmp_path / "empty").mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        for arguments, status, told in (
+            ((str(tmp_path / "none"),), 3, "there is no such directory"),
+            ((str(tmp_path / "empty"),), 3, "holds no crawl"),
+            ((made, "--port", port), 2, "is in use: choose another with --port"),
+            ((made, "--token", "short"), 2, "at least 8 characters"),
+            ((made, "--host", "no.such.host.invalid"), 2, "there is no such address"),
+            ((), 2, "missing argument"),
+        ):
+            done = fyke("serve", *arguments)
+            assert done.returncode == status, done.stderr
+            assert told in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_says_where_it_is(tmp_path: Path) -> None:
+    made = archive(tmp_path / "crawl", [("http://a.example/", html("x"))])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fyke", "serve", str(made), "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(3)]
+    assert lines[0].startswith("Search     http://127.0.0.1:") and "/crawl#token=" in lines[1]
+    process.terminate()
+    assert process.communicate(timeout=15)[1] == ""
+
+
+def test_stream_of_events(tmp_path: Path) -> None:
+    """History first, then how it stands, again and again; it ends with the server, and orders reach the crawl."""
+    into = tmp_path / "crawl"
+    with small_site(pages=500) as site:
+        slow = settings(tmp_path, politeness={"address_delay_s": 0.05}, store={"checkpoint_s": 0.5})
+        crawling = subprocess.Popen(command(into, slow, site.url), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(into / "state" / SOCKET)
+        with served(into) as base, urlopen(f"{base}crawl/crawl/events", timeout=15) as stream:
+            assert stream.headers["content-type"].startswith("text/event-stream")
+            events = _events(stream)
+            assert next(events)[0] == "history"
+            seen = [next(events) for _ in range(3)]
+            assert all(name == "standing" for name, _ in seen)
+            live = next(data for _, data in events if data["live"] and data["pages_s"] > 0)
+            assert live["state"] == "running" and live["figures"]["slowest"][0]["host"] == "127.0.0.1"
+            assert _order(base, do="stop")["said"].startswith("stopping")
+            ended = next(data for _, data in events if not data["live"])
+            assert ended["state"] in ("stopped", "running") and crawling.wait(15) == 130
+            told = json.load(urlopen(f"{base}api/domains", timeout=15))
+            assert told[0]["domain"]["domain"] == "127.0.0.1"
+            assert b'fyke_up{crawl="crawl"} 0.0' in urlopen(f"{base}metrics", timeout=15).read()
+            hosts = json.load(urlopen(f"{base}api/hosts?q=127", timeout=15))
+            assert hosts[0]["host"] == "127.0.0.1" and hosts[0]["pages"]
+
+
+def _events(stream: Any) -> Any:
+    name = ""
+    for line in stream:
+        if line.startswith(b"event: "):
+            name = line[7:].decode().strip()
+        elif line.startswith(b"data: "):
+            yield name, json.loads(line[6:])
+
+
+def _order(base: str, **fields: str) -> dict[str, Any]:
+    headers = {"X-Fyke-Token": TOKEN, "Accept": "application/json", "Content-Type": "application/json"}
+    request = Request(f"{base}crawl/crawl/order", json.dumps(fields).encode(), headers)
+    with urlopen(request, timeout=15) as answer:
+        return dict(json.load(answer))
