@@ -184,7 +184,7 @@ def test_blocked_hosts_wait_and_lose_nothing(tmp_path: Path) -> None:
 
 def test_a_block_outlives_a_restart(tmp_path: Path) -> None:
     """After kill and restart nothing is requested of a blocked host, until it is unblocked; then all of it is there."""
-    with small_site(pages=170) as site, small_site(pages=70, host="127.0.0.2") as other:
+    with small_site(pages=110) as site, small_site(pages=60, host="127.0.0.2") as other:
         with running(tmp_path, site, other.url) as (into, line, process):
             line.until(lambda now: other.asked.total() > 3)
             line.order("block", host="127.0.0.2")
