@@ -99,7 +99,7 @@ class Simulation:
         self._end(self._calendar.due(now))
         self._hand_in(all_of_them=self._idle)
         moved = self._turn(now)
-        self.window.fill()
+        self.window.fill(now)
         self._begin(now)
         if now >= self._prune_at:
             self.bench.prune(now)

@@ -22,7 +22,8 @@ from fyke.simulate import texts
 from fyke.simulate.web import Web
 
 REFILL_ROWS = 4096
-SPILLED_ROWS = 16_384  # looked through for hungry hosts in one slice, at most
+SPILLED_ROWS = 16_384  # looked through for hungry hosts at a time, at most
+FEED_S = 1.0  # between two times
 FOREVER = float("inf")
 
 
@@ -38,6 +39,7 @@ class Window:
         self._spilled = _spilled_by_host(frontier)  # how many URLs of each host wait in the spill queues
         self._hungry = set(self._spilled)  # hosts that run low while some do
         self._place = 0  # the spill queue looked through last
+        self._feed_at = 0.0
 
     def __repr__(self) -> str:
         return f"Window({self._bench!r}, {len(self._spilled)} hosts overflowed, {len(self._hungry)} hungry)"
@@ -47,11 +49,14 @@ class Window:
         """Whether the workbench should be given more."""
         return self._bench.visits < self._low
 
-    def fill(self) -> None:
+    def fill(self, now: float) -> None:
         """Give the workbench work when it runs low, and its hungry hosts what waits for them on disk."""
         ready = self._frontier.ready
         while self.low and ready.waiting:
             self._offer(self._frontier.take(REFILL_ROWS))
+        if now < self._feed_at and self._bench.visits:
+            return
+        self._feed_at = now + FEED_S
         left = SPILLED_ROWS
         while self._hungry and left > 0 and self._bench.room:
             left -= self._feed()
