@@ -21,7 +21,7 @@ _SHARED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "fetch": {"connections": 1000},
         "frontier": {
             "window_visits": 100_000,
-            "host_visits": 16,
+            "host_visits": 32,
             "link_cache": 0,
         },
     }

@@ -19,6 +19,7 @@ from fyke.frontier.frontier import Frontier
 from fyke.frontier.ready import SPILLS
 from fyke.hosts.politeness import Host, Workbench
 from fyke.simulate import texts
+from fyke.simulate.chance import I64
 from fyke.simulate.web import Web
 
 REFILL_ROWS = 4096
@@ -35,6 +36,7 @@ class Window:
         self._frontier = frontier
         self._bench = bench
         self._low = config.frontier.window_visits // 2
+        self._share = config.frontier.host_visits
         self._may_ask_at = rested_since + config.politeness.host_delay_s if rested_since else 0.0
         self._spilled = _spilled_by_host(frontier)  # how many URLs of each host wait in the spill queues
         self._hungry = set(self._spilled)  # hosts that run low while some do
@@ -75,8 +77,12 @@ class Window:
         self._admit(urls)
 
     def _admit(self, urls: pa.RecordBatch) -> None:
+        """Let `urls` wait at their hosts as far as these have room; the rest on disk."""
         if not urls.num_rows:
             return
+        fits = _nth_of_host(u64(urls, "host")) < self._share
+        self._spill(keep(urls, ~fits))
+        urls = keep(urls, fits)
         bench = self._bench
         addresses = self._web.addresses(texts.of_column(urls.column("url"))).tolist()
         excess = []
@@ -144,6 +150,15 @@ def _spilled_by_host(frontier: Frontier) -> dict[int, int]:
                 for key, count in _counts(batch):
                     spilled[key] = spilled.get(key, 0) + count
     return spilled
+
+
+def _nth_of_host(hosts: U64) -> I64:
+    """How many rows of the same host come before each: int64[n]."""
+    order = np.argsort(hosts, kind="stable")
+    starts = np.flatnonzero(np.diff(hosts[order], prepend=~hosts[order[:1]]))
+    nth = np.empty(len(hosts), np.int64)
+    nth[order] = np.arange(len(hosts)) - np.repeat(starts, np.diff(starts, append=len(hosts)))
+    return nth
 
 
 def _counts(urls: pa.RecordBatch) -> Iterable[tuple[int, int]]:
