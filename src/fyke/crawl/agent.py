@@ -300,6 +300,7 @@ class Agent:
         failures = self._filtering.failures + self._harvest.sink_failures
         failures.update(self._parser.statistics().failures)
         failures.update(self._registry.statistics().plugin_failures)
+        failures.update(self._frontier.plugin_failures)
         return CrawlStatistics(
             pages=outcomes[Outcome.OK],
             visits=outcomes.total(),
