@@ -5,7 +5,7 @@
 The same pages (21 KB, 60 links each, most of them repeated), the same server, one after the other in one
 run, each crawler pinned to one core and nginx to the other. Delays are zero. Scrapy writes its WARC
 through warcio, with gzip, as people do; it may hold several connections to a host, Fyke holds one. It
-is stopped after fewer pages, since it needs minutes; its rate does not depend on it. Fyke's table of links is
+is stopped after fewer pages, when it has taken about as long, its start counted like ours. Fyke's table of links is
 off, as Scrapy keeps none. What counts is the ratio. Where other programs run beside it, let the two take
 turns for some rounds: the run of each with the median of CPU time is shown.
 """
@@ -140,7 +140,7 @@ def median(runs: list[dict[str, float]]) -> dict[str, float] | None:
 
 
 def main() -> None:
-    pages = int(sys.argv[1]) if len(sys.argv) > 1 else 30_000
+    pages = int(sys.argv[1]) if len(sys.argv) > 1 else 60_000
     scrapy_pages = int(sys.argv[2]) if len(sys.argv) > 2 else 2_500
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 1
     our_runs, their_runs = [], []

@@ -36,8 +36,11 @@ class Line:
             try:
                 self._socket.connect(str(path))
                 break
-            except ConnectionRefusedError:  # bound, and about to listen
-                assert time.monotonic() < end
+            except (ConnectionRefusedError, FileNotFoundError):  # about to listen, or a killed run's, about to be replaced
+                if time.monotonic() > end:
+                    self._socket.close()
+                    raise
+                time.sleep(0.01)
         self._file = self._socket.makefile("rwb")
 
     def hear(self) -> Order:

@@ -33,7 +33,7 @@ class WebSpec:
     farm_domains: int = 3  # domains a farm has paid for
     spammed_share: float = 0.01  # of honest domains: anybody may write there, and a farm does
     spam_entry: float = 0.9  # of their links to other domains: to that farm
-    spam_branching: float = 5.0  # never-seen pages of its own domain that a spam page links to, in the mean
+    spam_branching: float = 4.0  # never-seen pages of its own domain that a spam page links to, in the mean
     spam_cousins: int = 1  # never-seen pages of other domains of its farm that it links to
     spam_camouflage: int = 5  # links of a spam page to honest domains
     spam_host_pages: int = 16  # pages on each of a spam domain's hosts, which never end

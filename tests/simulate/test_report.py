@@ -1,0 +1,66 @@
+"""What a person gets: the command, its report, its pictures, and an end that can be gone on from."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fyke.simulate.standing import Standings, by_in_degree
+
+COMMAND = [sys.executable, "-m", "fyke", "simulate", "--domains", "2k", "--host-delay", "1"]
+
+
+def fyke(*options, **how):
+    return subprocess.run([*COMMAND, *map(str, options)], capture_output=True, text=True, check=False, **how)
+
+
+def test_the_command_writes_a_report_and_goes_on(tmp_path):
+    first = fyke("--into", tmp_path / "s", "--pages", "3k", "--json")
+    assert first.returncode == 0, first.stderr
+    summary = json.loads(first.stdout)
+    assert summary["pages"] >= 3000
+    assert 0 < summary["unique_share"] < 1
+    assert summary["peak_memory_bytes"] > 0
+    second = fyke("--into", tmp_path / "s", "--pages", "5k")
+    assert second.returncode == 0, second.stderr
+    assert "pages fetched" in second.stdout
+    report = (tmp_path / "s" / "report.md").read_text()
+    for picture in ("policy.svg", "machine.svg"):
+        assert f"({picture})" in report
+        assert (tmp_path / "s" / picture).read_text().lstrip().startswith("<?xml")
+    assert "in-degree" in report
+    other = fyke("--into", tmp_path / "s", "--seed", "2")
+    assert other.returncode == 2
+    assert other.stderr.count("\n") == 1
+
+
+def test_it_stops_when_asked_and_has_written_its_report(tmp_path):
+    with subprocess.Popen([*COMMAND, "--into", tmp_path / "s", "--pages", "1e9"], stderr=subprocess.PIPE) as process:
+        process.stderr.readline()  # how it goes
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+    assert process.returncode == 130
+    assert (tmp_path / "s" / "report.md").exists()
+
+
+def test_domains_are_gathered_by_in_degree():
+    degree = np.array([0, 1, 1, 2, 3, 4, 700])
+    fetched = np.array([9, 1, 3, 5, 7, 2, 50])
+    bins = by_in_degree(Standings(degree, fetched, fetched, np.zeros(7, bool)), np.ones(7, bool))
+    assert bins.in_degree.tolist() == [1, 2.5, 4, 700]
+    assert bins.pages.tolist() == [2, 6, 2, 50]
+    assert bins.most_pages.tolist() == [3, 7, 2, 50]
+    assert bins.domains.tolist() == [2, 2, 1, 1]
+    empty = by_in_degree(Standings(degree, fetched, fetched, np.zeros(7, bool)), np.zeros(7, bool))
+    assert not len(empty.pages)
+
+
+@pytest.mark.parametrize("option", [("--policy", "no"), ("--order", "no"), ("--pages", "none"), ("--domains", "1B")])
+def test_a_mistake_is_one_line_and_leaves_nothing(option, tmp_path):
+    done = fyke("--into", tmp_path / "s", *option)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "s").exists()
