@@ -142,13 +142,19 @@ class Pair:
         answers = list(self.answers())
         if self.crawl["aux"] is None:
             expected = [(-1, *rest) for _, *rest in expected]
+        assert not self.drum.full
         if not in_memory:  # bucket by bucket; of one key, in order of arrival
             expected.sort(key=lambda answer: answer[1])
             answers.sort(key=lambda answer: answer[1])
         assert answers == expected
 
     def answers(self) -> Iterator[tuple[int, int, bool, Any]]:
+        bucket_of: dict[int, int] = {}
+        bucket = 0
         for answers in self.drum.merge():
+            assert answers.bucket >= bucket
+            bucket = answers.bucket
+            assert all(bucket_of.setdefault(key, bucket) == bucket for key in answers.keys.tolist())
             count = len(answers.keys)
             numbers = [-1] * count if answers.aux is None else answers.aux.column("n").to_pylist()
             if answers.aux is not None:

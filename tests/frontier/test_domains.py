@@ -57,7 +57,7 @@ class Met(Shard[Domains, Model]):
 
     def merge(self, _: None = None) -> None:
         came = []
-        for urls, domains, records in self.stage.merge():
+        for urls, domains, records, _ in self.stage.merge():
             assert len(domains) == len(records) == urls.num_rows
             asked = u64(urls, "key") != 0
             assert np.array_equal(u64(urls, "domain")[asked], domains[asked])

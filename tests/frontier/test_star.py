@@ -229,7 +229,7 @@ def test_urls_come_weighed_and_seeds_never_without_a_budget(tmp_path: Path) -> N
     found = [(domain, number) for domain in range(4) for number in (1, 2)]
     kinds = [Kind.SEED, Kind.PAGE] * 4
     domains.stage.domains.ask(rows(found, kind=kinds))
-    ((urls, records),) = domains.stage.star.merge()
+    ((urls, records, _),) = domains.stage.star.merge()
     assert pages(urls) == found
     assert numbers(urls, "in_degree").tolist() == records["in_degree"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     seeds, others = numbers(urls, "budget")[::2].tolist(), numbers(urls, "budget")[1::2].tolist()

@@ -36,7 +36,10 @@ class Line:
             try:
                 self._socket.connect(str(path))
                 break
-            except (ConnectionRefusedError, FileNotFoundError):  # about to listen, or a killed run's, about to be replaced
+            except (
+                ConnectionRefusedError,
+                FileNotFoundError,
+            ):  # about to listen, or a killed run's, about to be replaced
                 if time.monotonic() > end:
                     self._socket.close()
                     raise

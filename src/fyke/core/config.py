@@ -132,7 +132,8 @@ class FrontierSection(_Section):
         8 << 20, description="Memory for what waits for each table on disk; the URLs seen have four times as much."
     )
     budget: str = Field(
-        "reputation", description="How many URLs of a domain a round lets through: reputation, equal, popular."
+        "reputation",
+        description="URLs of a domain that a round lets through: reputation, equal, popular (with seeds of many domains).",
     )
     default_budget_urls: Positive = Field(10, description="Budget of a domain without reputation.")
     max_budget_urls: Positive = Field(10_000, le=65_535, description="Budget of the domain most others link to.")

@@ -47,6 +47,7 @@ class Answers:
     found: Mask  # bool[n]: was the key there when the operation's turn came?
     values: Values | None  # [n], zero where not found; None for a drum without values
     aux: pa.RecordBatch | None  # n rows; None for a drum without aux
+    bucket: int = 0  # a key comes with one bucket only, and buckets come one after the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class Drum:
     @property
     def full(self) -> bool:
         """Whether a merge is due: enough waits to be worth it, or more would not fit the merge's memory."""
-        if not self._pending.runs and self._memory_load < self._spill_bytes * 3 // 4:
+        if not self.pending or (not self._pending.runs and self._memory_load < self._spill_bytes * 3 // 4):
             return False
         return (
             self._pending.size_bytes >= self._table.size_bytes
@@ -222,7 +223,7 @@ class Drum:
             self._table.fold()
             start = 0
             for batch in batches:
-                yield from _answers(batch.entries, resolved, start, batch.aux)
+                yield from _answers(batch.entries, resolved, start, batch.aux, 0)
                 start += len(batch.entries)
         self._table.forget()
         self._merging = False
@@ -251,7 +252,7 @@ class Drum:
             self._table.fold(low)
             start = 0
             for run, entries in pieces:
-                yield from _answers(entries, resolved, start, self._pending.aux(run, bucket))
+                yield from _answers(entries, resolved, start, self._pending.aux(run, bucket), bucket)
                 start += len(entries)
         self._pending.drop_runs(runs)
 
@@ -340,10 +341,12 @@ class Drum:
         self.close()
 
 
-def _answers(entries: Entries, resolved: Resolved, start: int, aux: pa.RecordBatch | None) -> Iterator[Answers]:
+def _answers(
+    entries: Entries, resolved: Resolved, start: int, aux: pa.RecordBatch | None, bucket: int
+) -> Iterator[Answers]:
     """The answers to `entries`, which were those from `start` on of what was resolved."""
     asked = np.flatnonzero(entries.ops != Op.UPDATE)
     if len(asked):
         places = asked + start
         values = None if resolved.values is None else resolved.values[places]
-        yield Answers(entries.keys[asked], resolved.found[places], values, aux)
+        yield Answers(entries.keys[asked], resolved.found[places], values, aux, bucket)

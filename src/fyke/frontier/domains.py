@@ -91,13 +91,13 @@ class Domains:
         values = np.repeat(_records(count, {"in_degree": links}), 2)
         self._drum.submit(keys, operations, values, _blank(2 * count))
 
-    def merge(self) -> Iterator[tuple[pa.RecordBatch, U64, Values]]:
-        """What was asked for: URLs, their domains uint64[n], records [n] (dtype `RECORD`)."""
+    def merge(self) -> Iterator[tuple[pa.RecordBatch, U64, Values, int]]:
+        """What was asked for: URLs, their domains uint64[n], records [n] (dtype `RECORD`), the drum's bucket."""
         self._asked = 0
         for answers in self._drum.merge():
             assert answers.aux is not None
             assert answers.values is not None
-            yield answers.aux, answers.keys, answers.values
+            yield answers.aux, answers.keys, answers.values, answers.bucket
 
     def name(self, urls: pa.RecordBatch) -> None:
         """Remember the names of the domains of `urls`, which were not met before."""

@@ -279,8 +279,12 @@ class Frontier:
         """STAR's budgets for all that waits for one, and BEAST's rounds."""
         if self.star.count():
             self.beast.reconsider()
-        planned: Counter[int] = Counter()  # what this merge adds to plans; the records say it at the next one
-        for urls, records in self.star.merge():
+        planned: Counter[int] = Counter()  # what this merge adds to plans of its bucket; the records say it at the next
+        before = 0
+        for urls, records, bucket in self.star.merge():
+            if bucket != before:
+                planned.clear()
+                before = bucket
             slots = records["slot"].astype(np.uint64)
             if planned:
                 domains, places = np.unique(u64(urls, "domain"), return_inverse=True)

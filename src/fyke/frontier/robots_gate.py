@@ -43,6 +43,7 @@ LATELY = 50_000  # origins in memory
 ROWS = 8192
 MOST_NEWS = 1024
 RECHECK_SHARE = 4  # reading `waiting` again may take one part in this many of the time
+HUNGRY_SHARE = 2  # the same when nothing else is to be had
 
 
 class Rules(IntEnum):
@@ -235,7 +236,8 @@ class RobotsGate:
         """Check the URLs in `waiting` again if there is news for them; `hungry`: nothing else is to be had."""
         if now < self._due or not len(self._waiting):
             return False
-        if not hungry and perf_counter() - self._read_at < self._cost_s * (RECHECK_SHARE - 1):
+        share = HUNGRY_SHARE if hungry else RECHECK_SHARE
+        if perf_counter() - self._read_at < self._cost_s * (share - 1):
             return False
         begun = perf_counter()
         self._due = now + PATIENCE_S

@@ -181,13 +181,16 @@ class Star:
             self._domains.link(*np.unique(u64(new, "target"), return_counts=True))
         return len(self._edges) > before
 
-    def merge(self) -> Iterator[tuple[pa.RecordBatch, Values]]:
-        """URLs that waited for their domains' records, with budget and in-degree filled in, and the records [n]."""
-        for urls, domains, records in self._domains.merge():
+    def merge(self) -> Iterator[tuple[pa.RecordBatch, Values, int]]:
+        """URLs that waited for their domains' records, with budget and in-degree filled in, and the records [n].
+
+        Third the bucket: all URLs of a domain come with one, and buckets come one after the other.
+        """
+        for urls, domains, records, bucket in self._domains.merge():
             asked = u64(urls, "key") != 0
             self._rank(domains[~asked], records[~asked])
             if asked.any():
-                yield self._weighed(urls.filter(pa.array(asked)), records[asked]), records[asked]
+                yield self._weighed(urls.filter(pa.array(asked)), records[asked]), records[asked], bucket
 
     def _rank(self, domains: U64, records: Values) -> None:
         if len(domains):
