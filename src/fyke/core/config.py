@@ -133,7 +133,7 @@ class FrontierSection(_Section):
     )
     budget: str = Field(
         "reputation",
-        description="URLs of a domain that a round lets through: reputation, equal, popular (with seeds of many domains).",
+        description="URLs of a domain that a round lets through: reputation, equal, popular (for many seeds).",
     )
     default_budget_urls: Positive = Field(10, description="Budget of a domain without reputation.")
     max_budget_urls: Positive = Field(10_000, le=65_535, description="Budget of the domain most others link to.")

@@ -35,7 +35,7 @@ from fyke.disk.pending import Batch, Pending, joined_entries
 from fyke.disk.store import State, Store
 from fyke.disk.table import Table
 
-MOST_RUNS = 128
+MOST_RUNS = 256
 ENTRY_WORK_BYTES = 64  # taken while an entry is merged, besides its value's
 
 

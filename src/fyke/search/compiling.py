@@ -1,8 +1,12 @@
 """A question as a query of the engine, with what makes the better page come first.
 
-Called by the searcher for each index it answers from. A word is looked for in every field, and the best
-field counts most (BM25 each, boosted: a title says more than a text). Of the important words, three in four must
-be there; words that are in every fourth page are not important where there are others.
+Called by the searcher for each index it answers from. What ranks is BM25 over all texts of a page as one, by stems:
+title, headings, description and text, so that a word of the title counts as often as it stands there, as BM25F weights
+fields (Robertson and Zaragoza 2009, section 3.6). Where a word stands as it was typed, the fields add a little each.
+Of the important words, three in four must be there; words that are in every fourth page are not important where there
+are others. A query of more than `FEW_WORDS` is a question: any of its words may be there, and neighbours mean less.
+The constants are the best found for both: questions of a line (`benches/relevance.py`), and a few words
+(`tests/search/questions.toml`); half and double of each change little.
 
 Where several indexes answer as one, the rarity of a word must be that in all of them: BM25's inverse document
 frequency, ln(1 + (N - n + 1/2) / (n + 1/2)) (Robertson and Zaragoza 2009, section 3.1), is put right by a boost.
@@ -11,6 +15,7 @@ Differs from one index: the mean length of a field stays that of each index.
 Invariant: whatever the question, a query; the engine's own limits are not met.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import ceil, log
@@ -21,20 +26,24 @@ from tantivy import Occur as Engine
 
 from fyke.search import grammar
 from fyke.search.grammar import Clause, Dated, Language, Occur, Part, Question, Site, Words
-from fyke.search.schema import STEMMED, Analysis
+from fyke.search.schema import STEM_FIELDS, Analysis
 
-BOOSTS = {"title": 3.0, "headings": 1.6, "anchors": 2.0, "address": 1.2, "description": 1.0, "text": 1.0}
-STEM_BOOST = 0.8
-OTHER_FIELDS = 0.3  # how much the fields beside the best one count
+BOOSTS = {
+    "title": 0.25,
+    "headings": 0.06,
+    "anchors": 0.25,
+    "address": 0.06,
+    "description": 0.04,
+    "text": 0.12,
+}  # stems: 1
 COMMON = 0.25  # of all pages
 COMMON_PAGES = 10  # at least
 NEEDED = 0.75  # of the important words
-NEIGHBOURS = 5  # pairs of words that should be near each other
+FEW_WORDS = 5
 NEAR_WORDS = 8  # this many words may be moved
-NEAR_BOOST = 1.5
 NEAR_FIELDS = ("title", "text")
-STEM_FIELDS = tuple(f"stem_{code}" for code in STEMMED)
 
+_RUNS = re.compile(r"[^\W_]+")
 _IN = {"title": ("title",), "url": ("address",), "": tuple(BOOSTS)}
 
 
@@ -101,19 +110,21 @@ class Compiler:
         important, others = self._sorted_out(words)
         parts = [(Engine.Must, query) for query in musts] + [(Engine.Should, query) for query in others]
         if important:
-            parts.append((Engine.Must, _most_of(important)))
-        parts += [(Engine.Should, query) for query in self._near([clause for clause, _ in words])]
+            needed = ceil(NEEDED * len(important)) if len(words) <= FEW_WORDS else 1
+            parts.append((Engine.Must, _some_of(important, needed)))
+        if len(words) <= FEW_WORDS:
+            parts += [(Engine.Should, query) for query in self._near([clause for clause, _ in words])]
         parts += [(Engine.MustNot, query) for query in nots]
         return tantivy.Query.boolean_query(parts)
 
     def _near(self, clauses: list[Clause]) -> Iterator[tantivy.Query]:
         """Neighbours of the query that are near each other in a page, in its order."""
         terms = [self._analysis.words(part.text) for c in clauses for part in c.parts[:1] if isinstance(part, Words)]
-        for one, other in list(pairwise(terms))[:NEIGHBOURS]:
+        for one, other in pairwise(terms):
             if len(one) == len(other) == 1 and one != other and not all(map(self._statistics.common, one + other)):
                 for field in NEAR_FIELDS:
                     query = tantivy.Query.phrase_query(self._schema, field, [*one, *other], NEAR_WORDS)
-                    yield tantivy.Query.boost_query(query, NEAR_BOOST * BOOSTS[field])
+                    yield tantivy.Query.boost_query(query, BOOSTS[field])
 
     def _sorted_out(self, words: list[tuple[Clause, tantivy.Query]]) -> tuple[list[tantivy.Query], list[tantivy.Query]]:
         """Important words and others; all are important where no word is."""
@@ -131,11 +142,12 @@ class Compiler:
         return all(map(self._statistics.common, self._analysis.words(part.text)))
 
     def _clause(self, clause: Clause) -> tantivy.Query | None:
-        return _any_of([query for part in clause.parts if (query := self._part(part)) is not None])
+        whole = clause.occur is not Occur.SHOULD
+        return _any_of([query for part in clause.parts if (query := self._part(part, whole)) is not None])
 
-    def _part(self, part: Part) -> tantivy.Query | None:
+    def _part(self, part: Part, whole: bool) -> tantivy.Query | None:
         if isinstance(part, Words):
-            return self._words(part)
+            return self._words(part, whole)
         if isinstance(part, Site):
             query = tantivy.Query.term_query(self._schema, "site", part.name, "basic")
         elif isinstance(part, Language):
@@ -148,14 +160,15 @@ class Compiler:
         last = None if part.end_s is None else part.end_s - 1
         return tantivy.Query.range_query(self._schema, "date_s", FieldType.Integer, part.begin_s, last)
 
-    def _words(self, words: Words) -> tantivy.Query | None:
+    def _words(self, words: Words, whole: bool) -> tantivy.Query | None:
+        """Pages with `words`; all of them if `whole`, where several were typed as one (`boundary-layer`)."""
         terms = self._analysis.words(words.text)[: grammar.MAX_CLAUSES]
         if not terms:
             return None
         found = [self._field(field, terms) for field in _IN[words.where]]
         if not words.phrase and not words.where:
-            found += self._stems(words.text)
-        return _best_of(found)
+            found += self._stems(words.text, whole)
+        return _any_of(found)
 
     def _field(self, field: str, terms: list[str]) -> tantivy.Query:
         correction = sum(self._statistics.correction(field, term, self._shard) for term in terms) / len(terms)
@@ -165,27 +178,29 @@ class Compiler:
             query = tantivy.Query.phrase_query(self._schema, field, list(terms))
         return tantivy.Query.boost_query(query, BOOSTS[field] * correction)
 
-    def _stems(self, text: str) -> list[tantivy.Query]:
-        """In each language that has pages with the stems of `text`."""
+    def _stems(self, text: str, whole: bool) -> list[tantivy.Query]:
+        """In each language that has pages with the stem of a run of letters in `text`; of all runs if `whole`."""
         found = []
+        runs = _RUNS.findall(text)
         for field in STEM_FIELDS:
-            stems = self._analysis.stems(field, text)
-            if stems and all(self._statistics.frequency(field, stem) for stem in stems):
-                terms = [self._stem(field, stem) for stem in stems]
-                found.append(_all_of(terms))
+            queries = [query for run in runs if (query := self._stem(field, run)) is not None]
+            if not whole:
+                found += queries
+            elif queries and len(queries) == len(runs):
+                found.append(_all_of(queries))
         return found
 
-    def _stem(self, field: str, stem: str) -> tantivy.Query:
-        query = tantivy.Query.term_query(self._schema, field, stem, "freq")
-        return tantivy.Query.boost_query(query, STEM_BOOST * self._statistics.correction(field, stem, self._shard))
-
-
-def _best_of(queries: list[tantivy.Query]) -> tantivy.Query:
-    return queries[0] if len(queries) == 1 else tantivy.Query.disjunction_max_query(queries, OTHER_FIELDS)
+    def _stem(self, field: str, run: str) -> tantivy.Query | None:
+        """None where no page has the stem, or `run` is of several words, whose order the field does not know."""
+        stems = self._analysis.stems(field, run)
+        if len(stems) != 1 or not self._statistics.frequency(field, stems[0]):
+            return None
+        query = tantivy.Query.term_query(self._schema, field, stems[0], "freq")
+        return tantivy.Query.boost_query(query, self._statistics.correction(field, stems[0], self._shard))
 
 
 def _any_of(queries: list[tantivy.Query]) -> tantivy.Query | None:
-    return _best_of(queries) if queries else None
+    return _some_of(queries, 1) if queries else None
 
 
 def _all_of(queries: list[tantivy.Query]) -> tantivy.Query:
@@ -194,7 +209,7 @@ def _all_of(queries: list[tantivy.Query]) -> tantivy.Query:
     return tantivy.Query.boolean_query([(Engine.Must, query) for query in queries])
 
 
-def _most_of(queries: list[tantivy.Query]) -> tantivy.Query:
-    return tantivy.Query.boolean_query(
-        [(Engine.Should, query) for query in queries], minimum_number_should_match=ceil(NEEDED * len(queries))
-    )
+def _some_of(queries: list[tantivy.Query], least: int) -> tantivy.Query:
+    if len(queries) == 1:
+        return queries[0]
+    return tantivy.Query.boolean_query([(Engine.Should, query) for query in queries], minimum_number_should_match=least)

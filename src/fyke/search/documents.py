@@ -125,9 +125,7 @@ def document(  # noqa: PLR0913 - the columns of TEXTS, as they come
     for name, value in zip(("title", "headings", "description", "text"), searched, strict=True):
         out.add_text(name, value)
     out.add_text("address", address_words(url))
-    stems = stem_field(language)
-    if stems:
-        out.add_text(stems, " ".join(searched))
+    out.add_text(stem_field(language), " ".join(searched))
     for name, value in zip(SHOWN, (title, description, text), strict=True):
         out.add_bytes(f"shown_{name}", value.encode())
     return out

@@ -3,7 +3,8 @@
 Used by the writing of documents and by searching. Words are runs of letters and digits, in small letters and
 without accents; each character of the scripts that write without blanks is a word by itself, and a word of a query
 in such a script a phrase. `stem_<language>` holds the words of a page by their stems in its own language, so
-that "sorting" finds "sort". What is shown is kept apart from what is looked for.
+that "sorting" finds "sort"; `stem_` those of languages without a stemmer, as they are. What is shown is kept apart
+from what is looked for.
 
 Invariant: `Analysis.words` of a text gives exactly the terms under which a document with it is found.
 """
@@ -26,6 +27,7 @@ STEMMED = {
     "el": "greek", "hu": "hungarian", "it": "italian", "no": "norwegian", "pt": "portuguese", "ro": "romanian",
     "ru": "russian", "es": "spanish", "sv": "swedish", "tr": "turkish",
 }  # fmt: skip
+STEM_FIELDS = ("stem_", *(f"stem_{code}" for code in STEMMED))
 _ALIKE = {"nb": "no", "nn": "no"}
 # Thai, Lao, Burmese, Khmer, kana, Han: written without blanks.
 _UNSPACED = re.compile(
@@ -38,10 +40,10 @@ def spaced(text: str) -> str:
     return text if text.isascii() else _UNSPACED.sub(r" \1 ", text)
 
 
-def stem_field(language: str) -> str | None:
-    """The field of stems for a language; None when there is no stemmer for it."""
+def stem_field(language: str) -> str:
+    """The field of stems for a language."""
     language = _ALIKE.get(language, language)
-    return f"stem_{language}" if language in STEMMED else None
+    return f"stem_{language}" if language in STEMMED else "stem_"
 
 
 @lru_cache(maxsize=1)
@@ -56,8 +58,8 @@ def schema() -> tantivy.Schema:
     build.add_text_field("site", tokenizer_name="raw", index_option="basic")  # the host and all that end it
     for name in ("title", "headings", "description", "anchors", "address", "text"):
         build.add_text_field(name, tokenizer_name="words")
-    for language in STEMMED:
-        build.add_text_field(f"stem_{language}", tokenizer_name=f"stem_{language}", index_option="freq")
+    for name in STEM_FIELDS:
+        build.add_text_field(name, tokenizer_name=name, index_option="freq")
     for name in SHOWN:
         build.add_bytes_field(f"shown_{name}", stored=True)
     build.add_integer_field("date_s", stored=True, indexed=True, fast=True)
@@ -71,7 +73,7 @@ class Analysis:
 
     def __init__(self) -> None:
         self._words = _analyser()
-        self._stems = {f"stem_{code}": _analyser(name) for code, name in STEMMED.items()}
+        self._stems = {stem_field(code): _analyser(name) for code, name in STEMMED.items()} | {"stem_": self._words}
         self.words: Callable[[str], list[str]] = lru_cache(maxsize=4096)(self._words_of)
         self.stems: Callable[[str, str], list[str]] = lru_cache(maxsize=4096)(self._stems_of)
 

@@ -52,7 +52,7 @@ class Highlighter:
 class _Finder:
     """Finds words in the text of one language: candidates by an expression, then by analysis."""
 
-    def __init__(self, analysis: Analysis, words: Iterable[str], stems: str | None) -> None:
+    def __init__(self, analysis: Analysis, words: Iterable[str], stems: str) -> None:
         self._analysis = analysis
         self._stems = stems
         self._words = {word: word for word in words}
@@ -67,7 +67,7 @@ class _Finder:
         self._unspaced = [word for word in self._words if len(word) == 1 and not word.isascii()]
 
     def _stem(self, word: str) -> list[str]:
-        return self._analysis.stems(self._stems, word) if self._stems else []
+        return self._analysis.stems(self._stems, word)
 
     def _prefix(self, word: str) -> str:
         """What every word with the same stem begins with."""
