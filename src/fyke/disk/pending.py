@@ -8,10 +8,11 @@ Invariant: runs in their order, then memory, are the entries that were added and
 runs, the parts of the table do not change, so bucket n of every run is part n.
 """
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -43,13 +44,31 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A spilled batch; bucket n is rows `rows[n]` to `rows[n + 1]` and the message from byte `aux[n]` on."""
+    """A spilled batch; bucket n is rows `rows[n]` to `rows[n + 1]` and the message from byte `aux[n]` on.
+
+    As arrays, 16 bytes a bucket: the buckets of all runs of a large table are too many for objects.
+    """
 
     entries_file: str
     aux_file: str
-    rows: list[int]
-    aux: list[int]
+    rows: "array[int]"
+    aux: "array[int]"
     packed: bool = False  # as no run was before there was packing
+
+    @classmethod
+    def of(
+        cls, entries_file: str, aux_file: str, rows: Sequence[int], aux: Sequence[int], packed: bool = False
+    ) -> Self:
+        return cls(entries_file, aux_file, array("q", rows), array("q", aux), packed)
+
+    def state(self) -> State:
+        return {
+            "entries_file": self.entries_file,
+            "aux_file": self.aux_file,
+            "rows": self.rows.tolist(),
+            "aux": self.aux.tolist(),
+            "packed": self.packed,
+        }
 
 
 class Pending:
@@ -64,7 +83,7 @@ class Pending:
         fields: list[Any] = [("key", "<u8"), ("op", "u1")]
         self._record = np.dtype(fields if dtype is None else [*fields, ("value", dtype)])
         self._has_values = dtype is not None
-        self.runs = [Run(**run) for run in saved.get("runs", [])]
+        self.runs = [Run.of(**run) for run in saved.get("runs", [])]
         self.largest_bucket = _largest_bucket(self.runs)  # its rows in all runs
         self._log: list[str] = list(saved.get("log", []))
         self._log_files: list[Appender] = []
@@ -126,7 +145,7 @@ class Pending:
         entries_file = self._store.write(self._name, "ops", [raw(self._records(entries))])
         self.bytes_written += self._store.size(entries_file)
         aux_file, ends = self._spill_aux(aux, rows, asked)
-        self.runs.append(Run(entries_file, aux_file, rows, ends, packed=True))
+        self.runs.append(Run.of(entries_file, aux_file, rows, ends, packed=True))
         self.largest_bucket = _largest_bucket(self.runs)
         self._clear_memory()
 
@@ -195,7 +214,7 @@ class Pending:
         if fresh:
             self._append_to_log(_joined(fresh))
             self._logged = len(self._memory)
-        return {"runs": [asdict(run) for run in self.runs], "log": self._log[:]}
+        return {"runs": [run.state() for run in self.runs], "log": self._log[:]}
 
     def _append_to_log(self, batch: Batch) -> None:
         if not self._log_files:
