@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from fyke.core.config import Config
     from fyke.core.errors import FykeError
     from fyke.core.outcomes import Outcome
-    from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter
+    from fyke.core.plugins import BudgetFunction, CrawlOrder, PageSink, ProcessingModule, ProtocolModule, UrlFilter
     from fyke.core.visits import Exchange, Page
     from fyke.crawl.interface import Crawl
 
 __all__ = [
+    "BudgetFunction",
     "Config",
     "Crawl",
+    "CrawlOrder",
     "Exchange",
     "FykeError",
     "Outcome",
@@ -36,8 +38,10 @@ __all__ = [
 __version__: str
 
 _HOMES = {
+    "BudgetFunction": "fyke.core.plugins",
     "Config": "fyke.core.config",
     "Crawl": "fyke.crawl.interface",
+    "CrawlOrder": "fyke.core.plugins",
     "Exchange": "fyke.core.visits",
     "FykeError": "fyke.core.errors",
     "Outcome": "fyke.core.outcomes",
