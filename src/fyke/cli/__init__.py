@@ -1,0 +1,58 @@
+"""What does a person type? The command line.
+
+Each command gathers what was asked, calls one room, and prints. A `FykeError` becomes one line on
+stderr and its exit status; anything else is our own mistake and shows itself. What only one command needs
+is imported by it, so that the others begin sooner. `app` is what the commands in the other modules belong to.
+"""
+
+import errno
+import sys
+from contextlib import suppress
+from typing import Any, NoReturn
+
+import typer
+
+from fyke.cli import crawling, reading, trying  # noqa: F401 - they add their commands, in this order
+from fyke.cli.app import app
+from fyke.cli.console import let_go
+from fyke.core.errors import DirectoryError, DiskFull, FykeError
+from fyke.crawl.run import EXIT_INTERRUPTED
+
+# Since 0.20-odd typer carries click inside under a private name; its public class leads to the one we need.
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+
+def main() -> None:
+    """The `fyke` command: every mistake is one line on stderr and an exit status."""
+    try:
+        status = app(prog_name="fyke", standalone_mode=False)
+        sys.exit(status or 0)
+    except FykeError as error:
+        _complain(str(error), error.exit_status)
+    except _UsageError as error:
+        _complain_of_usage(error)
+    except (typer.Abort, KeyboardInterrupt):
+        _complain("interrupted", EXIT_INTERRUPTED)
+    except OSError as error:  # of a file that only this command reads or writes, as stdout
+        let_go(sys.stdout)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        _complain(
+            f"{error.filename or 'what was to be printed'}: {error.strerror or error}; free some space, or mend the"
+            " file, and run the command again",
+            (DiskFull if full else DirectoryError).exit_status,
+        )
+
+
+def _complain(text: str, status: int) -> NoReturn:
+    with suppress(OSError):
+        print(f"fyke: {' '.join(text.split())}", file=sys.stderr)
+    sys.exit(status)
+
+
+def _complain_of_usage(error: Any) -> NoReturn:
+    command = error.ctx.command_path if error.ctx else "fyke"
+    if error.__class__.__name__ == "NoArgsIsHelpError":  # somebody who looks around, and no mistake
+        print(error.ctx.get_help(), file=sys.stderr)
+        sys.exit(error.exit_code)
+    text = error.format_message().rstrip(".").replace("Value error, ", "")
+    _complain(f"{text[:1].lower()}{text[1:]}; {command} --help says more", error.exit_code)

@@ -1,0 +1,32 @@
+"""The command `fyke` without its commands, and the options that several of them have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fyke import __version__
+from fyke.cli.console import say
+
+app = typer.Typer(
+    help="A polite, crash-safe web crawler with bounded memory.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+Folder = Annotated[Path, typer.Argument(help="The directory of a crawl.", metavar="DIR")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        say(f"fyke {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
+) -> None:
+    """A polite, crash-safe web crawler with bounded memory."""

@@ -1,0 +1,156 @@
+"""Commands for those who crawl: `crawl`, `status`, `why`, `check`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fyke.cli.app import AsJson, Folder, app
+from fyke.cli.console import Reporter, print_json, say
+from fyke.core.config import Config, Scope, build, read
+from fyke.core.errors import ConfigurationError
+from fyke.crawl.directory import CrawlDirectory
+from fyke.crawl.loop import Ending
+from fyke.crawl.monitor import duration, size
+from fyke.crawl.run import EXIT_INTERRUPTED, crawl_with_panel
+from fyke.crawl.run import report as say_how_it_ended
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def seconds(text: str) -> float:
+    """`90`, `90s`, `10m`, `2h` or `1d` in seconds."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
+    try:
+        value = float(number) * _UNITS[unit]
+    except ValueError:
+        value = -1.0
+    if not 0 < value < float("inf"):
+        raise ConfigurationError(f"--for {text}: not a duration; say 90s, 10m or 2h")
+    return value
+
+
+@app.command()
+def crawl(  # noqa: PLR0913 - one parameter an option
+    urls: Annotated[list[str] | None, typer.Argument(help="Where to begin.", metavar="URL...")] = None,
+    into: Annotated[Path | None, typer.Option(help="The crawl's directory; the same again resumes it.")] = None,
+    scope: Annotated[
+        Scope | None,
+        typer.Option(help="How far from the seeds, and what they redirect to, to follow.  [default: host]"),
+    ] = None,
+    pages: Annotated[int | None, typer.Option(help="Stop after so many pages.", min=1)] = None,
+    for_: Annotated[str | None, typer.Option("--for", help="Stop after a time: 90s, 10m, 2h.")] = None,
+    depth: Annotated[int | None, typer.Option(help="Follow links so many steps from a seed.", min=1)] = None,
+    allow: Annotated[list[str] | None, typer.Option(help="Only URLs matching this RE2 expression.")] = None,
+    deny: Annotated[list[str] | None, typer.Option(help="No URLs matching this RE2 expression.")] = None,
+    requisites: Annotated[bool | None, typer.Option("--requisites", help="Fetch images, styles, scripts too.")] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings, as in a crawl's fyke.toml.")] = None,
+    user_agent: Annotated[str | None, typer.Option(help="Our name, also in robots.txt.")] = None,
+    contact: Annotated[str | None, typer.Option(help="URL or e-mail for owners of sites.")] = None,
+    dns: Annotated[list[str] | None, typer.Option(help="Name server, address or address:port.")] = None,
+    private: Annotated[list[str] | None, typer.Option(help="A domain whose addresses may be private.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Crawl, beginning at the URLs; or go on with the crawl in the directory.
+
+    Ctrl-C stops within a few seconds, a second one at once; the same command goes on, and nothing is lost.
+
+    Exit status: 0 done or a limit reached, 2 wrong usage, 3 the directory cannot be used, 4 the disk is full,
+    5 nothing could be reached, 130 interrupted.
+    """
+    if into is None:
+        raise ConfigurationError("where to? give the crawl's directory with --into DIR")
+    asked: dict[str, dict[str, Any]] = {
+        "crawl": {
+            "seeds": urls or None, "scope": scope, "pages": pages, "for_s": seconds(for_) if for_ else None,
+            "depth": depth, "allow": allow, "deny": deny, "requisites": requisites,
+        },
+        "agent": {"user_agent": user_agent, "contact": contact},
+        "dns": {"servers": dns, "private": private},
+    }  # fmt: skip
+    directory = CrawlDirectory(into)
+    settings = _settings(directory, config, asked)
+    console = Reporter(stderr=True)
+    summary = crawl_with_panel(directory, settings, console)
+    if as_json:
+        print_json(summary.as_dict())
+    say_how_it_ended(summary, directory, console)
+    if summary.ending is Ending.STOPPED and not summary.already:
+        raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _settings(directory: CrawlDirectory, config: Path | None, asked: dict[str, dict[str, Any]]) -> Config:
+    """What the directory already holds, over it the file, over it the options."""
+    values: dict[str, Any] = {}
+    if directory.holds_crawl:
+        values = directory.config().model_dump(mode="json")
+        values["crawl"]["for_s"] = 0
+    in_file = read(config) if config else {}
+    build(in_file, str(config))  # by itself, so that its mistakes bear its name
+    for name, section in in_file.items():
+        if isinstance(section, dict):
+            given = {key: value for key, value in section.items() if (name, key) != ("crawl", "seeds") or value}
+            values.setdefault(name, {}).update(given)
+        else:
+            values[name] = section
+    for name, options in asked.items():
+        values.setdefault(name, {}).update({key: value for key, value in options.items() if value is not None})
+    settings = build(values, "command line")
+    if not settings.crawl.seeds:
+        raise ConfigurationError("nothing to crawl: give a URL, or the directory of a crawl to resume")
+    return settings
+
+
+@app.command()
+def status(directory: Folder, as_json: AsJson = False) -> None:
+    """How a crawl stands, running or not."""
+    from fyke.crawl.inspect import status_of  # noqa: PLC0415 - see fyke.cli
+
+    now = status_of(CrawlDirectory(directory))
+    if as_json:
+        print_json(now.as_dict())
+        return
+    crawled = now.statistics
+    say(f"{directory}: {now.state}")
+    say(
+        f"  {crawled.pages:,} pages, {size(crawled.bytes)} in {duration(crawled.total_s)};"
+        f" {crawled.waiting:,} URLs wait, {crawled.urls:,} seen"
+    )
+    if crawled.over_budget or crawled.without_rules:
+        say(
+            f"  of those that wait, {crawled.over_budget:,} are over their domain's budget,"
+            f" {crawled.without_rules:,} lack their host's robots.txt"
+        )
+    for outcome, count in sorted(crawled.outcomes.items(), key=lambda item: -item[1]):
+        say(f"  {count:>10,}  {outcome.replace('_', ' ')}")
+
+
+@app.command()
+def why(directory: Folder, url: Annotated[str, typer.Argument(metavar="URL")], as_json: AsJson = False) -> None:
+    """What happened to a URL, and why."""
+    from fyke.crawl.explain import why as explain  # noqa: PLC0415 - see fyke.cli
+
+    answer = explain(CrawlDirectory(directory), url)
+    if as_json:
+        print_json(answer.as_dict())
+        return
+    say(answer.verdict)
+    for fact in answer.facts:
+        say(f"  {fact}")
+
+
+@app.command()
+def check(directory: Folder, as_json: AsJson = False) -> None:
+    """Verify checkpoint, tables and every archived record; exit 1 with the place of each fault."""
+    from fyke.crawl.inspect import Progress, check_crawl  # noqa: PLC0415 - see fyke.cli
+
+    with Progress(Reporter(stderr=True)) as progress:
+        faults = list(check_crawl(CrawlDirectory(directory), progress.advance))
+    if as_json:
+        print_json({"faults": [{"place": fault.place, "what": fault.what} for fault in faults]})
+    else:
+        for fault in faults:
+            say(f"{fault.place}: {fault.what}")
+        say(f"{directory}: {progress.records:,} records checked, {len(faults)} faults")
+    if faults:
+        raise typer.Exit(1)

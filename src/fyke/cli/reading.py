@@ -1,0 +1,138 @@
+"""Commands for those who work with what was crawled: `index`, `search`, `report`, `export`, `serve`."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fyke.cli.app import AsJson, Folder, app
+from fyke.cli.console import Answers, Reporter, print_json, say
+
+
+@app.command()
+def index(
+    directory: Folder,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on while the crawl runs.")] = False,
+    memory_mb: Annotated[int, typer.Option(help="Memory for PageRank; with less it works on disk.", min=1)] = 1024,
+    as_json: AsJson = False,
+) -> None:
+    """Make a crawl's pages searchable: what is new since the last time.
+
+    It can be stopped at any time, and goes on where it was. Run it beside a crawl with --follow.
+    """
+    from fyke.search.following import index_with_status  # noqa: PLC0415 - see fyke.cli
+
+    console = Reporter(stderr=True)
+    done = index_with_status(directory, console, follow=follow, links_memory_bytes=memory_mb << 20)
+    if as_json:
+        print_json(asdict(done))
+    else:
+        say(
+            f"{directory}: {done.documents:,} pages can be found; {done.read:,} were read, {done.written:,} written,"
+            f" {done.deleted:,} deleted"
+        )
+        say(f"Next: fyke search {directory} WORDS")
+
+
+@app.command()
+def search(
+    directory: Folder,
+    query: Annotated[list[str], typer.Argument(metavar="QUERY...", help="Words, and what is said above.")],
+    limit: Annotated[int, typer.Option(help="How many pages to list.", min=1)] = 10,
+    offset: Annotated[int, typer.Option(help="How many of the best to leave out.", min=0)] = 0,
+    also: Annotated[list[Path] | None, typer.Option(help="Search this crawl too.", metavar="DIR")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Which pages answer a query.
+
+    Words, "phrases", +must, -not, this OR that, site:example.org, inurl:x, intitle:x, lang:en, after:2024-01-31,
+    before:2025. Quote the query for the shell.
+
+    Exit status: 0 something was found, 1 nothing was, 2 wrong usage, 3 there is no index.
+    """
+    from fyke.search.searcher import Searcher  # noqa: PLC0415 - see fyke.cli
+    from fyke.search.terminal import show  # noqa: PLC0415 - see fyke.cli
+
+    with Searcher([directory, *(also or [])]) as searcher:
+        results = searcher.search(" ".join(query), offset, limit)
+    if as_json:
+        print_json(results.as_dict())
+    else:
+        show(results, Answers())
+    if not results.hits:
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    directory: Folder,
+    out: Annotated[Path | None, typer.Option(help="The HTML file.  [default: DIR/report.html]", metavar="FILE")] = None,
+) -> None:
+    """Describe a crawl, running or not, in one HTML file that can be mailed: figures, plots, hosts, domains."""
+    from fyke.report import write_report  # noqa: PLC0415 - see fyke.cli
+
+    say(f"{write_report(directory, out, Reporter(stderr=True))}")
+
+
+@app.command()
+def export(
+    directory: Folder,
+    to: Annotated[str, typer.Option(help="See above.", metavar="FORMAT")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where to; must not be there.  [default: in DIR/export]", metavar="PATH")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Text also of exact copies, and of pages that say noindex.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make of a crawl what other tools read, also while it runs. FORMAT is one of
+
+    \b
+    parquet   the table of pages with main text and language; a folder of files, or one if PATH ends in .parquet
+    jsonl     a page a line: text, title, language, where from; packed if PATH ends in .gz
+    markdown  a page a file: the main content under a front matter
+    wacz      the whole archive in one file, for replay
+    links     source, target, kind; a folder of Parquet files, or one .parquet, .tsv or .tsv.gz
+    csv       the table of pages, without text
+
+    Text is of HTML and plain text. jsonl and markdown hold of each URL the last answer, of exact copies the first, and
+    no page that says noindex; parquet has a row for every visit, and text for all but exact copies. The others hold
+    everything. In csv an apostrophe stands before what a spreadsheet would take for a formula.
+
+    Killed at any moment, the same command goes on; PATH is there when all of it is.
+    """
+    from fyke.export import export as carry_out  # noqa: PLC0415 - see fyke.cli
+    from fyke.export import named  # noqa: PLC0415
+
+    done = carry_out(directory, named(to), out, Reporter(stderr=True), everything=everything)
+    if as_json:
+        print_json(done.as_dict())
+    else:
+        say(str(done))
+
+
+@app.command()
+def serve(
+    directories: Annotated[list[Path], typer.Argument(help="Directories of crawls.", metavar="DIR...")],
+    port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)] = 8080,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: all of this machine's.")] = "127.0.0.1",
+    token: Annotated[str | None, typer.Option(help="Word that commands to a crawl need.  [default: a new one]")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search, read the archive, and watch and steer crawls in a browser. Ctrl-C ends it.
+
+    Several crawls are searched as one. /api is for programs, /metrics for Prometheus.
+    """
+    from fyke.serve import Serving  # noqa: PLC0415 - see fyke.cli
+    from fyke.serve import serve as serve_crawls  # noqa: PLC0415
+
+    def ready(serving: Serving) -> None:
+        if as_json:
+            say(json.dumps(asdict(serving)))
+        else:
+            say(f"Search     {serving.url}\nDashboard  {serving.dashboard}\nCtrl-C ends it")
+
+    serve_crawls(directories, host, port, token, ready)

@@ -1,0 +1,126 @@
+"""Commands for those who try before they crawl: `web`, `simulate`, `plan`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from fyke.cli.app import AsJson, app
+from fyke.cli.console import Reporter, print_json, say
+from fyke.core.errors import ConfigurationError
+from fyke.crawl.run import EXIT_INTERRUPTED
+
+
+@app.command()
+def web(
+    pages: Annotated[int, typer.Option(help="How many pages it has.", min=1)] = 3600,
+    hosts: Annotated[int, typer.Option(help="On how many hosts.", min=1)] = 120,
+    seed: Annotated[int, typer.Option(help="Which of all possible webs.")] = 1,
+    plain: Annotated[bool, typer.Option("--plain", help="A web without faults and surprises.")] = False,
+    port: Annotated[int, typer.Option(help="Its HTTP port; 0: any.", min=0, max=65535)] = 0,
+    dns_port: Annotated[int, typer.Option(help="Its DNS port; 0: any.", min=0, max=65535)] = 0,
+    ledger: Annotated[Path | None, typer.Option(help="Write every request it gets to this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the synthetic web on this machine, for any crawler to be pointed at. Ctrl-C ends it."""
+    from fyke import simweb  # noqa: PLC0415 - see fyke.cli
+
+    kind = simweb.plain if plain else simweb.lively
+    spec = kind(pages=pages, hosts=hosts, seed=seed, http_port=port, dns_port=dns_port)
+
+    def ready(running: simweb.Web) -> None:
+        if as_json:
+            say(json.dumps({"seeds": running.seeds, "dns": running.dns}))
+        else:
+            say(running.welcome())
+
+    try:
+        simweb.serve(spec, ready, ledger)
+    except OSError as error:
+        raise ConfigurationError(f"the synthetic web cannot listen: {error.strerror}; choose another port") from None
+
+
+@app.command()
+def simulate(  # noqa: PLR0913 - one parameter an option
+    into: Annotated[Path, typer.Option(help="Where to; the same command again goes on.", metavar="DIR")],
+    policy: Annotated[str, typer.Option(help="star-beast, naive (two queues) or breadth-first.")] = "star-beast",
+    order: Annotated[
+        str, typer.Option(help="What goes first in a round: breadth-first, depth, in-degree or random.")
+    ] = "breadth-first",
+    pages: Annotated[str, typer.Option(help="How many pages to fetch: 300k, 1e7, 100M.")] = "1M",
+    domains: Annotated[str, typer.Option(help="Honest domains of the web.")] = "200k",
+    farms: Annotated[
+        int | None, typer.Option(help="Spam farms, of three domains each; 0: none.  [default: domains / 1500]", min=0)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Which of all possible webs.")] = 1,
+    connections: Annotated[int, typer.Option(help="Downloads at a time.", min=1)] = 1000,
+    host_delay: Annotated[float, typer.Option(help="Seconds a host rests, without reputation.", min=0)] = 40.0,
+    as_json: AsJson = False,
+) -> None:
+    """Try a policy on a virtual web of any size: the real frontier and politeness, no sockets, no waiting.
+
+    Ctrl-C stops with checkpoint and report; killed, it goes on from its newest checkpoint.
+    """
+    from fyke.plan.quantities import read_count  # noqa: PLC0415 - see fyke.cli
+    from fyke.simulate import keep, report, session, spec  # noqa: PLC0415
+
+    honest = round(read_count("--domains", domains))
+    web = spec.WebSpec(seed=seed, domains=honest, farms=honest // 1500 if farms is None else farms)
+    politeness, fetch = {"host_delay_s": host_delay}, {"connections": connections}
+    asked = keep.Asked(web, policy, order, politeness=politeness, fetch=fetch)
+    summary, stopped = session.run(into, asked, round(read_count("--pages", pages)), Reporter(stderr=True))
+    if as_json:
+        print_json(summary.as_dict())
+    else:
+        say(f"{report.text(summary)}\n{'report':>28}  {into / report.REPORT}")
+    if stopped:
+        raise typer.Exit(EXIT_INTERRUPTED)
+
+
+@app.command()
+def plan(  # noqa: PLR0913 - one parameter an option
+    pages: Annotated[str, typer.Option(help="How many pages to crawl: 8e9, 8B, 500M.")] = "8e9",
+    rate: Annotated[str, typer.Option(help="How many pages a second to crawl.")] = "3100",
+    memory: Annotated[str, typer.Option(help="Memory for URL checks: 8GB, 8GiB.")] = "8GB",
+    disk: Annotated[str | None, typer.Option(help="Disk for DRUM's buckets.  [default: grows with pages]")] = None,
+    speed: Annotated[str, typer.Option(help="The disk's mean speed of reading and writing: 675MB/s.")] = "675MB/s",
+    share: Annotated[str, typer.Option(help="Of the disk's speed, how much URL checks may use.")] = "0.15",
+    network: Annotated[str, typer.Option(help="Speed of the network: 1Gbit/s, 125MB/s.")] = "1Gbit/s",
+    links: Annotated[str | None, typer.Option(help="Links on a page.  [default: 59]")] = None,
+    unique: Annotated[str | None, typer.Option(help="Which part of them is new.  [default: 1/9]")] = None,
+    unique_links: Annotated[
+        str | None, typer.Option(help="New links a page.  [default: 6.5, or --links times --unique if one is given]")
+    ] = None,
+    known: Annotated[str, typer.Option(help="URLs known before the crawl.")] = "100M",
+    url: Annotated[str, typer.Option(help="Mean size of a URL in a queue.")] = "110B",
+    page: Annotated[str, typer.Option(help="Mean size of a page as it is received.")] = "21.2kB",
+    archived: Annotated[str, typer.Option(help="Of that size, what compression leaves in the archive.")] = "0.2",
+    domains: Annotated[str, typer.Option(help="Domains with URLs over budget.")] = "33M",
+    budget: Annotated[str, typer.Option(help="Mean budget of a domain, in pages.")] = "11",
+    plot: Annotated[Path | None, typer.Option(help="Draw it too: a .png, .svg or .pdf file.", metavar="FILE")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Size a machine: what a crawl needs of disk, memory and time, by IRLbot's model.
+
+    What is not given is as in the paper (Lee et al., WWW 2008): 8 billion pages on one server of 2007.
+    """
+    from fyke.plan import planner, question, report  # noqa: PLC0415 - see fyke.cli
+
+    options = {
+        "--pages": pages, "--rate": rate, "--memory": memory, "--disk": disk, "--speed": speed, "--share": share,
+        "--network": network, "--links": links, "--unique": unique, "--unique-links": unique_links, "--known": known,
+        "--url": url, "--page": page, "--archived": archived, "--domains": domains, "--budget": budget,
+    }  # fmt: skip
+    answer = planner.plan(question.read(options))
+    if plot is not None:
+        from fyke import plots  # noqa: PLC0415 - matplotlib takes a while
+        from fyke.plan import figure  # noqa: PLC0415
+
+        plots.extension(plot)
+        plots.save(figure.draw(answer), plot)
+    if as_json:
+        print_json(answer.as_dict())
+    else:
+        say(report.text(answer, Console()))
