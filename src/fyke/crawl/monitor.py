@@ -29,12 +29,14 @@ _GOOD = ("ok", "redirected")
 class Rates:
     """Pages and bytes a second over the last `WINDOW_S` seconds."""
 
-    def __init__(self) -> None:
-        self._samples: deque[tuple[float, int, int]] = deque(maxlen=int(WINDOW_S / PANEL_S))
+    def __init__(self, begin: CrawlStatistics) -> None:
+        self._samples = deque([(begin.elapsed_s, begin.pages, begin.bytes)])
 
     def add(self, now: CrawlStatistics) -> tuple[float, float]:
         """Pages/s and bytes/s up to `now`."""
         self._samples.append((now.elapsed_s, now.pages, now.bytes))
+        while len(self._samples) > 2 and self._samples[1][0] <= now.elapsed_s - WINDOW_S:
+            self._samples.popleft()
         first = self._samples[0]
         span = now.elapsed_s - first[0]
         if span <= 0:
@@ -131,7 +133,7 @@ class Monitor:
         self._read = read
         self._asked = asked
         self._console = console
-        self._rates = Rates()
+        self._rates = Rates(read())
 
     async def run(self) -> None:
         if self._console.is_terminal:
