@@ -97,8 +97,8 @@ def visit_to(url: str) -> Visit:
 class Client:
     """An engine with the built-in modules, and every answer counted."""
 
-    def __init__(self, plugins: list[ProtocolModule] = (), folder: str | None = None, **limits) -> None:  # type: ignore[assignment]
-        loop = asyncio.get_running_loop()
+    def __init__(self, plugins: list[ProtocolModule] = (), folder: str | None = None, loop=None, **limits) -> None:  # type: ignore[assignment]
+        loop = loop or asyncio.get_running_loop()
         settings = {"connect_timeout_s": 2, "timeout_s": 5, "connections": 32} | limits
         self.engine = CurlEngine(loop, FetchSection(**settings), SystemClock(), folder)
         self.registry: Registry = build_registry(loop, self.engine, AGENT, SystemClock(), plugins)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -117,6 +118,29 @@ def test_a_stalled_answer_on_a_kept_connection_is_no_connect_failure(run):
             await client.get(server.url("/first"))
             assert (await client.get(server.url("/second"))).outcome is Outcome.TIMED_OUT
             assert server.connections == 1
+
+    run(main())
+
+
+class RoundsDown:
+    """The running loop, answering `call_at` as uvloop does for a moment that rounds to now: by a handle with no time."""
+
+    def __init__(self):
+        self._loop = asyncio.get_running_loop()
+
+    def __getattr__(self, name):
+        return getattr(self._loop, name)
+
+    def call_at(self, when, callback):
+        return SimpleNamespace(cancel=self._loop.call_at(when, callback).cancel)
+
+
+def test_a_timer_need_not_know_its_time(run):
+    async def main():
+        async with web(saying(SMALL)) as server, Client(loop=RoundsDown()) as client:
+            for turn in range(5):
+                for answer in await client.get_all([server.url(f"/{turn}", f"h{n}.test") for n in range(3)]):
+                    assert answer.outcome is Outcome.OK
 
     run(main())
 

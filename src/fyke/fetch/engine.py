@@ -78,7 +78,8 @@ class CurlEngine:
         self._closed = False
         self._failure: DiskFull | None = None
         self._deadline: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._timer_due = 0.0
         self._watched: set[int] = set()
         self._epoll = select.epoll()
         self._multi = pycurl.CurlMulti()
@@ -171,10 +172,15 @@ class CurlEngine:
                 self._kick()
             return
         self._deadline = deadline = self._loop.time() + timeout_ms / 1000
-        if self._timer is None or self._timer.when() > deadline:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = self._loop.call_at(deadline, self._alarm)
+        if self._timer is None:
+            self._arm(deadline)
+        elif self._timer_due > deadline:
+            self._timer.cancel()
+            self._arm(deadline)
+
+    def _arm(self, deadline: float) -> None:
+        # Not asked of the timer itself: uvloop gives a plain Handle for a moment that rounds to now.
+        self._timer, self._timer_due = self._loop.call_at(deadline, self._alarm), deadline
 
     # the event loop's callbacks
 
@@ -183,7 +189,7 @@ class CurlEngine:
         if self._deadline is None or self._closed:
             return
         if self._deadline - self._loop.time() > 0.001:  # moved since: libcurl moves it with every step
-            self._timer = self._loop.call_at(self._deadline, self._alarm)
+            self._arm(self._deadline)
             return
         self._deadline = None
         self._act(pycurl.SOCKET_TIMEOUT, 0)
