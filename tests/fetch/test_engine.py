@@ -123,7 +123,7 @@ def test_a_stalled_answer_on_a_kept_connection_is_no_connect_failure(run):
 
 
 class RoundsDown:
-    """The running loop, answering `call_at` as uvloop does for a moment that rounds to now: by a handle with no time."""
+    """The running loop, answering `call_at` as uvloop does for a moment that is now: by a handle with no time."""
 
     def __init__(self):
         self._loop = asyncio.get_running_loop()
