@@ -2,9 +2,10 @@
 
     .venv/bin/python benches/simulated_scale.py DIR [pages] [minutes] [domains]
 
-One process, one core: 100 million pages are to fit in an hour, in memory that does not grow. Prints pages a second
-(of the whole simulation, frontier, politeness, virtual web, checkpoints), and the peak of memory at a tenth of the way
-and at the end. May be killed at any time; the same command goes on. Afterwards DIR holds the report.
+One process, one core: an hour is enough for 50 to 70 million pages, two hours for 100 million, in memory that does not
+grow. Prints pages a second (of the whole simulation, frontier, politeness, virtual web, checkpoints), and how much
+memory it held, at a tenth of the way and at the end. May be killed at any time; the same command goes on. Afterwards DIR
+holds the report.
 """
 
 import sys

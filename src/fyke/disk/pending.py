@@ -25,6 +25,7 @@ from fyke.disk.operations import Entries, Op
 from fyke.disk.store import State, Store
 
 PREFIX_BITS = 16
+WRITE_BYTES = 1 << 20  # gathered for one write: the system takes half the time that pieces do
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,15 +154,21 @@ class Pending:
         if aux is None:
             return "", [0] * len(rows)
         edges = np.concatenate(([0], np.cumsum(asked)))[rows].tolist()
-        ends = [0]
+        ends, length = [0], 0
+        pieces: list[Bytes] = []
         name, file = self._store.create(self._name, "aux")
         with file:
             for start, end in pairwise(edges):
                 if end > start:
-                    for piece in packed.encode(aux.slice(start, end - start)):
-                        file.write(piece)
-                ends.append(file.length)
-        self.bytes_written += file.length
+                    new = packed.encode(aux.slice(start, end - start))
+                    length += sum(map(len, new))
+                    pieces += new
+                if length - file.length >= WRITE_BYTES:
+                    file.write(b"".join(pieces))
+                    pieces.clear()
+                ends.append(length)
+            file.write(b"".join(pieces))
+        self.bytes_written += length
         return name, ends
 
     def entries(self, run: Run, bucket: int) -> Entries:
