@@ -2,18 +2,18 @@
 
     .venv/bin/python benches/simulated_scale.py DIR [pages] [minutes] [domains]
 
-One process, one core: an hour is enough for 50 to 70 million pages, two hours for 100 million, in memory that does not
-grow. Prints pages a second (of the whole simulation, frontier, politeness, virtual web, checkpoints), and how much
-memory it held, at a tenth of the way and at the end. May be killed at any time; the same command goes on. Afterwards DIR
-holds the report.
+One process, one core: an hour is enough for 50 to 70 million pages, two for 100 million, in memory that does not
+grow. Prints pages a second (of the whole simulation, frontier, politeness, virtual web, checkpoints), and the memory
+held on the way. May be killed at any time; the same command goes on. Afterwards DIR holds the report.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 
-from fyke.crawl.statistics import peak_memory_bytes
+import numpy as np
+
 from fyke.plan.quantities import bytes_text, count_text, number, time_text
 from fyke.simulate.keep import Asked, Kept, kept, simulate
 from fyke.simulate.report import text, write
@@ -46,16 +46,21 @@ def said() -> Callable[[Sample], None]:
     return say
 
 
-def run(simulation: Kept, pages: int, seconds: float) -> tuple[int, int]:
-    """Simulate up to `pages` pages or for `seconds`; peak memory, in bytes, at a tenth of the pages and at the end."""
+def run(simulation: Kept, pages: int, seconds: float) -> None:
+    """Simulate up to `pages` pages or for `seconds`."""
     end = perf_counter() + seconds
     with stopping() as stopped:
         over = lambda: stopped() or perf_counter() >= end  # noqa: E731
-        say = said()
-        simulate(simulation, pages // 10, checkpoint_pages=CHECKPOINT_PAGES, watch=say, stopped=over)
-        early = peak_memory_bytes()
-        simulate(simulation, pages, checkpoint_pages=CHECKPOINT_PAGES, watch=say, stopped=over)
-    return early, peak_memory_bytes()
+        simulate(simulation, pages, checkpoint_pages=CHECKPOINT_PAGES, watch=said(), stopped=over)
+
+
+def memory_held(samples: Sequence[Sample]) -> str:
+    """Mean memory of each tenth of the pages, over all runs of this simulation."""
+    pages = np.array([sample.pages for sample in samples])
+    held = np.array([sample.memory_bytes for sample in samples])
+    tenth = np.minimum(10 * pages // pages[-1], 9)
+    means = [bytes_text(held[tenth == number].mean()) for number in range(10) if (tenth == number).any()]
+    return f"memory held, by tenths of the pages: {', '.join(means)}; at most {bytes_text(held.max())}"
 
 
 def main() -> None:
@@ -63,10 +68,11 @@ def main() -> None:
     pages, minutes, domains = [*rest, *["100000000", "60", "2000000"][len(rest) :]][:3]
     asked = asked_of(int(float(domains)))
     with kept(Path(directory), asked) as simulation:
-        early, late = run(simulation, int(float(pages)), 60 * float(minutes))
+        run(simulation, int(float(pages)), 60 * float(minutes))
         summary = write(simulation, asked, Path(directory))
+        samples = simulation.simulation.tally.samples
     print(text(summary))
-    print(f"peak memory of this run: {bytes_text(early)} at a tenth of the pages, {bytes_text(late)} at the end")
+    print(memory_held(samples))
 
 
 if __name__ == "__main__":
