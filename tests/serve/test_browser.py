@@ -32,11 +32,17 @@ def browser() -> Iterator[Any]:
 
 def until(page: Any, true: str, timeout_ms: int = 15_000) -> None:
     """Wait until the expression `true` is; our policy forbids Playwright's own way, to evaluate text in the page."""
+    from playwright.sync_api import Error
+
+    trouble = ""
     for _ in range(timeout_ms // 50):
-        if page.evaluate(true):
-            return
+        try:
+            if page.evaluate(true):
+                return
+        except Error as error:  # what it asks for may not be there yet, or the page may be about to go
+            trouble = f": {error}"
         page.wait_for_timeout(50)
-    raise TimeoutError(true)
+    raise TimeoutError(f"{true}{trouble}")
 
 
 @pytest.fixture
@@ -155,10 +161,12 @@ def _watch_and_steer(page: Any, base: str, crawling: "subprocess.Popen[bytes]") 
     page.get_by_role("button", name="Add seeds").click()
     until(page, "document.getElementById('said').textContent.includes('is not a URL')")
     page.locator("#slowest-rows a").last.click()
+    page.wait_for_url("**/host/*")
     host = page.locator("h1 bdi").inner_text()
     page.get_by_role("button", name="Block").click()
     page.wait_for_selector("h1 .killed")
     page.get_by_role("link", name="web").click()
+    page.wait_for_url("**/crawl/web")
     until(page, f"document.getElementById('blocked').textContent.includes('{host}')")
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Stop").click()

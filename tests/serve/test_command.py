@@ -61,7 +61,8 @@ def test_stream_of_events(tmp_path: Path) -> None:
             assert next(events)[0] == "history"
             seen = [next(events) for _ in range(3)]
             assert all(name == "standing" for name, _ in seen)
-            live = next(data for _, data in events if data["live"] and data["pages_s"] > 0)
+            live = next(data for _, data in events if data["live"])
+            assert live["pages_s"] > 0, "it is told with its first figures"
             assert live["state"] == "running" and live["figures"]["slowest"][0]["host"] == "127.0.0.1"
             assert _order(base, do="stop")["said"].startswith("stopping")
             ended = next(data for _, data in events if not data["live"])

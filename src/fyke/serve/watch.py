@@ -61,10 +61,9 @@ class Watch:
     async def run(self) -> None:
         """Watch until cancelled."""
         while True:
-            try:
+            with suppress(OSError, TimeoutError, ValueError, KeyError, TypeError):
                 await self._listen()
-            except (OSError, TimeoutError, ValueError, KeyError, TypeError):
-                self._lately.clear()
+            self._lately.clear()
             await self.look()
             await asyncio.sleep(LOOK_S)
 
@@ -92,11 +91,12 @@ class Watch:
     def _heard(self, figures: dict[str, Any]) -> None:
         statistics = figures["statistics"]
         at, pages, size_bytes = float(figures["at"]), int(statistics["pages"]), int(statistics["bytes"])
-        self._lately = [one for one in self._lately if at - RATE_S <= one[0] < at]
-        first = self._lately[0] if self._lately else (at, pages, size_bytes)
-        span = at - first[0]
-        pages_s, bytes_s = ((pages - first[1]) / span, (size_bytes - first[2]) / span) if span > 0 else (0.0, 0.0)
+        self._lately = [one for one in self._lately if at - RATE_S <= one[0] < at] or self._lately[-1:]
         self._lately.append((at, pages, size_bytes))
+        began, pages_then, bytes_then = self._lately[0]
+        if began == at:  # a rate takes two
+            return
+        pages_s, bytes_s = (pages - pages_then) / (at - began), (size_bytes - bytes_then) / (at - began)
         state = "paused" if figures["held"] else "running"
         self._tell(Standing(state, True, at, round(pages_s, 2), round(bytes_s, 1), "", figures))
         awake = statistics["hosts"] - statistics["hosts_asleep"]
