@@ -256,6 +256,8 @@ class Frontier:
             self.domains.name_new(urls, domains)
             self.backlog.put(urls, domains[:0])
         self.domains.add(domains, urls=counts)
+        if self.domains.full:  # a merge of the URLs seen lets go of more than this one may hold
+            self._place()
 
     def _budget(self, hungry: bool) -> bool:
         """Give URLs their budgets and places, those that were over budget too; whether there were any."""
