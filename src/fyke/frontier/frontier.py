@@ -238,12 +238,13 @@ class Frontier:
     def _advance(self) -> None:
         """Merge the URLs found with those seen; the new ones go on to their domain's budget."""
         for unique in self.seen.merge():
-            if not self._by_level:
-                self._weigh(unique)
-                continue
-            near = numbers(unique, "depth") <= self.level
-            self._weigh(keep(unique, near))
-            self.later.put(keep(unique, ~near))
+            for start in range(0, unique.num_rows, BATCH_ROWS):  # what comes at once is held at once, and copied
+                urls = unique.slice(start, BATCH_ROWS)
+                if self._by_level:
+                    near = numbers(urls, "depth") <= self.level
+                    self.later.put(keep(urls, ~near))
+                    urls = keep(urls, near)
+                self._weigh(urls)
 
     def _weigh(self, urls: pa.RecordBatch) -> None:
         """Let new URLs wait for what is known of their domains; with a single domain in scope straight on."""
