@@ -21,6 +21,8 @@ def index(
     """Make a crawl's pages searchable: what is new since the last time.
 
     It can be stopped at any time, and goes on where it was. Run it beside a crawl with --follow.
+
+    Exit status: 0 all is indexed, 1 all but pages that could not be read from the archive.
     """
     from fyke.search.following import index_with_status  # noqa: PLC0415 - see fyke.cli
 
@@ -34,6 +36,7 @@ def index(
             f" {done.deleted:,} deleted"
         )
         say(f"Next: fyke search {directory} WORDS")
+    _complain_of_unreadable(directory, done.unreadable, f"mend the archive, delete {directory / 'index'}, index again")
 
 
 @app.command()
@@ -98,11 +101,13 @@ def export(
     links     source, target, kind; a folder of Parquet files, or one .parquet, .tsv or .tsv.gz
     csv       the table of pages, without text
 
-    Text is of HTML and plain text. jsonl and markdown hold of each URL the last answer, of exact copies the first, and
-    no page that says noindex; parquet has a row for every visit, and text for all but exact copies. The others hold
-    everything. In csv an apostrophe stands before what a spreadsheet would take for a formula.
+    Text is of HTML and plain text. jsonl and markdown hold pages that have a text: of each URL the last answer, of
+    exact copies the first, and none that says noindex; parquet has a row for every visit, and text for all but exact
+    copies. The others hold everything. In csv an apostrophe stands before what a spreadsheet would take for a formula.
 
     Killed at any moment, the same command goes on; PATH is there when all of it is.
+
+    Exit status: 0 all is exported, 1 all but pages that could not be read from the archive.
     """
     from fyke.export import export as carry_out  # noqa: PLC0415 - see fyke.cli
     from fyke.export import named  # noqa: PLC0415
@@ -112,6 +117,17 @@ def export(
         print_json(done.as_dict())
     else:
         say(str(done))
+    _complain_of_unreadable(directory, done.unreadable, "mend the archive, and export again")
+
+
+def _complain_of_unreadable(directory: Path, count: int, mend: str) -> None:
+    """What was left out for want of its record in the archive: a line on stderr, and exit status 1."""
+    if count:
+        told = f"{count:,} {'page' if count == 1 else 'pages'} could not be read from the archive and are left out"
+        Reporter(stderr=True).print(
+            f"fyke: {told}: fyke check {directory} says where; {mend}", highlight=False, soft_wrap=True, markup=False
+        )
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -34,10 +34,10 @@ class Enforcement(StrEnum):
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-Seconds = Annotated[float, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0, le=1e9)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(gt=0)]
 
@@ -66,7 +66,11 @@ class AgentSection(_Section):
         pattern=r"^[A-Za-z_-]+$",
         description="The product token: also the name looked for in robots.txt.",
     )
-    contact: str = Field("", description="A URL or e-mail address for owners of sites, sent with every request.")
+    contact: str = Field(
+        "",
+        pattern=r"^[^\x00-\x1f\x7f]*$",
+        description="A URL or e-mail address for owners of sites, sent with every request.",
+    )
 
 
 class PolitenessSection(_Section):
@@ -95,7 +99,7 @@ class PolitenessSection(_Section):
 class FetchSection(_Section):
     """Limits of one download."""
 
-    connections: Positive = Field(256, description="Downloads at a time.")
+    connections: Positive = Field(256, le=10_000, description="Downloads at a time.")
     connect_timeout_s: Seconds = Field(15.0, description="Longest time for a connection, TLS included.")
     timeout_s: Seconds = Field(300.0, description="Longest time for a whole download.")
     min_rate_bytes_s: Count = Field(64, description="A download slower than this over stall_s is broken off.")
@@ -224,13 +228,14 @@ def render(config: Config) -> str:
     for name, section in config:
         lines.append(f"\n# {type(section).__doc__}\n[{name}]\n")
         for key, value in section:
-            lines.append(f"# {type(section).model_fields[key].description}\n{key} = {_literal(value)}\n")
+            lines.append(f"# {type(section).model_fields[key].description}\n{key} = {literal(value)}\n")
     return "".join(lines)
 
 
-def _literal(value: Any) -> str:
+def literal(value: Any) -> str:
+    """`value` as TOML."""
     if isinstance(value, list):
-        return f"[{', '.join(_literal(item) for item in value)}]"
+        return f"[{', '.join(literal(item) for item in value)}]"
     if isinstance(value, str):
         return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007F")
     return json.dumps(value)

@@ -103,8 +103,10 @@ def load_plugin(reference: str, kind: str, protocol: type) -> Any:
             module, _, name = reference.partition(":")
             factory = getattr(import_module(module), name)
         else:
-            (entry,) = entry_points(group=f"fyke.{kind}", name=reference)
-            factory = entry.load()
+            entries = list(entry_points(group=f"fyke.{kind}", name=reference))
+            if not entries:
+                raise PluginError(f"there is no {kind[:-1]} {reference!r}: say module:Name for one of your own")
+            factory = entries[0].load()
         plugin = factory()
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise PluginError(f"plug-in {reference!r} ({kind}) cannot be loaded: {error}") from error

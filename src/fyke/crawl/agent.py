@@ -8,7 +8,6 @@ Invariant: between `open` and `close` the directory is held by this process alon
 """
 
 import asyncio
-import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,11 +21,11 @@ from fyke import __version__
 from fyke.core.batches import Kind
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
-from fyke.core.errors import BadUrl, ConfigurationError, StateDamaged
+from fyke.core.errors import ConfigurationError, StateDamaged
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin
 from fyke.core.resolve import LinkResolver
-from fyke.core.urls import Locator, canonical, locate, split
+from fyke.core.urls import Locator, locate, split
 from fyke.core.visits import Exchange, batch_of
 from fyke.crawl.control import AskedLater, Blocked, Steering
 from fyke.crawl.directory import CrawlDirectory
@@ -34,11 +33,14 @@ from fyke.crawl.fetcher import Fetcher, Wiring
 from fyke.crawl.harvest import Barn, Harvest
 from fyke.crawl.keeper import Keeper, Kept, saved_state
 from fyke.crawl.loop import Ending, Engines, Loop
+from fyke.crawl.seeds import seeds_of
 from fyke.crawl.statistics import CrawlStatistics, memory_bytes
 from fyke.disk.checkpoint import Checkpoint
 from fyke.fetch import CurlEngine, build_registry
+from fyke.frontier.budgets import budget_function
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier
+from fyke.frontier.order import crawl_order
 from fyke.frontier.seen import ContentSeen
 from fyke.hosts.book import HostBook
 from fyke.hosts.dns import Resolver
@@ -47,7 +49,6 @@ from fyke.hosts.politeness import Workbench
 from fyke.parse import Parser
 from fyke.store import SCHEMAS, HostRow, LinksTable, PagesTable, WarcWriter, write_domains, write_hosts
 
-_SCHEMELESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?)(?::\d+)?(?:[/?#]|\Z)")
 ENDED_AT_ONCE = 64  # visits taken in without waiting for the turn, so that few bodies are in memory
 SCHEMES = ("http", "https", "ftp", "gopher")
 
@@ -156,6 +157,8 @@ class Agent:
         self._protocols[:0] = [load_plugin(name, "protocols", ProtocolModule) for name in named.protocols]
         self._processors[:0] = [load_plugin(name, "processors", ProcessingModule) for name in named.processors]
         self._sinks[:0] = [load_plugin(name, "sinks", PageSink) for name in named.sinks]
+        crawl_order(self.config.frontier)  # the frontier makes its own: here a wrong one costs no directory yet
+        budget_function(self.config.frontier)
 
     def _open_frontier(self, saved: dict[str, Any]) -> None:
         config = self.config
@@ -255,7 +258,7 @@ class Agent:
 
     def add_seeds(self, urls: Iterable[str]) -> int:
         """Take `urls` for seeds from now on, also after a restart; how many were none. Raises BadUrl: none is taken."""
-        count = self._steering.add_seeds([seed_of(url) for url in urls])
+        count = self._steering.add_seeds(seeds_of(urls))
         self._loop.wake()
         return count
 
@@ -382,22 +385,9 @@ class Agent:
             yield pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
-def seeds_of(config: Config) -> list[Locator]:
-    """The seeds as locators. Raises BadUrl for the first that is none."""
-    return [seed_of(seed) for seed in config.crawl.seeds]
-
-
 def all_seeds(config: Config, later: AskedLater) -> list[Locator]:
     """The seeds of the beginning, and those added `later`. Raises BadUrl."""
-    return [*seeds_of(config), *map(seed_of, later.seeds)]
-
-
-def seed_of(seed: str) -> Locator:
-    """What a person means by `seed`, as a locator. Raises BadUrl when that is no URL."""
-    url = canonical(seed) or (canonical(f"http://{seed}") if _SCHEMELESS.match(seed) else None)
-    if url is None:
-        raise BadUrl(f"{seed!r} is not a URL Fyke can fetch: say http://, https://, ftp:// or gopher:// and a host")
-    return locate(url)
+    return seeds_of([*config.crawl.seeds, *later.seeds])
 
 
 def brought_nothing(state: Mapping[str, Any]) -> bool:

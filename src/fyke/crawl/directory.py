@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fyke.core.config import Config, load, render
+from fyke.core.config import Config, literal, load, render
 from fyke.core.errors import DirectoryError, DiskFull, NotACrawl, OtherCrawl
+from fyke.crawl.seeds import seeds_of
 
 SAME_CRAWL = ("seeds", "scope", "depth", "allow", "deny", "requisites")
 
@@ -100,15 +101,16 @@ class CrawlDirectory:
             raise DirectoryError(f"cannot write to {self.path}: {error.strerror}; choose another with --into") from None
 
     def compare(self, asked: Config) -> None:
-        """Raises OtherCrawl when `asked` is not the crawl that is here."""
-        there = self.config()
-        other = [key for key in SAME_CRAWL if getattr(there.crawl, key) != getattr(asked.crawl, key)]
-        if other:
-            key = other[0]
-            raise OtherCrawl(
-                f"{self.path} holds another crawl ({key} = {getattr(there.crawl, key)!r}, not"
-                f" {getattr(asked.crawl, key)!r}): choose another folder with --into, or give no URL to resume that one"
-            )
+        """Raises OtherCrawl when `asked` is not the crawl that is here, BadUrl for a seed that is no URL."""
+        there = self.config().crawl
+        before, now = ({key: getattr(crawl, key) for key in SAME_CRAWL} for crawl in (there, asked.crawl))
+        before["seeds"], now["seeds"] = ([seed.url.decode() for seed in seeds_of(of["seeds"])] for of in (before, now))
+        for key in SAME_CRAWL:
+            if before[key] != now[key]:
+                raise OtherCrawl(
+                    f"{self.path} holds another crawl ({key} = {literal(before[key])}, not {literal(now[key])}): choose"
+                    f" another folder with --into, or say only fyke crawl --into {self.path} to resume that one"
+                )
 
     def _write(self, text: str) -> None:
         part = self.settings.with_suffix(".part")

@@ -16,14 +16,14 @@ import pyarrow.dataset as ds
 from fyke.core.batches import Kind, u64, url_batch
 from fyke.core.clock import SystemClock
 from fyke.core.config import Config
-from fyke.core.errors import BadUrl
 from fyke.core.plugins import UrlFilter, load_plugin
-from fyke.core.urls import Locator, canonical, locate, split
+from fyke.core.urls import Locator, locate, split
 from fyke.crawl.agent import SCHEMES, all_seeds
 from fyke.crawl.control import AskedLater, blocked_queue
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.inspect import in_use
 from fyke.crawl.keeper import leased_queue, saved_state
+from fyke.crawl.seeds import seed_of
 from fyke.disk.checkpoint import look
 from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.frontier import Frontier
@@ -47,10 +47,8 @@ class Answer:
 def why(directory: CrawlDirectory, asked: str) -> Answer:
     """What happened to the URL `asked` in the crawl of `directory`. Raises BadUrl, NotACrawl."""
     config = directory.config()
-    url = canonical(asked)
-    if url is None:
-        raise BadUrl(f"{asked!r} is not a URL Fyke can fetch: say http://, https://, ftp:// or gopher:// and a host")
-    at = locate(url)
+    at = seed_of(asked)
+    url = at.url.decode()
     facts = [] if url == asked else [f"its canonical form is {url}"]
     facts += _host_facts(directory, config, url)
     row = _page_row(directory, at)
@@ -146,7 +144,8 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
         if host.next_allowed_at > now:
             until = datetime.fromtimestamp(host.next_allowed_at, UTC)
             facts.append(f"{parts.host} rests until {until:%Y-%m-%d %H:%M:%S} UTC, as it asked or because it failed")
-        facts.append(f"{parts.host} had {host.pages} pages fetched, {host.failures} failures in a row")
+        row = "" if host.retired else f", {host.failures} failures in a row"
+        facts.append(f"{parts.host} had {host.pages} pages fetched{row}")
     if robots is not None:
         verdict = robots.rules(config.agent.user_agent).verdict(parts.target)
         word = "allows" if verdict.allowed else "forbids"
@@ -155,5 +154,5 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
         elif robots.state is RobotsState.RULES:
             facts.append(f"robots.txt {word} it: no line speaks of it")
         else:
-            facts.append(f"robots.txt {word} it: {robots.reason}")
+            facts.append(f"its host's rules: {robots.reason}")
     return facts

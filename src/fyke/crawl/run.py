@@ -129,7 +129,11 @@ def report(summary: Summary, directory: CrawlDirectory, console: Console) -> Non
         console.print(text, highlight=False, soft_wrap=True, markup=False)
 
     if summary.already:
-        say(f"{path}: finished before, {now.pages:,} pages; nothing to do")
+        if summary.ending is Ending.PAGES:
+            more = f"fyke crawl --into {typed} --pages MORE goes on"
+            say(f"{path}: has the pages that were asked for, {now.pages:,}; {more}")
+        else:
+            say(f"{path}: finished before, {now.pages:,} pages; nothing to do")
         return
     words = {
         Ending.FINISHED: "finished: nothing is left to fetch",
@@ -139,8 +143,8 @@ def report(summary: Summary, directory: CrawlDirectory, console: Console) -> Non
         Ending.UNREACHED: "could reach nothing",
     }
     say(f"{path}: {words[summary.ending]}")
-    rate = now.visits / now.elapsed_s if now.elapsed_s else 0.0
-    say(f"  {now.pages:,} pages, {size(now.bytes)} in {duration(now.elapsed_s)} ({rate:,.1f} visits/s in this run)")
+    rate = now.visits / now.total_s if now.total_s else 0.0
+    say(f"  {now.pages:,} pages, {size(now.bytes)} in {duration(now.total_s)} ({rate:,.1f} visits/s)")
     if summary.ending is Ending.FINISHED and now.over_budget:
         say(f"  {now.over_budget:>9,}  URLs stay unfetched: the budget function gives their domains nothing")
     for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):

@@ -37,6 +37,7 @@ class Wacz:
     """The WACZ of all that was archived."""
 
     unit = "bytes"
+    unreadable = 0  # it is copied as it is
 
     def __init__(self, source: Source, staging: Staging) -> None:
         self._source = source

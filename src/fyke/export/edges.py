@@ -76,6 +76,7 @@ class EdgeLines:
     """As tab-separated lines under a line of names."""
 
     unit = "links"
+    unreadable = 0
 
     def __init__(self, source: Source, staging: Staging, *, packed: bool) -> None:
         self._source = source

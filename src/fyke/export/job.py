@@ -15,6 +15,7 @@ class Job(Protocol):
 
     total: int
     unit: str  # of the total, for people: pages, links, bytes
+    unreadable: int  # pages whose record could not be read, since the job was made
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
         """Do what comes after `mark`, a part at a time. Raises DiskFull or DirectoryError."""

@@ -32,6 +32,7 @@ class Notes:
         self._source = source
         self._staging = staging
         self._rule = rule
+        self.unreadable = 0
         self.total = source.until.pages
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
@@ -44,6 +45,7 @@ class Notes:
                 with writing(self._staging.out):
                     entries += sum(self._note(row, read.said(row)) for row in chosen_rows(part, chosen))
                     sync_all(self._staging.out)
+                self.unreadable = read.unreadable
                 yield Mark(part.end, entries)
 
     def _note(self, row: dict[str, Any], said: reading.Said | None) -> bool:

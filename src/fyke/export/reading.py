@@ -1,7 +1,8 @@
 """What pages say: rows of the pages table with the text of their archive record.
 
 Used by the formats that hold text. Pages are read and understood as for search (`fyke.search.archived`), so a text here
-and a page found there agree. Invariant: a row whose record cannot be read has no text; nothing is raised for it.
+and a page found there agree. Invariant: a row whose record cannot be read has no text and is counted; nothing is raised
+for it.
 """
 
 from collections.abc import Callable
@@ -44,6 +45,11 @@ class Reading:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._archive.close()
+
+    @property
+    def unreadable(self) -> int:
+        """Records so far that were not there or not whole."""
+        return self._archive.unreadable
 
     def said(self, row: dict[str, Any]) -> Said | None:
         """What the page of `row` (with `COLUMNS` at least) says; None when there is nothing to read."""

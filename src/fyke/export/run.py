@@ -8,7 +8,7 @@ often it is killed, the same command comes to what an undisturbed run would have
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +40,11 @@ class Exported:
     entries: int
     done: int
     unit: str
+    unreadable: int = 0  # pages whose record in the archive was not there or not whole
 
     def as_dict(self) -> dict[str, Any]:
-        return {"path": str(self.path), "entries": self.entries, self.unit: self.done}
+        told = {"path": str(self.path), "entries": self.entries, self.unit: self.done}
+        return {**told, "unreadable": self.unreadable} if self.unreadable else told
 
     def __str__(self) -> str:
         if self.unit == "bytes":
@@ -67,11 +69,16 @@ def export(directory: Path, format: Format, out: Path | None, console: Console, 
     with Staging(target.path, asked) as staging:
         if staging.published:
             staging.publish()
-            return Exported(target.path, staging.mark.entries, staging.mark.done, _unit(format))
+            return _exported(staging, _unit(format))
         _decide(source, staging)
         job = _job(target, source, staging, everything=everything)
         _carry_out(job, staging, console)
-        return Exported(target.path, staging.mark.entries, staging.mark.done, job.unit)
+        return _exported(staging, job.unit)
+
+
+def _exported(staging: Staging, unit: str) -> Exported:
+    mark = staging.mark
+    return Exported(staging.target, mark.entries, mark.done, unit, mark.unreadable)
 
 
 def _decide(source: Source, staging: Staging) -> None:
@@ -111,8 +118,9 @@ def _unit(format: Format) -> str:
 def _carry_out(job: Job, staging: Staging, console: Console) -> None:
     with _telling(console, job, staging.target.name) as tell:
         tell(staging.mark.done)
+        before = staging.mark.unreadable
         for mark in job.parts(staging.mark):
-            staging.record(mark)
+            staging.record(replace(mark, unreadable=before + job.unreadable))
             tell(mark.done)
         job.finish(staging.mark)
     staging.publish()

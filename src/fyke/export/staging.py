@@ -36,6 +36,7 @@ class Mark:
     done: int = 0
     entries: int = 0
     state: dict[str, Any] = field(default_factory=dict)  # as JSON has it
+    unreadable: int = 0  # pages whose record in the archive was not there or not whole
 
 
 @contextmanager
@@ -130,7 +131,7 @@ class Staging:
     def record(self, mark: Mark, *, whole: bool = False) -> None:
         """All up to `mark` is safe on the disk."""
         self.mark = mark
-        counted = [mark.done, mark.entries, mark.state]
+        counted = [mark.done, mark.entries, mark.state, mark.unreadable]
         text = json.dumps({"asked": self._asked, "until": self.until, "whole": whole, "mark": counted})
         with writing(self.folder):
             new = self.folder / (PROGRESS + ".new")

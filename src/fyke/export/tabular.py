@@ -38,6 +38,7 @@ class Sheets(ABC):
         self._table = table
         self._schema = schema
         self._single = single
+        self.unreadable = 0
         self.total: int = getattr(source.until, table)
         self._folder = staging.folder / "pieces" if single else staging.out
 
@@ -111,6 +112,7 @@ class Pages(Sheets):
         for batch in part.batches:
             yield from self._with_text(batch, at)
             at += batch.num_rows
+        self.unreadable = self._reading.unreadable
 
     def _with_text(self, batch: pa.RecordBatch, first: int) -> Iterator[pa.Table]:
         """The rows of `batch`, the first of them row `first` of all, in pieces of so much text."""

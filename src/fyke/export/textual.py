@@ -40,6 +40,7 @@ class _Lines(ABC):
         self._source = source
         self._staging = staging
         self._packed = packed
+        self.unreadable = 0
         self.total = source.until.pages
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
@@ -81,6 +82,7 @@ class JsonLines(_Lines):
 
     def _lines(self, part: Part) -> tuple[bytes, int]:
         lines = [line for line in map(self._line, chosen_rows(part, self._chosen)) if line]
+        self.unreadable = self._reading.unreadable
         return b"".join(lines), len(lines)
 
     def _line(self, row: dict[str, Any]) -> bytes:

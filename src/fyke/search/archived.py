@@ -2,7 +2,8 @@
 
 The indexer calls `read` for each page to be indexed. The record is read with fastwarc where the row says it
 lies; its bytes are decoded and parsed by the rooms that did so when it was fetched, so indexing and crawling
-agree on what a page says. Invariant: what cannot be read is None, never raised: one bad record costs one page.
+agree on what a page says. Invariant: what cannot be read is None and counted, never raised: one bad record costs one
+page.
 """
 
 from collections import OrderedDict
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from fastwarc.warc import ArchiveIterator, WarcRecordType
+from isal import isal_zlib
 
 from fyke.core.config import FetchSection
 from fyke.core.document import Document
@@ -21,7 +23,9 @@ from fyke.fetch import decode_body
 from fyke.parse import Parser
 
 OPEN_FILES = 8
-_WANTED = WarcRecordType.response | WarcRecordType.resource
+_GZIP = 31  # the number that zlib has for it
+_ISAL_ERROR: Any = isal_zlib.error  # its stub takes the class for an instance
+_WANTED = (WarcRecordType.response, WarcRecordType.resource)
 
 
 class ArchiveReader:
@@ -32,6 +36,7 @@ class ArchiveReader:
         self._parser = Parser(product=product, shared=True)
         self._limits = FetchSection()
         self._files: OrderedDict[str, BinaryIO] = OrderedDict()
+        self.unreadable = 0  # records so far that were not there or not whole
 
     def __repr__(self) -> str:
         return f"ArchiveReader({str(self._crawl)!r}, {len(self._files)} files open)"
@@ -43,12 +48,17 @@ class ArchiveReader:
 
     def _exchange(self, row: dict[str, Any]) -> Exchange | None:
         try:
-            member = self._bytes(row["warc_file"], row["warc_offset"], row["warc_length"])
-            record = next(iter(ArchiveIterator(BytesIO(member), record_types=_WANTED, parse_http=False)), None)
+            packed = self._bytes(row["warc_file"], row["warc_offset"], row["warc_length"])
+            member = isal_zlib.decompress(packed, wbits=_GZIP)  # by itself, as it checks length and CRC-32
+            record = next(iter(ArchiveIterator(BytesIO(member), parse_http=False)), None)
             if record is None or record.headers.get("WARC-Target-URI") != row["url"]:
+                self.unreadable += 1
+                return None
+            if record.record_type not in _WANTED:  # a revisit: its body is where it was met first
                 return None
             block: bytes = record.reader.read()
-        except (OSError, ValueError, EOFError):
+        except (OSError, ValueError, EOFError, _ISAL_ERROR):
+            self.unreadable += 1
             return None
         head, body = _taken_apart(block) if record.is_http else (b"", block)
         at = locate(row["url"])

@@ -41,6 +41,7 @@ class IndexState:
     engine_number: int = 0
     beginning: str = ""  # of the pages table, so that another crawl in the directory is noticed
     pages_read: int = 0  # rows of the pages table
+    unreadable: int = 0  # of those, pages whose record in the archive was not there or not whole
     lots: int = 0
     merged_lots: int = 0
     merge: int = 0

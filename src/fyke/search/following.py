@@ -55,7 +55,7 @@ def follow_crawl(indexer: Indexer, sleep: Callable[[float], None]) -> Indexed:
         done = indexer.run(growth=RANK_GROWTH if running else 0.0)
         read, written, deleted = read + done.read, written + done.written, deleted + done.deleted
         if not running:
-            return Indexed(read, written, deleted, done.documents)
+            return Indexed(read, written, deleted, done.documents, done.unreadable)
 
 
 class _Telling:

@@ -56,12 +56,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What a run did: pages read, documents written and deleted, and documents there are now."""
+    """What a run did: pages read, documents written and deleted; and what is there now: documents, and pages in all
+    that could not be read from the archive.
+    """
 
     read: int
     written: int
     deleted: int
     documents: int
+    unreadable: int
 
 
 class Indexer:
@@ -112,7 +115,7 @@ class Indexer:
         if (self.state.merged_lots, self.state.merged_ranks) != (self.state.lots, self.state.ranks):
             self._merge()
             self._write()
-        return Indexed(self._read, self._written, self._deleted, self.state.documents)
+        return Indexed(self._read, self._written, self._deleted, self.state.documents, self.state.unreadable)
 
     # --- where it stands
 
@@ -124,9 +127,8 @@ class Indexer:
             state = IndexState()
         if state.engine != engine_version():  # the lots are ours: only the engine is made anew
             fresh = IndexState(engine=engine_version(), engine_number=self.folder.last_engine() + 1)
-            kept = {
-                name: getattr(state, name) for name in ("pages_read", "lots", "links_ranked", "pages_ranked", "ranks")
-            }
+            same = ("pages_read", "unreadable", "lots", "links_ranked", "pages_ranked", "ranks")
+            kept = {name: getattr(state, name) for name in same}
             state = replace(fresh, **kept)
         state = replace(state, beginning=beginning)
         open_engine(self.folder.engine(state), Analysis())
@@ -159,6 +161,11 @@ class Indexer:
                 lot = self._finished(lot, position)
         self._finished(lot, position)
 
+    def _unreadable(self) -> int:
+        """Pages so far whose record could not be read, with those that the archive counted since the last time."""
+        new, self._archive.unreadable = self._archive.unreadable, 0
+        return self.state.unreadable + new
+
     def _rows(self, begin: int, end: int) -> Iterator[dict[str, Any]]:
         for batch in arrivals(self.folder.crawl, "pages", COLUMNS, begin, end):
             yield from batch.to_pylist()
@@ -168,9 +175,9 @@ class Indexer:
         if len(lot):
             lot.write(self.folder.lots, self.state.lots)
             self._read += position - self.state.pages_read
-            self._save(lots=self.state.lots + 1, pages_read=position)
+            self._save(lots=self.state.lots + 1, pages_read=position, unreadable=self._unreadable())
         elif position > self.state.pages_read:
-            self._save(pages_read=position)
+            self._save(pages_read=position, unreadable=self._unreadable())
         return LotWriter()
 
     def _page(self, row: dict[str, Any]) -> Read | None:
