@@ -28,7 +28,7 @@ HASTE: dict[str, dict[str, Any]] = {  # manners for a web of one's own; the defa
         "failure_delay_s": 0.3, "throttle_delay_s": 0.5, "max_sleep_s": 2.0, "host_failures": 5,
     },
     "fetch": {"connect_timeout_s": 3.0, "timeout_s": 6.0, "stall_s": 2},
-    "dns": {"private": ["sim"], "timeout_s": 1.0},
+    "dns": {"private": ["sim"], "timeout_s": 1.0, "negative_ttl_s": 1.0},
 }  # fmt: skip
 
 
