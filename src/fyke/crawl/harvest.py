@@ -26,7 +26,7 @@ from fyke.parse import Parser
 from fyke.store import LinkKind, LinksTable, PagesTable, WarcWriter
 
 BATCH_PAGES = 64
-BATCH_BYTES = 4 << 20  # of bodies, so that a batch of large ones does not fill the memory
+BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
 _TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
 
 
@@ -69,17 +69,18 @@ class Harvest:
     def take_in(self, ended: "deque[Exchange]") -> None:
         """Do all that is to be done with visits that ended, in order; `ended` is then empty."""
         while ended:
-            batch: list[Exchange] = []
+            batch: list[tuple[Exchange, Page]] = []
             size_bytes = 0
             while ended and len(batch) < BATCH_PAGES and size_bytes < BATCH_BYTES:
-                batch.append(ended.popleft())
-                size_bytes += batch[-1].body.size
+                exchange = ended.popleft()
+                page = self._opened(exchange)
+                batch.append((exchange, page))
+                size_bytes += exchange.body.size + len(page.content)
             self._take_batch(batch)
 
-    def _take_batch(self, batch: Sequence[Exchange]) -> None:
-        pages = [self._opened(exchange) for exchange in batch]
-        self._mark_duplicates([page for page in pages if page.fingerprint])
-        for exchange, page in zip(batch, pages, strict=True):
+    def _take_batch(self, batch: Sequence[tuple[Exchange, Page]]) -> None:
+        self._mark_duplicates([page for _, page in batch if page.fingerprint])
+        for exchange, page in batch:
             if exchange.visit.purpose is Purpose.PAGE:
                 self._page(exchange, page)
             elif exchange.outcome.answered:
