@@ -32,6 +32,9 @@ def test_the_command_writes_a_report_and_goes_on(tmp_path):
         assert f"({picture})" in report
         assert (tmp_path / "s" / picture).read_text().lstrip().startswith("<?xml")
     assert "in-degree" in report
+    again = fyke("--into", tmp_path / "s", "--pages", "5k")
+    assert again.stdout == second.stdout, "nothing was simulated"
+    assert (tmp_path / "s" / "report.md").read_text() == report
     other = fyke("--into", tmp_path / "s", "--seed", "2")
     assert other.returncode == 2
     assert other.stderr.count("\n") == 1

@@ -19,7 +19,7 @@ from typing import Any
 from fyke.core.batches import URLS
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError
-from fyke.crawl.statistics import memory_bytes
+from fyke.crawl.statistics import memory_bytes, peak_memory_bytes
 from fyke.disk.checkpoint import Checkpoint
 from fyke.disk.queue import DiskQueue
 from fyke.frontier.order import crawl_order
@@ -81,8 +81,8 @@ class Kept:
     def checkpoint(self) -> None:
         """Make everything durable as it is now."""
         simulation = self.simulation
-        state = simulation.state(self._store)
         self.count()
+        state = simulation.state(self._store)
         self._leased.destroy()
         self._leased = DiskQueue(self._store, "leased", URLS)
         self._leased.put(simulation.leased())
@@ -97,6 +97,7 @@ class Kept:
         totals = self.simulation.tally.totals
         totals.wall_s = self._wall_before_s + perf_counter() - self._opened_at
         totals.policy_bytes = self._policy_before + policy_bytes(self.simulation)
+        totals.peak_memory_bytes = max(totals.peak_memory_bytes, peak_memory_bytes())
 
     def sample(self) -> Sample:
         """How the simulation stands now."""
@@ -158,9 +159,11 @@ def simulate(
 ) -> None:
     """Go on until `pages` pages were fetched in all, nothing is left, or `stopped`; then take a checkpoint.
 
-    `watch` is told how it stands every `WATCH_S` seconds.
+    `watch` is told how it stands every `WATCH_S` seconds. What has its pages already stays as it is.
     """
     tally = simulation.simulation.tally
+    if tally.totals.pages >= pages:
+        return
     checkpoint_at = tally.totals.pages + checkpoint_pages
     watch_at = 0.0
     going = True

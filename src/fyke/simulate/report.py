@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fyke.crawl.statistics import peak_memory_bytes
 from fyke.plan.quantities import bytes_text, count_text, number, share_text, time_text
 from fyke.plots import save
 from fyke.simulate import figures
@@ -39,7 +38,7 @@ class Summary:
     virtual_s: float
     wall_s: float
     pages_s: float  # simulated a second
-    peak_memory_bytes: int  # of this run
+    peak_memory_bytes: int  # over all runs
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -47,7 +46,7 @@ class Summary:
 
 def summary_of(kept: Kept, asked: Asked, of: Standings) -> Summary:
     """The summary of `kept`, whose domains came out as `of`."""
-    sample, totals = kept.sample(), kept.simulation.tally.totals
+    sample, totals = kept.simulation.tally.samples[-1], kept.simulation.tally.totals
     return Summary(
         policy=asked.policy,
         order=asked.order,
@@ -65,7 +64,7 @@ def summary_of(kept: Kept, asked: Asked, of: Standings) -> Summary:
         virtual_s=sample.virtual_s,
         wall_s=totals.wall_s,
         pages_s=totals.pages / max(1e-9, totals.wall_s),
-        peak_memory_bytes=peak_memory_bytes(),
+        peak_memory_bytes=totals.peak_memory_bytes,
     )
 
 

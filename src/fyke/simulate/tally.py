@@ -34,6 +34,7 @@ class Totals:
     rules: int = 0  # origins whose robots.txt was brought
     policy_bytes: int = 0  # read and written by the queues of rounds
     wall_s: float = 0.0
+    peak_memory_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
