@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -74,6 +75,7 @@ def mended(into: Path, quick: Path, site: SmallSite) -> None:
         (["crawl", SEED, "--into", "@", "--allow", "("], ["allow", "'('"]),
         (["crawl", SEED, "--into", "@", "--deny", "(?=x)"], ["deny", "'(?=x)'"]),
         (["crawl", SEED, "--into", "@", "--user-agent", "My Bot/1"], ["user_agent", "[A-Za-z_-]"]),
+        (["crawl", SEED, "--into", "@", "--contact", "me)\r\nX-Evil: 1"], ["contact"]),
         (["crawl", SEED, "--into", "@", "--dns", "nowhere"], ["nowhere", "address:port"]),
         (["crawl", SEED, "--into", "@", "--dns", "127.0.0.1:99999"], ["127.0.0.1:99999"]),
         (["crawl", "http://", "--into", "@"], ["'http://'", "https://"]),
@@ -108,11 +110,15 @@ def test_wrong_usage(
         ("[[crawl]]\npages = 3", ["crawl"]),
         ("[crawl]\npages = 'many'", ["crawl.pages", "'many'"]),
         ("[politeness]\nhost_delay_s = -1", ["politeness.host_delay_s", "-1"]),
+        ("[politeness]\nhost_delay_s = inf", ["politeness.host_delay_s", "finite"]),
+        ("[fetch]\ntimeout_s = 1e300", ["fetch.timeout_s", "1e+300"]),
         ("[crawl]\nscope = 'moon'", ["crawl.scope", "'moon'"]),
         ("[crawl\npages = 3", ["not TOML", "line 1"]),
         ("[crawl]\nallow = ['(']", ["'('"]),
         ("[fetch]\nca_file = '/nowhere.pem'", ["/nowhere.pem"]),
         ("[plugins]\nfilters = ['no.such:Thing']", ["no.such"]),
+        ("[frontier]\norder = 'os:getcwd'", ["os:getcwd", "CrawlOrder"]),
+        ("[frontier]\nbudget = 'generous'", ["no budget 'generous'", "module:Name"]),
     ],
 )
 def test_wrong_settings(
@@ -183,7 +189,28 @@ def test_another_crawl_is_there(tmp_path: Path, quick: Path, site: SmallSite) ->
         run = crawl(into, quick, *options)
         assert run.status == DIRECTORY
         said_once(run.errors, str(into), "another crawl", "--into")
+    told_of_scope = crawl(into, quick, "--scope", "web")
+    said_once(told_of_scope.errors, 'scope = "host", not "web"')
+    again = crawl(into, quick, site.url.removesuffix("/").upper(), "--pages", "3")
+    assert again.status == 0 and "--pages MORE" in again.errors, again.errors
     mended(into, quick, site)
+
+
+def test_a_rate_is_of_all_runs(tmp_path: Path, quick: Path, site: SmallSite) -> None:
+    into = tmp_path / "crawl"
+    for pages in ("20", "21"):
+        run = crawl(into, quick, site.url, "--pages", pages)
+    told = re.search(r"in (.*) \(([\d,.]+) visits/s\)", run.errors)
+    assert told, run.errors
+    rate = run.summary["visits"] / run.summary["total_s"]
+    assert float(told[2].replace(",", "")) == pytest.approx(rate, abs=0.1)
+
+
+def test_why_takes_what_a_crawl_takes(tmp_path: Path, quick: Path, site: SmallSite) -> None:
+    name = site.url.removeprefix("http://").removesuffix("/")
+    assert crawl(tmp_path / "crawl", quick, name, "--pages", "3").status == 0
+    done = fyke("why", str(tmp_path / "crawl"), name)
+    assert done.returncode == 0 and done.stdout.startswith("fetched"), done.stderr
 
 
 def test_two_at_once(tmp_path: Path, quick: Path) -> None:
