@@ -74,7 +74,7 @@ class Agent:
         self._filters, self._protocols = list(filters), list(protocols)
         self._processors, self._sinks = list(processors), list(sinks)
         self._asked_later = AskedLater(directory.state)
-        self._seeds = all_seeds(config, self._asked_later)
+        self._seeds = seeds_of([*config.crawl.seeds, *self._asked_later.seeds])
         for server in config.dns.servers:
             server_of(server)
         if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
@@ -383,11 +383,6 @@ class Agent:
                 "host_delay_s": [self._bench.domain_delay_s(budget) for budget in budgets.tolist()],
             }
             yield pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
-
-
-def all_seeds(config: Config, later: AskedLater) -> list[Locator]:
-    """The seeds of the beginning, and those added `later`. Raises BadUrl."""
-    return seeds_of([*config.crawl.seeds, *later.seeds])
 
 
 def brought_nothing(state: Mapping[str, Any]) -> bool:

@@ -18,12 +18,12 @@ from fyke.core.clock import SystemClock
 from fyke.core.config import Config
 from fyke.core.plugins import UrlFilter, load_plugin
 from fyke.core.urls import Locator, locate, split
-from fyke.crawl.agent import SCHEMES, all_seeds
+from fyke.crawl.agent import SCHEMES
 from fyke.crawl.control import AskedLater, blocked_queue
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.inspect import in_use
 from fyke.crawl.keeper import leased_queue, saved_state
-from fyke.crawl.seeds import seed_of
+from fyke.crawl.seeds import seed_of, seeds_of
 from fyke.disk.checkpoint import look
 from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.frontier import Frontier
@@ -55,7 +55,7 @@ def why(directory: CrawlDirectory, asked: str) -> Answer:
     if row is not None:
         return Answer(url, *_fetched(row, facts, directory))
     state = saved_state(directory.shard)
-    kind = Kind.SEED if at in all_seeds(config, AskedLater(directory.state)) else Kind.PAGE
+    kind = Kind.SEED if at in _seeds(directory, config) else Kind.PAGE
     refusal = _filters(directory, config, state).refusal(url_batch([at], kind=kind))
     where = _waiting(directory, config, state, at) if state else ""
     if where:
@@ -67,9 +67,13 @@ def why(directory: CrawlDirectory, asked: str) -> Answer:
     return Answer(url, "not seen: no page fetched so far links to it, nor does a sitemap", facts)
 
 
+def _seeds(directory: CrawlDirectory, config: Config) -> list[Locator]:
+    return seeds_of([*config.crawl.seeds, *AskedLater(directory.state).seeds])
+
+
 def _filters(directory: CrawlDirectory, config: Config, state: dict[str, Any]) -> Filters:
     plugins: list[UrlFilter] = [load_plugin(name, "filters", UrlFilter) for name in config.plugins.filters]
-    filters = filters_for(config.crawl, all_seeds(config, AskedLater(directory.state)), SCHEMES, plugins)
+    filters = filters_for(config.crawl, _seeds(directory, config), SCHEMES, plugins)
     for seed, target in state.get("landed", {}).items():
         filters.land(locate(seed), locate(target))
     return filters
