@@ -1,7 +1,7 @@
 """A web in a dict, and a loop that crawls it through a frontier in virtual time; no network, no politeness."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -11,14 +11,17 @@ import numpy as np
 import pyarrow as pa
 
 from frontier.shard import Shard
-from fyke.core.batches import Kind, concat, numbers, texts, u64, url_batch
+from fyke.core.batches import Kind, keep, numbers, texts, url_batch
 from fyke.core.config import CrawlSection, FrontierSection, Scope
+from fyke.core.messages import Links, Outcomes, Rules, ended_batch, learned_batch
+from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate, split
+from fyke.core.visits import visits_of
 from fyke.disk.store import Store
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier
-from fyke.frontier.robots_gate import Rules
 
+LEASED_ROWS = 50  # that are fetched at a time
 FAR = 1e9  # how long the rules of a server are believed
 
 
@@ -98,15 +101,13 @@ class Crawl(Shard[Frontier, Progress]):
         directory: Path,
         web: SmallWeb,
         crawl: CrawlSection | None = None,
-        *,
-        columns: bool = False,
         **settings: Any,
     ) -> None:
         crawl = crawl or CrawlSection(scope=Scope.WEB)
-        self.web, self.columns, self.now = web, columns, 1_000_000.0
+        self.web, self.now = web, 1_000_000.0
         self.asked: list[str] = []  # origins whose rules are on their way
         self.turns = 0
-        section = FrontierSection(**settings)
+        section = FrontierSection(**{"window_visits": 100, **settings})
         self.seeds = [locate(seed) for seed in web.seeds]
 
         def opened(store: Store, state: Mapping[str, Any]) -> Frontier:
@@ -116,14 +117,11 @@ class Crawl(Shard[Frontier, Progress]):
             )
 
         super().__init__(directory, opened, Progress())
-        self.sow()
+        self.stage.put_seeds(self.seeds)
 
     @property
     def frontier(self) -> Frontier:
         return self.stage
-
-    def sow(self) -> None:
-        self.stage.discover(self.seeds, via=0, domain=0, depth=0, kind=Kind.SEED)
 
     def save(self) -> None:
         snapshot = self.checkpoint.take({"stage": {"frontier": self.stage.state()}})
@@ -134,27 +132,31 @@ class Crawl(Shard[Frontier, Progress]):
     def restart(self) -> None:
         super().restart()
         self.asked = []
-        leased, self.model.leased = self.model.leased, []
-        self.stage.resume(leased)
-        self.sow()
+        self.model.leased = []
+        self.stage.resume()
+        self.stage.put_seeds(self.seeds)
 
     # --- the loop
 
-    def turn(self, *, take: int = 50, idle: bool | None = None) -> bool:
+    def turn(self) -> bool:
         """Once around: whether the frontier moved, or anything was taken or answered."""
         self.turns += 1
-        idle = not self.model.held if idle is None else idle
-        moved = self.stage.turn(self.now, starving=idle, idle=idle)
-        self.model.refused.update(texts(self.stage.refused()))
+        moved = self.stage.turn(self.now)
+        refused = self.stage.refused()
+        self.model.refused.update(texts(refused))
         self.answer()
-        self.asked = self.stage.wanted(4)
-        urls = self.stage.take(take)
-        if urls.num_rows:
-            self.model.leased.append(urls)
-        return moved or bool(self.asked) or urls.num_rows > 0
+        visits = self.stage.visits(self.now, 4)
+        rules = numbers(visits, "kind") == Kind.RULES
+        self.asked = [split(url).origin for url in texts(keep(visits, rules))]
+        pages = keep(visits, ~rules)
+        for start in range(0, pages.num_rows, LEASED_ROWS):
+            self.model.leased.append(pages.slice(start, LEASED_ROWS))
+        assert len(self.stage.window) == self.model.held
+        return moved or visits.num_rows > 0
 
     def answer(self) -> None:
         """Say what the robots.txt are that were asked for a turn ago."""
+        learned = []
         for origin in self.asked:
             rules, end = Rules.OPEN, self.now + FAR
             if origin in self.web.closed:
@@ -162,7 +164,12 @@ class Crawl(Shard[Frontier, Progress]):
             elif self.model.failures[origin] < self.web.failing.get(origin, 0):
                 self.model.failures[origin] += 1
                 rules, end = Rules.UNREACHABLE, self.now + 30
-            self.stage.known(origin, rules, end, self.now)
+            learned.append((origin, rules, end))
+        self.stage.put_outcomes(Outcomes(learned=learned_batch(learned)), self.now)
+
+    def learn(self, origin: str, rules: Rules, until: float) -> None:
+        """Tell the frontier what one robots.txt says."""
+        self.stage.put_outcomes(Outcomes(learned=learned_batch([(origin, rules, until)])), self.now)
 
     def fetch(self) -> None:
         """Bring the batch that was leased first."""
@@ -173,17 +180,7 @@ class Crawl(Shard[Frontier, Progress]):
         self.model.done.update(pages)
         depths = numbers(urls, "depth").tolist()
         self.model.depths |= dict(zip(pages, depths, strict=True))
-        for domain in u64(urls, "domain").tolist():
-            self.stage.fetched(domain)
-        if self.columns:
-            self._discover_columns(pages, depths)
-            return
-        for page, depth in zip(pages, depths, strict=True):
-            source = locate(page)
-            found = [locate(target) for target in self.web.links[page]]
-            self.stage.discover(found, via=source.key, domain=source.domain, depth=depth + 1, kind=Kind.PAGE)
-
-    def _discover_columns(self, pages: Iterable[str], depths: Iterable[int]) -> None:
+        self.stage.put_outcomes(Outcomes(ended_batch((visit, Outcome.OK) for visit in visits_of(urls))), self.now)
         links = [
             (locate(target), locate(page), depth + 1)
             for page, depth in zip(pages, depths, strict=True)
@@ -191,8 +188,8 @@ class Crawl(Shard[Frontier, Progress]):
         ]
         if links:
             found, sources, deeper = zip(*links, strict=True)
-            urls = url_batch(found, via=[source.key for source in sources], depth=deeper)
-            self.stage.discover_batch(urls, np.array([source.domain for source in sources], np.uint64))
+            batch = url_batch(found, via=[source.key for source in sources], depth=deeper)
+            self.stage.put_links(Links(batch, np.array([source.domain for source in sources], np.uint64)))
 
     def finish(self, each_turn: Callable[[], None] | None = None, most_turns: int = 3000) -> None:
         """Go on until nothing is left; time passes when nothing moves."""
@@ -200,7 +197,7 @@ class Crawl(Shard[Frontier, Progress]):
             moved = self.turn()
             if each_turn is not None:
                 each_turn()
-            if self.stage.empty and not self.model.held:
+            if self.stage.empty:
                 return
             self.fetch()
             self.now += 0.25 if moved else 15.0
@@ -211,9 +208,6 @@ class Crawl(Shard[Frontier, Progress]):
     def waiting(self) -> Counter[str]:
         """Every URL that waits somewhere in the frontier."""
         return Counter(url for _, batches in self.stage.places() for urls in batches for url in texts(urls))
-
-    def leased(self) -> list[str]:
-        return texts(concat(self.model.leased))
 
 
 def shallow(web: SmallWeb, depth: int) -> SmallWeb:

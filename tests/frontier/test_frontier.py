@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from frontier.small_web import FAR, Crawl, SmallWeb, small_web
 from fyke.core.batches import Kind, texts, url_batch
 from fyke.core.config import CrawlSection, Enforcement, Scope
+from fyke.core.messages import Links, Rules
 from fyke.core.urls import key_of, locate, pay_level_domain, split
 from fyke.frontier import frontier as frontier_module
 from fyke.frontier import star as star_module
-from fyke.frontier.robots_gate import Rules
 
 SMALL = {"table_memory_bytes": 100, "link_cache": 0}
 
@@ -36,15 +36,14 @@ def check_done(crawl: Crawl, expected: set[str]) -> None:
     assert set(crawl.model.refused.values()) <= {1}
     for _ in range(3):
         assert crawl.frontier.empty
-        crawl.frontier.turn(crawl.now, starving=True, idle=True)
-    assert not crawl.frontier.turn(crawl.now, starving=True, idle=True)
+        crawl.frontier.turn(crawl.now)
+    assert not crawl.frontier.turn(crawl.now)
     assert crawl.frontier.empty
     assert not crawl.waiting()
     assert crawl.frontier.statistics().rows == 0
 
 
 @pytest.mark.usefixtures("small_sizes")
-@pytest.mark.parametrize("columns", [False, True], ids=["links", "columns"])
 @pytest.mark.parametrize("enforcement", list(Enforcement))
 @pytest.mark.parametrize(
     "options",
@@ -57,11 +56,9 @@ def check_done(crawl: Crawl, expected: set[str]) -> None:
     ],
     ids=lambda options: options["order"],
 )
-def test_every_page_is_fetched_once(
-    tmp_path: Path, options: dict[str, Any], enforcement: Enforcement, columns: bool
-) -> None:
+def test_every_page_is_fetched_once(tmp_path: Path, options: dict[str, Any], enforcement: Enforcement) -> None:
     web = small_web(1)
-    crawl = Crawl(tmp_path, web, columns=columns, enforcement=enforcement, **options)
+    crawl = Crawl(tmp_path, web, enforcement=enforcement, **options)
     crawl.finish(most_turns=600)
     check_done(crawl, set(web.distances()))
     crawl.close()
@@ -77,8 +74,8 @@ def test_a_large_crawl_is_no_other(tmp_path: Path, enforcement: Enforcement) -> 
 
 
 STEPS = st.one_of(
-    st.tuples(st.just("turn"), st.integers(0, 40)),
-    st.tuples(st.just("turn"), st.integers(0, 40)),
+    st.tuples(st.just("turn"), st.none()),
+    st.tuples(st.just("turn"), st.none()),
     st.tuples(st.just("fetch"), st.none()),
     st.tuples(st.just("save"), st.none()),
     st.tuples(st.just("restart"), st.none()),
@@ -95,7 +92,7 @@ def all_is_somewhere(crawl: Crawl) -> None:
     unchecked = places.pop("to be checked against the URLs seen")
     waiting = sum(places.values(), Counter[str]())
     assert told.rows == waiting.total()
-    somewhere = waiting + progress.done + progress.refused + Counter(crawl.leased())
+    somewhere = waiting + progress.done + progress.refused
     assert set(somewhere.values()) <= {1}
     assert told.unique == somewhere.total()
     assert told.unchecked >= unchecked.total()
@@ -108,7 +105,7 @@ def all_is_somewhere(crawl: Crawl) -> None:
     options=st.sampled_from(
         [SMALL, {"order": "depth", "default_budget_urls": 2}, {"default_budget_urls": 3, "table_memory_bytes": 100}]
     ),
-    columns=st.booleans(),
+    window=st.sampled_from([2, 20, 100]),
     begun=st.sampled_from([0, 6, 12]),
 )
 def test_a_crawl_that_was_killed_goes_on(
@@ -116,22 +113,20 @@ def test_a_crawl_that_was_killed_goes_on(
     steps: list[tuple[str, Any]],
     enforcement: Enforcement,
     options: dict[str, Any],
-    columns: bool,
+    window: int,
     begun: int,
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frontier_module, "BATCH_ROWS", 16)
         patch.setattr(frontier_module, "READY_ROWS", 10)
         web = small_web(3, domains=6, pages=4, spam=30)
-        crawl = Crawl(tmp_path_factory.mktemp("crawl"), web, columns=columns, enforcement=enforcement, **options)
+        crawl = Crawl(tmp_path_factory.mktemp("crawl"), web, enforcement=enforcement, window_visits=window, **options)
         for _ in range(begun):
-            crawl.turn(take=10)
+            crawl.turn()
             crawl.fetch()
         crawl.save()
         for step, argument in steps:
-            if step == "turn":
-                crawl.turn(take=argument)
-            elif step == "rest":
+            if step == "rest":
                 crawl.now += argument
             else:
                 getattr(crawl, step)()
@@ -144,12 +139,11 @@ def test_a_crawl_that_was_killed_goes_on(
 
 
 @pytest.mark.usefixtures("small_sizes")
-@pytest.mark.parametrize("columns", [False, True], ids=["links", "columns"])
 @pytest.mark.parametrize("depth", [1, 2, 3, 6])
-def test_a_depth_limit_is_exact(tmp_path: Path, depth: int, columns: bool) -> None:
+def test_a_depth_limit_is_exact(tmp_path: Path, depth: int) -> None:
     """Whatever the way by which a page was met first; killed and opened again in the midst of it."""
     web = small_web(4, far=8)
-    crawl = Crawl(tmp_path, web, CrawlSection(scope=Scope.WEB, depth=depth), columns=columns, default_budget_urls=2)
+    crawl = Crawl(tmp_path, web, CrawlSection(scope=Scope.WEB, depth=depth), default_budget_urls=2)
 
     def sometimes_killed() -> None:
         if crawl.turns % 10 == 0:
@@ -167,10 +161,9 @@ def test_a_depth_limit_is_exact(tmp_path: Path, depth: int, columns: bool) -> No
 # --- the parts together
 
 
-@pytest.mark.parametrize("columns", [False, True], ids=["links", "columns"])
-def test_domains_are_counted(tmp_path: Path, columns: bool) -> None:
+def test_domains_are_counted(tmp_path: Path) -> None:
     web = small_web(5)
-    crawl = Crawl(tmp_path, web, columns=columns, default_budget_urls=3)
+    crawl = Crawl(tmp_path, web, default_budget_urls=3)
     crawl.finish()
     domain_of = {url: pay_level_domain(split(url).host) for url in web.links}
     urls, fetched, neighbours = Counter[str](), Counter[str](), dict[str, set[str]]()
@@ -192,12 +185,11 @@ def test_domains_are_counted(tmp_path: Path, columns: bool) -> None:
     crawl.close()
 
 
-@pytest.mark.parametrize("columns", [False, True], ids=["links", "columns"])
 @pytest.mark.parametrize("enforcement", [Enforcement.BEAST, Enforcement.NAIVE])
-def test_one_domain_costs_star_and_beast_nothing(tmp_path: Path, enforcement: Enforcement, columns: bool) -> None:
+def test_one_domain_costs_star_and_beast_nothing(tmp_path: Path, enforcement: Enforcement) -> None:
     web = small_web(6, domains=1, pages=40, spam=5)
     web = replace(web, seeds=web.seeds[:1])
-    crawl = Crawl(tmp_path, web, CrawlSection(scope=Scope.DOMAIN), columns=columns, enforcement=enforcement)
+    crawl = Crawl(tmp_path, web, CrawlSection(scope=Scope.DOMAIN), enforcement=enforcement)
 
     def nothing_but_the_backlog() -> None:
         assert len(crawl.frontier.beast) == crawl.frontier.star.pending == crawl.frontier.star.edges == 0
@@ -225,9 +217,16 @@ def test_spam_gets_no_more_than_its_budget(tmp_path: Path) -> None:
     web = SmallWeb(links, [honest[0], farm[0]])
 
     def spam(enforcement: Enforcement) -> int:
-        crawl = Crawl(tmp_path / enforcement, web, enforcement=enforcement, default_budget_urls=3, budget="equal")
+        crawl = Crawl(
+            tmp_path / enforcement,
+            web,
+            enforcement=enforcement,
+            default_budget_urls=3,
+            budget="equal",
+            window_visits=20,
+        )
         while crawl.model.done.total() < 300:
-            crawl.turn(take=10)
+            crawl.turn()
             crawl.fetch()
         crawl.close()
         return sum("spam" in url for url in crawl.model.done)
@@ -267,21 +266,21 @@ def test_a_turn_without_anything_to_do_says_so(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, SmallWeb({home: []}, [home]))
 
     def still() -> bool:
-        return not any([crawl.frontier.turn(crawl.now, starving=True, idle=True) for _ in range(6)][-3:])
+        return not any([crawl.frontier.turn(crawl.now) for _ in range(6)][-3:])
 
     assert not crawl.frontier.empty
     assert still()
     assert not crawl.frontier.empty
-    assert crawl.frontier.wanted(10) == [split(home).origin]
+    assert texts(crawl.frontier.visits(crawl.now, 10)) == [f"{home}robots.txt"]
     assert still()
-    crawl.frontier.known(split(home).origin, Rules.UNREACHABLE, crawl.now + 60, crawl.now)
+    crawl.learn(split(home).origin, Rules.UNREACHABLE, crawl.now + 60)
     assert still()
     crawl.now += 61
-    assert crawl.frontier.turn(crawl.now, starving=True, idle=True)
-    assert crawl.frontier.wanted(10) == [split(home).origin]
-    crawl.frontier.known(split(home).origin, Rules.OPEN, crawl.now + FAR, crawl.now)
+    assert crawl.frontier.turn(crawl.now)
+    assert texts(crawl.frontier.visits(crawl.now, 10)) == [f"{home}robots.txt"]
+    crawl.learn(split(home).origin, Rules.OPEN, crawl.now + FAR)
     assert still()
-    assert texts(crawl.frontier.take(10)) == [home]
+    assert texts(crawl.frontier.visits(crawl.now, 10)) == [home]
     crawl.close()
 
 
@@ -293,7 +292,7 @@ def test_a_turn_says_when_qf_is_to_be_read_again(tmp_path: Path) -> None:
     rests = unweighed = 0
     while len(crawl.model.done) < len(web.links):
         rests += not crawl.turn()
-        crawl.frontier.turn(crawl.now, starving=False, idle=False)
+        crawl.frontier.turn(crawl.now)
         unweighed = max(unweighed, crawl.frontier.statistics().unweighed)
         all_is_somewhere(crawl)
         crawl.fetch()
@@ -308,25 +307,20 @@ def test_only_what_will_soon_be_needed_is_pulled_through(tmp_path: Path, monkeyp
     monkeypatch.setattr(frontier_module, "BATCH_ROWS", 50)
     pages = [f"http://h{n}.d{n % 100}.example/" for n in range(1000)]
     crawl = Crawl(tmp_path, SmallWeb({page: [] for page in pages}, pages))
-    crawl.frontier.turn(crawl.now, starving=True, idle=True)
+    crawl.frontier.turn(crawl.now)
     assert crawl.frontier.statistics().without_rules <= 150
     crawl.finish()
     check_done(crawl, set(pages))
     crawl.close()
 
 
-@pytest.mark.parametrize("columns", [False, True], ids=["links", "columns"])
-def test_a_link_that_is_refused_hides_no_other(tmp_path: Path, columns: bool) -> None:
+def test_a_link_that_is_refused_hides_no_other(tmp_path: Path) -> None:
     """A page too far away, or outside, may be met again in the same batch by a way that is allowed."""
     home, outside = locate("http://a.example/"), locate("http://b.example/picture")
     crawl = Crawl(tmp_path, SmallWeb({"http://a.example/": []}, ["http://a.example/"]), CrawlSection(scope=Scope.HOST))
     found = [(outside, Kind.PAGE), (outside, Kind.REQUISITE)]
-    if columns:
-        urls = url_batch([at for at, _ in found], depth=1, kind=[kind for _, kind in found])
-        crawl.frontier.discover_batch(urls, np.full(2, home.domain, np.uint64))
-    else:
-        for at, kind in found:
-            crawl.frontier.discover([at], via=home.key, domain=home.domain, depth=1, kind=kind)
+    urls = url_batch([at for at, _ in found], depth=1, kind=[kind for _, kind in found])
+    crawl.frontier.put_links(Links(urls, np.full(2, home.domain, np.uint64)))
     crawl.web = SmallWeb({"http://a.example/": [], outside.url.decode(): []}, crawl.web.seeds)
     crawl.finish()
     check_done(crawl, {"http://a.example/", outside.url.decode()})
@@ -356,11 +350,11 @@ def test_broken_plug_ins_neither_end_nor_widen_a_crawl(tmp_path: Path) -> None:
 def test_another_process_sees_where_a_url_waits(tmp_path: Path) -> None:
     """`fyke why` asks the files of a checkpoint; STAR's rows without a URL are nowhere."""
     web = small_web(10)
-    crawl = Crawl(tmp_path, web, default_budget_urls=2)
+    crawl = Crawl(tmp_path, web, default_budget_urls=2, window_visits=10)
     for _ in range(12):
-        crawl.turn(take=5)
+        crawl.turn()
         crawl.fetch()
         crawl.save()
-        assert crawl.waiting().keys().isdisjoint(crawl.model.done)
+        all_is_somewhere(crawl)
         assert all(crawl.frontier.seen.holds(key_of(url)) or url in crawl.waiting() for url in crawl.model.done)
     crawl.close()

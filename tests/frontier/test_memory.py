@@ -10,6 +10,7 @@ import numpy as np
 
 from fyke.core.batches import url_batch
 from fyke.core.config import CrawlSection, FrontierSection, Scope
+from fyke.core.messages import Links
 from fyke.core.urls import locate
 from fyke.disk.checkpoint import Checkpoint
 from fyke.frontier.filters import filters_for
@@ -29,8 +30,8 @@ def peaks(directory: Path, batches: int, stretches: int) -> list[int]:
         for number in range(batches * stretches):
             first = number * BATCH
             urls = [locate(f"http://www.d{n % DOMAINS}.example/{n}") for n in range(first, first + BATCH)]
-            frontier.discover_batch(url_batch(urls), np.zeros(BATCH, np.uint64))
-            frontier.turn(0.0, starving=False, idle=False)
+            frontier.put_links(Links(url_batch(urls), np.zeros(BATCH, np.uint64)))
+            frontier.turn(0.0)
             if (number + 1) % batches == 0:
                 found.append(tracemalloc.get_traced_memory()[1])
                 tracemalloc.reset_peak()

@@ -39,12 +39,12 @@ class Line(Shard[Ready, Waiting]):
         self.model["spilled"].update(pages(back))
 
     def take_spilled(self, domain: int) -> None:
-        host = at(domain, 0).host
-        assert self.stage.spilled_with(host) <= self.stage.spilled_with(self.stage.longest_spill())
-        before = self.stage.spilled_with(host)
-        urls = self.stage.take_spilled(host, 3)
+        place = at(domain, 0).host % SPILLS
+        assert self.stage.spilled_at(place) <= self.stage.spilled_at(self.stage.longest_spill())
+        before = self.stage.spilled_at(place)
+        urls = self.stage.take_spilled(place, 3)
         assert urls.num_rows == min(3, before)
-        assert set((u64(urls, "host") % np.uint64(SPILLS)).tolist()) <= {host % SPILLS}
+        assert set((u64(urls, "host") % np.uint64(SPILLS)).tolist()) <= {place}
         self.model["spilled"].subtract(pages(urls))
 
     def check(self) -> None:
@@ -84,7 +84,7 @@ def test_what_waits_comes_out_once(
     while ready.stage.waiting:
         ready.take(1000)
     while ready.stage.spilled:
-        assert ready.stage.spilled_with(ready.stage.longest_spill())
+        assert ready.stage.spilled_at(ready.stage.longest_spill())
         for domain in range(31):
             ready.take_spilled(domain)
     ready.check()

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from frontier.shard import Shard
 from fyke.core.batches import texts, url_batch
+from fyke.core.messages import Rules
 from fyke.core.urls import locate, split
 from fyke.disk.store import Store
 from fyke.frontier import robots_gate as gate_module
-from fyke.frontier.robots_gate import PATIENCE_S, RobotsGate, Rules
+from fyke.frontier.robots_gate import PATIENCE_S, RobotsGate
 
 ORIGINS = [
     "http://a.example:80",

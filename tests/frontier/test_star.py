@@ -26,7 +26,6 @@ DOMAINS = st.integers(0, COUNT - 1)
 PAIRS = st.lists(st.tuples(DOMAINS, DOMAINS), min_size=1, max_size=30)
 STEPS = st.one_of(
     st.tuples(st.just("link"), PAIRS),
-    st.tuples(st.just("link_batch"), PAIRS),
     st.tuples(st.just("merge"), st.none()),
     st.tuples(st.just("save"), st.none()),
     st.tuples(st.just("restart"), st.none()),
@@ -57,14 +56,8 @@ class Graph(Shard[DomainGraph, "defaultdict[int, set[int]]"]):
                 self.model[target].add(source)
 
     def link(self, pairs: list[tuple[int, int]]) -> None:
-        for source in {source for source, _ in pairs}:
-            targets = {domain_of(target) for one, target in pairs if one == source}
-            self.stage.star.link(domain_of(source), targets)
-        self.note(pairs)
-
-    def link_batch(self, pairs: list[tuple[int, int]]) -> None:
         keys = np.array([(domain_of(source), domain_of(target)) for source, target in pairs], np.uint64)
-        self.stage.star.link_batch(keys[:, 0], keys[:, 1])
+        self.stage.star.link(keys[:, 0], keys[:, 1])
         self.note(pairs)
 
     def merge(self, _: None = None) -> None:
@@ -105,13 +98,12 @@ def graph(directory: Path, function: BudgetFunction | None = None, memory_bytes:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(STEPS, max_size=16), st.sampled_from([1, 3000, 1 << 20]), st.sampled_from([1, 4, 8192]))
+@given(st.lists(STEPS, max_size=16), st.sampled_from([1, 3000, 1 << 20]))
 def test_in_degree_is_a_set_of_other_domains(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], memory_bytes: int, gathered: int
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], memory_bytes: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(star_module, "RANKED", 4)
-        patch.setattr(star_module, "PAIRS", gathered)
         domains = graph(tmp_path_factory.mktemp("star"), memory_bytes=memory_bytes)
         for step, argument in steps:
             getattr(domains, step)(*([] if argument is None else [argument]))
@@ -128,21 +120,9 @@ def test_in_degree_is_a_set_of_other_domains(
 
 def test_links_from_nowhere_count_for_nothing(tmp_path: Path) -> None:
     domains = graph(tmp_path)
-    domains.stage.star.link_batch(np.array([0, domain_of(1)], np.uint64), np.full(2, domain_of(2), np.uint64))
+    domains.stage.star.link(np.array([0, domain_of(1)], np.uint64), np.full(2, domain_of(2), np.uint64))
     domains.merge()
     assert domains.stage.domains.of(domain_of(2))["in_degree"] == 1  # type: ignore[index]
-    domains.close()
-
-
-def test_memory_is_bounded_also_when_one_domain_links_to_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(star_module, "LATELY", 50)
-    domains = graph(tmp_path)
-    for number in range(200):
-        domains.link([(0, number), (0, number + 1), (0, number + 2)])
-        domains.link([(number, number)])
-        assert sum(map(len, domains.stage.star._met.values())) <= 50 + 4
-    domains.merge()
-    assert domains.stage.star.edges == sum(map(len, domains.model.values()))
     domains.close()
 
 

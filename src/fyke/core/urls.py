@@ -116,6 +116,18 @@ def split(url: str) -> UrlParts:
     return UrlParts(scheme, host, int(port) if port else DEFAULT_PORTS[scheme], target)
 
 
+def robots_url(origin: str) -> str:
+    """The canonical URL of the robots.txt that speaks for `origin` (`UrlParts.origin`).
+
+    Raises ValueError for what is no origin.
+    """
+    scheme = origin.partition(":")[0]
+    url = canonical(f"{origin}/{'0/' if scheme == 'gopher' else ''}robots.txt")  # gopher: the type, then the selector
+    if url is None:
+        raise ValueError(f"not an origin: {origin!r}")
+    return url
+
+
 def is_address(host: str) -> bool:
     """Whether `host` is a literal IP address rather than a name."""
     return host.startswith("[") or _IPV4.fullmatch(host) is not None

@@ -1,35 +1,33 @@
 """From links to URLs that may be fetched: the frontier's stages in one place.
 
-    links -> filter -> seen -> level -> star -> beast -> robots gate -> order -> ready
+    Links -> filter -> seen -> level -> star -> beast -> robots gate -> order -> ready -> window -> Visits
 
-The loop hands in the links of each page (`discover`) and calls `turn`; what is new comes out of `take`.
-Links are gathered as they come and go through the stages as batches of columns. A bounded set of keys met
-lately stands in front, since most links repeat (Mercator's cache of popular URLs). Up to `beast` URLs are
-pushed, by merges that wait until they are worth it; from there on they are pulled, as the ready queue runs low.
+An engine: the loop hands in `Links` and `Outcomes`, calls `turn`, and takes `visits` out. All go through the
+stages as batches of columns. Up to `beast` URLs are pushed, by merges that wait until they are worth it; from
+there on they are pulled, as the window of what the fetcher holds runs low.
 
 With a depth limit the crawl goes level by level: a URL waits in `later` until all pages nearer to the
 seeds are done. Else a page met first by a long way round would pass its greater depth on to its links,
 and pages within the limit would be lost. In a crawl whose scope is one domain, STAR and BEAST have nothing to
 decide and cost nothing: URLs go through `backlog`.
 
-Invariant: every URL that the filters accepted is in `seen`, and when it was new in exactly one queue
-or handed out.
+Invariant: every URL that the filters accepted is in `seen`, and when it was new in exactly one queue, or in the
+window until its outcome comes.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from operator import itemgetter
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import U64, URLS, first_of_each_key, keep, numbers, u64, url_batch
+from fyke.core.batches import URLS, Kind, concat, first_of_each_key, keep, numbers, texts, u64, url_batch
 from fyke.core.config import Enforcement, FrontierSection
-from fyke.core.urls import Locator
+from fyke.core.messages import LEARNED, OK, Links, Outcomes, Rules
+from fyke.core.urls import Locator, key_of, locate, robots_url
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.beast import Backlog, Enforcer, enforcer
@@ -38,16 +36,16 @@ from fyke.frontier.domains import Domains
 from fyke.frontier.filters import Filters
 from fyke.frontier.order import BreadthFirst, crawl_order
 from fyke.frontier.ready import Ready
-from fyke.frontier.robots_gate import RobotsGate, Rules
+from fyke.frontier.robots_gate import RobotsGate
 from fyke.frontier.seen import UrlSeen
 from fyke.frontier.star import Star
+from fyke.frontier.window import Refill, Window
 
 BATCH_ROWS = 8192
 READY_ROWS = 8192  # URLs pulled ahead of the workbench
 ORDERED_ROWS = 1 << 17  # the same for a crawl with an order, which needs something to choose from
 SLICES = 8  # of what was over budget, read again in one turn that is in need
 MOST_ASKS = 8192  # origins to be asked for their rules before no more URLs are pulled
-_KEY, _DOMAIN = itemgetter(1), itemgetter(3)
 MERGE_SHARE = 4  # merges while starving may take one part in this many of the time
 
 
@@ -55,7 +53,6 @@ MERGE_SHARE = 4  # merges while starving may take one part in this many of the t
 class FrontierStatistics:
     """Counts since the crawl began, and rows that wait."""
 
-    links: int
     accepted: int
     unique: int
     unchecked: int  # for their check against the URLs seen
@@ -67,6 +64,7 @@ class FrontierStatistics:
     without_rules: int  # for their host's robots.txt
     ready: int
     spilled: int  # for room at their host
+    out: int  # handed out
     domains: int
     edges: int  # pairs of domains of which one links to the other
 
@@ -74,7 +72,7 @@ class FrontierStatistics:
     def rows(self) -> int:
         """URLs that wait to be fetched, wherever."""
         rows = self.later + self.unweighed + self.waiting + self.over_budget
-        return rows + self.without_rules + self.ready + self.spilled
+        return rows + self.without_rules + self.ready + self.spilled + self.out
 
 
 class Frontier:
@@ -95,17 +93,17 @@ class Frontier:
         memory = config.table_memory_bytes
         order = crawl_order(config)
         self._filters = filters
-        self._recent_limit = config.link_cache
-        self._recent: set[int] = set()
-        self._found: list[tuple[Sequence[Locator], int, int, int]] = []
-        self._found_links = 0
-        self._ended: Counter[int] = Counter()  # visits by domain, since the records were told
-        self._fetched: Counter[int] = Counter()
+        self._store = store
+        self._seeds: dict[int, str] = {}  # URL by key, those that seeds redirect to among them
+        self._ended: list[pa.RecordBatch] = []  # visits that the records of their domains were not told of
+        self._ended_rows = 0
         self._by_level = by_level
         self._ready_rows = READY_ROWS if isinstance(order, BreadthFirst) else ORDERED_ROWS
         self._merge_cost_s = self._merged_at = 0.0
         self.level = int(saved.get("level", 0))
-        self.links = int(saved.get("links", 0))
+        self.landed: dict[str, str] = {}  # where seeds redirect to
+        for seed, target in saved.get("landed", {}).items():
+            self._land(seed, target)
         self.accepted = int(saved.get("accepted", 0))
         self.seen = UrlSeen(store, 4 * memory, saved.get("seen"))
         self.later = DiskQueue(store, "later", URLS, saved.get("later"))
@@ -119,36 +117,42 @@ class Frontier:
             self.beast = enforcer(config.enforcement, store, saved.get("beast"))
         self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"))
         self.ready = Ready(store, order, saved.get("ready"))
+        self.window = Window(config.window_visits, config.host_visits)
+        self._refill = Refill(self.ready, self.window)
+        self._leased = DiskQueue(store, "leased", URLS, saved.get("leased"))
 
     def __repr__(self) -> str:
         return f"Frontier({len(self.seen)} seen, {self.seen.pending} unchecked, {self.beast!r}, {self.ready!r})"
 
     # --- what comes in
 
-    def discover(self, locators: Sequence[Locator], *, via: int, domain: int, depth: int, kind: int) -> None:
-        """The page with key `via`, of `domain` (0 for none), links to `locators`, `depth` links from a seed."""
-        recent = self._recent
-        self.links += len(locators)
-        if domain and not self._alone:
-            self._count_links(domain, locators)
-        if recent.issuperset(map(_KEY, locators)):
-            return
-        fresh = [at for at in locators if at[1] not in recent]
-        if fresh:
-            self._found.append((fresh, via, depth, kind))
-            self._found_links += len(fresh)
-            if self._found_links >= BATCH_ROWS:
-                self._check_in()
-
-    def discover_batch(self, urls: pa.RecordBatch, sources: U64) -> None:
-        """Links as columns: `urls` (schema `URLS`), met on pages of the domains `sources` (uint64[n], 0 for none)."""
-        self.links += urls.num_rows
+    def put_links(self, links: Links) -> None:
+        """What pages point at. A link of kind `SEED` that was met on a page is where that seed redirects to."""
+        urls = links.urls
+        self._extend_scope(urls)
         if not self._alone:
             targets = u64(urls, "domain")
             within = self._filters.domains
             inside = slice(None) if within is None else np.isin(targets, list(within))
-            self.star.link_batch(sources[inside], targets[inside])
-        self._submit(first_of_each_key(self._filters.accept(urls)))
+            self.star.link(links.sources[inside], targets[inside])
+        # Filter before the repeats go: a refused row must not hide an accepted one.
+        accepted = first_of_each_key(self._filters.accept(urls))
+        if accepted.num_rows:
+            self.accepted += accepted.num_rows
+            self.seen.check_update(accepted)
+
+    def _extend_scope(self, urls: pa.RecordBatch) -> None:
+        redirects = keep(urls, (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0))
+        for via, target in zip(u64(redirects, "via").tolist(), texts(redirects), strict=True):
+            seed = self._seeds.get(via)
+            if seed is not None and self.landed.get(seed) != target:
+                self._land(seed, target)
+
+    def _land(self, seed: str, target: str) -> None:
+        """`seed` redirects to `target`, which counts as a seed from now on."""
+        self.landed[seed] = target
+        self._seeds[key_of(target)] = target
+        self._filters.land(locate(seed), locate(target))
 
     @property
     def _alone(self) -> bool:
@@ -156,46 +160,50 @@ class Frontier:
         domains = self._filters.domains
         return domains is not None and len(domains) < 2
 
-    def _count_links(self, domain: int, locators: Sequence[Locator]) -> None:
-        targets = set(map(_DOMAIN, locators))
-        if self._filters.domains is not None:
-            targets &= self._filters.domains
-        self.star.link(domain, targets)
+    def put_seeds(self, seeds: Sequence[Locator]) -> None:
+        """Begin, or go on, with these as well; no filter applies to them."""
+        self._seeds.update((seed.key, seed.url.decode()) for seed in seeds)
+        urls = url_batch(seeds, kind=Kind.SEED)
+        self.put_links(Links(urls, np.zeros(urls.num_rows, np.uint64)))
 
-    def fetched(self, domain: int) -> None:
-        """A page of `domain` was fetched whole."""
-        self._fetched[domain] += 1
-        self.ended(domain)
+    def put_outcomes(self, outcomes: Outcomes, now: float) -> None:
+        """How visits ended, and what was learned of robots.txt files."""
+        ended = outcomes.ended
+        if ended.num_rows:
+            self.window.ended(u64(ended, "key"), u64(ended, "host"))
+            self._ended.append(ended)
+            self._ended_rows += ended.num_rows
+            if self._ended_rows >= BATCH_ROWS:
+                self._count_ended()
+        columns = (outcomes.learned.column(name).to_pylist() for name in LEARNED.names)
+        for origin, rules, until in zip(*columns, strict=True):
+            self.gate.known(origin.decode(), Rules(rules), until, now)
 
-    def ended(self, domain: int) -> None:
-        """A visit to a page of `domain` has ended; for one that brought its page, `fetched` says so too."""
-        self._ended[domain] += 1
-        if len(self._ended) >= BATCH_ROWS:
-            self._tell_ended()
-
-    def _tell_ended(self) -> None:
-        if self._ended:
-            count = len(self._ended)
-            self.domains.add(
-                np.fromiter(self._ended, np.uint64, count),
-                ended=np.fromiter(self._ended.values(), np.uint32, count),
-                fetched=np.fromiter((self._fetched[domain] for domain in self._ended), np.uint32, count),
-            )
-            self._ended.clear()
-            self._fetched.clear()
+    def _count_ended(self) -> None:
+        """Tell the records of domains of the visits that ended."""
+        if not self._ended:
+            return
+        ended = pa.concat_batches(self._ended)
+        domains, places = np.unique(u64(ended, "domain"), return_inverse=True)
+        fetched = np.bincount(places, numbers(ended, "outcome") == OK, len(domains)).astype(np.uint32)
+        counts = np.bincount(places, minlength=len(domains)).astype(np.uint32)
+        self.domains.add(domains, ended=counts, fetched=fetched)
+        self._ended, self._ended_rows = [], 0
 
     # --- from stage to stage
 
-    def turn(self, now: float, *, starving: bool, idle: bool) -> bool:
-        """Move what was found on towards the ready queues, as far as is worth its cost; whether anything moved.
+    @property
+    def starving(self) -> bool:
+        """Whether the fetcher soon has too little to choose from."""
+        return self.window.low and not self.ready.waiting
 
-        `starving`: memory runs low on visits; `idle`: nothing at all is left to fetch.
-        """
+    def turn(self, now: float) -> bool:
+        """Move what was found on towards the ready queues, as far as is worth its cost; whether anything moved."""
+        starving, idle = self.starving, not len(self.window)
         begun = perf_counter()
         hungry = idle or (starving and begun - self._merged_at >= self._merge_cost_s * (MERGE_SHARE - 1))
         if hungry:
-            self._check_in()
-            self._tell_ended()
+            self._count_ended()
         moved = self.seen.full or (hungry and self.seen.pending > 0)
         if moved:
             self._advance()
@@ -208,32 +216,6 @@ class Frontier:
             self._merged_at = perf_counter()
             self._merge_cost_s = self._merged_at - begun
         return moved
-
-    def _check_in(self) -> None:
-        """Filter the links found and have them checked against the URLs seen."""
-        if not self._found:
-            return
-        groups, self._found, self._found_links = self._found, [], 0
-        counts = [len(group[0]) for group in groups]
-        _, vias, depths, kinds = zip(*groups, strict=True)
-        batch = url_batch(
-            list(chain.from_iterable(group[0] for group in groups)),
-            via=np.repeat(np.array(vias, np.uint64), counts),
-            depth=np.repeat(np.array(depths, np.uint16), counts),
-            kind=np.repeat(np.array(kinds, np.uint8), counts),
-        )
-        batch = first_of_each_key(self._filters.accept(batch))  # one that is refused hides none that is not
-        if len(self._recent) >= self._recent_limit:
-            self._recent.clear()
-        own = {at[1]: at[1] for group in groups for at in group[0]}  # the same objects are compared without a look
-        self._recent.update(map(own.__getitem__, u64(batch, "key").tolist()))
-        self._submit(batch)
-
-    def _submit(self, batch: pa.RecordBatch) -> None:
-        """Have `batch`, accepted and without repeats, checked against the URLs seen."""
-        if batch.num_rows:
-            self.accepted += batch.num_rows
-            self.seen.check_update(batch)
 
     def _advance(self) -> None:
         """Merge the URLs found with those seen; the new ones go on to their domain's budget."""
@@ -324,23 +306,18 @@ class Frontier:
 
     # --- what goes out
 
-    def resume(self, leased: Iterable[pa.RecordBatch]) -> None:
-        """Go on after a restart: `leased`, handed out before and not fetched, wait again."""
-        for urls in leased:
+    def resume(self) -> None:
+        """Go on after a restart: what was handed out before and not fetched waits again."""
+        while (urls := self._leased.get(BATCH_ROWS)) is not None:
             self.ready.put(urls)
         self.gate.resume()
 
-    def take(self, rows: int) -> pa.RecordBatch:
-        """The next URLs to fetch, `rows` at most; schema `URLS`, possibly empty."""
-        return self.ready.take(rows)
-
-    def wanted(self, most: int) -> list[str]:
-        """Origins (`scheme://host:port`) whose robots.txt is to be brought now, `most` at most."""
-        return self.gate.wanted(most)
-
-    def known(self, origin: str, rules: Rules, expires_at: float, now: float) -> None:
-        """What came of asking `origin` for its rules."""
-        self.gate.known(origin, rules, expires_at, now)
+    def visits(self, now: float, most_rules: int) -> pa.RecordBatch:
+        """What the fetcher may have now (schema `URLS`), possibly nothing: pages, out until their outcomes come, and
+        at most `most_rules` robots.txt to be brought, of kind `RULES`."""
+        wanted = [robots_url(origin) for origin in self.gate.wanted(most_rules)]
+        rules = url_batch([locate(url) for url in wanted], kind=Kind.RULES)
+        return concat([batch for batch in (rules, self._refill.visits(now)) if batch.num_rows])
 
     def refused(self) -> pa.RecordBatch:
         """URLs that robots.txt refused since this was last asked; schema `URLS`."""
@@ -353,12 +330,12 @@ class Frontier:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing waits anywhere in the frontier; what no budget is left for does not count."""
-        return self._nothing_near and not len(self.later)
+        """Whether nothing waits anywhere and nothing is out; what no budget is left for does not count."""
+        return self._nothing_near and not len(self.later) and not len(self.window)
 
     @property
     def _nothing_near(self) -> bool:
-        unplaced = self._found or self.seen.pending or self.star.pending or self.domains.pending
+        unplaced = self.seen.pending or self.star.pending or self.domains.pending
         planned = len(self.backlog) or (len(self.beast) and not self.beast.stuck)
         return not (unplaced or planned or len(self.gate) or len(self.ready))
 
@@ -372,14 +349,14 @@ class Frontier:
             yield "since its domain is over its budget" if over else "for its turn", queue.scan()
         yield "for the robots.txt of its host", self.gate.scan()
         yield "in line, on disk", self.ready.scan()
+        yield "in memory, for its host's turn", self.window.rows()
 
     def state(self) -> dict[str, object]:
         """Everything a restart needs; nothing found stays in memory only."""
-        self._check_in()
-        self._tell_ended()
+        self._count_ended()
         return {
             "level": self.level,
-            "links": self.links,
+            "landed": self.landed,
             "accepted": self.accepted,
             "seen": self.seen.state(),
             "later": self.later.state(),
@@ -389,16 +366,24 @@ class Frontier:
             "beast": self.beast.state(),
             "gate": self.gate.state(),
             "ready": self.ready.state(),
+            "leased": self._lease(),
         }
+
+    def _lease(self) -> dict[str, Any]:
+        """Write down what is handed out, in place of what was written before."""
+        self._leased.destroy()
+        self._leased = DiskQueue(self._store, "leased", URLS)
+        for urls in self.window.rows():
+            self._leased.put(urls)
+        return self._leased.state()
 
     def statistics(self) -> FrontierStatistics:
         enforced = self.beast.statistics()
         backlog = len(self.backlog) if self.beast is not self.backlog else 0
         return FrontierStatistics(
-            links=self.links,
             accepted=self.accepted,
             unique=len(self.seen),
-            unchecked=self.seen.pending + self._found_links,
+            unchecked=self.seen.pending,
             later=len(self.later),
             unweighed=self.domains.unchecked_urls,
             rounds=enforced["rounds"],
@@ -407,6 +392,7 @@ class Frontier:
             without_rules=self.gate.statistics().waiting,
             ready=self.ready.waiting,
             spilled=self.ready.spilled,
+            out=len(self.window),
             domains=len(self.domains),
             edges=self.star.edges,
         )
@@ -414,3 +400,4 @@ class Frontier:
     def close(self) -> None:
         for stage in (self.seen, self.later, self.star, self.domains, self.backlog, self.beast, self.gate, self.ready):
             stage.close()
+        self._leased.close()

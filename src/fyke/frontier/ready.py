@@ -108,17 +108,17 @@ class Ready:
         for place in np.unique(places):
             self._spills[int(place)].put(urls.filter(pa.array(places == place)))
 
-    def spilled_with(self, host: int) -> int:
-        """Rows in the spill queue of the host with this key, its own and others'."""
-        return len(self._spills[host % SPILLS])
+    def spilled_at(self, place: int) -> int:
+        """Rows in a spill queue, 0 to `SPILLS` - 1: that of the hosts whose keys have this remainder."""
+        return len(self._spills[place])
 
-    def take_spilled(self, host: int, rows: int) -> pa.RecordBatch:
+    def take_spilled(self, place: int, rows: int) -> pa.RecordBatch:
         """The next `rows` URLs of that spill queue or fewer."""
-        batch = self._spills[host % SPILLS].get(rows)
+        batch = self._spills[place].get(rows)
         return EMPTY if batch is None else batch
 
     def longest_spill(self) -> int:
-        """A host key whose spill queue is the longest."""
+        """Which spill queue is the longest."""
         return max(range(SPILLS), key=lambda place: len(self._spills[place]))
 
     def queues(self) -> Sequence[DiskQueue]:

@@ -19,7 +19,6 @@ Invariant: a URL that was put is waiting, or came out as passed or refused, once
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import lru_cache
 from time import perf_counter
 from typing import Any
@@ -29,6 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import EMPTY, U64, URLS, Mask, keep
+from fyke.core.messages import Rules
 from fyke.core.urls import key_of, split
 from fyke.disk.drum import Answers, Drum
 from fyke.disk.operations import Values
@@ -44,15 +44,6 @@ ROWS = 8192
 MOST_NEWS = 1024
 RECHECK_SHARE = 4  # reading `waiting` again may take one part in this many of the time
 HUNGRY_SHARE = 2  # the same when nothing else is to be had
-
-
-class Rules(IntEnum):
-    """What is known of an origin's robots.txt."""
-
-    UNKNOWN = 0
-    OPEN = 1  # the fetcher may look at each URL: by the lines, or to end it since its host is gone
-    CLOSED = 2  # nothing may be fetched
-    UNREACHABLE = 3  # could not be had: nothing may be fetched until it is tried again
 
 
 @dataclass(frozen=True, slots=True)

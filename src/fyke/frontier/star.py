@@ -15,7 +15,7 @@ what waits for a merge; the ranking holds the highest of them.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +33,6 @@ from fyke.frontier.budgets import MOST_URLS
 from fyke.frontier.domains import Domains
 
 RANKED = 10_000  # places in the ranking (section 7.2)
-PAIRS = 8192  # gathered before they are checked
-LATELY = 1 << 18  # pairs remembered in memory
 EDGE = pa.schema([("target", pa.uint64())])
 _PLACE = np.dtype([("domain", "<u8"), ("in_degree", "<u8")])
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -114,9 +112,6 @@ class Star:
         self._default = min(default_urls, MOST_URLS)
         self.failures: Counter[str] = Counter()  # batches for which the function, a plug-in, raised or gave nonsense
         self._edges = Drum(store, "edges", saved.get("edges"), aux=EDGE, memory_bytes=memory_bytes)
-        self._met: dict[int, set[int]] = {}  # targets by source, lately: most links between domains repeat
-        self._met_pairs = 0
-        self._new: list[tuple[int, int]] = []  # pairs gathered since they were last checked
         self.ranking = Ranking(store, saved.get("ranking"))
 
     def __repr__(self) -> str:
@@ -127,34 +122,11 @@ class Star:
         """Pairs of domains of which one is known to link to the other."""
         return len(self._edges)
 
-    def link(self, source: int, targets: Iterable[int]) -> None:
-        """A page of the domain `source` links to pages of the domains `targets`."""
-        if self._met_pairs >= LATELY:
-            self._met.clear()
-            self._met_pairs = 0
-        met = self._met.get(source)
-        if met is None:
-            self._met_pairs += 1
-            met = self._met[source] = {source}
-        new = set(targets) - met
-        if new:
-            met |= new
-            self._met_pairs += len(new)
-            self._new.extend([(source, target) for target in new])
-            if len(self._new) >= PAIRS:
-                self._check_in()
-
-    def link_batch(self, sources: U64, targets: U64) -> None:
+    def link(self, sources: U64, targets: U64) -> None:
         """Pages of the domains `sources` (uint64[n]) link to pages of `targets` (uint64[n])."""
         other = (sources != targets) & (sources != 0)
         keys, first = np.unique(_pair_keys(sources[other], targets[other]), return_index=True)
         self._submit(keys, targets[other][first])
-
-    def _check_in(self) -> None:
-        if self._new:
-            pairs = np.array(self._new, np.uint64)
-            self._new.clear()
-            self._submit(_pair_keys(pairs[:, 0], pairs[:, 1]), np.ascontiguousarray(pairs[:, 1]))
 
     def _submit(self, keys: U64, targets: U64) -> None:
         if len(keys):
@@ -168,14 +140,13 @@ class Star:
     @property
     def pending(self) -> int:
         """Pairs that wait for a merge."""
-        return self._edges.pending + len(self._new)
+        return self._edges.pending
 
     def count(self) -> bool:
         """Add the pairs that are new to the in-degrees of their targets; the next `merge` ranks them.
 
         Returns whether there were any.
         """
-        self._check_in()
         before = len(self._edges)
         for new in self._edges.merge_unique():
             self._domains.link(*np.unique(u64(new, "target"), return_counts=True))
@@ -221,7 +192,6 @@ class Star:
         return np.where(sound, budgets, self._default).astype(np.uint16)
 
     def state(self) -> dict[str, Any]:
-        self._check_in()
         return {"edges": self._edges.state(), "ranking": self.ranking.state()}
 
     def close(self) -> None:

@@ -1,0 +1,203 @@
+"""What is handed out: the visits that the fetcher holds of this shard, and each host's share of them.
+
+The frontier fills it from the ready queues as it runs low, and empties it by the outcomes that come back. A host
+holds only its share; what exceeds that waits in the spill queues, so that a slow giant delays only its own
+pages and never crowds out the rest (IRLbot, section 1.3). A host that runs low while more of it was spilled is
+*hungry*: the spill queue it belongs to is read, in turn with those of other hungry hosts.
+
+Bounded by `window_visits` rows in memory. Invariants: a row that was admitted is out until its outcome comes;
+what is out is what a checkpoint must write down as waiting.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fyke.core.batches import U64, concat, keep, u64
+from fyke.frontier.ready import SPILLS, Ready
+
+REFILL_ROWS = 2048  # taken from the ready queues at a time
+SPARSE = 4  # rows in memory for each that is out, at most
+SPILLED_ROWS = 16_384  # read from the spill queues at a time, at most
+SPILLS_EVERY_S = 0.05  # between two times
+
+
+class Window:
+    """At most `visits` rows out, `host_visits` of them of one host."""
+
+    def __init__(self, visits: int, host_visits: int) -> None:
+        self._visits = visits
+        self._share = host_visits
+        self._batches: dict[int, tuple[pa.RecordBatch, set[int]]] = {}  # with the places of rows that are out
+        self._place: dict[int, tuple[int, int]] = {}  # of each key that is out: its batch, its row
+        self._serial = 0
+        self._held = 0  # rows in the batches, out or not
+        self._of_host: Counter[int] = Counter()
+
+    def __repr__(self) -> str:
+        return f"Window({len(self)} of {self._visits} visits out, of {len(self._of_host)} hosts)"
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    @property
+    def low(self) -> bool:
+        """Whether more should be handed out."""
+        return len(self) < self._visits // 2
+
+    @property
+    def hosts(self) -> int:
+        """Hosts with rows out."""
+        return len(self._of_host)
+
+    def of_host(self, host: int) -> int:
+        """Rows of `host` that are out."""
+        return self._of_host.get(host, 0)
+
+    def hungry(self, host: int) -> bool:
+        """Whether `host` has so few rows out that it should be given more."""
+        return self.of_host(host) < max(1, self._share // 4)
+
+    def admit(self, urls: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        """The rows of `urls` that fit, which are out from now on; and the rest."""
+        hosts = u64(urls, "host")
+        unique, places = np.unique(hosts, return_inverse=True)
+        out = np.fromiter(map(self.of_host, unique.tolist()), np.int64, len(unique))
+        fits = _nth_of_each(hosts) + out[places] < self._share
+        fits &= np.cumsum(fits) <= self._visits - len(self)
+        admitted = keep(urls, fits)
+        self._note(admitted)
+        return admitted, keep(urls, ~fits)
+
+    def _note(self, urls: pa.RecordBatch) -> None:
+        if not urls.num_rows:
+            return
+        self._of_host.update(u64(urls, "host").tolist())
+        if self._held > SPARSE * len(self) + REFILL_ROWS:  # a row that stays out for long holds its batch in memory
+            urls = concat([*self.rows(), urls])
+            self._batches.clear()
+            self._held = 0
+        self._serial += 1
+        rows = range(urls.num_rows)
+        self._held += urls.num_rows
+        self._batches[self._serial] = urls, set(rows)
+        self._place.update(zip(u64(urls, "key").tolist(), zip(repeat(self._serial), rows), strict=False))
+
+    def ended(self, keys: U64, hosts: U64) -> None:
+        """The visits with these keys, of these hosts (uint64[n] each), are over. Keys that are not out count for
+        nothing: an outcome may come twice."""
+        for key, host in zip(keys.tolist(), hosts.tolist(), strict=True):
+            place = self._place.pop(key, None)
+            if place is None:
+                continue
+            serial, row = place
+            rows = self._batches[serial][1]
+            rows.discard(row)
+            if not rows:
+                self._held -= self._batches.pop(serial)[0].num_rows
+            left = self._of_host[host] - 1
+            if left:
+                self._of_host[host] = left
+            else:
+                del self._of_host[host]
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """All that is out."""
+        for urls, rows in self._batches.values():
+            yield urls if len(rows) == urls.num_rows else urls.take(pa.array(sorted(rows)))
+
+
+class _Spill:
+    """What is known of one spill queue without reading it."""
+
+    def __init__(self, rows: int) -> None:
+        self.left = rows  # until it has been read through
+        self.overflowed: set[int] = set()  # hosts with rows out of which more are here
+        self.others = rows > 0  # whether there may be rows of hosts that have none out
+        self._met: set[int] = set()  # of the overflowed, in this reading
+        self._met_others = False
+
+    def put(self, hosts: Iterable[int], of_host: Callable[[int], int]) -> None:
+        """Rows of `hosts` were put here, or back."""
+        for host in hosts:
+            if of_host(host):
+                self.overflowed.add(host)
+                self._met.add(host)
+            else:
+                self.others = self._met_others = True
+
+    def read(self, rows: int, left: int) -> None:
+        """`rows` were read; `left` are there now. At the end of a reading, who was not met has no more here."""
+        self.left -= rows
+        if self.left <= 0:
+            self.overflowed &= self._met
+            self.others = self._met_others
+            self._met, self._met_others = set(), False
+            self.left = left
+
+
+class Refill:
+    """Fills `window` from `ready`, its spill queues too."""
+
+    def __init__(self, ready: Ready, window: Window) -> None:
+        self._ready = ready
+        self._window = window
+        self._spills = [_Spill(ready.spilled_at(place)) for place in range(SPILLS)]
+        self._due = 0.0  # when the spill queues are next looked at
+        self._place = 0  # the one read last
+
+    def __repr__(self) -> str:
+        return f"Refill({self._window!r}, {self._ready!r})"
+
+    def visits(self, now: float) -> pa.RecordBatch:
+        """More visits (schema `URLS`), out from now on; none while the window is well filled."""
+        given = []
+        while self._window.low and self._ready.waiting:
+            given.append(self._admit(self._ready.take(REFILL_ROWS)))
+        if self._ready.spilled and (now >= self._due or not len(self._window)):
+            self._due = now + SPILLS_EVERY_S
+            given += self._spilled()
+        return concat([urls for urls in given if urls.num_rows])
+
+    def _admit(self, urls: pa.RecordBatch) -> pa.RecordBatch:
+        admitted, excess = self._window.admit(urls)
+        if excess.num_rows:
+            self._ready.put_back(excess)
+            hosts = np.unique(u64(excess, "host"))
+            places = hosts % np.uint64(SPILLS)
+            for place in np.unique(places).tolist():
+                self._spills[place].put(hosts[places == place].tolist(), self._window.of_host)
+        return admitted
+
+    def _spilled(self) -> Iterator[pa.RecordBatch]:
+        """Visits out of the spill queues of hungry hosts; of all that may help, when nothing else fills the window."""
+        low = self._window.low and not self._ready.waiting
+        left = SPILLED_ROWS
+        for place in (*range(self._place + 1, SPILLS), *range(self._place + 1)):
+            spill = self._spills[place]
+            if left <= 0:
+                break
+            if self._ready.spilled_at(place) and (
+                (low and spill.others) or any(map(self._window.hungry, spill.overflowed))
+            ):
+                self._place = place
+                urls = self._ready.take_spilled(place, REFILL_ROWS)
+                left -= urls.num_rows
+                yield self._admit(urls)
+                spill.read(urls.num_rows, self._ready.spilled_at(place))
+
+
+def _nth_of_each(keys: U64) -> npt.NDArray[np.int64]:
+    """How many equal keys come before each: int64[n]."""
+    if not len(keys):
+        return np.zeros(0, np.int64)
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    nth = np.empty(len(keys), np.int64)
+    nth[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
+    return nth

@@ -1,0 +1,99 @@
+"""The laws of the outbox: what was put in comes out, repeats apart, and no domain's link to another is lost."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fyke.core.batches import Kind, numbers, texts, u64
+from fyke.core.messages import ENDED, OK, Rules
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import Locator, locate
+from fyke.core.visits import Visit
+from fyke.crawl.mail import LinkCache, Outbox
+
+PAGES = [locate(f"http://d{domain}.example/{number}") for domain in range(4) for number in range(5)]
+PUTS = st.tuples(
+    st.sampled_from(PAGES),  # the page
+    st.lists(st.sampled_from(PAGES), max_size=8),  # its links
+    st.integers(0, 3),
+    st.sampled_from([Kind.PAGE, Kind.REQUISITE]),
+)
+
+
+@given(
+    puts=st.lists(PUTS, max_size=30),
+    limit=st.sampled_from([0, 5, 1000]),
+    by_depth=st.booleans(),
+    taken=st.integers(1, 7),
+)
+def test_nothing_new_is_kept_back(
+    puts: list[tuple[Locator, list[Locator], int, Kind]], limit: int, by_depth: bool, taken: int
+) -> None:
+    """Each URL comes out for each kind (and depth) it was put in with, and each pair of domains does."""
+    outbox = Outbox(LinkCache(limit, by_depth=by_depth))
+    put, came, put_edges, came_edges = set(), set(), set(), set()
+    messages = []
+    for place, (page, found, depth, kind) in enumerate(puts):
+        outbox.put_links(found, via=page.key, domain=page.domain, depth=depth, kind=kind)
+        put |= {(at.url, kind, depth * by_depth) for at in found}
+        put_edges |= {(page.domain, at.domain) for at in found}
+        if place % taken == 0:
+            messages.append(outbox.take_links())
+    messages.append(outbox.take_links())
+    assert outbox.waiting == outbox.take_links().urls.num_rows == 0
+    for message in messages:
+        urls = message.urls
+        kinds, depths = numbers(urls, "kind").tolist(), numbers(urls, "depth").tolist()
+        rows = zip(texts(urls), kinds, depths, strict=True)
+        came |= {(url.encode(), Kind(kind), depth * by_depth) for url, kind, depth in rows}
+        came_edges |= set(zip(message.sources.tolist(), u64(urls, "domain").tolist(), strict=True))
+    assert came == put
+    assert came_edges == put_edges
+    assert outbox.links == sum(len(found) for _, found, _, _ in puts)
+
+
+def test_what_was_sent_lately_is_not_sent_again() -> None:
+    outbox = Outbox(LinkCache(1000, by_depth=False))
+    for turn in range(3):
+        for depth in range(5):
+            outbox.put_links(PAGES, via=1, domain=PAGES[0].domain, depth=depth, kind=Kind.PAGE)
+        assert outbox.take_links().urls.num_rows == (0 if turn else len(PAGES))
+    outbox.forget_links()
+    outbox.put_links(PAGES, via=1, domain=PAGES[0].domain, depth=0, kind=Kind.PAGE)
+    assert outbox.take_links().urls.num_rows == len(PAGES)
+
+
+def test_where_a_seed_redirects_to_makes_the_scope_grow() -> None:
+    """Links that were refused before may be accepted from then on."""
+    outbox = Outbox(LinkCache(1000, by_depth=False))
+    outbox.put_links(PAGES, via=1, domain=1, depth=1, kind=Kind.PAGE)
+    outbox.put_links(PAGES[:1], via=2, domain=1, depth=0, kind=Kind.SEED)
+    outbox.put_links(PAGES, via=1, domain=1, depth=1, kind=Kind.PAGE)
+    assert outbox.take_links().urls.num_rows == 2 * len(PAGES) + 1
+
+
+def test_the_cache_is_bounded() -> None:
+    """Also when one domain links to all others, and each page to a few."""
+    cache = LinkCache(50, by_depth=True)
+    for number in range(500):
+        found = [locate(f"http://d{number + step}.example/") for step in range(3)]
+        cache.new(found, domain=7, depth=number, kind=Kind.PAGE)
+        held = [*cache._keys.values(), *cache._targets.values()]
+        assert sum(map(len, held)) <= 50 + 6
+        assert len(held) <= 50 + 6
+
+
+def test_outcomes_come_out_as_columns() -> None:
+    outbox = Outbox(LinkCache(0, by_depth=False))
+    at = PAGES[0]
+    outbox.put_ended(Visit(at.url.decode(), at.key, at.host, at.domain), Outcome.OK)
+    outbox.put_ended(Visit(at.url.decode(), at.key, at.host, at.domain), Outcome.STALLED)
+    outbox.put_learned("http://d0.example:80", Rules.CLOSED, 12.5)
+    outcomes = outbox.take_outcomes()
+    assert outcomes.ended.schema == ENDED
+    assert (numbers(outcomes.ended, "outcome") == OK).tolist() == [True, False]
+    assert u64(outcomes.ended, "key").tolist() == [at.key] * 2
+    assert outcomes.learned.to_pylist() == [{"origin": b"http://d0.example:80", "rules": 2, "until": 12.5}]
+    again = outbox.take_outcomes()
+    assert again.ended.num_rows == again.learned.num_rows == 0
+    assert outbox.take_links().sources.dtype == np.uint64

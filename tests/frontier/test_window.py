@@ -1,0 +1,120 @@
+"""The laws of the window: no host has more than its share out, all comes out, and what is out is known."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontier.shard import Shard, at, pages, rows
+from fyke.core.batches import u64
+from fyke.disk.store import Store
+from fyke.frontier.order import BreadthFirst
+from fyke.frontier.ready import Ready
+from fyke.frontier.window import REFILL_ROWS, Refill, Window
+
+SHARE = 8
+
+
+class Line(Shard[Ready, None]):
+    """Ready queues on a directory of their own."""
+
+
+def line(directory: Path) -> Line:
+    def opened(store: Store, state: Mapping[str, Any]) -> Ready:
+        return Ready(store, BreadthFirst(), state)
+
+    return Line(directory, opened, None)
+
+
+def end(window: Window, done: list[tuple[int, int]]) -> None:
+    located = [at(*page) for page in done]
+    keys = np.array([one.key for one in located], np.uint64)
+    window.ended(keys, np.array([one.host for one in located], np.uint64))
+
+
+@pytest.mark.parametrize("visits", [16, 100, 1000])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_host_has_its_share_and_everything_comes_out_once(tmp_path: Path, visits: int, seed: int) -> None:
+    random = Random(seed)
+    waiting = [(domain, number) for domain in range(30) for number in range(random.choice([1, 5, 40, 400]))]
+    random.shuffle(waiting)
+    queues = line(tmp_path)
+    queues.stage.put(rows(waiting))
+    window = Window(visits, SHARE)
+    refill = Refill(queues.stage, window)
+    out: list[tuple[int, int]] = []
+    seen: Counter[tuple[int, int]] = Counter()
+    now = 0.0
+    while out or len(queues.stage):
+        now += random.choice([0.0, 0.01, 0.1])
+        given = pages(refill.visits(now))
+        seen.update(given)
+        out += given
+        assert len(window) == len(out) <= visits
+        assert max(Counter(domain for domain, _ in out).values()) <= SHARE
+        assert Counter(page for batch in window.rows() for page in pages(batch)) == Counter(out)
+        random.shuffle(out)
+        done, out = out[: len(out) // 2 + 1], out[len(out) // 2 + 1 :]
+        end(window, done)
+        end(window, done)  # an outcome that comes twice counts once
+    assert seen == Counter(waiting)
+    assert (len(window), window.hosts) == (0, 0)
+    queues.close()
+
+
+def test_a_slow_giant_delays_only_itself(tmp_path: Path) -> None:
+    """While the giant answers nothing, all others come out."""
+    queues = line(tmp_path)
+    queues.stage.put(rows([(0, number) for number in range(3 * REFILL_ROWS)]))
+    others = [(domain, number) for domain in range(1, 200) for number in range(10)]
+    queues.stage.put(rows(others))
+    window = Window(100, SHARE)
+    refill = Refill(queues.stage, window)
+    left = set(others)
+    for turn in range(1000):
+        given = pages(refill.visits(float(turn)))
+        end(window, [page for page in given if page[0]])
+        left -= set(given)
+        if not left:
+            break
+    assert not left
+    assert window.of_host(at(0, 0).host) == SHARE
+    queues.close()
+
+
+def test_hungry_hosts_are_fed_though_others_fill_the_line(tmp_path: Path) -> None:
+    """A host whose pages were spilled gets more of them while the ready queues are not empty."""
+    queues = line(tmp_path)
+    queues.stage.put(rows([(0, number) for number in range(100)]))
+    window = Window(4 * REFILL_ROWS, SHARE)
+    refill = Refill(queues.stage, window)
+    refill.visits(0.0)
+    queues.stage.put(rows([(domain, 0) for domain in range(1, 9 * REFILL_ROWS)]))
+    fetched = 0
+    for turn in range(1, 40):
+        refill.visits(float(turn))
+        own = [page for batch in window.rows() for page in pages(batch) if page[0] == 0]
+        fetched += len(own)
+        end(window, own)
+    assert fetched == 100
+    assert queues.stage.waiting
+    queues.close()
+
+
+def test_rows_that_stay_out_for_long_hold_little_memory() -> None:
+    window = Window(10_000, 10_000)
+    kept = []
+    for turn in range(60):
+        batch = [(turn, number) for number in range(REFILL_ROWS)]
+        window.admit(rows(batch))
+        end(window, batch[1:])
+        kept.append(batch[0])
+    assert Counter(page for batch in window.rows() for page in pages(batch)) == Counter(kept)
+    held = {id(column): column for batch in window.rows() for column in [batch.column("url")]}
+    assert sum(len(column) for column in held.values()) == len(kept)
+    assert window._held <= 8 * REFILL_ROWS
+    assert u64(next(window.rows()), "key").size
