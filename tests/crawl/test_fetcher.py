@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from fyke.crawl.fetcher import Fetcher, Wiring
 from fyke.hosts.book import HostBook
 from fyke.hosts.dns import Answer
 from fyke.hosts.politeness import Workbench
+from fyke.hosts.rests import Rests
 
 
 class Names:
@@ -52,8 +54,9 @@ def test_a_long_rest_outlives_the_workbench(tmp_path: Path, host_delay_s: float,
 
     async def crawl() -> None:
         bench = Workbench(config.politeness, 100, 100)
-        with HostBook(tmp_path / "hosts.sqlite") as book:
-            rooms = Wiring(bench, Names(), book, server, lambda: None, clock)  # type: ignore[arg-type]
+        rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
+        with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
+            rooms = Wiring(bench, Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
             fetcher = Fetcher(
                 rooms, config, ended=lambda exchange: None, sitemaps=lambda urls: None, told=lambda *_: None
             )
@@ -75,3 +78,42 @@ def test_a_long_rest_outlives_the_workbench(tmp_path: Path, host_delay_s: float,
     times = [at for at, _ in server.asked]
     assert len(times) == 4
     assert all(later - sooner >= 120 for sooner, later in pairwise(times)), server.asked
+
+
+class Silent(Server):
+    """Never answers; what is asked of it is broken off."""
+
+    def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
+        self.broken_off = lambda: done(Exchange(visit, Outcome.BROKEN_OFF, began, 0.0, address))
+        began = self.clock.now()
+
+
+def test_what_is_broken_off_rests_too(tmp_path: Path) -> None:
+    """A crawl that is stopped leaves requests unanswered: host and address rest from then on, in the next run too."""
+    politeness = {"host_delay_s": 1, "address_delay_s": 20, "delay_factor": 10, "max_delay_s": 60}
+    config, clock = Config.model_validate({"politeness": politeness}), VirtualClock()
+    server = Silent(clock, b"")
+
+    def rests() -> Rests:
+        return Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=True)
+
+    async def crawl() -> None:
+        bench = Workbench(config.politeness, 100, 100)
+        with closing(rests()) as journal, HostBook(tmp_path / "hosts.sqlite") as book:
+            clock.advance(20.0)
+            rooms = Wiring(bench, Names(), book, journal, server, lambda: server.broken_off(), clock)  # type: ignore[arg-type]
+            fetcher = Fetcher(rooms, config, ended=print, sitemaps=lambda urls: None, told=lambda *_: None)
+            at = locate("http://a.test/")
+            fetcher.offer([Visit(at.url.decode(), at.key, at.host, at.domain)])
+            for _ in range(3):
+                fetcher.pump()
+                await asyncio.sleep(0)
+            clock.advance(0.25)
+            await fetcher.stop()
+            fetcher.abort()
+
+    asyncio.run(crawl())
+    ended = clock.now()
+    with closing(rests()) as journal:
+        assert journal.due("a.test") == ended + 2.5
+        assert journal.due("@127.0.0.1") == ended + 20.0

@@ -18,7 +18,9 @@ class SystemClock:
     """The machine's time, made monotonic: it never runs backwards when the wall clock is set."""
 
     def __init__(self) -> None:
-        self._offset = time.time() - time.monotonic()
+        # The largest of a few: whatever comes between the two readings makes it smaller, and the clock late. Rests
+        # that an earlier process wrote down must not seem over sooner by that.
+        self._offset = max(time.time() - time.monotonic() for _ in range(8))
 
     def now(self) -> float:
         return time.monotonic() + self._offset

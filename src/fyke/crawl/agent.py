@@ -46,6 +46,7 @@ from fyke.hosts.book import HostBook
 from fyke.hosts.dns import Resolver
 from fyke.hosts.dns_query import server_of
 from fyke.hosts.politeness import Workbench
+from fyke.hosts.rests import Rests
 from fyke.parse import Parser
 from fyke.store import SCHEMAS, HostRow, LinksTable, PagesTable, WarcWriter, write_domains, write_hosts
 
@@ -148,6 +149,10 @@ class Agent:
         self._pages.restore(saved.get("pages", {}))
         self._links.restore(saved.get("links", {}))
         self._book = HostBook(self.directory.hosts)
+        self._rests = Rests(
+            self.directory.state / "rests", self.config.politeness, self.config.fetch.timeout_s, self._started_at,
+            resumed=bool(saved),
+        )  # fmt: skip
         if saved:
             self._book.forget_robots_since(saved["taken_at"])
 
@@ -197,12 +202,11 @@ class Agent:
             shared=bool(self._sinks),
         )
         self._fetcher = Fetcher(
-            Wiring(self._bench, self._resolver, self._book, self._registry, self._engine.close, clock),
+            Wiring(self._bench, self._resolver, self._book, self._rests, self._registry, self._engine.close, clock),
             config,
             ended=self._visit_ended,
             sitemaps=lambda urls: self._harvest.sitemaps(urls),
             told=lambda origin, rules, until: self._frontier.known(origin, rules, until, clock.now()),
-            rested_since=self._started_at if saved else 0.0,
             blocked=self._blocked,
         )
         self._harvest = Harvest(
@@ -336,7 +340,14 @@ class Agent:
             if error is None:
                 self._close_whole()
         finally:
-            for closing in (self._frontier, self._content_seen, self._blocked, self._book, self._checkpoint):
+            for closing in (
+                self._frontier,
+                self._content_seen,
+                self._blocked,
+                self._book,
+                self._rests,
+                self._checkpoint,
+            ):
                 closing.close()
             self._log.info("closed", ending=self._ending or "error", error=repr(error) if error else None)
             self._log_file.close()

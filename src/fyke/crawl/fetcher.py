@@ -25,6 +25,7 @@ from fyke.fetch import FAULTS, Fault, Registry, Wait, retry_after
 from fyke.hosts.book import HostBook, HostRecord
 from fyke.hosts.dns import Answer, Resolver
 from fyke.hosts.politeness import Host, Workbench
+from fyke.hosts.rests import Rests
 from fyke.hosts.robots import RobotsRecord, RobotsState
 
 
@@ -35,6 +36,7 @@ class Wiring:
     bench: Workbench
     resolver: Resolver
     book: HostBook
+    rests: Rests
     protocols: Registry
     abort: Callable[[], None]  # breaks off every request under way
     clock: Clock
@@ -51,7 +53,6 @@ class Fetcher:
         ended: Callable[[Exchange], None],
         sitemaps: Callable[[Sequence[str]], None],
         told: Told,
-        rested_since: float = 0.0,
         blocked: Blocked | None = None,
     ) -> None:
         """`told` hears what came of asking for the rules of an origin; visits to hosts in `blocked` are put there."""
@@ -62,7 +63,7 @@ class Fetcher:
         self._connections = config.fetch.connections
         self._ended = ended
         self._blocked = blocked
-        self._hosts = KnownHosts(rooms.bench, rooms.resolver, rooms.book, rooms.clock, config.politeness, rested_since)
+        self._hosts = KnownHosts(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock)
         self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config, told=told, sitemaps=sitemaps)
         self._tasks: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
@@ -187,6 +188,7 @@ class Fetcher:
     def _start(self, host: Host, visit: Visit) -> None:
         assert host.address is not None
         self._bench.start(host)
+        self._hosts.begin(host, self._clock.now())
         self.in_flight += 1
         if visit.purpose is Purpose.PAGE:
             self._under_way[visit.key] = visit
@@ -205,9 +207,11 @@ class Fetcher:
     def _done(self, host: Host, exchange: Exchange) -> None:
         self.in_flight -= 1
         self._count_failed(exchange)
-        if self.stopping and not exchange.outcome.answered:
-            return  # broken off by us: it is still a waiting visit
-        now = self._clock.now()
+        now, address = self._clock.now(), host.address
+        if self.stopping and not exchange.outcome.answered:  # broken off by us: it is still a waiting visit
+            self._bench.finished(host, now, now - exchange.started_at)
+            self._hosts.book_rest(host, now, address)
+            return
         fault = FAULTS[exchange.outcome]
         wait_s = self._account(host, exchange, fault, now)
         visit = exchange.visit
@@ -219,12 +223,11 @@ class Fetcher:
             visit.not_before = now + wait_s
             self._bench.add(host, visit)
         self._bench.finished(host, now, exchange.duration_s, wait_s)
-        self._hosts.book_rest(host, now)
+        if visit.purpose is Purpose.ROBOTS:
+            self._rules.answered(exchange, now)  # it may ask for a longer rest
+        self._hosts.book_rest(host, now, address)
         if again:
             exchange.body.close()
-        elif visit.purpose is Purpose.ROBOTS:
-            self._rules.answered(exchange, now)
-            self._ended(exchange)
         else:
             self._ended(exchange)
         self.pump()

@@ -1,22 +1,21 @@
 """What is known of the hosts at the workbench, and is written down in the host book.
 
 The fetcher enters a host here when its first visit comes; from then on its record and the rules of its
-origins are with it in memory. What changes is written with the next checkpoint, a long rest at once.
+origins are with it in memory. What changes is written with the next checkpoint, a rest at once: into the book
+when it is long, else into the journal of rests.
 
-Invariant: a host that must rest for longer than `BOOKED_WAIT_S` does so also after a crash.
+Invariant: a host and its address rest for as long as they must, also when the process dies in between.
 """
 
 from dataclasses import dataclass, field
 
 from fyke.core.clock import Clock
-from fyke.core.config import PolitenessSection
 from fyke.core.urls import pay_level_domain
 from fyke.hosts.book import HostBook, HostRecord
 from fyke.hosts.dns import Answer, Resolver
-from fyke.hosts.politeness import Host, Workbench
+from fyke.hosts.politeness import Address, Host, Workbench
+from fyke.hosts.rests import BOOKED_WAIT_S, Rests, address_place
 from fyke.hosts.robots import RobotsRecord
-
-BOOKED_WAIT_S = 5.0  # a rest longer than this is written down, so that it outlives the process
 
 
 @dataclass(slots=True)
@@ -36,16 +35,14 @@ class KnownHosts:
         bench: Workbench,
         resolver: Resolver,
         book: HostBook,
+        rests: Rests,
         clock: Clock,
-        politeness: PolitenessSection,
-        rested_since: float,
     ) -> None:
         self._bench = bench
         self._resolver = resolver
         self._book = book
+        self._rests = rests
         self._clock = clock
-        self._politeness = politeness
-        self._rested_since = rested_since  # of a crawl that resumes: what came before is not known
         self._touched: dict[str, HostRecord] = {}  # changed since the book was written
 
     def at(self, key: int, name: str, now: float) -> Host:
@@ -54,11 +51,11 @@ class KnownHosts:
 
     def _enter(self, key: int, name: str, now: float) -> Host:
         record = self._touched.get(name) or self._book.host(name)
-        due = self._rested_since + self._politeness.host_delay_s if self._rested_since else 0.0
+        due = self._rests.due(name)
         if record is None:
             record = HostRecord(name, pay_level_domain(name), first_seen=now)
         else:
-            due = max(due, record.next_allowed_at, self._rested_since + (record.crawl_delay_s or 0.0))
+            due = max(due, record.next_allowed_at)
             self._resolver.load([(name, record.addresses, record.addresses_until)])
         host = self._bench.enter(key, name, due)
         host.failures = record.failures
@@ -72,17 +69,35 @@ class KnownHosts:
 
     def settle(self, host: Host, answer: Answer) -> None:
         """`host` answers at the first address of `answer`."""
-        self._bench.settle(host, answer.addresses[0], answer.expires_at)
+        address = answer.addresses[0]
+        self._bench.settle(host, address, answer.expires_at, self._rests.due(address_place(address)))
         record: HostRecord = host.known.record
         record.addresses, record.addresses_until = answer.addresses, answer.expires_at
         self.touch(host)
 
-    def book_rest(self, host: Host, now: float) -> None:
-        """Write a long rest down: it must outlive the process, and the host's place at the workbench."""
+    def begin(self, host: Host, now: float) -> None:
+        """A request to `host` is about to begin: whenever the process dies, it will rest afterwards."""
+        places = [(host.name, self._bench.delay_s(host, 0.0))]
+        if host.address is not None and host.address.busy:
+            places.append((address_place(host.address.text), self._bench.address_delay_s(host.address)))
+        self._rests.begin(places, now)
+
+    def book_rest(self, host: Host, now: float, address: Address | None = None) -> None:
+        """Write down until when `host` rests, and `address`, where its request ended: that must outlive the process,
+        and a long rest the host's place at the workbench too."""
+        if host.busy:
+            self.begin(host, now)  # its least rest may have changed
+            return
         record: HostRecord = host.known.record
-        if host.due - now > BOOKED_WAIT_S or record.retired:
-            record.next_allowed_at = host.due
+        due = host.due
+        if due - now > BOOKED_WAIT_S or record.retired:
+            record.next_allowed_at = due
             self._book.save_host(record)
+            due = 0.0
+        places = [(host.name, due)]
+        if address is not None and address.due:
+            places.append((address_place(address.text), address.due))
+        self._rests.end(places, now)
 
     def write(self) -> None:
         """Write down every host that changed."""

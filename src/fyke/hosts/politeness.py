@@ -30,6 +30,11 @@ from fyke.core.visits import Visit
 FORGET_AFTER_S = 60.0
 
 
+def download_rest_s(config: PolitenessSection, duration_s: float) -> float:
+    """How long a host rests because of a download that took `duration_s`, in seconds."""
+    return min(config.delay_factor * duration_s, config.max_delay_s)
+
+
 @dataclass(slots=True, eq=False)
 class Address:
     """A server's address: one request at a time, and a rest after each."""
@@ -251,8 +256,7 @@ class Workbench:
 
     def delay_s(self, host: Host, duration_s: float) -> float:
         """How long `host` rests after a download that took `duration_s`, in seconds."""
-        config = self._config
-        own = min(config.delay_factor * duration_s, config.max_delay_s)
+        own = download_rest_s(self._config, duration_s)
         return max(self.domain_delay_s(host.budget), own, host.crawl_delay_s)
 
     def address_delay_s(self, address: Address) -> float:
@@ -282,15 +286,15 @@ class Workbench:
         host.due = max(host.due, due)
         self._queue(host)
 
-    def settle(self, host: Host, address: str, expires: float) -> None:
-        """`host` answers at `address`."""
+    def settle(self, host: Host, address: str, expires: float, due: float = 0.0) -> None:
+        """`host` answers at `address`, which rests until `due` if it is not known here yet."""
         host.address_expires = expires
         if host.address is not None and host.address.text == address:
             return
         self._leave_address(host)
         at = self._addresses.get(address)
         if at is None:
-            at = self._addresses[address] = Address(address)
+            at = self._addresses[address] = Address(address, due)
         at.hosts += 1
         if host.domain not in at.members:
             at.members[host.domain] = 0

@@ -1,0 +1,84 @@
+"""What a host and its address rest outlives the process, by the servers' ledger and to the last microsecond."""
+
+import os
+import signal
+import subprocess
+import time
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from crawl.runs import command, settings
+from fyke.simweb import PageShares, WebSpec, audit_politeness, running_web
+from fyke.simweb.child import RunningWeb
+
+SLOW = PageShares(slow=0.4)
+
+
+def killed(into: Path, config: Path, web: RunningWeb, rng: Random) -> float:
+    """Crawl on, and kill it at an instant after some of its requests; when it was dead."""
+    begun = web.statistics().requests
+    upto, instant_s = begun + rng.randrange(1, 7), rng.random() * 0.4
+    arguments = (*web.seeds, "--scope", "web")
+    with subprocess.Popen(
+        command(into, config, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        while web.statistics().requests < upto:
+            assert process.poll() is None, "the crawl ended before it was killed"
+            waits(process, 0.01)
+        waits(process, instant_s)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        return time.time()
+
+
+def waits(process: "subprocess.Popen[bytes]", seconds: float) -> None:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return
+
+
+def cut_at(rows: list[dict[str, Any]], deaths: list[float]) -> list[dict[str, Any]]:
+    """Requests that were under way as the crawler died ended there, however late the server found out."""
+    for row in rows:
+        row["ended"] = min([row["ended"], *(death for death in deaths if death >= row["arrived"])])
+    return rows
+
+
+def address_gaps(rows: list[dict[str, Any]]) -> list[float]:
+    """Seconds between the end of each request to an address and the next."""
+    by_server: dict[str, list[dict[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: row["arrived"]):
+        by_server.setdefault(row["server"], []).append(row)
+    return [later["arrived"] - sooner["ended"] for own in by_server.values() for sooner, later in pairwise(own)]
+
+
+ADDRESS_RESTS = {"host_delay_s": 0.1, "address_delay_s": 2.0}
+HOST_RESTS = {"host_delay_s": 0.1, "delay_factor": 9.0, "max_delay_s": 4.0}
+
+
+@pytest.mark.parametrize("polite", [ADDRESS_RESTS, HOST_RESTS], ids=["address", "download"])
+@pytest.mark.timeout(120)
+def test_rests_outlive_the_process(tmp_path: Path, polite: dict[str, float]) -> None:
+    assert not too_soon(tmp_path, polite, kills=4, seed=1)
+
+
+def too_soon(tmp_path: Path, polite: dict[str, float], kills: int, seed: int) -> list[Any]:
+    """What the servers say came too soon in a crawl that was killed so often."""
+    rng = Random(seed)
+    spec = WebSpec(pages=2000, hosts=8, addresses=4, domains=8, pages_exponent=0.0, page_shares=SLOW, slow_s=0.3)
+    with running_web(spec) as web:
+        into, config = tmp_path / "crawl", settings(tmp_path, web, politeness=polite, store={"checkpoint_s": 1.0})
+        deaths = [killed(into, config, web, rng) for _ in range(kills)]
+        requests = web.ledger()
+    rows = cut_at(requests.to_pylist(), deaths)
+    requests = requests.from_pylist(rows, requests.schema)
+    found: list[Any] = audit_politeness(
+        requests, 0.1, 0.0, polite.get("delay_factor", 0.0), delay_ceiling_s=polite.get("max_delay_s", 0.0)
+    )
+    due_s = polite.get("address_delay_s", float("-inf"))
+    return found + [("address", gap_s) for gap_s in address_gaps(rows) if gap_s < due_s]
