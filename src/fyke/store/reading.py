@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from fyke.core.errors import NotACrawl, StateDamaged
+from fyke.store.checksum import checksum_holds
 from fyke.store.journal import read_journal
 from fyke.store.schemas import SCHEMAS, journalled
 from fyke.store.table_files import TABLES, journal_path, parquet_path
@@ -51,15 +53,21 @@ def reading(path: Path) -> Iterator[None]:
 def read_file(
     path: Path, columns: Sequence[str], schema: pa.Schema | None = None, where: ds.Expression | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one Parquet file, checked page by page. Raises StateDamaged, also for a file without `schema`."""
+    """The rows of one Parquet file, once its bytes were checked. Raises StateDamaged."""
     with reading(path):
-        if path.is_dir():
-            raise IsADirectoryError(0, "it is a directory")
+        if not _as_written(path, path.stat().st_ctime_ns):
+            raise ValueError("its bytes are not those its checksum was made of")
         dataset = ds.dataset(str(path), schema=schema, format=_FORMAT)
         for fragment in dataset.get_fragments():
             if schema is not None and not fragment.physical_schema.equals(schema):
                 raise ValueError(f"its columns are {', '.join(fragment.physical_schema.names)}")
         yield from dataset.to_batches(columns=list(columns), filter=where, batch_size=BATCH_ROWS)
+
+
+@lru_cache(maxsize=1 << 16)
+def _as_written(path: Path, changed_ns: int) -> bool:
+    """Whether the file's bytes are those that were finished; Parquet's own checksums leave out headers and footer."""
+    return checksum_holds(path) is not False
 
 
 @dataclass(frozen=True, slots=True)
