@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from fyke.core.errors import DirectoryError, DirectoryInUse, NotACrawl
+from fyke.disk.checkpoint import Checkpoint
 from fyke.search.indexer import Indexer, Limits
 from fyke.search.searcher import Searcher
 from search.archives import SMALL, Answer, Archive, archive, contents, html, index_of, indexed, searched, urls
@@ -184,7 +185,8 @@ def test_anchors_reach_a_page_later(tmp_path: Path) -> None:
 
 def test_only_what_a_checkpoint_holds(tmp_path: Path) -> None:
     archive(tmp_path, [("http://a.example/", html("one", "durian"))])
-    (tmp_path / "state" / "shard-0000").mkdir(parents=True)
+    with Checkpoint(tmp_path / "state" / "shard-0000") as checkpoint:
+        checkpoint.take({}).make_durable()
     assert indexed(tmp_path).documents == 0
 
 

@@ -3,6 +3,7 @@
 `fyke why` asks the stages in the order in which a URL meets them: the filters as they are now, the seen
 table, the queues of the newest checkpoint, the host book with the rules of robots.txt, the table of
 pages. It reads only, also while the crawl runs; what happened since the last checkpoint it cannot know.
+Where a file of the table is damaged, it answers from the others and says so; "not seen" it never says then.
 """
 
 from dataclasses import asdict, dataclass
@@ -16,6 +17,7 @@ import pyarrow.dataset as ds
 from fyke.core.batches import Kind, u64, url_batch
 from fyke.core.clock import SystemClock
 from fyke.core.config import Config
+from fyke.core.errors import StateDamaged
 from fyke.core.plugins import UrlFilter, load_plugin
 from fyke.core.urls import Locator, locate, split
 from fyke.crawl.agent import SCHEMES
@@ -29,7 +31,7 @@ from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.frontier import Frontier
 from fyke.hosts.book import HostBook
 from fyke.hosts.robots import RobotsState
-from fyke.store import scan_table
+from fyke.store import SCHEMAS, segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,11 @@ def why(directory: CrawlDirectory, asked: str) -> Answer:
     url = at.url.decode()
     facts = [] if url == asked else [f"its canonical form is {url}"]
     facts += _host_facts(directory, config, url)
-    row = _page_row(directory, at)
-    if row is not None:
-        return Answer(url, *_fetched(row, facts, directory))
+    rows, damage = _page_rows(directory, at.key)
+    if damage:
+        facts.append(f"other visits to it may be where this cannot be read: {damage[0]}")
+    if rows:
+        return Answer(url, *_fetched(rows[-1], facts, directory))
     state = saved_state(directory.shard)
     kind = Kind.SEED if at in _seeds(directory, config) else Kind.PAGE
     refusal = _filters(directory, config, state).refusal(url_batch([at], kind=kind))
@@ -62,6 +66,8 @@ def why(directory: CrawlDirectory, asked: str) -> Answer:
         if not in_use(directory):
             facts.append(f"the crawl is not running: fyke crawl --into {directory.path} goes on")
         return Answer(url, f"waiting: {where}", facts)
+    if damage:
+        raise damage[0]
     if refusal:
         return Answer(url, f"filtered: it does not pass the rule {refusal}", facts)
     return Answer(url, "not seen: no page fetched so far links to it, nor does a sitemap", facts)
@@ -79,12 +85,17 @@ def _filters(directory: CrawlDirectory, config: Config, state: dict[str, Any]) -
     return filters
 
 
-def _page_row(directory: CrawlDirectory, at: Locator) -> dict[str, Any] | None:
-    if not directory.tables.is_dir():
-        return None
-    rows = scan_table(directory.path, "pages", where=ds.field("key") == pa.scalar(at.key, pa.uint64()))
-    found: list[dict[str, Any]] = [row for batch in rows for row in batch.to_pylist()]
-    return found[-1] if found else None
+def _page_rows(directory: CrawlDirectory, key: int) -> tuple[list[dict[str, Any]], list[StateDamaged]]:
+    """The visits to the page with `key`, in order, and what of the table could not be read."""
+    rows: list[dict[str, Any]] = []
+    damage: list[StateDamaged] = []
+    where = ds.field("key") == pa.scalar(key, pa.uint64())
+    for segment in segments(directory.path, "pages") if directory.tables.is_dir() else []:
+        try:
+            rows += [row for batch in segment.batches(SCHEMAS["pages"].names, where) for row in batch.to_pylist()]
+        except StateDamaged as error:
+            damage.append(error)
+    return rows, damage
 
 
 def _fetched(row: dict[str, Any], facts: list[str], directory: CrawlDirectory) -> tuple[str, list[str]]:
@@ -113,9 +124,8 @@ def _fetched(row: dict[str, Any], facts: list[str], directory: CrawlDirectory) -
 def _url_of(directory: CrawlDirectory, key: int) -> str:
     if not key:
         return ""
-    where = ds.field("key") == pa.scalar(key, pa.uint64())
-    rows = scan_table(directory.path, "pages", ["url"], where)
-    return next((url for batch in rows for url in batch.column("url").to_pylist()), "")
+    rows, _ = _page_rows(directory, key)
+    return rows[0]["url"] if rows else ""
 
 
 def _waiting(directory: CrawlDirectory, config: Config, state: dict[str, Any], at: Locator) -> str:

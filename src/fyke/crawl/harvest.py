@@ -1,8 +1,9 @@
 """What becomes of an exchange: content-seen, parsed, archived, its links handed on.
 
-The loop gives it every visit that ended, once. Content-seen asks whether the same body was met at the
+The loop gives it every visit that ended, once. Content-seen asks whether the same body was read at the
 same place: then its links are known and it is not parsed again. The place counts because relative links
-mean something else elsewhere: by the body alone (Mercator, section 3.5) pages would be lost.
+mean something else elsewhere: by the body alone (Mercator, section 3.5) pages would be lost. It is the folder,
+and for a page with links like `?page=2`, which keep the page's own name, the whole path.
 
 Invariant: when `take_in` returns, record, rows and links of the visit are handed over together, and the
 visit is no longer waiting.
@@ -23,6 +24,8 @@ from fyke.fetch import decode_body
 from fyke.frontier.frontier import Frontier
 from fyke.frontier.seen import ContentSeen
 from fyke.parse import Parser
+from fyke.parse.headers import said_of_links
+from fyke.parse.media import label_of
 from fyke.store import LinkKind, LinksTable, PagesTable, WarcWriter
 
 BATCH_PAGES = 64
@@ -79,10 +82,14 @@ class Harvest:
             self._take_batch(batch)
 
     def _take_batch(self, batch: Sequence[tuple[Exchange, Page]]) -> None:
-        self._mark_duplicates([page for _, page in batch if page.fingerprint])
-        for exchange, page in batch:
+        places = [_places(page) for _, page in batch]
+        known = self._barn.content_seen.known([key for keys in places for key in keys])
+        for (exchange, page), keys in zip(batch, places, strict=True):
+            page.duplicate = any(key in known or self._barn.content_seen.entered(key) for key in keys)
             if exchange.visit.purpose is Purpose.PAGE:
-                self._page(exchange, page)
+                found = self._page(exchange, page)
+                if keys and not page.duplicate:
+                    self._barn.content_seen.enter(keys[_depends_on_name(page, found)])
             elif exchange.outcome.answered:
                 self._barn.archive.write(exchange)
             self.body_bytes += exchange.body.size
@@ -102,21 +109,17 @@ class Harvest:
             page.fingerprint = 0
         return page
 
-    def _mark_duplicates(self, pages: Sequence[Page]) -> None:
-        if pages:
-            places = (key_of(page.url.partition("?")[0].encode()) for page in pages)
-            keys = [page.fingerprint ^ place for page, place in zip(pages, places, strict=True)]
-            for page, met in zip(pages, self._barn.content_seen.met(keys), strict=True):
-                page.duplicate = met
-
-    def _page(self, exchange: Exchange, page: Page) -> None:
+    def _page(self, exchange: Exchange, page: Page) -> list[Locator]:
+        """All that is to be done with a page; what it points at."""
         if exchange.outcome in _TO_PARSE and not page.duplicate:
             self._parser.process(page)
         place = None
         if exchange.outcome.answered:
             place = self._barn.archive.write(exchange, media_type=page.media_type, charset=page.charset)
-        count, redirect_to = self._hand_on_links(page)
-        self._barn.pages.add(exchange, place, page, links=count, redirect_to=redirect_to)
+        found = self._hand_on_links(page)
+        moved = exchange.outcome is Outcome.REDIRECTED and found
+        redirect_to = found[0].url.decode() if moved else None
+        self._barn.pages.add(exchange, place, page, links=len(found), redirect_to=redirect_to)
         self.outcomes[exchange.outcome] += 1
         self._done(exchange)
         if exchange.outcome is Outcome.OK:
@@ -124,19 +127,20 @@ class Harvest:
             self._give_to_sinks(page)
         else:
             self._barn.frontier.ended(exchange.visit.domain)
+        return found
 
-    def _hand_on_links(self, page: Page) -> tuple[int, str | None]:
-        """Give what `page` points at to the frontier and the table: how many links, and a redirect's target."""
+    def _hand_on_links(self, page: Page) -> list[Locator]:
+        """Give what `page` points at to the frontier and the table."""
         visit, links = page.exchange.visit, page.links
         redirected = page.exchange.outcome is Outcome.REDIRECTED
         if redirected:  # the same page elsewhere: as near to the seeds, and as wanted
             targets = self._point(page, links.pages, LinkKind.REDIRECT, visit.depth, visit.kind)
             if visit.kind is Kind.SEED and targets:
                 self._landed(locate(visit.url), targets[0])
-            return len(targets), targets[0].url.decode() if targets else None
-        count = len(self._point(page, links.pages, LinkKind.PAGE, visit.depth + 1, Kind.PAGE))
-        count += len(self._point(page, links.requisites, LinkKind.REQUISITE, visit.depth + 1, Kind.REQUISITE))
-        return count + len(self._point(page, links.nofollow, LinkKind.NOFOLLOW)), None
+            return targets
+        found = self._point(page, links.pages, LinkKind.PAGE, visit.depth + 1, Kind.PAGE)
+        found += self._point(page, links.requisites, LinkKind.REQUISITE, visit.depth + 1, Kind.REQUISITE)
+        return found + self._point(page, links.nofollow, LinkKind.NOFOLLOW)
 
     def _point(
         self, page: Page, hrefs: Sequence[str], row: LinkKind, depth: int = 0, kind: Kind | None = None
@@ -165,3 +169,28 @@ class Harvest:
         found = [url for url in map(canonical, urls) if url]
         if found:
             self._barn.frontier.discover([locate(url) for url in found], via=0, domain=0, depth=0, kind=Kind.PAGE)
+
+
+def _places(page: Page) -> tuple[int, ...]:
+    """The keys under which content-seen may know `page`: of its folder, and of its whole path; none without a body."""
+    if not page.fingerprint:
+        return ()
+    path = page.url.partition("?")[0]
+    folder = path[: path.rindex("/") + 1]
+    means = f"{page.media_type} {label_of(page.exchange)} {said_of_links(page.exchange)}"
+    # No path has a question mark, so the page `/a/` itself is not taken for the folder.
+    return tuple(page.fingerprint ^ key_of(f"{place} {means}") for place in (f"{folder}?", path))
+
+
+def _depends_on_name(page: Page, found: Sequence[Locator]) -> bool:
+    """Whether one of the links `found` in `page` would lead elsewhere from a page of another name in the folder.
+
+    Only a link that keeps the whole path of what it is relative to does, however it is written; one that leads to
+    the page itself is none.
+    """
+    targets = b"\n".join([b"", *(at.url for at in found), b""])
+    for url in {page.url, page.links.base}:
+        path, _, query = url.encode().partition(b"?")
+        if b"\n%b?" % path in targets or (query and b"\n%b\n" % path in targets):
+            return True
+    return False

@@ -69,7 +69,7 @@ class UrlSeen:
 
 
 class ContentSeen:
-    """Every body met, by a key made of its bytes and the place they were met at."""
+    """Every body read, by a key made of its bytes and of the place where the same bytes mean the same links."""
 
     def __init__(self, store: Store, memory_bytes: int, state: dict[str, Any] | None = None) -> None:
         self._drum = Drum(store, "content", state, memory_bytes=memory_bytes)
@@ -82,15 +82,20 @@ class ContentSeen:
     def __len__(self) -> int:
         return len(self._drum) + len(self._new)
 
-    def met(self, keys: Sequence[int]) -> list[bool]:
-        """Whether each of `keys` was met before, be it earlier in `keys`; they are from now on."""
-        known: list[bool] = self._drum.contains(np.array(keys, np.uint64)).tolist()
-        for place, key in enumerate(keys):
-            known[place] = known[place] or key in self._new
-            self._new.add(key)
+    def known(self, keys: Sequence[int]) -> set[int]:
+        """Those of `keys` that were entered in the drum; what was entered since it was told, `entered` says."""
         if len(self._new) >= self._limit:
             self._tell()
-        return known
+        held = self._drum.contains(np.array(keys, np.uint64)).tolist()
+        return {key for key, there in zip(keys, held, strict=True) if there}
+
+    def entered(self, key: int) -> bool:
+        """Whether `key` was entered since the drum was told."""
+        return key in self._new
+
+    def enter(self, key: int) -> None:
+        """The body with `key` was read."""
+        self._new.add(key)
 
     def _tell(self) -> None:
         self._drum.update(np.fromiter(self._new, np.uint64, len(self._new)))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical
-from fyke.core.visits import Page
+from fyke.core.visits import Exchange, Page
 
 PAGE_RELS = frozenset({"canonical", "next", "prev", "previous", "alternate"})
 REQUISITE_RELS = frozenset(
@@ -93,6 +93,13 @@ def read_headers(page: Page, product: str, requisites: bool) -> list[str]:
     if exchange.outcome is Outcome.REDIRECTED or exchange.status == 201:
         return _resolved(_unmangled(exchange.header("location")), page.url)
     return []
+
+
+def said_of_links(exchange: Exchange) -> str:
+    """All that the header says of links and robots: answers that differ in it may lead elsewhere with the same body."""
+    if not _MARKED.search(exchange.head):
+        return ""
+    return repr([exchange.headers(name) for name in ("x-robots-tag", "link", "refresh", "location")])
 
 
 def _read_links(page: Page, requisites: bool) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Self
 import duckdb
 import pyarrow as pa
 
-from fyke.core.errors import DirectoryError, DiskFull
+from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
 from fyke.search.arrivals import arrivals, safe_rows
 from fyke.store import SCHEMAS, scan_table
 from fyke.store.table_files import TABLES
@@ -53,12 +53,17 @@ class Questions:
         return self._rows[name] > 0 if name in self._rows else any((self._crawl / TABLES).glob(f"{name}-*.parquet"))
 
     def ask(self, sql: str, *values: object, **tables: Sequence[str]) -> Rows:
-        """The answer to `sql` over `tables`, each with the columns it needs. Raises DiskFull."""
+        """The answer to `sql` over `tables`, each with the columns it needs. Raises DiskFull, StateDamaged."""
+        self._damage: StateDamaged | None = None
         for name, columns in tables.items():
             self._engine.register(name, self._reader(name, columns))
         try:
             return self._engine.execute(sql, values).fetchall()
-        except duckdb.IOException as error:
+        except duckdb.Error as error:
+            if self._damage is not None:
+                raise self._damage from None
+            if not isinstance(error, duckdb.IOException):
+                raise
             if "space" in str(error):
                 raise DiskFull(
                     f"no room in {tempfile.gettempdir()}: free some, or set TMPDIR to another folder"
@@ -69,13 +74,16 @@ class Questions:
                 self._engine.unregister(name)
 
     def _reader(self, name: str, columns: Sequence[str]) -> pa.RecordBatchReader:
-        if name not in self._rows:
-            return scan_table(self._crawl, name, columns)
         schema = pa.schema([SCHEMAS[name].field(column) for column in columns])
 
         def batches() -> Iterator[pa.RecordBatch]:
-            if self._rows[name]:
-                for batch in arrivals(self._crawl, name, columns, 0, self._rows[name]):
-                    yield batch.cast(schema)
+            try:
+                if name not in self._rows:
+                    yield from scan_table(self._crawl, name, columns)
+                elif self._rows[name]:
+                    yield from arrivals(self._crawl, name, columns, 0, self._rows[name])
+            except StateDamaged as error:  # DuckDB would make a text of it
+                self._damage = error
+                raise
 
         return pa.RecordBatchReader.from_batches(schema, batches())

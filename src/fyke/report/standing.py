@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.dataset as ds
+import pyarrow.compute as pc
 
 from fyke.report.asking import Questions, Rows
+from fyke.store import read_file
 from fyke.store.table_files import TABLES
 
 TOP_DOMAINS = 20
@@ -50,8 +51,10 @@ def _page_ranks(crawl: Path, domains: list[str]) -> dict[str, float]:
     path = crawl / TABLES / "domainrank.parquet"
     if not path.exists():
         return {}
-    table = ds.dataset(path)
-    found = table.to_table(columns=["domain", "pagerank"], filter=ds.field("domain").isin(pa.array(domains)))
-    count = table.count_rows()
-    pairs = zip(found.column("domain").to_pylist(), found.column("pagerank").to_pylist(), strict=True)
-    return {domain: rank * count for domain, rank in pairs}
+    wanted, count = pa.array(domains, pa.string()), 0
+    found: dict[str, float] = {}
+    for batch in read_file(path, ["domain", "pagerank"]):
+        count += batch.num_rows
+        few = batch.filter(pc.is_in(batch.column("domain"), wanted))
+        found.update(zip(few.column("domain").to_pylist(), few.column("pagerank").to_pylist(), strict=True))
+    return {domain: rank * count for domain, rank in found.items()}

@@ -12,15 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from fyke.core.urls import split
 from fyke.crawl.directory import CrawlDirectory
 from fyke.hosts.book import HostBook, HostRecord
 from fyke.hosts.robots import RobotsRecord, RobotsState
-from fyke.store import SCHEMAS, sealed_table
-from fyke.store.journal import read_journal
-from fyke.store.schemas import journalled
+from fyke.store import segments
 
 NEWEST_FILES = 4
 ROBOTS_CHARS = 20_000
@@ -132,13 +129,7 @@ def last_visits(folder: Path, name: str, limit: int) -> Visits:
 
 def _newest(folder: Path) -> Iterator[pa.RecordBatch]:
     """The rows still in journals, and those of the newest files."""
-    schema = journalled(SCHEMAS["pages"])
-    names = [*COLUMNS, "host"]
-    sealed = sorted(sealed_table(folder, "pages").files)
-    done = {Path(file).stem for file in sealed}
-    for path in sorted((folder / "tables").glob("pages-*.arrows")):
-        if path.stem not in done and path.exists():
-            yield from (batch.select(names) for batch in read_journal(path, schema))
-    if sealed:
-        newest = ds.dataset(sealed[-NEWEST_FILES:], schema=SCHEMAS["pages"], format="parquet")
-        yield from newest.to_batches(columns=names)
+    there = segments(folder, "pages")
+    sealed = [segment for segment in there if not segment.journal]
+    for segment in [*(segment for segment in there if segment.journal), *sealed[-NEWEST_FILES:]]:
+        yield from segment.batches([*COLUMNS, "host"])

@@ -1,7 +1,7 @@
 """Where do pages rest?
 
 Writers: `WarcWriter` (WARC/1.1, with a CDXJ index beside each file), `PagesTable` and `LinksTable`
-(Parquet), `write_hosts` and `write_domains`. Readers: `read_table`, `scan_table`, `check_archive`.
+(Parquet), `write_hosts` and `write_domains`. Readers: `read_table`, `scan_table`, `segments`, `check_archive`.
 
 A checkpoint goes: `state()` of every writer, fsync of its `dirty_files()` (files and folders), the
 manifest, then `durable()`. A crawl that starts again gives every writer its state by `restore`
@@ -9,7 +9,7 @@ before anything is written.
 """
 
 from fyke.store.check import Fault, check_archive
-from fyke.store.reading import read_table, scan_table, sealed_table
+from fyke.store.reading import Segment, read_file, read_table, rows_recorded, scan_table, segments
 from fyke.store.records import Original
 from fyke.store.schemas import SCHEMAS
 from fyke.store.summaries import HostRow, write_domains, write_hosts
@@ -26,13 +26,16 @@ __all__ = [
     "Original",
     "PagesTable",
     "RecordPlace",
+    "Segment",
     "TableStatistics",
     "WarcStatistics",
     "WarcWriter",
     "check_archive",
+    "read_file",
     "read_table",
+    "rows_recorded",
     "scan_table",
-    "sealed_table",
+    "segments",
     "write_domains",
     "write_hosts",
 ]

@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from fyke.core.errors import StateDamaged
 from fyke.store.cdxj import read_lines
 from fyke.store.checksum import checksum_holds
-from fyke.store.reading import scan_table
+from fyke.store.reading import Segment, segments
 from fyke.store.repeats import Repeats
 from fyke.store.schemas import SCHEMAS
 from fyke.store.surt import surt
@@ -63,7 +64,10 @@ def check_archive(
     names = sorted(path.name for path in (folder / FOLDER).glob("*.warc.gz"))
     with Repeats() as repeats:
         for number, name in enumerate(names):
-            yield from _check_file(folder, name, (lengths or {}), (number, repeats if once else None), progress)
+            try:
+                yield from _check_file(folder, name, (lengths or {}), (number, repeats if once else None), progress)
+            except OSError as error:
+                yield Fault(f"{FOLDER}/{name}", _unreadable(error))
         for number, offset, first in repeats.found():
             place = f"{FOLDER}/{names[number]}:{offset}"
             yield Fault(place, f"the URL of this record was archived before, at {names[first[0]]}:{first[1]}")
@@ -131,8 +135,8 @@ def _check_index(path: Path, entries: Mapping[int, _Entry], *, growing: bool) ->
             if told != entry or key != surt(told.url) or fields["filename"] != path.name:
                 yield Fault(f"{place}, line {count}", f"no such record at {path.name}:{fields['offset']}")
             seen.add(int(fields["offset"]))
-    except (ValueError, KeyError) as error:
-        yield Fault(f"{place}, line {count + 1}", f"it cannot be read: {error}")
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        yield Fault(f"{place}, line {count + 1}", _unreadable(error))
         return
     yield from (Fault(f"{FOLDER}/{path.name}:{at}", "the index has no line for it") for at in entries.keys() - seen)
 
@@ -141,31 +145,48 @@ def _check_rows(folder: Path, place: str, entries: Mapping[int, _Entry]) -> Iter
     """Each row of `pages` that names this file names a record of its URL in it."""
     if not (folder / TABLES).is_dir():
         return
+    for segment in segments(folder, "pages"):
+        yield from _check_segment(segment, place, entries)
+
+
+def _check_segment(segment: Segment, place: str, entries: Mapping[int, _Entry]) -> Iterator[Fault]:
     try:
-        for batch in scan_table(folder, "pages", _ROW, ds.field("warc_file") == place):
+        for batch in segment.batches(_ROW, ds.field("warc_file") == place):
             for url, digest, offset, length in zip(*(batch.column(name).to_pylist() for name in _ROW), strict=True):
                 entry = entries.get(offset)
                 if entry is None or entry[:3] != (url, digest, length):
                     yield Fault(
                         f"{place}:{offset}", f"the pages table says that {url} is here, {length} bytes; it is not"
                     )
-    except (pa.ArrowInvalid, OSError):
-        return  # a Parquet file that cannot be read is reported once, by _check_tables
+    except StateDamaged:
+        return  # a file that cannot be read is reported once, by _check_tables
 
 
 def _check_tables(folder: Path, warcs: set[str]) -> Iterator[Fault]:
-    """Each Parquet file is readable to the last page, as it was sealed, and names files that are there."""
+    """Each file is there, readable to the last page, as it was sealed, and names files that are there."""
+    for segment in (one for name in SCHEMAS if (folder / TABLES).is_dir() for one in segments(folder, name)):
+        if not segment.path.exists():
+            yield Fault(f"{TABLES}/{segment.path.name}", "it is gone")
     for path in sorted((folder / TABLES).glob("*.parquet")):
         place = f"{TABLES}/{path.name}"
-        if checksum_holds(path) is False:
-            yield Fault(place, "its bytes are not those its checksum was made of")
-        elif checksum_holds(path) is None:
-            yield Fault(place, "its checksum is missing")
         schema = SCHEMAS.get(path.name.rpartition("-")[0])
         try:
+            yield from _checksum_faults(place, path)
             yield from (Fault(place, what) for what in _parquet_faults(path, schema, warcs))
         except (pa.ArrowException, OSError) as error:
-            yield Fault(place, f"it cannot be read: {str(error).splitlines()[0]}")
+            yield Fault(place, _unreadable(error))
+
+
+def _checksum_faults(place: str, path: Path) -> Iterator[Fault]:
+    holds = checksum_holds(path)
+    if not holds:
+        what = "its checksum is missing" if holds is None else "its bytes are not those its checksum was made of"
+        yield Fault(place, what)
+
+
+def _unreadable(error: Exception) -> str:
+    reason = error.strerror if isinstance(error, OSError) else None
+    return f"it cannot be read: {reason or next(iter(str(error).splitlines()), type(error).__name__)}"
 
 
 def _parquet_faults(path: Path, schema: pa.Schema | None, warcs: set[str]) -> Iterator[str]:

@@ -31,8 +31,9 @@ def write_checksum(source: Path, target: Path) -> None:
 
 def checksum_holds(path: Path) -> bool | None:
     """Whether the bytes of `path` are those that were finished; None when there is no checksum."""
+    found = file_hash(path)
     try:
         line = checksum_path(path).read_text(encoding="ascii", errors="replace")
     except FileNotFoundError:
         return None
-    return line == f"XXH3_{file_hash(path)}  {path.name}\n"
+    return line == f"XXH3_{found}  {path.name}\n"

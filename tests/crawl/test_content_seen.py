@@ -1,0 +1,119 @@
+"""Content-seen saves parsing and loses no link, whatever a page says and wherever the same page is again."""
+
+import tempfile
+from collections import Counter, deque
+from pathlib import Path
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from fyke.core.config import FetchSection
+from fyke.core.document import Document
+from fyke.core.outcomes import Outcome
+from fyke.core.resolve import LinkResolver
+from fyke.core.urls import Locator, canonical, locate
+from fyke.core.visits import Exchange, Visit
+from fyke.crawl.harvest import Barn, Harvest
+from fyke.disk.checkpoint import Checkpoint
+from fyke.fetch import decode_body
+from fyke.frontier.seen import ContentSeen
+from fyke.parse import Parser
+from fyke.store import PagesTable, WarcWriter, read_table
+
+HREFS = [
+    "?page=2", " ?page=2", "\t?\npage=2", "http:?page=2", "HTTP:?x", "?", "http:?", "", "#top", "http:#top", "http:",
+    ".", "./", "..", "x", "./y?a", "/a/x", "/a/x?q", "//h.example/a/y", "http://h.example/a/x", "z#f", "/%61/x?page=2",
+]  # fmt: skip
+NAMES = ["", "x", "y", "x?q=1", "x?q=2", "y?q=1", "x%3F", "b/x", "b/"]
+BASES = [None, "", "?base", "y", "b/", "b/x?c", "#", "http:", "http:?d", "/a/x", "//other.example/a/x"]
+HEADERS = ["", "Link: </n>; rel=next\r\n", "Refresh: 0; url=?r\r\n", "X-Robots-Tag: nofollow\r\n"]
+TYPES = ["text/html", "text/plain", "text/html; charset=koi8-r", "application/rss+xml"]
+
+
+class Frontier:
+    """What was discovered."""
+
+    def __init__(self) -> None:
+        self.found: set[bytes] = set()
+
+    def discover(self, links: list[Locator], **_: object) -> None:
+        self.found |= {at.url for at in links}
+
+    def fetched(self, domain: int) -> None: ...
+
+
+def exchange_of(name: str, body: bytes, media_type: str = "text/html", header: str = "") -> Exchange:
+    at = locate(canonical(f"http://h.example/a/{name}") or "")
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n{header}\r\n".encode()
+    visit = Visit(at.url.decode(), at.key, at.host, at.domain)
+    return Exchange(visit, Outcome.OK, 1e9, 0.1, status=200, head=head, body=Document(body))
+
+
+def taken_in(rounds: list[list[Exchange]]) -> tuple[set[bytes], int, list[bool]]:
+    """What a harvest of `rounds` discovers, how many pages it parses, and which it takes for duplicates."""
+    with tempfile.TemporaryDirectory() as name, Checkpoint(Path(name) / "shard") as checkpoint:
+        folder, frontier, parser = Path(name), Frontier(), Parser()
+        warc, pages, seen = (
+            WarcWriter(folder, 1 << 30, "test"),
+            PagesTable(folder, 10_000),
+            ContentSeen(checkpoint.store, 1 << 16),
+        )
+        barn = Barn(warc, pages, None, frontier, seen, [])  # type: ignore[arg-type]
+        harvest = Harvest(
+            parser, barn, FetchSection(), LinkResolver(100),
+            done=lambda exchange: None, landed=lambda seed, target: None, outcomes=Counter(),
+        )  # fmt: skip
+        for exchanges in rounds:
+            harvest.take_in(deque(exchanges))
+            seen.state()
+        for closing in (warc, pages, seen):
+            closing.close()
+        return frontier.found, parser.statistics().pages, read_table(folder, "pages").column("duplicate").to_pylist()
+
+
+def parsed(exchange: Exchange) -> set[bytes]:
+    """What a parse of the answer gives, but for the page itself."""
+    page = Parser().parse(exchange, decode_body(exchange, FetchSection()).content)
+    found = LinkResolver(100).resolve(page.links.base, page.links.pages)
+    return {at.url for at in found} - {exchange.visit.url.encode()}
+
+
+answers = st.tuples(
+    st.sampled_from(NAMES), st.sampled_from(TYPES[:1] * 3 + TYPES), st.sampled_from(HEADERS[:1] * 3 + HEADERS)
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from(HREFS), max_size=3),
+    st.sampled_from(BASES),
+    st.lists(st.lists(answers, min_size=1, max_size=4), min_size=1, max_size=3),
+)
+@example(["?page=2"], None, [[("x", "text/html", ""), ("y", "text/html", "")]])
+@example(["?page=2"], None, [[("", "text/html", ""), ("x", "text/html", "")]])
+@example(["?"], None, [[("x?q=1", "text/html", "")], [("y?q=1", "text/html", "")]])
+@example(["x"], None, [[("x", "text/plain", "")], [("y", "text/html", "")]])
+def test_no_link_is_lost(hrefs: list[str], base: str | None, rounds: list[list[tuple[str, str, str]]]) -> None:
+    based = "" if base is None else f'<base href="{base}">'
+    body = f"<html>{based}{''.join(f'<a href={chr(34)}{href}{chr(34)}>x</a>' for href in hrefs)}".encode()
+
+    def exchanges() -> list[list[Exchange]]:
+        return [[exchange_of(name, body, media_type, header) for name, media_type, header in some] for some in rounds]
+
+    pages = {exchange.visit.url.encode() for some in exchanges() for exchange in some}
+    every = {url for some in exchanges() for exchange in some for url in parsed(exchange)}
+    found, _, _ = taken_in(exchanges())
+    assert every - pages <= found
+
+
+def test_copies_in_a_folder_are_parsed_once() -> None:
+    body = b'<a href="x1">1</a><a href="/p">p</a><a href="#top">top</a>'
+    _, count, duplicates = taken_in([[exchange_of(f"x{n}", body) for n in range(10)], [exchange_of("late", body)]])
+    assert count == 1 and duplicates == [False] + [True] * 10
+
+
+def test_copies_whose_links_keep_their_names_are_all_parsed() -> None:
+    body = b'<a href="?page=2">2</a>'
+    found, count, _ = taken_in([[exchange_of(name, body) for name in ("x", "y", "x?page=2", "y?page=2", "b/x")]])
+    assert found == {b"http://h.example/a/%b?page=2" % name for name in (b"x", b"y", b"b/x")}
+    assert count == 3
