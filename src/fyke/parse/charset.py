@@ -227,7 +227,7 @@ def _find(name: str) -> codecs.CodecInfo | None:
     short = name.removeprefix(prefix)
     if short == "replacement":
         return codecs.CodecInfo(_refuse, _replacement, name=f"{_PREFIX}{short}")
-    table = _table(short)
+    table = single_byte_table(short)
 
     def decode(data: "Buffer", errors: str = "strict", /) -> tuple[str, int]:
         return codecs.charmap_decode(bytes(data), errors, table)
@@ -235,10 +235,11 @@ def _find(name: str) -> codecs.CodecInfo | None:
     return codecs.CodecInfo(_refuse, decode, name=f"{_PREFIX}{short.replace('_', '-')}")
 
 
-def _table(short: str) -> str:
+def single_byte_table(codec: str) -> str:
     """The 256 characters of a single-byte encoding; U+FFFE where there is none."""
+    short = codec.removeprefix(_PREFIX)
     lower = "".join(map(chr, range(0x80)))
-    if short == "user_defined":
+    if short in ("user-defined", "user_defined"):
         return lower + "".join(map(chr, range(0xF780, 0xF800)))
     upper = bytes(range(0x80, 0x100)).decode(short, "replace")
     controls = "".join(chr(0x80 + i) if c == "\ufffd" else c for i, c in enumerate(upper[:0x20]))
