@@ -68,6 +68,38 @@ def test_the_page_says(label: str, encoding: str, text: str, meta: str) -> None:
     assert data.decode(charset_of(data, "no-such-label")).endswith(text)
 
 
+_PADDING = ["", "<!--{}-->", "<script>{}</script>", "<p title='{}'>", "<p>{}"]
+
+
+@pytest.mark.parametrize("padding", _PADDING)
+@pytest.mark.parametrize("place", ["<head>{}", "</head>{}", "<body>{}", "<p>{}", "<table><tr>{}"])
+@given(st.sampled_from(DECLARED), st.sampled_from(WRITTEN[:-1]), st.integers(0, 20_000))
+def test_the_page_says_it_late(
+    padding: str, place: str, declared: tuple[str, str, str], meta: str, length: int
+) -> None:
+    label, encoding, text = declared
+    before = padding.format(" " * length) + place.format(meta.format(label))
+    data = before.encode() + text.encode(encoding)
+    assert data.decode(charset_of(data)) == before + text
+
+
+@pytest.mark.parametrize("around", ["<!--{}-->", "<script>{}</script>", "<textarea>{}</textarea>", "<title>{}</title>"])
+@pytest.mark.parametrize("filling", ["", "x" * 2000])
+def test_what_is_no_tag_to_a_parser_says_nothing(around: str, filling: str) -> None:
+    declared = "<meta charset=koi8-r>"
+    late = f"<p>{'x' * 1024}{around.format(filling + declared)}{RUSSIAN}".encode()
+    assert charset_of(late) == "utf-8"
+    assert charset_of(f"<p>{'x' * 1024}{declared}{RUSSIAN}".encode(), html=False) == "utf-8"
+    assert charset_of(f"<p>{'x' * 1024}{declared}{RUSSIAN}".encode()) == "koi8-r"
+
+
+@given(st.text("x/ \t\n", max_size=12), st.text("x=/<> \t\n", max_size=40), st.sampled_from(["p", "/p", "metas", "a"]))
+def test_the_prescan_reads_the_attributes_of_other_tags(before: str, quoted: str, tag: str) -> None:
+    hidden = f'<{tag} {before} a="{quoted}<meta charset=koi8-r>{quoted}"'
+    assert charset_of(f"{hidden}><p>{RUSSIAN}".encode()) == "utf-8"
+    assert charset_of(f"{hidden}><meta charset=koi8-r>{RUSSIAN}".encode()) == "koi8-r"
+
+
 @pytest.mark.parametrize(
     ("mark", "encoding"), [(b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")]
 )

@@ -124,7 +124,7 @@ class Exchange:
 
 @dataclass(slots=True)
 class Links:
-    """What a page points at, as written in it; `base` is what they are relative to.
+    """What a page points at, as written in it but for encoded queries; `base` is what they are relative to.
 
     `pages` are links to follow, `nofollow` links the page asks not to follow, `requisites` what is
     needed to show it.

@@ -1,9 +1,9 @@
 """Which characters the bytes of a page mean, by the HTML Standard (13.2.3) and the Encoding Standard.
 
 Called by `fyke.parse.parser` once a page of text. In order: byte order mark, the label the server
-gave, the label in the first 1024 bytes, then the bytes themselves: what decodes as UTF-8 is UTF-8,
-else a statistical guess, else windows-1252. Differs from the standard: a UTF-8 page that declares
-nothing is recognised over its whole length.
+gave, the label in the first 1024 bytes, that of a `<meta>` anywhere in the tree of an HTML page, then
+the bytes themselves: what decodes as UTF-8 is UTF-8, else a statistical guess, else windows-1252.
+Differs from the standard: a UTF-8 page that declares nothing is recognised over its whole length.
 
 Invariant: the name returned is a codec Python knows, decoding by it with `errors="replace"` never
 raises, and gives the characters a browser would show. The labels are the Encoding Standard's, the
@@ -12,10 +12,14 @@ codecs behind them are Python's where these agree with it, else ours (`install`)
 
 import codecs
 import re
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
+from selectolax.lexbor import LexborHTMLParser
+
+from fyke.parse.markup import MAX_BYTES, bounded
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # `collections.abc` has it from Python 3.12 on
@@ -55,19 +59,25 @@ _WIDE = frozenset({"utf-16-le", "utf-16-be"})
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
-_META = re.compile(
-    rb"<!--.*?(?:-->|\Z)|<meta[\s/]((?:[^>\"']|\"[^\"]*\"|'[^']*')*)|<[/!?][^>]*", re.IGNORECASE | re.DOTALL
+# The prescan's tokens; blanks are the standard's five. A quote without an end takes all that follows, as there.
+_MARKUP = re.compile(rb"<(?:(!--)|(meta)(?=[\t\n\f\r /])|(/?[a-z])|[!/?])", re.IGNORECASE)
+_NAME_END = re.compile(rb"[\t\n\f\r >]")
+_ATTRIBUTE = re.compile(
+    rb"[\t\n\f\r /]*+(=?[^\t\n\f\r /=>]*+)(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+"
+    rb"(?:\"([^\"]*+)\"?|'([^']*+)'?|([^\t\n\f\r >]*+)))?"
 )
-_ATTRIBUTE = re.compile(rb"([^\s=/>\"']+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+)))?")
-_IN_CONTENT = re.compile(rb"charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;\"']+))", re.IGNORECASE)
+_IN_CONTENT = re.compile(
+    r"charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:\"([^\"]*)\"|'([^']*)'|(?![\"'])([^\t\n\f\r ;]*)|)", re.IGNORECASE
+)
 _XML_DECLARATION = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([^\"'>]+)[\"']")
+_XML_IN_UTF16 = ((b"<\0?\0x\0", "utf-16-le"), (b"\0<\0?\0x", "utf-16-be"))
 _CSS_DECLARATION = re.compile(rb'@charset "([^"]+)";')
 
 
-def charset_of(content: bytes, label: str = "") -> str:
+def charset_of(content: bytes, label: str = "", *, html: bool = True) -> str:
     """The Python codec for `content`, given the `label` of the server (`""`: none).
 
-    With a byte order mark a codec that takes it off: `utf-8-sig`, `utf-16`.
+    With a byte order mark a codec that takes it off: `utf-8-sig`, `utf-16`. `html`: a `<meta>` counts wherever it is.
     """
     head = content[:3]
     if head[:1] in b"\xef\xff\xfe":
@@ -76,7 +86,7 @@ def charset_of(content: bytes, label: str = "") -> str:
                 return marked
     codec = codec_of(label) if label else None
     if codec is None:
-        codec = _prescanned(content[:_PRESCAN_BYTES]) or _detected(content)
+        codec = _prescanned(content[:_PRESCAN_BYTES]) or (_in_tree(content) if html else None) or _detected(content)
     if codec.startswith("windows-") and _has_gap(codec, content):
         return _PREFIX + codec
     return codec
@@ -97,37 +107,78 @@ def codec_of(label: str) -> str | None:
 
 def _prescanned(head: bytes) -> str | None:
     """The encoding a page declares in its first bytes (13.2.3.2, "prescan a byte stream")."""
+    for start, wide in _XML_IN_UTF16:
+        if head.startswith(start):
+            return wide
     lower = head.lower()
     if b"charset" in lower:
         css = _CSS_DECLARATION.match(head)
         if css is not None:
-            return _declared(css[1])
-        for match in _META.finditer(head):
-            codec = _of_meta(match[1]) if match[1] else None
+            return _declared(css[1].decode("latin-1"))
+        for attributes in _metas(head):
+            codec = _of_meta(attributes)
             if codec is not None:
                 return codec
     if b"encoding" in lower:
         xml = _XML_DECLARATION.match(head)
         if xml is not None:
-            return _declared(xml[1])
+            return _declared(xml[1].decode("latin-1"))
     return None
 
 
-def _of_meta(attributes: bytes) -> str | None:
-    values: dict[bytes, bytes] = {}
-    for name, *quoted in _ATTRIBUTE.findall(attributes):
-        values.setdefault(name.lower(), next(filter(None, quoted), b""))
-    if b"charset" in values:
-        return _declared(values[b"charset"])
-    if values.get(b"http-equiv", b"").lower() != b"content-type":
+def _metas(head: bytes) -> Iterator[Mapping[str, str | None]]:
+    """The attributes of the `<meta>` tags that are whole within `head`, in order."""
+    position = 0
+    while (match := _MARKUP.search(head, position)) is not None:
+        comment, meta, tag = match.groups()
+        if meta or tag:
+            name_end = _NAME_END.search(head, match.end())
+            attributes, position = _attributes(head, match.end() if meta or name_end is None else name_end.start())
+            if head[position : position + 1] != b">":
+                return
+            if meta:
+                yield attributes
+        else:  # the dashes that end a comment may be those that begin it
+            position = head.find(b"-->", match.start() + 2) if comment else head.find(b">", match.end())
+            if position < 0:
+                return
+
+
+def _attributes(head: bytes, position: int) -> tuple[dict[str, str | None], int]:
+    """The attributes from `position` on, the first of a name, and where they end: at a `>`, or `head` does."""
+    found: dict[str, str | None] = {}
+    while match := _ATTRIBUTE.match(head, position):
+        position = match.end()
+        name, *values = match.groups(b"")
+        if not name:
+            break
+        found.setdefault(name.decode("latin-1").lower(), b"".join(values).decode("latin-1"))
+    return found, position
+
+
+def _in_tree(content: bytes) -> str | None:
+    """The encoding a `<meta>` behind the prescan declares, in what is markup to a parser (13.2.3.4)."""
+    lower = content[:MAX_BYTES].lower()
+    if b"<meta" not in lower or b"charset" not in lower:
         return None
-    match = _IN_CONTENT.search(values.get(b"content", b""))
-    return _declared(next(filter(None, match.groups()), b"")) if match else None
+    for node in LexborHTMLParser(bounded(content)).css("meta[charset],meta[http-equiv][content]"):
+        codec = _of_meta(node.attributes)
+        if codec is not None:
+            return codec
+    return None
 
 
-def _declared(label: bytes) -> str | None:
+def _of_meta(attributes: Mapping[str, str | None]) -> str | None:
+    codec = _declared(attributes.get("charset") or "")
+    if codec is not None or (attributes.get("http-equiv") or "").lower() != "content-type":
+        return codec
+    match = _IN_CONTENT.search(attributes.get("content") or "")
+    return _declared("".join(match.groups(""))) if match else None
+
+
+def _declared(label: str) -> str | None:
     """A label read as ASCII: so the page is no UTF-16, whatever it says."""
-    codec = codec_of(label.decode("latin-1"))
+    codec = codec_of(label)
     if codec in _WIDE:
         return "utf-8"
     return DEFAULT if codec == f"{_PREFIX}user-defined" else codec
@@ -176,7 +227,7 @@ def _find(name: str) -> codecs.CodecInfo | None:
     short = name.removeprefix(prefix)
     if short == "replacement":
         return codecs.CodecInfo(_refuse, _replacement, name=f"{_PREFIX}{short}")
-    table = _table(short)
+    table = single_byte_table(short)
 
     def decode(data: "Buffer", errors: str = "strict", /) -> tuple[str, int]:
         return codecs.charmap_decode(bytes(data), errors, table)
@@ -184,10 +235,11 @@ def _find(name: str) -> codecs.CodecInfo | None:
     return codecs.CodecInfo(_refuse, decode, name=f"{_PREFIX}{short.replace('_', '-')}")
 
 
-def _table(short: str) -> str:
+def single_byte_table(codec: str) -> str:
     """The 256 characters of a single-byte encoding; U+FFFE where there is none."""
+    short = codec.removeprefix(_PREFIX)
     lower = "".join(map(chr, range(0x80)))
-    if short == "user_defined":
+    if short in ("user-defined", "user_defined"):
         return lower + "".join(map(chr, range(0xF780, 0xF800)))
     upper = bytes(range(0x80, 0x100)).decode(short, "replace")
     controls = "".join(chr(0x80 + i) if c == "\ufffd" else c for i, c in enumerate(upper[:0x20]))

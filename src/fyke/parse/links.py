@@ -6,8 +6,8 @@ as parsing a page; and every element is looked at once, by C code. The tree goes
 read, unless somebody shares it: the trees of a batch of pages are more than the processor's caches hold,
 and parsing into memory just let go costs a third less.
 
-Invariant: links are given as written, in the order of the page, each once; they are relative to
-`Links.base`, the first `<base href>` or the page's own URL.
+Invariant: links are given as written but for their queries (`fyke.parse.queries`), in the order of the page,
+each once; they are relative to `Links.base`, the first `<base href>` or the page's own URL.
 """
 
 from collections.abc import Iterable
@@ -20,6 +20,7 @@ from fyke.core.urls import canonical
 from fyke.core.visits import Links, Page
 from fyke.parse.headers import obey, refresh_target, rel_of
 from fyke.parse.markup import bounded
+from fyke.parse.queries import encode_queries
 from fyke.parse.requisites import html_requisites
 
 Attributes = dict[str, str | None]
@@ -63,6 +64,7 @@ class HtmlLinks:
         if self._requisites:
             page.links.requisites += html_requisites(find, root)
         page.links.pages = fit(page.links.pages)
+        encode_queries(page.links, page.charset)
 
     def _read_others(self, page: Page, others: list[Any]) -> None:
         bases: list[str] = []

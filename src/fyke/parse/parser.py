@@ -24,7 +24,7 @@ from fyke.parse.feed import JsonFeed, XmlLinks
 from fyke.parse.headers import read_headers
 from fyke.parse.links import HtmlLinks, fit
 from fyke.parse.listing import FtpListing, GopherMenu
-from fyke.parse.media import FTP_LISTING, GOPHER_MENU, describe, label_of
+from fyke.parse.media import FTP_LISTING, GOPHER_MENU, HTML, describe, label_of
 from fyke.parse.requisites import CssLinks
 from fyke.parse.sitemap import GzipSitemap, TextSitemap
 
@@ -115,7 +115,7 @@ class Parser:
         redirect = read_headers(page, self._product, self._requisites)
         kind = self._kind(page.media_type)
         if kind.textual:
-            page.charset = charset_of(page.content, label_of(page.exchange))
+            page.charset = charset_of(page.content, label_of(page.exchange), html=page.media_type == HTML)
         if page.exchange.outcome in _WITH_BODY:
             for module in kind.modules:
                 module.process(page)

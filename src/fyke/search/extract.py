@@ -17,6 +17,7 @@ from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical, key_of
 from fyke.core.visits import Page
 from fyke.parse.markup import bounded
+from fyke.parse.queries import with_queries_encoded
 from fyke.search.dates import META_NAMES, date_of
 from fyke.search.language import LanguageGuesser
 
@@ -134,7 +135,8 @@ class Extractor:
             if (href, words) in seen or not _SAYS_SOMETHING.search(words):
                 continue
             seen.add((href, words))
-            yield from (Anchor(at.key, words) for at in self._links.resolve(page.links.base, [href]) if at.key != own)
+            hrefs = with_queries_encoded([href], page.links.base, page.charset)
+            yield from (Anchor(at.key, words) for at in self._links.resolve(page.links.base, hrefs) if at.key != own)
 
 
 def main_text(page: Page) -> str:
@@ -195,6 +197,7 @@ def _dates(metas: list[dict[str, str | None]], times: list[LexborNode]) -> list[
 
 def _canonical(page: Page, links: list[LexborNode]) -> int:
     for node in links[:1]:
-        url = canonical(node.attributes.get("href") or "", page.links.base)
+        (href,) = with_queries_encoded([node.attributes.get("href") or ""], page.links.base, page.charset)
+        url = canonical(href, page.links.base)
         return key_of(url) if url else 0
     return 0

@@ -20,6 +20,7 @@ from fyke.core.urls import canonical
 from fyke.core.visits import Page
 from fyke.crawl.monitor import size
 from fyke.parse.markup import bounded
+from fyke.parse.queries import with_queries_encoded
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 IMAGES = frozenset(
@@ -83,7 +84,7 @@ def _html(page: Page, find: Find) -> Copy:
     whole = page.text.encode("utf-8", "replace")
     content = bounded(whole)
     tree = LexborHTMLParser(content)
-    parts = _Parts(page.links.base or page.url, find)
+    parts = _Parts(page.links.base or page.url, page.charset, find)
     styles = "".join(parts.styles(tree.css("link[href]")))
     parts.put_images(tree.css("img[src]"))
     for node in reversed(tree.css(_OUT)):  # what is within others first
@@ -110,14 +111,17 @@ def _deaden(node: LexborNode) -> None:
 class _Parts:
     """What a page needs to be shown, out of the archive, within bounds of number, size and time."""
 
-    def __init__(self, base: str, find: Find) -> None:
+    def __init__(self, base: str, charset: str, find: Find) -> None:
         self._base = base
+        self._charset = charset
         self._find = find
         self._left_bytes = MOST_PARTS_BYTES
         self._left = MOST_PARTS
         self._until = time.monotonic() + PARTS_S
 
     def _part(self, href: str, base: str = "") -> Page | None:
+        if not base:  # the page's own; style sheets name their parts in UTF-8
+            (href,) = with_queries_encoded([href], self._base, self._charset)
         url = canonical(href, base or self._base)
         if url is None or self._left <= 0 or time.monotonic() > self._until:
             return None
