@@ -28,7 +28,8 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.core.batches import U64, URLS, first_of_each_key, keep, numbers, u64, url_batch
-from fyke.core.config import Enforcement, FrontierSection
+from fyke.core.choices import Enforcement
+from fyke.core.config import FrontierSection
 from fyke.core.urls import Locator
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
