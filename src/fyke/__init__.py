@@ -8,10 +8,10 @@ What is named here is the whole Python interface. Each name is found when it is 
 `import fyke` costs next to nothing and a plug-in may import from here while the crawler itself is loading.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as of `typing`, which takes a while to load
 if TYPE_CHECKING:
+    from typing import Any
+
     from fyke.core.config import Config
     from fyke.core.errors import FykeError
     from fyke.core.outcomes import Outcome
@@ -53,7 +53,9 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    from importlib import import_module  # noqa: PLC0415 - this module is loaded before `fyke.__main__` minds Ctrl-C
+
     if name == "__version__":
         value = import_module("importlib.metadata").version("fyke")
     elif name in _HOMES:

@@ -1,8 +1,8 @@
 """What does a person type? The command line.
 
 Each command gathers what was asked, calls one room, and prints. A `FykeError` becomes one line on
-stderr and its exit status; anything else is our own mistake and shows itself. What only one command needs
-is imported by it, so that the others begin sooner. `app` is what the commands in the other modules belong to.
+stderr and its exit status; anything else is our own mistake and shows itself. `app` is what the commands in the
+other modules belong to; what they call they find in `rooms`, so that each loads only what it needs.
 """
 
 import errno
@@ -15,8 +15,7 @@ import typer
 from fyke.cli import crawling, reading, trying  # noqa: F401 - they add their commands, in this order
 from fyke.cli.app import app
 from fyke.cli.console import let_go
-from fyke.core.errors import DirectoryError, DiskFull, FykeError
-from fyke.crawl.run import EXIT_INTERRUPTED
+from fyke.core.errors import EXIT_INTERRUPTED, DirectoryError, DiskFull, FykeError
 
 # Since 0.20-odd typer carries click inside under a private name; its public class leads to the one we need.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]

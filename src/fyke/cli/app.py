@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fyke import __version__
+import fyke
 from fyke.cli.console import say
 
 app = typer.Typer(
@@ -21,7 +21,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 def _version(asked: bool) -> None:
     if asked:
-        say(f"fyke {__version__}")
+        say(f"fyke {fyke.__version__}")
         raise typer.Exit
 
 

@@ -5,15 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
+from fyke.cli import rooms
 from fyke.cli.app import AsJson, Folder, app
 from fyke.cli.console import Reporter, print_json, say
-from fyke.core.config import Config, Scope, build, read
-from fyke.core.errors import ConfigurationError
-from fyke.crawl.directory import CrawlDirectory
-from fyke.crawl.loop import Ending
-from fyke.crawl.monitor import duration, size
-from fyke.crawl.run import EXIT_INTERRUPTED, crawl_with_panel
-from fyke.crawl.run import report as say_how_it_ended
+from fyke.core.choices import Scope
+from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -68,25 +64,27 @@ def crawl(  # noqa: PLR0913 - one parameter an option
         "agent": {"user_agent": user_agent, "contact": contact},
         "dns": {"servers": dns, "private": private},
     }  # fmt: skip
-    directory = CrawlDirectory(into)
+    directory = rooms.directory.CrawlDirectory(into)
     settings = _settings(directory, config, asked)
     console = Reporter(stderr=True)
-    summary = crawl_with_panel(directory, settings, console)
+    summary = rooms.run.crawl_with_panel(directory, settings, console)
     if as_json:
         print_json(summary.as_dict())
-    say_how_it_ended(summary, directory, console)
-    if summary.ending is Ending.STOPPED and not summary.already:
+    rooms.run.report(summary, directory, console)
+    if summary.ending is rooms.loop.Ending.STOPPED and not summary.already:
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
-def _settings(directory: CrawlDirectory, config: Path | None, asked: dict[str, dict[str, Any]]) -> Config:
+def _settings(
+    directory: "rooms.directory.CrawlDirectory", config: Path | None, asked: dict[str, dict[str, Any]]
+) -> "rooms.config.Config":
     """What the directory already holds, over it the file, over it the options."""
     values: dict[str, Any] = {}
     if directory.holds_crawl:
         values = directory.config().model_dump(mode="json")
         values["crawl"]["for_s"] = 0
-    in_file = read(config) if config else {}
-    build(in_file, str(config))  # by itself, so that its mistakes bear its name
+    in_file = rooms.config.read(config) if config else {}
+    rooms.config.build(in_file, str(config))  # by itself, so that its mistakes bear its name
     for name, section in in_file.items():
         if isinstance(section, dict):
             given = {key: value for key, value in section.items() if (name, key) != ("crawl", "seeds") or value}
@@ -95,7 +93,7 @@ def _settings(directory: CrawlDirectory, config: Path | None, asked: dict[str, d
             values[name] = section
     for name, options in asked.items():
         values.setdefault(name, {}).update({key: value for key, value in options.items() if value is not None})
-    settings = build(values, "command line")
+    settings = rooms.config.build(values, "command line")
     if not settings.crawl.seeds:
         raise ConfigurationError("nothing to crawl: give a URL, or the directory of a crawl to resume")
     return settings
@@ -104,16 +102,14 @@ def _settings(directory: CrawlDirectory, config: Path | None, asked: dict[str, d
 @app.command()
 def status(directory: Folder, as_json: AsJson = False) -> None:
     """How a crawl stands, running or not."""
-    from fyke.crawl.inspect import status_of  # noqa: PLC0415 - see fyke.cli
-
-    now = status_of(CrawlDirectory(directory))
+    now = rooms.inspect.status_of(rooms.directory.CrawlDirectory(directory))
     if as_json:
         print_json(now.as_dict())
         return
     crawled = now.statistics
     say(f"{directory}: {now.state}")
     say(
-        f"  {crawled.pages:,} pages, {size(crawled.bytes)} in {duration(crawled.total_s)};"
+        f"  {crawled.pages:,} pages, {rooms.monitor.size(crawled.bytes)} in {rooms.monitor.duration(crawled.total_s)};"
         f" {crawled.waiting:,} URLs wait, {crawled.urls:,} seen"
     )
     if crawled.over_budget or crawled.without_rules:
@@ -128,9 +124,7 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
 @app.command()
 def why(directory: Folder, url: Annotated[str, typer.Argument(metavar="URL")], as_json: AsJson = False) -> None:
     """What happened to a URL, and why."""
-    from fyke.crawl.explain import why as explain  # noqa: PLC0415 - see fyke.cli
-
-    answer = explain(CrawlDirectory(directory), url)
+    answer = rooms.explain.why(rooms.directory.CrawlDirectory(directory), url)
     if as_json:
         print_json(answer.as_dict())
         return
@@ -142,10 +136,8 @@ def why(directory: Folder, url: Annotated[str, typer.Argument(metavar="URL")], a
 @app.command()
 def check(directory: Folder, as_json: AsJson = False) -> None:
     """Verify checkpoint, tables and every archived record; exit 1 with the place of each fault."""
-    from fyke.crawl.inspect import Progress, check_crawl  # noqa: PLC0415 - see fyke.cli
-
-    with Progress(Reporter(stderr=True)) as progress:
-        faults = list(check_crawl(CrawlDirectory(directory), progress.advance))
+    with rooms.inspect.Progress(Reporter(stderr=True)) as progress:
+        faults = list(rooms.inspect.check_crawl(rooms.directory.CrawlDirectory(directory), progress.advance))
     if as_json:
         print_json({"faults": [{"place": fault.place, "what": fault.what} for fault in faults]})
     else:

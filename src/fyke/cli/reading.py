@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from fyke.cli import rooms
 from fyke.cli.app import AsJson, Folder, app
 from fyke.cli.console import Answers, Reporter, print_json, say
 
@@ -24,10 +25,8 @@ def index(
 
     Exit status: 0 all is indexed, 1 all but pages that could not be read from the archive.
     """
-    from fyke.search.following import index_with_status  # noqa: PLC0415 - see fyke.cli
-
     console = Reporter(stderr=True)
-    done = index_with_status(directory, console, follow=follow, links_memory_bytes=memory_mb << 20)
+    done = rooms.following.index_with_status(directory, console, follow=follow, links_memory_bytes=memory_mb << 20)
     if as_json:
         print_json(asdict(done))
     else:
@@ -55,15 +54,12 @@ def search(
 
     Exit status: 0 something was found, 1 nothing was, 2 wrong usage, 3 there is no index.
     """
-    from fyke.search.searcher import Searcher  # noqa: PLC0415 - see fyke.cli
-    from fyke.search.terminal import show  # noqa: PLC0415 - see fyke.cli
-
-    with Searcher([directory, *(also or [])]) as searcher:
+    with rooms.searcher.Searcher([directory, *(also or [])]) as searcher:
         results = searcher.search(" ".join(query), offset, limit)
     if as_json:
         print_json(results.as_dict())
     else:
-        show(results, Answers())
+        rooms.terminal.show(results, Answers())
     if not results.hits:
         raise typer.Exit(1)
 
@@ -74,9 +70,7 @@ def report(
     out: Annotated[Path | None, typer.Option(help="The HTML file.  [default: DIR/report.html]", metavar="FILE")] = None,
 ) -> None:
     """Describe a crawl, running or not, in one HTML file that can be mailed: figures, plots, hosts, domains."""
-    from fyke.report import write_report  # noqa: PLC0415 - see fyke.cli
-
-    say(f"{write_report(directory, out, Reporter(stderr=True))}")
+    say(f"{rooms.report.write_report(directory, out, Reporter(stderr=True))}")
 
 
 @app.command()
@@ -109,10 +103,7 @@ def export(
 
     Exit status: 0 all is exported, 1 all but pages that could not be read from the archive.
     """
-    from fyke.export import export as carry_out  # noqa: PLC0415 - see fyke.cli
-    from fyke.export import named  # noqa: PLC0415
-
-    done = carry_out(directory, named(to), out, Reporter(stderr=True), everything=everything)
+    done = rooms.export.export(directory, rooms.export.named(to), out, Reporter(stderr=True), everything=everything)
     if as_json:
         print_json(done.as_dict())
     else:
@@ -142,13 +133,11 @@ def serve(
 
     Several crawls are searched as one. /api is for programs, /metrics for Prometheus.
     """
-    from fyke.serve import Serving  # noqa: PLC0415 - see fyke.cli
-    from fyke.serve import serve as serve_crawls  # noqa: PLC0415
 
-    def ready(serving: Serving) -> None:
+    def ready(serving: "rooms.serve.Serving") -> None:
         if as_json:
             say(json.dumps(asdict(serving)))
         else:
             say(f"Search     {serving.url}\nDashboard  {serving.dashboard}\nCtrl-C ends it")
 
-    serve_crawls(directories, host, port, token, ready)
+    rooms.serve.serve(directories, host, port, token, ready)

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from fyke.cli import rooms
 from fyke.cli.app import AsJson, app
 from fyke.cli.console import Reporter, print_json, say
-from fyke.core.errors import ConfigurationError
-from fyke.crawl.run import EXIT_INTERRUPTED
+from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError
 
 
 @app.command()
@@ -25,19 +25,17 @@ def web(
     as_json: AsJson = False,
 ) -> None:
     """Run the synthetic web on this machine, for any crawler to be pointed at. Ctrl-C ends it."""
-    from fyke import simweb  # noqa: PLC0415 - see fyke.cli
-
-    kind = simweb.plain if plain else simweb.lively
+    kind = rooms.simweb.plain if plain else rooms.simweb.lively
     spec = kind(pages=pages, hosts=hosts, seed=seed, http_port=port, dns_port=dns_port)
 
-    def ready(running: simweb.Web) -> None:
+    def ready(running: "rooms.simweb.Web") -> None:
         if as_json:
             say(json.dumps({"seeds": running.seeds, "dns": running.dns}))
         else:
             say(running.welcome())
 
     try:
-        simweb.serve(spec, ready, ledger)
+        rooms.simweb.serve(spec, ready, ledger)
     except OSError as error:
         raise ConfigurationError(f"the synthetic web cannot listen: {error.strerror}; choose another port") from None
 
@@ -63,18 +61,17 @@ def simulate(  # noqa: PLR0913 - one parameter an option
 
     Ctrl-C stops with checkpoint and report; killed, it goes on from its newest checkpoint.
     """
-    from fyke.plan.quantities import read_count  # noqa: PLC0415 - see fyke.cli
-    from fyke.simulate import keep, report, session, spec  # noqa: PLC0415
-
-    honest = round(read_count("--domains", domains))
-    web = spec.WebSpec(seed=seed, domains=honest, farms=honest // 1500 if farms is None else farms)
+    honest = round(rooms.quantities.read_count("--domains", domains))
+    web = rooms.spec.WebSpec(seed=seed, domains=honest, farms=honest // 1500 if farms is None else farms)
     politeness, fetch = {"host_delay_s": host_delay}, {"connections": connections}
-    asked = keep.Asked(web, policy, order, politeness=politeness, fetch=fetch)
-    summary, stopped = session.run(into, asked, round(read_count("--pages", pages)), Reporter(stderr=True))
+    asked = rooms.keep.Asked(web, policy, order, politeness=politeness, fetch=fetch)
+    summary, stopped = rooms.session.run(
+        into, asked, round(rooms.quantities.read_count("--pages", pages)), Reporter(stderr=True)
+    )
     if as_json:
         print_json(summary.as_dict())
     else:
-        say(f"{report.text(summary)}\n{'report':>28}  {into / report.REPORT}")
+        say(f"{rooms.simulation_report.text(summary)}\n{'report':>28}  {into / rooms.simulation_report.REPORT}")
     if stopped:
         raise typer.Exit(EXIT_INTERRUPTED)
 
@@ -106,21 +103,16 @@ def plan(  # noqa: PLR0913 - one parameter an option
 
     What is not given is as in the paper (Lee et al., WWW 2008): 8 billion pages on one server of 2007.
     """
-    from fyke.plan import planner, question, report  # noqa: PLC0415 - see fyke.cli
-
     options = {
         "--pages": pages, "--rate": rate, "--memory": memory, "--disk": disk, "--speed": speed, "--share": share,
         "--network": network, "--links": links, "--unique": unique, "--unique-links": unique_links, "--known": known,
         "--url": url, "--page": page, "--archived": archived, "--domains": domains, "--budget": budget,
     }  # fmt: skip
-    answer = planner.plan(question.read(options))
+    answer = rooms.planner.plan(rooms.question.read(options))
     if plot is not None:
-        from fyke import plots  # noqa: PLC0415 - matplotlib takes a while
-        from fyke.plan import figure  # noqa: PLC0415
-
-        plots.extension(plot)
-        plots.save(figure.draw(answer), plot)
+        rooms.plots.extension(plot)
+        rooms.plots.save(rooms.figure.draw(answer), plot)
     if as_json:
         print_json(answer.as_dict())
     else:
-        say(report.text(answer, Console()))
+        say(rooms.plan_report.text(answer, Console()))

@@ -7,30 +7,13 @@ sentence a key, as `fyke.toml` in every crawl directory; `load` reads it back.
 
 import json
 import tomllib
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from fyke.core.choices import Enforcement, Scope
 from fyke.core.errors import ConfigurationError
-
-
-class Scope(StrEnum):
-    """How far from the seeds links are followed; where a seed redirects to counts as a seed."""
-
-    PREFIX = "prefix"  # below a seed's folder
-    HOST = "host"  # on a seed's host
-    DOMAIN = "domain"  # in a seed's pay-level domain
-    WEB = "web"  # anywhere
-
-
-class Enforcement(StrEnum):
-    """What becomes of URLs whose domain is over its budget."""
-
-    BEAST = "beast"
-    NAIVE = "naive"
-    NONE = "none"
 
 
 class _Section(BaseModel):

@@ -5,6 +5,8 @@ here says in one line what happened, to what, and what to do; `fyke.cli` prints 
 with the class's `exit_status`.
 """
 
+EXIT_INTERRUPTED = 130  # what a shell shows of a command that Ctrl-C ended
+
 
 class FykeError(Exception):
     """Root of all errors a person can do something about."""

@@ -18,7 +18,7 @@ import uvloop
 from rich.console import Console
 
 from fyke.core.config import Config
-from fyke.core.errors import NetworkDown
+from fyke.core.errors import EXIT_INTERRUPTED, NetworkDown
 from fyke.crawl.agent import Agent, brought_nothing
 from fyke.crawl.control import Control
 from fyke.crawl.directory import CrawlDirectory
@@ -26,8 +26,6 @@ from fyke.crawl.keeper import saved_state
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import Monitor, duration, size
 from fyke.crawl.statistics import CrawlStatistics, peak_memory_bytes
-
-EXIT_INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, URLS, numbers, u64
-from fyke.core.config import Enforcement
+from fyke.core.choices import Enforcement
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.core.batches import Kind, Mask, keep, numbers, u64
-from fyke.core.config import CrawlSection, Scope
+from fyke.core.choices import Scope
+from fyke.core.config import CrawlSection
 from fyke.core.errors import ConfigurationError
 from fyke.core.plugins import UrlFilter
 from fyke.core.urls import Locator

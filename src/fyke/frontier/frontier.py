@@ -25,7 +25,8 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.core.batches import URLS, Kind, concat, first_of_each_key, keep, numbers, texts, u64, url_batch
-from fyke.core.config import Enforcement, FrontierSection
+from fyke.core.choices import Enforcement
+from fyke.core.config import FrontierSection
 from fyke.core.messages import LEARNED, OK, Links, Outcomes, Rules
 from fyke.core.urls import Locator, key_of, locate, robots_url
 from fyke.disk.queue import DiskQueue

@@ -1,0 +1,133 @@
+"""A command loads what it needs and no more; Ctrl-C while it does, or a package that is missing, is no traceback."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+SETTINGS = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+PACKAGES = {line.partition(">")[0].replace("-", "_") for line in SETTINGS["project"]["dependencies"]}
+OF_COMMANDS = {"typer", "rich", "pydantic"}  # typer loads pydantic for itself
+
+COMMANDS = [
+    ["--version"],
+    ["--help"],
+    ["crawl", "http://127.0.0.1:9/", "--into", "none", "--dns", "nowhere"],
+    ["status", "none"],
+    ["why", "none", "http://127.0.0.1:9/"],
+    ["check", "none"],
+    ["index", "none"],
+    ["search", "none", "words"],
+    ["report", "none"],
+    ["export", "none", "--to", "csv"],
+    ["serve", "none"],
+    ["plan", "--plot", "plan.gif"],
+    ["simulate", "--into", "none", "--policy", "none"],
+    ["web", "--ledger", "none/ledger"],
+]
+
+
+def run(code: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """`code`, then the command with `arguments`, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60, check=False, cwd=folder
+    )
+
+
+LOADED = """
+import sys
+before = {*sys.modules}
+from fyke.__main__ import main
+at_first = {*sys.modules} - before
+try:
+    main()
+finally:
+    import json
+    print(json.dumps([sorted(at_first), sorted({name.partition(".")[0] for name in sys.modules})]), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["crawl", "--help"], ["crawl", "--foo"], ["status"]])
+def test_what_needs_no_room_loads_none(arguments: list[str], tmp_path: Path) -> None:
+    """Counted in packages, since seconds are another machine's; and nothing comes before Ctrl-C is minded."""
+    at_first, loaded = json.loads(run(LOADED, *arguments, folder=tmp_path).stderr.splitlines()[-1])
+    assert {"fyke", "fyke.__main__"} <= {*at_first} <= {"fyke", "fyke.__main__", "_signal"}
+    assert not {*loaded} & (PACKAGES - OF_COMMANDS)
+
+
+INTERRUPTED = """
+import json, os, runpy, signal, sys
+
+EVERY = 9
+python_minds = signal.default_int_handler
+met, ended = [], {}
+
+class Instants:
+    "Wherever a module is looked for, a process like this one is sent Ctrl-C."
+
+    def find_spec(self, name, path=None, target=None):
+        if not met and signal.getsignal(signal.SIGINT) is python_minds:
+            return None  # Python itself is starting still
+        met.append(name)
+        if len(met) % EVERY:
+            return None
+        child = os.fork()
+        if child:
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            ended[status] = ended.get(status, 0) + 1
+        else:
+            sys.meta_path.remove(self)
+            signal.alarm(20)
+            os.kill(os.getpid(), signal.SIGINT)
+        return None
+
+this = os.getpid()
+sys.meta_path.insert(0, Instants())
+try:
+    runpy.run_module("fyke", run_name="__main__", alter_sys=True)
+finally:
+    if os.getpid() == this:
+        print(json.dumps({"met": len(met), "ended": ended}))
+"""
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_ctrl_c_while_it_loads(arguments: list[str], tmp_path: Path) -> None:
+    """By the signal itself, or as a shell says that: 130; nothing is said but that it was interrupted."""
+    done = run(INTERRUPTED, *arguments, folder=tmp_path)
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["met"] > 50 and {*found["ended"]} <= {"-2", "130"}, (found, done.stderr)
+    assert "Traceback" not in done.stderr
+
+
+MISSING = """
+import sys
+sys.modules[sys.argv.pop(1)] = None
+from fyke.__main__ import main
+main()
+"""
+
+
+NEEDED_BY = {
+    "search": ["fastwarc", "scipy", "tantivy"],
+    "report": ["duckdb", "jinja2", "matplotlib"],
+    "serve": ["fastapi", "prometheus_client", "starlette", "uvicorn"],
+}
+WHILE_IT_RUNS = {"certifi", "py3langid"}
+
+
+@pytest.mark.parametrize("package", sorted(PACKAGES - WHILE_IT_RUNS))
+def test_a_missing_package(package: str, tmp_path: Path) -> None:
+    needing = next((name for name, packages in NEEDED_BY.items() if package in packages), "crawl")
+    arguments = next(arguments for arguments in COMMANDS if arguments[0] == needing)
+    done = run(MISSING, package, *arguments, folder=tmp_path)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith(f"fyke: the Python package {package} ") and f"pip install {package}" in done.stderr
+
+
+def test_our_own_mistake_shows_itself(tmp_path: Path) -> None:
+    done = run(MISSING, "fyke.crawl.run", *COMMANDS[2], folder=tmp_path)
+    assert done.returncode == 1 and "Traceback" in done.stderr
