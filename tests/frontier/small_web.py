@@ -19,7 +19,7 @@ from fyke.core.urls import locate, split
 from fyke.core.visits import visits_of
 from fyke.disk.store import Store
 from fyke.frontier.filters import filters_for
-from fyke.frontier.frontier import Frontier
+from fyke.frontier.frontier import Frontier, Need
 
 LEASED_ROWS = 50  # that are fetched at a time
 FAR = 1e9  # how long the rules of a server are believed
@@ -141,7 +141,7 @@ class Crawl(Shard[Frontier, Progress]):
     def turn(self) -> bool:
         """Once around: whether the frontier moved, or anything was taken or answered."""
         self.turns += 1
-        moved = self.stage.turn(self.now)
+        moved = self.stage.turn(self.now, hungry=self.stage.need > Need.NONE)
         refused = self.stage.refused()
         self.model.refused.update(texts(refused))
         self.answer()

@@ -16,9 +16,9 @@ window until its outcome comes.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from fyke.core.urls import Locator, key_of, locate, robots_url
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.beast import Backlog, Enforcer, enforcer
+from fyke.frontier.blocked import Blocked
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
 from fyke.frontier.filters import Filters
@@ -47,7 +48,14 @@ READY_ROWS = 8192  # URLs pulled ahead of the workbench
 ORDERED_ROWS = 1 << 17  # the same for a crawl with an order, which needs something to choose from
 SLICES = 8  # of what was over budget, read again in one turn that is in need
 MOST_ASKS = 8192  # origins to be asked for their rules before no more URLs are pulled
-MERGE_SHARE = 4  # merges while starving may take one part in this many of the time
+
+
+class Need(IntEnum):
+    """How much a frontier wants for visits to hand out."""
+
+    NONE = 0
+    LOW = 1  # the fetcher soon has too little to choose from
+    IDLE = 2  # nothing is handed out
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,7 @@ class FrontierStatistics:
     ready: int
     spilled: int  # for room at their host
     out: int  # handed out
+    blocked: int  # for a person to take the block of their host back
     domains: int
     edges: int  # pairs of domains of which one links to the other
 
@@ -73,7 +82,7 @@ class FrontierStatistics:
     def rows(self) -> int:
         """URLs that wait to be fetched, wherever."""
         rows = self.later + self.unweighed + self.waiting + self.over_budget
-        return rows + self.without_rules + self.ready + self.spilled + self.out
+        return rows + self.without_rules + self.ready + self.spilled + self.out + self.blocked
 
 
 class Frontier:
@@ -100,7 +109,6 @@ class Frontier:
         self._ended_rows = 0
         self._by_level = by_level
         self._ready_rows = READY_ROWS if isinstance(order, BreadthFirst) else ORDERED_ROWS
-        self._merge_cost_s = self._merged_at = 0.0
         self.level = int(saved.get("level", 0))
         self.landed: dict[str, str] = {}  # where seeds redirect to
         for seed, target in saved.get("landed", {}).items():
@@ -119,7 +127,8 @@ class Frontier:
         self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"))
         self.ready = Ready(store, order, saved.get("ready"))
         self.window = Window(config.window_visits, config.host_visits)
-        self._refill = Refill(self.ready, self.window)
+        self.blocked = Blocked(store, saved.get("blocked"))
+        self._refill = Refill(self.ready, self.window, self.blocked)
         self._leased = DiskQueue(store, "leased", URLS, saved.get("leased"))
 
     def __repr__(self) -> str:
@@ -194,15 +203,18 @@ class Frontier:
     # --- from stage to stage
 
     @property
-    def starving(self) -> bool:
-        """Whether the fetcher soon has too little to choose from."""
-        return self.window.low and not self.ready.waiting
+    def need(self) -> Need:
+        """How much it wants for visits to hand out."""
+        if not self.window.low or self.ready.waiting:
+            return Need.NONE
+        return Need.LOW if len(self.window) else Need.IDLE
 
-    def turn(self, now: float) -> bool:
-        """Move what was found on towards the ready queues, as far as is worth its cost; whether anything moved."""
-        starving, idle = self.starving, not len(self.window)
-        begun = perf_counter()
-        hungry = idle or (starving and begun - self._merged_at >= self._merge_cost_s * (MERGE_SHARE - 1))
+    def turn(self, now: float, *, hungry: bool) -> bool:
+        """Move what was found on towards the ready queues; whether anything moved.
+
+        `hungry`: merges of less than a full batch are granted, since visits run low (`need`). What they cost is the
+        caller's to weigh, since it has a clock and the frontier has none.
+        """
         if hungry:
             self._count_ended()
         moved = self.seen.full or (hungry and self.seen.pending > 0)
@@ -210,12 +222,9 @@ class Frontier:
             self._advance()
         moved |= self._budget(hungry)
         moved |= self._let_through(now, hungry)
-        if idle and not moved and self._nothing_near and len(self.later):
+        if not len(self.window) and not moved and self._nothing_near and len(self.later):
             self._next_level()
             moved = True
-        if hungry:
-            self._merged_at = perf_counter()
-            self._merge_cost_s = self._merged_at - begun
         return moved
 
     def _advance(self) -> None:
@@ -320,6 +329,31 @@ class Frontier:
         rules = url_batch([locate(url) for url in wanted], kind=Kind.RULES)
         return concat([batch for batch in (rules, self._refill.visits(now)) if batch.num_rows])
 
+    # --- what a person asks for
+
+    def block(self, hosts: Iterable[int]) -> None:
+        """Hand out nothing of hosts with these keys."""
+        self.blocked.add(hosts)
+
+    def unblock(self, hosts: Iterable[int]) -> int:
+        """Go on with hosts with these keys, and with what waits though its host is not blocked; how many URLs."""
+        count = 0
+        for urls in self.blocked.release(hosts):
+            count += urls.num_rows
+            self.ready.put(urls)
+        return count
+
+    def take_back(self, urls: pa.RecordBatch) -> None:
+        """Visits that the fetcher gave back, not made: they wait again."""
+        self.window.ended(u64(urls, "key"), u64(urls, "host"))
+        self.ready.put(urls)
+
+    def overflowed(self, host: int) -> bool:
+        """Whether more of the host with this key waits on disk than is handed out."""
+        return self._refill.overflowed(host)
+
+    # --- what is told
+
     def refused(self) -> pa.RecordBatch:
         """URLs that robots.txt refused since this was last asked; schema `URLS`."""
         return self.gate.refused()
@@ -350,6 +384,7 @@ class Frontier:
             yield "since its domain is over its budget" if over else "for its turn", queue.scan()
         yield "for the robots.txt of its host", self.gate.scan()
         yield "in line, on disk", self.ready.scan()
+        yield "since its host is blocked", self.blocked.scan()
         yield "in memory, for its host's turn", self.window.rows()
 
     def state(self) -> dict[str, object]:
@@ -367,6 +402,7 @@ class Frontier:
             "beast": self.beast.state(),
             "gate": self.gate.state(),
             "ready": self.ready.state(),
+            "blocked": self.blocked.state(),
             "leased": self._lease(),
         }
 
@@ -394,6 +430,7 @@ class Frontier:
             ready=self.ready.waiting,
             spilled=self.ready.spilled,
             out=len(self.window),
+            blocked=len(self.blocked),
             domains=len(self.domains),
             edges=self.star.edges,
         )
@@ -401,4 +438,5 @@ class Frontier:
     def close(self) -> None:
         for stage in (self.seen, self.later, self.star, self.domains, self.backlog, self.beast, self.gate, self.ready):
             stage.close()
+        self.blocked.close()
         self._leased.close()

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, concat, keep, u64
+from fyke.frontier.blocked import Blocked
 from fyke.frontier.ready import SPILLS, Ready
 
 REFILL_ROWS = 2048  # taken from the ready queues at a time
@@ -143,9 +144,10 @@ class _Spill:
 class Refill:
     """Fills `window` from `ready`, its spill queues too."""
 
-    def __init__(self, ready: Ready, window: Window) -> None:
+    def __init__(self, ready: Ready, window: Window, blocked: Blocked) -> None:
         self._ready = ready
         self._window = window
+        self._blocked = blocked
         self._spills = [_Spill(ready.spilled_at(place)) for place in range(SPILLS)]
         self._due = 0.0  # when the spill queues are next looked at
         self._place = 0  # the one read last
@@ -163,8 +165,12 @@ class Refill:
             given += self._spilled()
         return concat([urls for urls in given if urls.num_rows])
 
+    def overflowed(self, host: int) -> bool:
+        """Whether more of `host` waits on disk than is out, as far as is known."""
+        return host in self._spills[host % SPILLS].overflowed
+
     def _admit(self, urls: pa.RecordBatch) -> pa.RecordBatch:
-        admitted, excess = self._window.admit(urls)
+        admitted, excess = self._window.admit(self._blocked.divert(urls))
         if excess.num_rows:
             self._ready.put_back(excess)
             hosts = np.unique(u64(excess, "host"))

@@ -67,7 +67,6 @@ class Host:
     busy: bool = False  # a request is under way
     parked: bool = False  # waits for its name or its rules
     queued: bool = False  # in the heap, or in line at its address
-    overflowed: bool = False  # more of its visits wait on disk
     domain: int = 0
     budget: int = 0  # of its domain, as its latest visit said; 0: the default
     address: Address | None = None
@@ -90,17 +89,12 @@ class WorkbenchStatistics:
 class Workbench:
     """Visits in memory, per host, with the times at which they may be made.
 
-    Filled by the loop from the ready queue, emptied by the fetcher; bounded by `window_visits` in
-    all and `host_visits` a host (the loop asks `room`).
+    Filled and emptied by the fetcher; bounded by what the frontier hands out (`fyke.frontier.window`).
     """
 
-    def __init__(
-        self, config: PolitenessSection, window_visits: int, host_visits: int, default_budget_urls: int = 10
-    ) -> None:
+    def __init__(self, config: PolitenessSection, default_budget_urls: int = 10) -> None:
         self._config = config
         self._default_budget = default_budget_urls
-        self._window_visits = window_visits
-        self._host_visits = host_visits
         self._hosts: dict[int, Host] = {}
         self._addresses: dict[str, Address] = {}
         self._heap: list[tuple[float, int, Host | Address]] = []
@@ -120,19 +114,6 @@ class Workbench:
     def get(self, key: int) -> Host | None:
         """The host with this key, if it is here."""
         return self._hosts.get(key)
-
-    @property
-    def room(self) -> int:
-        """How many more visits fit."""
-        return max(0, self._window_visits - self.visits)
-
-    def host_room(self, host: Host) -> int:
-        """How many more visits of `host` fit; at most its share."""
-        return min(self.room, self._host_visits - len(host.visits))
-
-    def hungry(self, host: Host) -> bool:
-        """Whether `host` has visits on disk and should be given more of them."""
-        return host.overflowed and len(host.visits) < max(1, self._host_visits // 4) and self.room > 0
 
     def enter(self, key: int, name: str, due: float) -> Host:
         """A new host, which may not be asked before `due`."""
@@ -249,7 +230,7 @@ class Workbench:
             address.due = now + self.address_delay_s(address)
             if address.waiting:
                 self._push(address.due, address)
-        if host.visits or host.due - now <= FORGET_AFTER_S or host.overflowed:
+        if host.visits or host.due - now <= FORGET_AFTER_S:
             self._queue(host)
         else:
             self._forget(host)
@@ -335,7 +316,7 @@ class Workbench:
         heapq.heappush(self._heap, (due, next(self._order), entity))
 
     def _forget(self, host: Host) -> None:
-        if host.overflowed or host.busy or host.parked:
+        if host.busy or host.parked:
             return
         self._leave_address(host)
         self._hosts.pop(host.key, None)
