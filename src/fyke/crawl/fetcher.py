@@ -1,26 +1,28 @@
 """The half of the loop that acts: from a visit to an exchange, politely.
 
-The loop gives it visits; it knows from the workbench which host may be asked, resolves names, brings
-the rules of robots.txt as visits of their own (so they are as polite as any), drops what the rules
-forbid, sends the rest to the protocol modules, and hands every visit that has ended to `ended`, once.
-Nothing it holds must last: what was under way when the process died is still a waiting visit in the
-last checkpoint; what it learned of a host is in the host book.
+An engine: the loop puts `Visits` in and takes what has come of them out; in between it moves on its own, and
+sets `news` when there is something to take. It knows from the workbench which host may be asked, resolves names,
+brings the rules of robots.txt as visits of their own (so they are as polite as any), drops what the rules forbid,
+and sends the rest to the protocol modules. Nothing it holds must last: the frontier knows what it handed out, and
+what was learned of a host is in the host book.
 
-Invariant: every visit given to `offer` is in the workbench, under way, or was handed to `ended`.
+Invariant: every visit that was put in is in the workbench, under way, or was taken out, once.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import pyarrow as pa
+
+from fyke.core.batches import EMPTY, Kind
 from fyke.core.clock import Clock
 from fyke.core.config import Config
+from fyke.core.messages import Rules
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import split
-from fyke.core.visits import Exchange, Purpose, Visit
-from fyke.crawl.control import Blocked
+from fyke.core.visits import Exchange, Purpose, Visit, batch_of, visits_of
 from fyke.crawl.known_hosts import Known, KnownHosts
-from fyke.crawl.rules import RulesDesk, Told
+from fyke.crawl.rules import RulesDesk
 from fyke.fetch import FAULTS, Fault, Registry, Wait, retry_after
 from fyke.hosts.book import HostBook, HostRecord
 from fyke.hosts.dns import Answer, Resolver
@@ -42,32 +44,36 @@ class Wiring:
     clock: Clock
 
 
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What came of visits since it was last asked for."""
+
+    exchanges: list[Exchange]
+    learned: list[tuple[str, Rules, float]]  # origins, what their robots.txt says, and until when (unix seconds)
+    sitemaps: list[str]  # that those robots.txt name
+
+
 class Fetcher:
-    """Drives the workbench: call `offer` with visits and `pump` whenever something may be due."""
+    """Drives the workbench: call `put` with visits and `pump` whenever something may be due."""
 
     def __init__(
         self,
         rooms: Wiring,
         config: Config,
-        *,
-        ended: Callable[[Exchange], None],
-        sitemaps: Callable[[Sequence[str]], None],
-        told: Told,
-        blocked: Blocked | None = None,
+        news: asyncio.Event,
     ) -> None:
-        """`told` hears what came of asking for the rules of an origin; visits to hosts in `blocked` are put there."""
+        """`news` is set when something ended."""
         self._rooms = rooms
         self._bench = rooms.bench
         self._clock = rooms.clock
         self._politeness = config.politeness
         self._connections = config.fetch.connections
-        self._ended = ended
-        self._blocked = blocked
+        self._news = news
+        self._exchanges: list[Exchange] = []
         self._hosts = KnownHosts(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock)
-        self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config, told=told, sitemaps=sitemaps)
+        self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config)
         self._tasks: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
-        self._under_way: dict[int, Visit] = {}
         self.in_flight = 0
         self.stopping = False
         self.held = False  # start nothing, but go on with what is under way
@@ -91,30 +97,17 @@ class Fetcher:
         """How many more origins may be asked for their rules now: each is a name to look up as well."""
         return max(0, self._connections - self._rules.under_way)
 
-    def bring_rules(self, origins: Iterable[str]) -> None:
-        """Have the robots.txt of `origins` fetched."""
-        self._rules.bring(origins, self._clock.now())
-
-    def refuse(self, visits: Iterable[Visit]) -> None:
-        """End `visits`, whose hosts forbid everything."""
+    def refuse(self, visits: pa.RecordBatch) -> None:
+        """End `visits` (schema `URLS`), whose hosts forbid everything."""
         now = self._clock.now()
-        for visit in visits:
-            host = self._hosts.at(visit.host, split(visit.url).host, now)
+        for visit in visits_of(visits):
+            host = self._host_of(visit, now)
             rules = self._rules.of(host, visit.parts.origin)
             line = self._rules.refusal(rules, visit) if rules is not None else ""
             if line:
                 self._end(visit, Outcome.ROBOTS_FORBADE, line)
             else:
                 self._bench.add(host, visit)  # robots.txt itself, or rules that changed since
-
-    def waiting(self) -> Iterator[Visit]:
-        """Every page visit that has not ended: what a checkpoint must remember."""
-        yield from (visit for visit in self._bench.waiting() if visit.purpose is Purpose.PAGE)
-        yield from self._under_way.values()
-
-    def forget(self, visit: Visit) -> None:
-        """The loop has made safe what came of `visit`."""
-        self._under_way.pop(visit.key, None)
 
     def pump(self) -> None:
         """Start every request that may start now, and come back when the next one may."""
@@ -147,9 +140,7 @@ class Fetcher:
 
     def _serve(self, host: Host, now: float) -> None:
         known: Known = host.known
-        if self._blocked is not None and host in self._blocked:
-            self._set_aside(host, self._blocked, now)
-        elif known.record.retired:
+        if known.record.retired:
             self._abandon(host, Outcome.HOST_RETIRED, known.record.retired)
         elif self._at_address(host, now):
             self._request(host, known, now)
@@ -191,7 +182,6 @@ class Fetcher:
         self._hosts.begin(host, self._clock.now())
         self.in_flight += 1
         if visit.purpose is Purpose.PAGE:
-            self._under_way[visit.key] = visit
             self._count_started()
         self._rooms.protocols.fetch(visit, host.address.text, lambda exchange: self._done(host, exchange))
 
@@ -218,7 +208,6 @@ class Fetcher:
         again = fault.retry and visit.tries + 1 < self._politeness.tries and not host.known.record.retired
         again = again and visit.purpose is Purpose.PAGE
         if again:
-            self._under_way.pop(visit.key, None)
             visit.tries += 1
             visit.not_before = now + wait_s
             self._bench.add(host, visit)
@@ -229,7 +218,7 @@ class Fetcher:
         if again:
             exchange.body.close()
         else:
-            self._ended(exchange)
+            self._hand_out(exchange)
         self.pump()
 
     # -- what an answer costs the host -----------------------------------------------------------
@@ -312,21 +301,11 @@ class Fetcher:
             self._abandon(host, outcome, answer.detail)
 
     def _abandon(self, host: Host, outcome: Outcome, detail: str) -> None:
-        host.overflowed = host.overflowed and not host.known.record.retired
         for visit in self._bench.drain(host):
             if visit.purpose is Purpose.PAGE:
                 self._end(visit, outcome, detail)
             else:
                 self._rules.unmade(visit, outcome, detail, self._clock.now())
-        self._bench.rest(host)
-
-    def _set_aside(self, host: Host, blocked: Blocked, now: float) -> None:
-        """A person blocked `host`: its visits wait elsewhere until that is taken back."""
-        visits = self._bench.drain(host)
-        blocked.put(visit for visit in visits if visit.purpose is Purpose.PAGE)
-        for visit in visits:
-            if visit.purpose is Purpose.ROBOTS:
-                self._rules.put_off(visit, now)
         self._bench.rest(host)
 
     # -- the book --------------------------------------------------------------------------------
@@ -343,8 +322,11 @@ class Fetcher:
 
     def _end(self, visit: Visit, outcome: Outcome, detail: str) -> None:
         """End `visit` without a request."""
-        self._under_way[visit.key] = visit
-        self._ended(Exchange(visit, outcome, self._clock.now(), 0.0, detail=detail))
+        self._hand_out(Exchange(visit, outcome, self._clock.now(), 0.0, detail=detail))
+
+    def _hand_out(self, exchange: Exchange) -> None:
+        self._exchanges.append(exchange)
+        self._news.set()
 
     async def stop(self) -> None:
         """Start nothing more, and let go of what waits for names."""

@@ -8,21 +8,16 @@ the workbench, and told to the gate.
 Invariant: of the rules of one origin, one visit at most is waiting or under way.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-
 from fyke.core.config import Config
+from fyke.core.messages import Rules
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import host_keys, split
+from fyke.core.urls import host_keys, robots_url, split
 from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.crawl.known_hosts import Known, KnownHosts
 from fyke.fetch import decode_body
-from fyke.frontier.robots_gate import Rules
 from fyke.hosts.book import HostBook
 from fyke.hosts.politeness import Host, Workbench
-from fyke.hosts.robots import RobotsRecord, RobotsState, redirect_of, robots_url, rules_from
-
-Told = Callable[[str, Rules, float], None]  # origin, what its rules are, until when
-
+from fyke.hosts.robots import RobotsRecord, RobotsState, redirect_of, rules_from
 
 class RulesDesk:
     """The rules of all origins whose hosts are at `bench`."""
@@ -33,9 +28,6 @@ class RulesDesk:
         hosts: KnownHosts,
         book: HostBook,
         config: Config,
-        *,
-        told: Told,
-        sitemaps: Callable[[Sequence[str]], None],
     ) -> None:
         self._bench = bench
         self._hosts = hosts
@@ -44,8 +36,8 @@ class RulesDesk:
         self._limits = config.fetch
         self._negative_s = config.dns.negative_ttl_s
         self._product = config.agent.user_agent
-        self._told = told
-        self._sitemaps = sitemaps
+        self.learned: list[tuple[str, Rules, float]] = []  # what the frontier is to know, since it was taken
+        self.sitemaps: list[str] = []  # the same
         self._brought: set[str] = set()  # origins that the gate asked for and that were not answered yet
 
     @property
@@ -75,18 +67,17 @@ class RulesDesk:
 
     # --- asking
 
-    def bring(self, origins: Iterable[str], now: float) -> None:
-        """Have the rules of `origins` fetched, or tell at once what is known of them."""
-        for origin in origins:
-            name = split(f"{origin}/").host
-            host = self._hosts.at(host_keys(name)[0], name, now)
-            record = self.of(host, origin)
-            if record is not None and record.fresh(now):
-                self._tell(record)
-                continue
-            self._brought.add(origin)
-            if origin not in host.known.asking:
-                self.ask(host, origin)
+    def bring(self, origin: str, now: float) -> None:
+        """Have the rules of `origin` fetched, or tell at once what is known of them."""
+        name = split(f"{origin}/").host
+        host = self._hosts.at(host_keys(name)[0], name, now)
+        record = self.of(host, origin)
+        if record is not None and record.fresh(now):
+            self._tell(record)
+            return
+        self._brought.add(origin)
+        if origin not in host.known.asking:
+            self.ask(host, origin)
 
     def ask(self, host: Host, origin: str) -> bool:
         """Put the visit that brings the rules of `origin` first in line; False when they are on their way."""
@@ -114,7 +105,7 @@ class RulesDesk:
         """A robots visit could not even be made: its host is gone, as those who want to visit it will find."""
         origin = visit.robots_of
         self._learn(Exchange(visit, outcome, now, 0.0, detail=detail), b"", now, tell=False)
-        self._told(origin, Rules.OPEN, now + self._negative_s)
+        self.learned.append((origin, Rules.OPEN, now + self._negative_s))
 
     def put_off(self, visit: Visit, now: float) -> None:
         """A robots visit is not made now, since its host is blocked; the pages of its origin may pass the gate: they
@@ -126,7 +117,7 @@ class RulesDesk:
             return
         self._brought.discard(origin)
         host.known.asking.discard(origin)
-        self._told(origin, Rules.OPEN, now + self._negative_s)
+        self.learned.append((origin, Rules.OPEN, now + self._negative_s))
 
     def _learn(self, exchange: Exchange, content: bytes, now: float, *, tell: bool = True) -> None:
         origin = exchange.visit.robots_of
@@ -143,7 +134,7 @@ class RulesDesk:
         self._book.save_robots(record)
         if tell:
             self._tell(record)
-        self._sitemaps(record.rules(self._product).sitemaps)
+        self.sitemaps += record.rules(self._product).sitemaps
         if host is None:  # it left the workbench while its rules were sought elsewhere, by a redirect
             return
         host.known.asking.discard(origin)
@@ -160,7 +151,7 @@ class RulesDesk:
             rules = Rules.UNREACHABLE
         elif record.state is RobotsState.RULES and record.rules(self._product).closed:
             rules = Rules.CLOSED
-        self._told(record.origin, rules, record.expires_at)
+        self.learned.append((record.origin, rules, record.expires_at))
 
     def word(self, name: str) -> str:
         """What is known of the robots.txt of a host, in a word, for the table of hosts."""

@@ -35,7 +35,6 @@ __all__ = [
     "RobotsState",
     "Verdict",
     "redirect_of",
-    "robots_url",
     "rules_from",
 ]
 
@@ -88,14 +87,6 @@ class RobotsRecord:
     def fresh(self, now: float) -> bool:
         """Whether it may be believed at `now`; if not, robots.txt is to be fetched again."""
         return now < self.expires_at
-
-
-def robots_url(origin: str) -> str:
-    """The canonical URL of the robots.txt of `origin`. Raises ValueError for what is no origin."""
-    url = canonical(origin + ROBOTS_PATH)
-    if url is None:
-        raise ValueError(f"not an origin: {origin!r}")
-    return url
 
 
 def redirect_of(exchange: Exchange, hops: int) -> str | None:

@@ -14,28 +14,12 @@ from fyke.core.clock import Clock
 from fyke.core.config import AgentSection
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import ProtocolModule
-from fyke.core.urls import DEFAULT_PORTS
 from fyke.core.visits import Exchange, Visit
 from fyke.fetch.engine import CurlEngine
 from fyke.fetch.protocols.ftp import Ftp
 from fyke.fetch.protocols.gopher import Gopher
 from fyke.fetch.protocols.http import Http
 from fyke.fetch.transfer import Done
-
-_ROBOTS_PATHS = {"http": "/robots.txt", "https": "/robots.txt", "ftp": "/robots.txt", "gopher": "/0/robots.txt"}
-
-
-def robots_url(origin: str) -> str | None:
-    """The canonical URL of the robots.txt that speaks for `origin` (`UrlParts.origin`).
-
-    None when the scheme has no such file.
-    """
-    scheme, _, authority = origin.partition("://")
-    path = _ROBOTS_PATHS.get(scheme)
-    if path is None:
-        return None
-    return f"{scheme}://{authority.removesuffix(f':{DEFAULT_PORTS[scheme]}')}{path}"
-
 
 @dataclass(frozen=True, slots=True)
 class RegistryStatistics:
