@@ -83,9 +83,11 @@ def test_a_long_rest_outlives_the_workbench(tmp_path: Path, host_delay_s: float,
 class Silent(Server):
     """Never answers; what is asked of it is broken off."""
 
+    broken_off: Callable[[], None]
+
     def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
-        self.broken_off = lambda: done(Exchange(visit, Outcome.BROKEN_OFF, began, 0.0, address))
-        began = self.clock.now()
+        exchange = Exchange(visit, Outcome.BROKEN_OFF, self.clock.now(), 0.0, address)
+        self.broken_off = lambda: done(exchange)
 
 
 def test_what_is_broken_off_rests_too(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def address_gaps(rows: list[dict[str, Any]]) -> list[float]:
     return [later["arrived"] - sooner["ended"] for own in by_server.values() for sooner, later in pairwise(own)]
 
 
-ADDRESS_RESTS = {"host_delay_s": 0.1, "address_delay_s": 2.0}
+ADDRESS_RESTS = {"host_delay_s": 0.1, "address_delay_s": 2.0, "min_address_delay_s": 2.0}
 HOST_RESTS = {"host_delay_s": 0.1, "delay_factor": 9.0, "max_delay_s": 4.0}
 
 

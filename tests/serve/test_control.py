@@ -19,6 +19,7 @@ from fyke.core.errors import StateDamaged
 from fyke.crawl.control import SOCKET, AskedLater, bound, connected
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.explain import why
+from serve.kit import TOKEN, client
 
 Order = dict[str, Any]
 
@@ -201,8 +202,10 @@ def test_a_block_outlives_a_restart(tmp_path: Path) -> None:
         with running(tmp_path, site, other.url) as (into, line, process):
             line.until(lambda now: now["queues"]["blocked"])
             assert other.asked.total() == asked
-            ok, said = line.order("unblock", host="127.0.0.2")
-            assert ok and "go on" in said
+            line.order("pause")
+            freed = fyke("unblock", str(into), "127.0.0.2")
+            assert freed.returncode == 0 and "of its URLs go on" in freed.stdout, freed
+            line.order("resume")
             assert process.wait(20) == 0
         assert set(archived(into)) == site.all_urls() | other.all_urls()
         assert len(archived(into)) == len(set(archived(into)))
@@ -230,3 +233,57 @@ def test_damaged_file(tmp_path: Path) -> None:
     (tmp_path / "asked.json").write_text('{"seeds": 3')
     with pytest.raises(StateDamaged, match=r"asked\.json is damaged"):
         AskedLater(tmp_path)
+
+
+def test_a_crawl_with_nothing_but_blocked_work_waits_for_it(tmp_path: Path) -> None:
+    """It ends and says so; the same command goes on waiting, and all of the host comes once the block is taken back."""
+    with small_site(pages=60) as site, running(tmp_path, site) as (into, line, process):
+        line.until(lambda now: site.asked.total() > 4)
+        done = fyke("block", str(into), site.url)
+        assert done.returncode == 0 and done.stdout.startswith("127.0.0.1 is blocked"), done.stderr
+        assert process.wait(15) == 0
+        asked = site.asked.total()
+        told = fyke("status", str(into))
+        assert f"{into}: blocked" in told.stdout and "URLs wait" in told.stdout and "127.0.0.1" in told.stdout
+        waiting = next(url for url in site.all_urls() if url not in archived(into))
+        said = fyke("why", str(into), f"{site.url}p59" if f"{site.url}p59" == waiting else waiting).stdout
+        assert f"fyke unblock {into} 127.0.0.1" in said, said
+
+        again = fyke("crawl", "--into", str(into), "--json")
+        assert again.returncode == 0 and json.loads(again.stdout)["ending"] == "blocked"
+        assert f"fyke unblock {into} 127.0.0.1" in again.stderr, again.stderr
+        assert site.asked.total() == asked
+
+        freed = fyke("unblock", str(into), "127.0.0.1")
+        assert freed.returncode == 0 and f"fyke crawl --into {into} goes on" in freed.stdout, freed
+        assert fyke("status", str(into)).stdout.startswith(f"{into}: stopped")
+        done = fyke("crawl", "--into", str(into), "--json")
+        assert done.returncode == 0 and json.loads(done.stdout)["ending"] == "finished", done.stderr
+        assert sorted(archived(into)) == sorted(site.all_urls())
+
+
+def test_a_block_before_the_next_run(tmp_path: Path) -> None:
+    """While no crawl runs a host is blocked and freed as well, durably; what makes no sense is one line."""
+    with small_site(pages=20) as site, small_site(pages=10, host="127.0.0.2") as other:
+        with running(tmp_path, site, other.url) as (into, line, process):
+            line.until(lambda now: other.asked.total() > 2)
+            process.kill()
+            process.wait()
+        asked = other.asked.total()
+        assert fyke("block", str(into), other.url).returncode == 0
+        assert "blocked before" in fyke("block", str(into), other.url).stdout
+        assert AskedLater(into / "state").blocked == ["127.0.0.2"]
+        done = fyke("crawl", "--into", str(into), "--json")
+        assert json.loads(done.stdout)["ending"] == "blocked", done.stderr
+        assert other.asked.total() == asked and set(archived(into)) >= site.all_urls()
+        assert "was not blocked" in fyke("unblock", str(into), "127.0.0.9").stdout
+        for arguments in ((str(tmp_path / "none"), "127.0.0.2"), (str(into), "http://[")):
+            wrong = fyke("unblock", *arguments)
+            assert wrong.returncode and len(wrong.stderr.splitlines()) == 1, wrong
+        with client(into) as asking:  # the dashboard's button does it as well
+            order, headers = {"do": "unblock", "host": "127.0.0.2"}, {"X-Fyke-Token": TOKEN}
+            answer = asking.post("/crawl/crawl/order", json=order, headers=headers)
+        assert answer.status_code == 200 and "127.0.0.2 is not blocked" in answer.text
+        done = fyke("crawl", "--into", str(into), "--json")
+        assert json.loads(done.stdout)["ending"] == "finished", done.stderr
+        assert sorted(archived(into)) == sorted(site.all_urls() | other.all_urls())

@@ -1,5 +1,6 @@
-"""Commands for those who crawl: `crawl`, `status`, `why`, `check`."""
+"""Commands for those who crawl: `crawl`, `status`, `why`, `block`, `unblock`, `check`."""
 
+import asyncio
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from fyke.cli.console import Reporter, print_json, say
 from fyke.core.choices import Scope
 from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError
 
+Host = Annotated[str, typer.Argument(help="A host, by its name or a URL of it.", metavar="HOST")]
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -117,6 +119,10 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
             f"  of those that wait, {crawled.over_budget:,} are over their domain's budget,"
             f" {crawled.without_rules:,} lack their host's robots.txt"
         )
+    if crawled.blocked:
+        say(f"  of those that wait, {crawled.blocked:,} wait for blocked hosts to be unblocked")
+    if now.blocked_hosts:
+        say(f"  blocked: {now.blocked_hosts}; fyke unblock {directory} HOST takes it back")
     for outcome, count in sorted(crawled.outcomes.items(), key=lambda item: -item[1]):
         say(f"  {count:>10,}  {outcome.replace('_', ' ')}")
 
@@ -131,6 +137,22 @@ def why(directory: Folder, url: Annotated[str, typer.Argument(metavar="URL")], a
     say(answer.verdict)
     for fact in answer.facts:
         say(f"  {fact}")
+
+
+@app.command()
+def block(directory: Folder, host: Host) -> None:
+    """Request nothing more of a host; its URLs wait, whether the crawl runs or not."""
+    from fyke.crawl.orders import block as tell  # noqa: PLC0415 - see fyke.cli
+
+    say(asyncio.run(tell(CrawlDirectory(directory), host, blocked=True)))
+
+
+@app.command()
+def unblock(directory: Folder, host: Host) -> None:
+    """Go on with a host that was blocked; what waited for that is fetched."""
+    from fyke.crawl.orders import block as tell  # noqa: PLC0415 - see fyke.cli
+
+    say(asyncio.run(tell(CrawlDirectory(directory), host, blocked=False)))
 
 
 @app.command()

@@ -116,6 +116,7 @@ class Agent:
             self.directory.forget()
             self._checkpoint, saved = Checkpoint(self.directory.shard), {}
         self._store = self._checkpoint.store
+        self._asked_later = AskedLater(self.directory.state)  # again: until the lock was held, others wrote it
         self._totals: dict[str, Any] = saved.get("totals", {})
         self._started_at = self._clock.now()
         self._log_file = (self.directory.logs / "fyke.log").open("a", encoding="utf-8")
@@ -240,6 +241,7 @@ class Agent:
 
     def _resume(self, saved: dict[str, Any]) -> None:
         self._frontier.resume(self._keeper.leased(saved))
+        self._steering.release()
         self._frontier.discover(self._seeds, via=0, domain=0, depth=0, kind=Kind.SEED)
 
     # -- running ---------------------------------------------------------------------------------
@@ -324,6 +326,7 @@ class Agent:
             unchecked=frontier.unchecked,
             domains=frontier.domains,
             over_budget=frontier.over_budget,
+            blocked=len(self._blocked),
             without_rules=frontier.without_rules,
             archive_bytes=self._archive.statistics().bytes,
             memory_bytes=memory_bytes(),

@@ -9,7 +9,7 @@ crawl by a signal too.
 What a person asks for is kept in `state/asked.json`, and safe there before it is answered: seeds added later
 are seeds at each restart; of a *blocked* host nothing is requested, its URLs wait in a queue of their own, links to
 it join them, and unblocking it lets them go on, so nothing is lost by it. A crawl that has nothing else left to
-do ends.
+do ends as `blocked`, and goes on with them once the block is taken back (`fyke.crawl.orders`).
 
 Invariant: nobody listening costs nothing; a listener that does not read is dropped, never waited for.
 """
@@ -43,6 +43,7 @@ from fyke.hosts.politeness import Host, Workbench
 SOCKET = "control.sock"
 EVERY_S = 1.0
 SLOWEST = 20  # hosts told
+BLOCKED_NAMED = 5  # blocked hosts, in a line for people
 MOST_UNREAD_BYTES = 1 << 20  # of a listener
 MOST_LISTENERS = 32
 ORDER_BYTES = 1 << 20
@@ -67,6 +68,12 @@ class AskedLater:
 
     def __repr__(self) -> str:
         return f"AskedLater({len(self.seeds)} seeds, {len(self.blocked)} hosts blocked)"
+
+    @property
+    def blocked_in_words(self) -> str:
+        """The blocked hosts, the first few by name."""
+        more = len(self.blocked) - BLOCKED_NAMED
+        return ", ".join(self.blocked[:BLOCKED_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
     def save(self) -> None:
         """Make it safe on the disk. Raises DiskFull or DirectoryError."""
@@ -103,16 +110,18 @@ class Blocked:
         """Let `visits` wait here."""
         self._waiting.put(batch_of(visits))
 
-    def release(self, name: str) -> Iterator[pa.RecordBatch]:
-        """The host is blocked no more: what waited for it, in batches."""
-        key = np.uint64(host_keys(name)[0])
-        self._names.pop(int(key), None)
+    def remove(self, name: str) -> None:
+        self._names.pop(host_keys(name)[0], None)
+
+    def release(self) -> Iterator[pa.RecordBatch]:
+        """What waits here of hosts that are not blocked any more, in batches."""
+        blocked = np.array(list(self._names), np.uint64)
         left = len(self._waiting)
         while left > 0 and (batch := self._waiting.get(min(ROWS, left))) is not None:
             left -= batch.num_rows
-            own = u64(batch, "host") == key
-            self._waiting.put(keep(batch, ~own))
-            yield keep(batch, own)
+            free = ~np.isin(u64(batch, "host"), blocked)
+            self._waiting.put(keep(batch, ~free))
+            yield keep(batch, free)
 
     def state(self) -> dict[str, Any]:
         return self._waiting.state()
@@ -181,8 +190,13 @@ class Steering:
         if name in self._asked.blocked:
             self._asked.blocked.remove(name)
             self._asked.save()
+        self._blocked.remove(name)
+        return self.release()
+
+    def release(self) -> int:
+        """Let go on what waits for hosts that are not blocked any more; how many URLs."""
         count = 0
-        for urls in self._blocked.release(name):
+        for urls in self._blocked.release():
             count += urls.num_rows
             self._frontier.ready.put(urls)
         return count

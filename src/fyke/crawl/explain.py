@@ -134,7 +134,9 @@ def _waiting(directory: CrawlDirectory, config: Config, state: dict[str, Any], a
     filters = _filters(directory, config, state)
     frontier = Frontier(store, config.frontier, filters, by_level=False, opened_at=0.0, state=state["frontier"])
     leased = ("in memory, for its host's turn", leased_queue(store, state).scan())
-    blocked = ("since its host is blocked", blocked_queue(store, state.get("blocked")).scan())
+    host = split(at.url.decode()).host
+    held = "since its host is blocked" if host in AskedLater(directory.state).blocked else "for the crawl to go on"
+    blocked = (held, blocked_queue(store, state.get("blocked")).scan())
     for words, batches in (leased, blocked, *frontier.places()):
         if any(bool(np.any(u64(batch, "key") == np.uint64(at.key))) for batch in batches):
             return words
@@ -149,7 +151,8 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
     with HostBook(directory.hosts, read_only=True) as book:
         host, robots = book.host(parts.host), book.robots(parts.origin)
     if parts.host in AskedLater(directory.state).blocked:
-        facts.append(f"{parts.host} is blocked by a person: nothing is requested of it until that is taken back")
+        taken_back = f"fyke unblock {directory.path} {parts.host}"
+        facts.append(f"{parts.host} is blocked: nothing is requested of it until {taken_back}")
     if host is None:
         facts.append(f"no request was made to {parts.host}, or it is too recent to be written down")
     else:

@@ -93,6 +93,11 @@ class Fetcher:
         return excess
 
     @property
+    def set_aside(self) -> int:
+        """How many visits wait for a block to be taken back."""
+        return len(self._blocked) if self._blocked is not None else 0
+
+    @property
     def rules_room(self) -> int:
         """How many more origins may be asked for their rules now: each is a name to look up as well."""
         return max(0, self._connections - self._rules.under_way)

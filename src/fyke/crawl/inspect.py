@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.status import Status
 
 from fyke.core.errors import StateDamaged
+from fyke.crawl.control import AskedLater
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.keeper import saved_state
 from fyke.crawl.statistics import CrawlStatistics
@@ -31,12 +32,14 @@ class CrawlStatus:
     statistics: CrawlStatistics
     checkpoint: int
     taken_at: float  # unix seconds
+    blocked_hosts: str = ""  # in words
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "state": self.state,
             "checkpoint": self.checkpoint,
             "taken_at": self.taken_at,
+            "blocked_hosts": self.blocked_hosts,
             **self.statistics.as_dict(),
         }
 
@@ -45,13 +48,17 @@ def status_of(directory: CrawlDirectory) -> CrawlStatus:
     """How the crawl in `directory` stands. Raises NotACrawl."""
     directory.config()
     state = saved_state(directory.shard)
+    asked = AskedLater(directory.state)
     ending = str(state.get("ending", "running"))
     if in_use(directory):
         ending = "running"
     elif ending == "running":
         ending = "killed: fyke crawl --into it again goes on"
+    elif ending == "blocked" and not asked.blocked:
+        ending = "stopped"  # they were all unblocked since
     statistics = CrawlStatistics(**state["totals"]) if state else CrawlStatistics()
-    return CrawlStatus(ending, statistics, int(state.get("number", 0)), float(state.get("taken_at", 0.0)))
+    number, taken_at = int(state.get("number", 0)), float(state.get("taken_at", 0.0))
+    return CrawlStatus(ending, statistics, number, taken_at, asked.blocked_in_words)
 
 
 def in_use(directory: CrawlDirectory) -> bool:

@@ -105,7 +105,7 @@ class Crawl:
 
     @property
     def ending(self) -> Ending | None:
-        """Why the crawl ended (a string: finished, pages, time, stopped); None while it runs, or if it failed."""
+        """Why the crawl ended (finished, blocked, pages, time, stopped); None while it runs, or if it failed."""
         running = self._running
         if running is None or not running.done() or running.cancelled() or running.exception() is not None:
             return None

@@ -44,6 +44,7 @@ class Ending(StrEnum):
     """Why a crawl ended, or paused."""
 
     FINISHED = "finished"  # nothing is left to fetch
+    BLOCKED = "blocked"  # nothing is left but what waits for hosts that a person blocked
     PAGES = "pages"  # as many pages as were asked for
     TIME = "time"  # as long as was asked for
     STOPPED = "stopped"  # by the person
@@ -157,7 +158,9 @@ class Loop:
             return Ending.PAGES
         if self._unreached():
             return Ending.UNREACHED
-        return Ending.FINISHED if self.idle and self._frontier.empty else None
+        if self.idle and self._frontier.empty:
+            return Ending.BLOCKED if self._fetcher.set_aside else Ending.FINISHED
+        return None
 
     def _unreached(self) -> bool:
         """Whether nobody has ever answered and every host was tried again: the fault is likely on our side."""

@@ -20,7 +20,7 @@ from rich.console import Console
 from fyke.core.config import Config
 from fyke.core.errors import EXIT_INTERRUPTED, NetworkDown
 from fyke.crawl.agent import Agent, brought_nothing
-from fyke.crawl.control import Control
+from fyke.crawl.control import AskedLater, Control
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.keeper import saved_state
 from fyke.crawl.loop import Ending
@@ -135,6 +135,7 @@ def report(summary: Summary, directory: CrawlDirectory, console: Console) -> Non
         return
     words = {
         Ending.FINISHED: "finished: nothing is left to fetch",
+        Ending.BLOCKED: "blocked: all that is left waits for hosts that are blocked",
         Ending.PAGES: "has the pages that were asked for",
         Ending.TIME: "has run the time that was asked for",
         Ending.STOPPED: "stopped",
@@ -151,7 +152,12 @@ def report(summary: Summary, directory: CrawlDirectory, console: Console) -> Non
     for name, count in now.plugin_failures.items():
         say(f"  {count:>9,}  failures of the plug-in {name}")
     say(f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}")
-    if summary.ending is Ending.FINISHED:
+    if summary.ending is Ending.BLOCKED:
+        asked = AskedLater(directory.state)
+        say(f"  {now.blocked:>9,}  wait until {asked.blocked_in_words} may be asked again")
+        host = asked.blocked[0] if asked.blocked else "HOST"
+        say(f"Next: fyke unblock {typed} {host}; then fyke crawl --into {typed} goes on with its URLs")
+    elif summary.ending is Ending.FINISHED:
         say(f"Next: fyke check {typed}; the archive is {directory.warc}, the tables are {directory.tables}")
     else:
         more = " --pages MORE" if summary.ending is Ending.PAGES else ""

@@ -31,6 +31,7 @@ class CrawlStatistics:
     domains: int = 0  # met
     over_budget: int = 0  # of those waiting, URLs whose domain is over its budget
     without_rules: int = 0  # of those waiting, URLs whose host's robots.txt is not there yet
+    blocked: int = 0  # of those waiting, URLs whose host a person blocked
     archive_bytes: int = 0
     memory_bytes: int = 0
     plugin_failures: dict[str, int] = field(default_factory=dict)

@@ -13,7 +13,8 @@ committed), and a checkpoint that fails, say on a full disk, changes nothing of 
 
 import fcntl
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -228,6 +229,16 @@ def _cut(directory: Path, manifest: Manifest) -> None:
         if path.stat().st_size > length:
             with writing(path):
                 os.truncate(path, length)
+
+
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Keep every crawl out of `directory` within the block. Raises DirectoryInUse."""
+    descriptor = _lock(directory)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _lock(directory: Path) -> int:

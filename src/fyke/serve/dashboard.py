@@ -170,11 +170,10 @@ class Dashboard:
         what = fields.get("do", "")
         if what not in ORDERS:
             raise HTTPException(400, f"do: one of {', '.join(ORDERS)}")
-        more: dict[str, Any] = {}
-        if what == "seeds":
-            more["urls"] = fields.get("urls", "").split()
-        elif what in ("block", "unblock"):
-            more["host"] = fields.get("host", "").strip()
+        if what in ("block", "unblock"):
+            done, said = await crawl.watch.block(fields.get("host", "").strip(), what == "block")
+            return self._answered(request, crawl, done, said)
+        more: dict[str, Any] = {"urls": fields.get("urls", "").split()} if what == "seeds" else {}
         try:
             done, said = await crawl.watch.order(what, **more)
         except NotACrawl:

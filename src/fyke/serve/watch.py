@@ -8,7 +8,6 @@ second; orders go the same way, each by a connection of its own. Invariant: memo
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -18,11 +17,11 @@ from fyke.core.errors import FykeError, NotACrawl
 from fyke.crawl.control import connected
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.inspect import status_of
+from fyke.crawl.orders import block, ordered
 from fyke.serve.history import History, Sample
 from fyke.serve.shard import queues_of
 
 LOOK_S = 2.0  # between looks at a crawl that is not heard
-PATIENCE_S = 10.0  # for an answer
 SILENCE_S = 15.0  # without a word from a crawl that runs, it is given up until the next look
 RATE_S = 5.0  # over which pages and bytes a second are measured
 
@@ -134,22 +133,13 @@ class Watch:
     async def order(self, what: str, **more: Any) -> tuple[bool, Any]:
         """Have the crawl do `what`: whether it did, and what it says. Raises NotACrawl when none runs."""
         try:
-            async with asyncio.timeout(PATIENCE_S):
-                return await self._ordered({"do": what, "id": time.monotonic_ns(), **more})
+            return await ordered(self._directory.state, what, **more)
         except (OSError, TimeoutError, ValueError):
             raise NotACrawl(f"{self._directory.path}: no crawl is running here that could be told") from None
 
-    async def _ordered(self, order: dict[str, Any]) -> tuple[bool, Any]:
-        reader, writer = await connected(self._directory.state)
+    async def block(self, host: str, blocked: bool) -> tuple[bool, str]:
+        """Block `host` or take that back, also when no crawl runs: whether it was done, and what was."""
         try:
-            writer.write(json.dumps(order).encode() + b"\n")
-            await writer.drain()
-            while line := await reader.readline():
-                answer = json.loads(line)
-                if answer.get("id") == order["id"]:
-                    return bool(answer["ok"]), answer["said"]
-        finally:
-            writer.close()
-            with suppress(OSError):
-                await writer.wait_closed()
-        raise OSError("the crawl ended before it answered")
+            return True, await block(self._directory, host, blocked)
+        except FykeError as error:
+            return False, str(error)
