@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fyke.core.batches import url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
 from fyke.core.outcomes import Outcome
@@ -53,16 +54,14 @@ def test_a_long_rest_outlives_the_workbench(tmp_path: Path, host_delay_s: float,
     server = Server(clock, robots)
 
     async def crawl() -> None:
-        bench = Workbench(config.politeness, 100, 100)
+        bench = Workbench(config.politeness)
         rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
         with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
             rooms = Wiring(bench, Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
-            fetcher = Fetcher(
-                rooms, config, ended=lambda exchange: None, sitemaps=lambda urls: None, told=lambda *_: None
-            )
+            fetcher = Fetcher(rooms, config, asyncio.Event())
             for page in range(3):
                 at = locate(f"http://a.test/{page}")
-                fetcher.offer([Visit(at.url.decode(), at.key, at.host, at.domain)])
+                fetcher.put(url_batch([at]))
                 for _ in range(200):  # the page comes, and the host stays without work for a while
                     fetcher.pump()
                     await asyncio.sleep(0)
@@ -100,13 +99,13 @@ def test_what_is_broken_off_rests_too(tmp_path: Path) -> None:
         return Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=True)
 
     async def crawl() -> None:
-        bench = Workbench(config.politeness, 100, 100)
+        bench = Workbench(config.politeness)
         with closing(rests()) as journal, HostBook(tmp_path / "hosts.sqlite") as book:
             clock.advance(20.0)
             rooms = Wiring(bench, Names(), book, journal, server, lambda: server.broken_off(), clock)  # type: ignore[arg-type]
-            fetcher = Fetcher(rooms, config, ended=print, sitemaps=lambda urls: None, told=lambda *_: None)
+            fetcher = Fetcher(rooms, config, asyncio.Event())
             at = locate("http://a.test/")
-            fetcher.offer([Visit(at.url.decode(), at.key, at.host, at.domain)])
+            fetcher.put(url_batch([at]))
             for _ in range(3):
                 fetcher.pump()
                 await asyncio.sleep(0)

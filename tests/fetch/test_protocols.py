@@ -8,9 +8,8 @@ import trustme
 from tests.fetch.conftest import LOCAL, Client, listening, saying, visit_to, web
 
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import canonical, split
+from fyke.core.urls import canonical, robots_url, split
 from fyke.core.visits import Exchange
-from fyke.fetch import robots_url
 
 # http
 
@@ -234,7 +233,3 @@ def test_a_scheme_nobody_speaks(run):
 def test_robots_url(url, robots):
     origin = split(canonical(url)).origin
     assert robots_url(origin) == robots == canonical(robots)
-
-
-def test_no_robots_url_for_other_schemes():
-    assert robots_url("news://site.test:119") is None

@@ -144,6 +144,8 @@ class Crawl(Shard[Frontier, Progress]):
         moved = self.stage.turn(self.now, hungry=self.stage.need > Need.NONE)
         refused = self.stage.refused()
         self.model.refused.update(texts(refused))
+        ended = ended_batch((visit, Outcome.ROBOTS_FORBADE) for visit in visits_of(refused))
+        self.stage.put_outcomes(Outcomes(ended), self.now)
         self.answer()
         visits = self.stage.visits(self.now, 4)
         rules = numbers(visits, "kind") == Kind.RULES

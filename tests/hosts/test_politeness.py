@@ -23,7 +23,7 @@ class Politeness(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.bench = Workbench(self.config, window_visits=1000, host_visits=1000)
+        self.bench = Workbench(self.config)
         self.now = 100.0
         self.number = 0
         self.host_due: dict[int, float] = {}
@@ -130,7 +130,7 @@ TestHostsOnly.settings = settings(max_examples=120, stateful_step_count=60, dead
 def test_the_longest_delay_counts(delays: tuple[float, float, float, float]) -> None:
     own, ceiling, crawl_delay, took = delays
     config = PolitenessSection(host_delay_s=own, max_delay_s=ceiling, delay_factor=10)
-    bench = Workbench(config, 10, 10)
+    bench = Workbench(config)
     host = bench.enter(1, "h", 0.0)
     host.crawl_delay_s = crawl_delay
     assert bench.delay_s(host, took) == max(own, min(10 * took, ceiling), crawl_delay)
@@ -150,7 +150,7 @@ def test_delays_follow_budgets(budgets: list[int], delay_s: float, least_s: floa
         min_address_delay_s=least_s,
         delay_factor=0,
     )
-    bench = Workbench(config, 100, 100, default_budget_urls=10)
+    bench = Workbench(config, default_budget_urls=10)
     hosts = []
     for key, budget in enumerate(budgets):
         host = bench.enter(key, f"h{key}", 0.0)

@@ -5,6 +5,7 @@ from email.utils import formatdate
 import pytest
 
 from fyke.core.outcomes import Outcome
+from fyke.core.urls import robots_url
 from fyke.core.visits import Exchange, Purpose, Visit
 from fyke.hosts.robots import (
     FIRST_RETRY_S,
@@ -13,7 +14,6 @@ from fyke.hosts.robots import (
     MIN_TTL_S,
     RobotsState,
     redirect_of,
-    robots_url,
     rules_from,
 )
 

@@ -142,6 +142,7 @@ def why(directory: Folder, url: Annotated[str, typer.Argument(metavar="URL")], a
 @app.command()
 def block(directory: Folder, host: Host) -> None:
     """Request nothing more of a host; its URLs wait, whether the crawl runs or not."""
+    from fyke.crawl.directory import CrawlDirectory  # noqa: PLC0415 - see fyke.cli
     from fyke.crawl.orders import block as tell  # noqa: PLC0415 - see fyke.cli
 
     say(asyncio.run(tell(CrawlDirectory(directory), host, blocked=True)))
@@ -150,6 +151,7 @@ def block(directory: Folder, host: Host) -> None:
 @app.command()
 def unblock(directory: Folder, host: Host) -> None:
     """Go on with a host that was blocked; what waited for that is fetched."""
+    from fyke.crawl.directory import CrawlDirectory  # noqa: PLC0415 - see fyke.cli
     from fyke.crawl.orders import block as tell  # noqa: PLC0415 - see fyke.cli
 
     say(asyncio.run(tell(CrawlDirectory(directory), host, blocked=False)))

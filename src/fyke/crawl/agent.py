@@ -8,7 +8,6 @@ Invariant: between `open` and `close` the directory is held by this process alon
 """
 
 import asyncio
-from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -18,23 +17,24 @@ import pyarrow as pa
 import structlog
 
 from fyke import __version__
-from fyke.core.batches import Kind
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError, StateDamaged
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin
 from fyke.core.resolve import LinkResolver
-from fyke.core.urls import Locator, locate, split
-from fyke.core.visits import Exchange, batch_of
-from fyke.crawl.control import AskedLater, Blocked, Steering
+from fyke.core.urls import host_keys, split
+from fyke.crawl.barn import Barn
+from fyke.crawl.control import AskedLater, Steering
+from fyke.crawl.counts import Counts
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.fetcher import Fetcher, Wiring
-from fyke.crawl.harvest import Barn, Harvest
-from fyke.crawl.keeper import Keeper, Kept, saved_state
+from fyke.crawl.harvest import Harvest
+from fyke.crawl.keeper import Keeper, saved_state
 from fyke.crawl.loop import Ending, Engines, Loop
+from fyke.crawl.mail import LinkCache, Outbox
 from fyke.crawl.seeds import seeds_of
-from fyke.crawl.statistics import CrawlStatistics, memory_bytes
+from fyke.crawl.statistics import CrawlStatistics
 from fyke.disk.checkpoint import Checkpoint
 from fyke.fetch import CurlEngine, build_registry
 from fyke.frontier.budgets import budget_function
@@ -50,7 +50,6 @@ from fyke.hosts.rests import Rests
 from fyke.parse import Parser
 from fyke.store import SCHEMAS, HostRow, LinksTable, PagesTable, WarcWriter, write_domains, write_hosts
 
-ENDED_AT_ONCE = 64  # visits taken in without waiting for the turn, so that few bodies are in memory
 SCHEMES = ("http", "https", "ftp", "gopher")
 
 
@@ -82,8 +81,7 @@ class Agent:
             raise ConfigurationError(f"fetch.ca_file = {config.fetch.ca_file!r}: there is no such file")
         self._open_plugins()
         self._filtering = filters_for(config.crawl, self._seeds, SCHEMES, self._filters)
-        self._landed: dict[str, str] = {}  # where seeds were redirected to
-        self._ended: deque[Exchange] = deque()
+        self._news = asyncio.Event()  # something ended, or was asked for
         self._ending: Ending | None = None
         self._log: Any = None
 
@@ -117,25 +115,42 @@ class Agent:
             self._checkpoint, saved = Checkpoint(self.directory.shard), {}
         self._store = self._checkpoint.store
         self._asked_later = AskedLater(self.directory.state)  # again: until the lock was held, others wrote it
-        self._totals: dict[str, Any] = saved.get("totals", {})
         self._started_at = self._clock.now()
         self._log_file = (self.directory.logs / "fyke.log").open("a", encoding="utf-8")
         self._log = log_to(self._log_file)
         self._open_stores(saved)
         self._open_frontier(saved)
         self._open_fetcher(saved)
-        self._keeper = Keeper(self._checkpoint, self._kept(), self._clock, self.config.store.checkpoint_s)
         self._loop = Loop(
-            Engines(self._frontier, self._bench, self._fetcher, self._harvest), self.config, self._clock, self._ended
+            Engines(self._frontier, self._fetcher, self._harvest, self._barn, self._outbox),
+            self.config.crawl, self._clock, self._news,
+        )  # fmt: skip
+        self._counts = Counts(
+            self._frontier, self._fetcher, self._barn, self._outbox, self._filtering, self._parser, self._registry,
+            self._archive, self._clock, saved.get("totals", {}), self._started_at,
+        )  # fmt: skip
+        self._keeper = Keeper(
+            self._checkpoint,
+            {
+                "frontier": self._frontier,
+                "content": self._content_seen,
+                "fetcher": self._fetcher,
+                "totals": self._counts,
+            },
+            {"archive": self._archive, "pages": self._pages, "links": self._links},
+            self._clock,
+            self.config.store.checkpoint_s,
         )
-        self._steering = Steering(
-            self._asked_later, self._blocked, self._seeds, self._filtering, self._frontier, self._bench
-        )
+        self._steering = Steering(self._asked_later, self._seeds, self._outbox, self._frontier, self._fetcher)
         self._handler_before = asyncio.get_running_loop().get_exception_handler()
         asyncio.get_running_loop().set_exception_handler(self._failed)
         self._resumed = bool(saved)
-        self._resume(saved)
-        self._log.info("resumed" if saved else "begun", seeds=self.config.crawl.seeds, waiting=self._bench.visits)
+        self._frontier.resume()
+        self._frontier.block(host_keys(name)[0] for name in self._asked_later.blocked)
+        self._frontier.unblock(())  # hosts that were blocked when the last run ended, and are not now
+        self._frontier.put_seeds(self._seeds)
+        waiting = self._frontier.statistics().rows
+        self._log.info("resumed" if saved else "begun", seeds=self.config.crawl.seeds, waiting=waiting)
 
     def _open_stores(self, saved: dict[str, Any]) -> None:
         store, path = self.config.store, self.directory.path
@@ -168,81 +183,52 @@ class Agent:
 
     def _open_frontier(self, saved: dict[str, Any]) -> None:
         config = self.config
-        for seed, target in saved.get("landed", {}).items():
-            self._land(locate(seed), locate(target))
+        moved: dict[str, Any] = {
+            name: saved[name] for name in ("landed", "leased", "blocked") if name in saved
+        }  # where 0.1 had them
         self._frontier = Frontier(
             self._store,
             config.frontier,
             self._filtering,
             by_level=config.crawl.depth > 0,
             opened_at=self._clock.now(),
-            state=saved.get("frontier"),
+            state={**moved, **saved.get("frontier", {})},
         )
         self._content_seen = ContentSeen(self._store, config.frontier.table_memory_bytes, saved.get("content"))
 
-    def _land(self, seed: Locator, target: Locator) -> None:
-        self._landed[seed.url.decode()] = target.url.decode()
-        self._filtering.land(seed, target)
-
     def _open_fetcher(self, saved: dict[str, Any]) -> None:
         config, clock, loop = self.config, self._clock, asyncio.get_running_loop()
-        politeness, frontier = config.politeness, config.frontier
-        self._bench = Workbench(politeness, frontier.window_visits, frontier.host_visits, frontier.default_budget_urls)
-        self._resolver = Resolver(config.dns, clock, self._may_be_private)
-        self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state))
-        self._registry = build_registry(loop, self._engine, config.agent, clock, self._protocols)
-        self._blocked = Blocked(self._asked_later.blocked, self._store, saved.get("blocked"))
-        barn = Barn(
-            self._archive, self._pages, self._links if config.store.links else None,
-            self._frontier, self._content_seen, self._sinks,
+        totals = saved.get("totals", {})
+        self._barn = Barn(
+            self._archive, self._pages, self._links if config.store.links else None, self._sinks,
+            outcomes=totals.get("outcomes", {}), body_bytes=int(totals.get("bytes", 0)),
         )  # fmt: skip
+        self._outbox = Outbox(LinkCache(config.frontier.link_cache, by_depth=bool(config.crawl.depth or self._filters)))
         self._parser = Parser(
             self._processors,
             config.crawl.requisites,
             product=config.agent.user_agent,
             shared=bool(self._sinks),
         )
+        self._harvest = Harvest(
+            self._parser, self._content_seen, config.fetch, LinkResolver(config.frontier.link_cache)
+        )
+        self._resolver = Resolver(config.dns, clock, self._may_be_private)
+        self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state))
+        self._registry = build_registry(loop, self._engine, config.agent, clock, self._protocols)
+        self._bench = Workbench(config.politeness, config.frontier.default_budget_urls)
         self._fetcher = Fetcher(
             Wiring(self._bench, self._resolver, self._book, self._rests, self._registry, self._engine.close, clock),
             config,
-            ended=self._visit_ended,
-            sitemaps=lambda urls: self._harvest.sitemaps(urls),
-            told=lambda origin, rules, until: self._frontier.known(origin, rules, until, clock.now()),
-            blocked=self._blocked,
+            self._news,
         )
-        self._harvest = Harvest(
-            self._parser, barn, config.fetch, LinkResolver(frontier.link_cache),
-            done=lambda exchange: self._fetcher.forget(exchange.visit),
-            landed=self._land,
-            outcomes=Counter(self._totals.get("outcomes", {})),
-        )  # fmt: skip
-        self._harvest.body_bytes = int(self._totals.get("bytes", 0))
         if config.crawl.pages:
-            self._fetcher.pages_left = max(0, config.crawl.pages - self._harvest.outcomes[Outcome.OK])
+            self._fetcher.pages_left = max(0, config.crawl.pages - self._barn.outcomes[Outcome.OK])
 
     def _may_be_private(self, host: str) -> bool:
         """Whether `host` was meant to have a private address: a seed or the settings named it."""
         named = any(split(seed.url.decode()).host == host for seed in self._seeds)
         return named or any(host == domain or host.endswith(f".{domain}") for domain in self.config.dns.private)
-
-    def _kept(self) -> Kept:
-        return Kept(
-            writers={"archive": self._archive, "pages": self._pages, "links": self._links},
-            states={
-                "frontier": self._frontier.state,
-                "content": self._content_seen.state,
-                "blocked": self._blocked.state,
-                "landed": lambda: self._landed,
-                "totals": lambda: self.statistics().as_dict(),
-            },
-            leased=lambda: batch_of(self._fetcher.waiting()),
-            before=self._fetcher.write_book,
-        )
-
-    def _resume(self, saved: dict[str, Any]) -> None:
-        self._frontier.resume(self._keeper.leased(saved))
-        self._steering.release()
-        self._frontier.discover(self._seeds, via=0, domain=0, depth=0, kind=Kind.SEED)
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -250,7 +236,7 @@ class Agent:
         """Crawl until the end, a limit, or `stop`."""
         if not self._resumed:
             await self._keeper.take()  # so that an archive without a manifest means that the state was lost
-        self._ending = await self._loop.run(self._keeper.due, self._keeper.take)
+        self._ending = await self._loop.run(self._keeper)
         return self._ending
 
     def stop(self) -> None:
@@ -260,12 +246,12 @@ class Agent:
     def hold(self, held: bool) -> None:
         """Start no request while `held`: who reads the pages is behind."""
         self._fetcher.held = held
-        self._loop.wake()
+        self._news.set()
 
     def add_seeds(self, urls: Iterable[str]) -> int:
         """Take `urls` for seeds from now on, also after a restart; how many were none. Raises BadUrl: none is taken."""
         count = self._steering.add_seeds(seeds_of(urls))
-        self._loop.wake()
+        self._news.set()
         return count
 
     def block(self, host: str, blocked: bool) -> str:
@@ -273,7 +259,7 @@ class Agent:
         if blocked:
             return f"{host} is blocked" if self._steering.block(host) else f"{host} was blocked before"
         released = self._steering.unblock(host)
-        self._loop.wake()
+        self._news.set()
         return f"{host} is not blocked; {released:,} of its URLs go on"
 
     def figures(self) -> dict[str, Any]:
@@ -289,49 +275,14 @@ class Agent:
         """Whether nothing is on its way from the network."""
         return self._fetcher.quiet
 
-    def _visit_ended(self, exchange: Exchange) -> None:
-        self._ended.append(exchange)
-        if len(self._ended) >= ENDED_AT_ONCE:
-            self._harvest.take_in(self._ended)
-        self._loop.wake()
-
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """An exception nobody caught, in a callback or a task: the crawl ends with it."""
         self._loop.failure = context.get("exception") or RuntimeError(context["message"])
-        self._loop.wake()
+        self._news.set()
 
     def statistics(self) -> CrawlStatistics:
         """How the crawl stands now."""
-        now = self._clock.now()
-        frontier, bench = self._frontier.statistics(), self._bench.statistics(now)
-        elapsed = now - self._started_at
-        outcomes = self._harvest.outcomes
-        failures = self._filtering.failures + self._harvest.sink_failures
-        failures.update(self._parser.statistics().failures)
-        failures.update(self._registry.statistics().plugin_failures)
-        failures.update(self._frontier.plugin_failures)
-        return CrawlStatistics(
-            pages=outcomes[Outcome.OK],
-            visits=outcomes.total(),
-            outcomes=dict(outcomes),
-            bytes=self._harvest.body_bytes,
-            elapsed_s=elapsed,
-            total_s=float(self._totals.get("total_s", 0.0)) + elapsed,
-            in_flight=self._fetcher.in_flight,
-            hosts=bench.hosts,
-            hosts_asleep=bench.asleep,
-            links=frontier.links,
-            urls=frontier.unique,
-            waiting=bench.visits + frontier.rows + self._fetcher.in_flight + len(self._blocked),
-            unchecked=frontier.unchecked,
-            domains=frontier.domains,
-            over_budget=frontier.over_budget,
-            blocked=len(self._blocked),
-            without_rules=frontier.without_rules,
-            archive_bytes=self._archive.statistics().bytes,
-            memory_bytes=memory_bytes(),
-            plugin_failures=dict(failures),
-        )
+        return self._counts.statistics()
 
     # -- closing ---------------------------------------------------------------------------------
 
@@ -343,21 +294,14 @@ class Agent:
             if error is None:
                 self._close_whole()
         finally:
-            for closing in (
-                self._frontier,
-                self._content_seen,
-                self._blocked,
-                self._book,
-                self._rests,
-                self._checkpoint,
-            ):
+            for closing in (self._frontier, self._content_seen, self._book, self._rests, self._checkpoint):
                 closing.close()
             self._log.info("closed", ending=self._ending or "error", error=repr(error) if error else None)
             self._log_file.close()
 
     def _close_whole(self) -> None:
         """Close what a person reads: archive and tables whole, and the last checkpoint after them."""
-        self._fetcher.write_book()
+        self._fetcher.state()
         write_hosts(self.directory.path, self._host_rows())
         write_domains(self.directory.path, self._domain_rows())
         for writer in (self._archive, self._pages, self._links):

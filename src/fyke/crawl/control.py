@@ -25,20 +25,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-import numpy as np
-import pyarrow as pa
-
-from fyke.core.batches import URLS, Kind, keep, u64
 from fyke.core.errors import BadUrl, FykeError, StateDamaged
 from fyke.core.urls import Locator, canonical, host_keys, split
-from fyke.core.visits import Visit, batch_of
+from fyke.crawl.fetcher import Fetcher
+from fyke.crawl.mail import Outbox
 from fyke.crawl.statistics import CrawlStatistics
 from fyke.disk.files import sync_file, writing
-from fyke.disk.queue import DiskQueue
-from fyke.disk.store import Store
-from fyke.frontier.filters import Filters
 from fyke.frontier.frontier import Frontier
-from fyke.hosts.politeness import Host, Workbench
+from fyke.hosts.politeness import Host
 
 SOCKET = "control.sock"
 EVERY_S = 1.0
@@ -85,56 +79,6 @@ class AskedLater:
             sync_file(part.parent)
 
 
-class Blocked:
-    """The hosts that a person blocked, and the visits to them that wait for that to end."""
-
-    def __init__(self, names: Iterable[str], store: Store, state: dict[str, Any] | None) -> None:
-        self._names = {host_keys(name)[0]: name for name in names}
-        self._waiting = blocked_queue(store, state)
-
-    def __len__(self) -> int:
-        """URLs that wait."""
-        return len(self._waiting)
-
-    def __contains__(self, host: Host) -> bool:
-        return host.key in self._names
-
-    @property
-    def names(self) -> list[str]:
-        return sorted(self._names.values())
-
-    def add(self, name: str) -> None:
-        self._names[host_keys(name)[0]] = name
-
-    def put(self, visits: Iterable[Visit]) -> None:
-        """Let `visits` wait here."""
-        self._waiting.put(batch_of(visits))
-
-    def remove(self, name: str) -> None:
-        self._names.pop(host_keys(name)[0], None)
-
-    def release(self) -> Iterator[pa.RecordBatch]:
-        """What waits here of hosts that are not blocked any more, in batches."""
-        blocked = np.array(list(self._names), np.uint64)
-        left = len(self._waiting)
-        while left > 0 and (batch := self._waiting.get(min(ROWS, left))) is not None:
-            left -= batch.num_rows
-            free = ~np.isin(u64(batch, "host"), blocked)
-            self._waiting.put(keep(batch, ~free))
-            yield keep(batch, free)
-
-    def state(self) -> dict[str, Any]:
-        return self._waiting.state()
-
-    def close(self) -> None:
-        self._waiting.close()
-
-
-def blocked_queue(store: Store, state: dict[str, Any] | None) -> DiskQueue:
-    """The queue of visits to blocked hosts."""
-    return DiskQueue(store, "blocked", URLS, state)
-
-
 def host_named(text: str) -> str:
     """The host that a person means by `text`, a name or a URL. Raises BadUrl."""
     url = canonical(text if "://" in text else f"http://{text}")
@@ -147,21 +91,14 @@ class Steering:
     """What may be asked of a crawl while it runs; made by its agent, called on its loop between turns."""
 
     def __init__(
-        self,
-        asked: AskedLater,
-        blocked: Blocked,
-        seeds: list[Locator],
-        filtering: Filters,
-        frontier: Frontier,
-        bench: Workbench,
+        self, asked: AskedLater, seeds: list[Locator], outbox: Outbox, frontier: Frontier, fetcher: Fetcher
     ) -> None:
         """`seeds` are all the crawl has; those added are put there too."""
         self._asked = asked
-        self._blocked = blocked
         self._seeds = seeds
-        self._filtering = filtering
+        self._outbox = outbox
         self._frontier = frontier
-        self._bench = bench
+        self._fetcher = fetcher
 
     def add_seeds(self, found: Iterable[Locator]) -> int:
         """Take `found` for seeds, as if they had been asked for at the beginning; how many were none before."""
@@ -171,9 +108,8 @@ class Steering:
             self._asked.seeds += [at.url.decode() for at in new]
             self._asked.save()
             self._seeds += new
-            for at in new:
-                self._filtering.land(at, at)
-            self._frontier.discover(new, via=0, domain=0, depth=0, kind=Kind.SEED)
+            self._outbox.forget_links()  # the scope grows: what was refused before may be wanted now
+            self._frontier.put_seeds(new)
         return len(new)
 
     def block(self, name: str) -> bool:
@@ -182,7 +118,9 @@ class Steering:
             return False
         self._asked.blocked.append(name)
         self._asked.save()
-        self._blocked.add(name)
+        key = host_keys(name)[0]
+        self._frontier.block([key])
+        self._frontier.take_back(self._fetcher.recall(key))
         return True
 
     def unblock(self, name: str) -> int:
@@ -190,21 +128,12 @@ class Steering:
         if name in self._asked.blocked:
             self._asked.blocked.remove(name)
             self._asked.save()
-        self._blocked.remove(name)
-        return self.release()
-
-    def release(self) -> int:
-        """Let go on what waits for hosts that are not blocked any more; how many URLs."""
-        count = 0
-        for urls in self._blocked.release():
-            count += urls.num_rows
-            self._frontier.ready.put(urls)
-        return count
+        return self._frontier.unblock([host_keys(name)[0]])
 
     def figures(self, statistics: CrawlStatistics, now: float, *, held: bool) -> dict[str, Any]:
         """How the crawl stands: its `statistics`, the queues, the workbench, the slowest hosts."""
-        frontier, bench = self._frontier.statistics(), self._bench.statistics(now)
-        waiting = (host for host in self._bench if host.visits)
+        frontier, bench = self._frontier.statistics(), self._fetcher.bench.statistics(now)
+        waiting = (host for host in self._fetcher.bench if host.visits)
         slowest = heapq.nlargest(SLOWEST, waiting, key=lambda host: self._left_s(host, now))
         return {
             "at": now,
@@ -219,28 +148,28 @@ class Steering:
                 "ready": frontier.ready,
                 "spilled": frontier.spilled,
                 "memory": bench.visits,
-                "blocked": len(self._blocked),
+                "blocked": frontier.blocked,
             },
             "rounds": frontier.rounds,
             "edges": frontier.edges,
             "bench": asdict(bench),
             "slowest": [self._host(host, now) for host in slowest],
-            "blocked": self._blocked.names,
+            "blocked": sorted(self._asked.blocked),
         }
 
     def host(self, name: str, now: float) -> dict[str, Any] | None:
         """How one host stands at the workbench; None when it is not there."""
-        host = self._bench.get(host_keys(name)[0])
+        host = self._fetcher.bench.get(host_keys(name)[0])
         return None if host is None else self._host(host, now)
 
     def _left_s(self, host: Host, now: float) -> float:
         """How long what waits of `host` in memory will take at its delay."""
-        return max(0.0, host.due - now) + len(host.visits) * self._bench.delay_s(host, 0.0)
+        return max(0.0, host.due - now) + len(host.visits) * self._fetcher.bench.delay_s(host, 0.0)
 
     def _host(self, host: Host, now: float) -> dict[str, Any]:
         rest_s = max(0.0, host.due - now)
         state = "awake"
-        if host in self._blocked:
+        if host.name in self._asked.blocked:
             state = "blocked"
         elif host.busy:
             state = "under way"
@@ -252,9 +181,9 @@ class Steering:
             "host": host.name,
             "state": state,
             "waiting": len(host.visits),
-            "more_on_disk": host.overflowed,
+            "more_on_disk": self._frontier.overflowed(host.key),
             "rest_s": round(rest_s, 3),
-            "delay_s": round(self._bench.delay_s(host, 0.0), 3),
+            "delay_s": round(self._fetcher.bench.delay_s(host, 0.0), 3),
             "left_s": round(self._left_s(host, now), 3),
             "crawl_delay_s": host.crawl_delay_s,
             "failures": host.failures,

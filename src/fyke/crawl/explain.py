@@ -21,14 +21,14 @@ from fyke.core.errors import StateDamaged
 from fyke.core.plugins import UrlFilter, load_plugin
 from fyke.core.urls import Locator, locate, split
 from fyke.crawl.agent import SCHEMES
-from fyke.crawl.control import AskedLater, blocked_queue
+from fyke.crawl.control import AskedLater
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.inspect import in_use
-from fyke.crawl.keeper import leased_queue, saved_state
+from fyke.crawl.keeper import saved_state
 from fyke.crawl.seeds import seed_of, seeds_of
 from fyke.disk.checkpoint import look
 from fyke.frontier.filters import Filters, filters_for
-from fyke.frontier.frontier import Frontier
+from fyke.frontier.frontier import BLOCKED, Frontier
 from fyke.hosts.book import HostBook
 from fyke.hosts.robots import RobotsState
 from fyke.store import SCHEMAS, segments
@@ -132,14 +132,14 @@ def _waiting(directory: CrawlDirectory, config: Config, state: dict[str, Any], a
     """Where the newest checkpoint has `at` waiting, in words; empty when nowhere."""
     store, _ = look(directory.shard)
     filters = _filters(directory, config, state)
-    frontier = Frontier(store, config.frontier, filters, by_level=False, opened_at=0.0, state=state["frontier"])
-    leased = ("in memory, for its host's turn", leased_queue(store, state).scan())
-    host = split(at.url.decode()).host
-    held = "since its host is blocked" if host in AskedLater(directory.state).blocked else "for the crawl to go on"
-    blocked = (held, blocked_queue(store, state.get("blocked")).scan())
-    for words, batches in (leased, blocked, *frontier.places()):
+    moved: dict[str, Any] = {name: state[name] for name in ("leased", "blocked") if name in state}
+    frontier = Frontier(
+        store, config.frontier, filters, by_level=False, opened_at=0.0, state={**moved, **state["frontier"]}
+    )
+    for words, batches in frontier.places():
         if any(bool(np.any(u64(batch, "key") == np.uint64(at.key))) for batch in batches):
-            return words
+            was_blocked = words == BLOCKED and split(at.url.decode()).host not in AskedLater(directory.state).blocked
+            return "for the crawl to go on" if was_blocked else words
     return "its fate is younger than the last checkpoint" if frontier.seen.holds(at.key) else ""
 
 

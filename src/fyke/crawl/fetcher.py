@@ -12,6 +12,7 @@ Invariant: every visit that was put in is in the workbench, under way, or was ta
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -29,6 +30,8 @@ from fyke.hosts.dns import Answer, Resolver
 from fyke.hosts.politeness import Host, Workbench
 from fyke.hosts.rests import Rests
 from fyke.hosts.robots import RobotsRecord, RobotsState
+
+UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ class Fetcher:
     ) -> None:
         """`news` is set when something ended."""
         self._rooms = rooms
-        self._bench = rooms.bench
+        self.bench = self._bench = rooms.bench
         self._clock = rooms.clock
         self._politeness = config.politeness
         self._connections = config.fetch.connections
@@ -79,23 +82,56 @@ class Fetcher:
         self.held = False  # start nothing, but go on with what is under way
         self.pages_left = -1  # how many more pages may be begun; below zero: any number
 
-    def offer(self, visits: Iterable[Visit]) -> list[Visit]:
-        """Let `visits` wait at their hosts; returns those for which a host had no room."""
-        excess = []
+    def put(self, visits: pa.RecordBatch) -> None:
+        """Let `visits` (schema `URLS`) wait at their hosts; those of kind `RULES` have their origins' rules brought."""
+        now = self._clock.now()
+        for visit in visits_of(visits):
+            if visit.kind is Kind.RULES:
+                self._rules.bring(visit.parts.origin, now)
+            else:
+                self._bench.add(self._host_of(visit, now), visit)
+
+    def take(self) -> Fetched:
+        """What came of visits since this was last asked."""
+        fetched = Fetched(self._exchanges, self._rules.learned, self._rules.sitemaps)
+        self._exchanges, self._rules.learned, self._rules.sitemaps = [], [], []
+        return fetched
+
+    def recall(self, host: int) -> pa.RecordBatch:
+        """The visits that wait at the host with this key, taken out (schema `URLS`): they are not made."""
+        found = self._bench.get(host)
+        if found is None:
+            return EMPTY
+        visits = self._bench.drain(found)
         now = self._clock.now()
         for visit in visits:
-            host = self._bench.get(visit.host) or self._hosts.at(visit.host, split(visit.url).host, now)
-            if self._bench.host_room(host) > 0:
-                self._bench.add(host, visit)
-            else:
-                host.overflowed = True
-                excess.append(visit)
-        return excess
+            if visit.purpose is Purpose.ROBOTS:
+                self._rules.put_off(visit, now)
+        return batch_of(visit for visit in visits if visit.purpose is Purpose.PAGE)
+
+    def _host_of(self, visit: Visit, now: float) -> Host:
+        return self._bench.get(visit.host) or self._hosts.at(visit.host, visit.parts.host, now)
 
     @property
-    def set_aside(self) -> int:
-        """How many visits wait for a block to be taken back."""
-        return len(self._blocked) if self._blocked is not None else 0
+    def ended(self) -> int:
+        """Exchanges that wait to be taken."""
+        return len(self._exchanges)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits here, is under way, or waits to be taken."""
+        return not (self._bench.visits or self.in_flight or self._exchanges)
+
+    @property
+    def has_its_pages(self) -> bool:
+        """Whether as many pages were begun as there may be, and all have been taken."""
+        return self.pages_left == 0 and not self.in_flight and not self._exchanges
+
+    @property
+    def unreached(self) -> bool:
+        """Whether there are hosts, and all of them failed `UNREACHED_TRIES` times and none is being asked."""
+        hosts = list(self._bench)
+        return bool(hosts) and not self.in_flight and all(host.failures >= UNREACHED_TRIES for host in hosts)
 
     @property
     def rules_room(self) -> int:
@@ -315,9 +351,10 @@ class Fetcher:
 
     # -- the book --------------------------------------------------------------------------------
 
-    def write_book(self) -> None:
-        """Write down every host that changed."""
+    def state(self) -> dict[str, Any]:
+        """Write down every host that changed: all that must last of what is known here is in the host book."""
         self._hosts.write()
+        return {}
 
     def robots_word(self, name: str) -> str:
         """What is known of the robots.txt of a host, in a word, for the table of hosts."""

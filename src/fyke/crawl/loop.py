@@ -1,43 +1,45 @@
-"""How a crawl runs: the loop between two engines, top to bottom.
+"""How a crawl runs: the loop that moves messages between two engines and a worker, top to bottom.
 
-        ┌──────────────── frontier: what may be fetched next ────────────────┐
-    links ─► filter ─► seen ─► star ─► beast ─► robots gate ─► order ─► ready
-        └─────────────────────────────────────────────────────────────────────┘
-       ▲                                                              │ visits
-       │                                                              ▼
-        ┌──────────────── fetcher: what the servers say ─────────────────────┐
-       parse ◄─ content-seen ◄─ protocol module ◄─ robots ◄─ dns ◄─ politeness
-        └──────────┬──────────────────────────────────────────────────────────┘
-                   └─► archive, tables, sinks
+        ┌────────────── frontier: what may be fetched next ─────────────────────────────┐
+    Links ─► filter ─► seen ─► star ─► beast ─► robots gate ─► order ─► ready ─► Visits
+        └───────────────────────────────────────────────────────────────────────────────┘
+       ▲        ▲ Outcomes                                                          │
+       │        │                                                                   ▼
+        ┌────────────── fetcher: what the servers say ──────────────────────────────────┐
+        names ─► host's rest ─► robots ─► protocol module ─► exchange
+        └───────────────────────────────────────────────────────────────────────────────┘
+                                   │
+                                   ▼
+        harvest: decode ─► content-seen ─► parse ─► links, outcome ─► barn: records, rows, sinks
 
-`turn` is the figure. It runs when visits have ended and on a slow beat; between turns the fetcher moves
-on its own. Everything is on one thread, and what comes of a visit (its record, its rows, its links) is
-handed over within one turn, so that a checkpoint between turns finds each visit either done or waiting.
+`turn` is the figure. It runs when visits have ended and on a slow beat; between turns the fetcher moves on its
+own. Everything is on one thread. What comes of a visit is kept (`Barn`) before its outcome is put into the
+outbox, and the outbox is emptied into the frontier before a checkpoint: so a checkpoint between turns finds each
+visit either done or handed out, which is to say waiting.
 
-Invariant: a visit leaves the set of those waiting only when record and links are in files that the
-next checkpoint names.
+Invariant: a visit leaves the frontier's window only when record and links are in files that the next
+checkpoint names.
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-import pyarrow as pa
-
+from fyke.core.batches import Kind
 from fyke.core.clock import Clock
-from fyke.core.config import Config
-from fyke.core.visits import Exchange, batch_of, visits_of
-from fyke.crawl.fetcher import Fetcher
-from fyke.crawl.harvest import Harvest
-from fyke.frontier.frontier import Frontier
-from fyke.hosts.politeness import Workbench
+from fyke.core.config import CrawlSection
+from fyke.core.urls import canonical, locate
+from fyke.core.visits import Purpose
+from fyke.crawl.barn import Barn
+from fyke.crawl.fetcher import Fetched, Fetcher
+from fyke.crawl.harvest import Harvest, Reaped
+from fyke.crawl.keeper import Keeper
+from fyke.crawl.mail import Outbox
+from fyke.frontier.frontier import Frontier, Need
 
 BEAT_S = 0.05
 GRACE_S = 2.0
-REFILL_ROWS = 2048
-UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
+MERGE_SHARE = 4  # merges while visits run low may take one part in this many of the time
 
 
 class Ending(StrEnum):
@@ -53,130 +55,123 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """The two halves, and what lies between them."""
+    """What the loop moves messages between."""
 
     frontier: Frontier
-    bench: Workbench
     fetcher: Fetcher
     harvest: Harvest
+    barn: Barn
+    outbox: Outbox
 
 
 class Loop:
     """Runs the engines until nothing is left, a limit is reached, or `stop` is called."""
 
-    def __init__(self, engines: Engines, config: Config, clock: Clock, ended: "deque[Exchange]") -> None:
+    def __init__(self, engines: Engines, asked: CrawlSection, clock: Clock, news: asyncio.Event) -> None:
+        """`news` is set by the fetcher when something ended."""
         self._frontier = engines.frontier
-        self._bench = engines.bench
         self._fetcher = engines.fetcher
         self._harvest = engines.harvest
-        self._config = config
+        self._barn = engines.barn
+        self._outbox = engines.outbox
+        self._asked = asked
         self._clock = clock
-        self._ended = ended
-        self._wake = asyncio.Event()
-        self._feed_at = 0.0
+        self._news = news
+        self._merge_at = 0.0  # when the frontier may merge less than a full batch again
         self._moved = False
         self._stop: Ending | None = None
         self.failure: BaseException | None = None
 
-    def wake(self) -> None:
-        """Something ended: take a turn soon."""
-        self._wake.set()
-
     def stop(self) -> None:
         """End the crawl at the next turn; it can be resumed."""
         self._stop = Ending.STOPPED
-        self._wake.set()
+        self._news.set()
 
-    async def run(self, checkpoint_due: Callable[[], bool], checkpoint: Callable[[], Awaitable[None]]) -> Ending:
-        """Turn until the end; then let what is under way end, for `GRACE_S` at most."""
+    async def run(self, keeper: Keeper) -> Ending:
+        """Turn until the end, with checkpoints in between; then let what is under way end, for `GRACE_S` at most."""
         started = self._clock.now()
         while (ending := self._ending(started)) is None:
             self.turn()
-            if checkpoint_due():
-                await checkpoint()
+            if keeper.due():
+                self.deliver()
+                await keeper.take()
             await self._rest()
         await self._wind_down()
         return ending
 
     def turn(self) -> None:
         """The figure, once around."""
-        self._harvest.take_in(self._ended)
-        idle = self.idle
-        starving = self._bench.visits < self._config.frontier.window_visits // 2 and not self._frontier.ready.waiting
-        self._moved = self._frontier.turn(self._clock.now(), starving=starving, idle=idle)
-        self._fetcher.refuse(visits_of(self._frontier.refused()))
-        self._fill_window()
+        begun = self._clock.now()
+        self._gather(self._fetcher.take())
+        hungry = self._hungry(begun)
+        if hungry or self._outbox.full:
+            self.deliver()
+        self._moved = self._frontier.turn(begun, hungry=hungry)
+        if hungry:
+            ended = self._clock.now()
+            self._merge_at = ended + (ended - begun) * (MERGE_SHARE - 1)
+        self._fetcher.refuse(self._frontier.refused())
+        self._fetcher.put(self._frontier.visits(begun, self._fetcher.rules_room))
         self._fetcher.pump()
 
-    def _fill_window(self) -> None:
-        """Give the workbench work when it runs low, and its hungry hosts what waits for them on disk."""
-        ready = self._frontier.ready
-        low = self._config.frontier.window_visits // 2
-        self._fetcher.bring_rules(self._frontier.wanted(self._fetcher.rules_room))
-        while self._bench.visits < low and ready.waiting:
-            self._offer(self._frontier.take(REFILL_ROWS))
-        now = self._clock.now()
-        if ready.spilled and now >= self._feed_at:
-            self._feed_at = now + BEAT_S
-            self._feed_hungry(low)
+    def _gather(self, fetched: Fetched) -> None:
+        """Keep what came of visits, and put what the frontier is to know into the outbox."""
+        for reaped in self._harvest.reap(fetched.exchanges):
+            self._barn.store(reaped)
+            self._send(reaped)
+        for origin, rules, until in fetched.learned:
+            self._outbox.put_learned(origin, rules, until)
+        sitemaps = [locate(url) for url in map(canonical, fetched.sitemaps) if url]
+        self._outbox.put_links(sitemaps, via=0, domain=0, depth=0, kind=Kind.PAGE)
 
-    def _offer(self, urls: pa.RecordBatch) -> None:
-        excess = self._fetcher.offer(visits_of(urls))
-        if excess:
-            self._frontier.ready.put_back(batch_of(excess))
+    def _send(self, reaped: Reaped) -> None:
+        visit = reaped.exchange.visit
+        for links in reaped.pointers:
+            if links.kind is not None:
+                self._outbox.put_links(
+                    links.found, via=visit.key, domain=visit.domain, depth=links.depth, kind=links.kind
+                )
+        if visit.purpose is Purpose.PAGE:
+            self._outbox.put_ended(visit, reaped.exchange.outcome)
 
-    def _feed_hungry(self, low: int) -> None:
-        ready = self._frontier.ready
-        overflowed = False
-        for host in list(self._bench):
-            overflowed = overflowed or host.overflowed
-            if self._bench.hungry(host):
-                host.overflowed = False  # set again when some of its visits find no room
-                left = ready.spilled_with(host.key)
-                while left > 0 and self._bench.host_room(host) > 0:
-                    batch = ready.take_spilled(host.key, min(left, REFILL_ROWS))
-                    left -= batch.num_rows
-                    self._offer(batch)
-                host.overflowed = host.overflowed or left > 0
-        if not overflowed and self._bench.visits < low:  # a restart: no host knows what waits for it
-            self._offer(ready.take_spilled(ready.longest_spill(), REFILL_ROWS))
+    def deliver(self) -> None:
+        """Give the frontier all that waits for it."""
+        self._frontier.put_links(self._outbox.take_links())
+        self._frontier.put_outcomes(self._outbox.take_outcomes(), self._clock.now())
+
+    def _hungry(self, now: float) -> bool:
+        """Whether the frontier may merge what is less than a full batch: always when nothing is left to fetch, else as
+        far as that takes one part in `MERGE_SHARE` of the time."""
+        need = self._frontier.need
+        return self._fetcher.idle or need is Need.IDLE or (need is Need.LOW and now >= self._merge_at)
 
     @property
-    def idle(self) -> bool:
-        """Whether nothing is waiting in memory or under way."""
-        return not (self._bench.visits or self._fetcher.in_flight or self._ended)
+    def _idle(self) -> bool:
+        return self._fetcher.idle and not self._outbox
 
     def _ending(self, started: float) -> Ending | None:
         if self.failure is not None:
             raise self.failure
         if self._stop is not None:
             return self._stop
-        crawl = self._config.crawl
-        if crawl.for_s and self._clock.now() - started >= crawl.for_s:
+        if self._asked.for_s and self._clock.now() - started >= self._asked.for_s:
             return Ending.TIME
-        if self._fetcher.pages_left == 0 and not self._fetcher.in_flight and not self._ended:
+        if self._fetcher.has_its_pages:
             return Ending.PAGES
-        if self._unreached():
+        if not self._barn.answered and self._fetcher.unreached:  # the fault is likely on our side
             return Ending.UNREACHED
-        if self.idle and self._frontier.empty:
-            return Ending.BLOCKED if self._fetcher.set_aside else Ending.FINISHED
+        if self._idle and self._frontier.empty:
+            return Ending.BLOCKED if self._frontier.statistics().blocked else Ending.FINISHED
         return None
-
-    def _unreached(self) -> bool:
-        """Whether nobody has ever answered and every host was tried again: the fault is likely on our side."""
-        if self._harvest.answered or self._fetcher.in_flight:
-            return False
-        hosts = list(self._bench)
-        return bool(hosts) and all(host.failures >= UNREACHED_TRIES for host in hosts)
 
     async def _rest(self) -> None:
         """Until something ends, or the next beat; work that can go on gets no rest."""
-        self._wake.clear()
-        if self._ended or (self.idle and self._moved):
+        self._news.clear()
+        if self._fetcher.ended or (self._idle and self._moved):
             await asyncio.sleep(0)
             return
-        timer = asyncio.get_running_loop().call_later(BEAT_S, self._wake.set)
-        await self._wake.wait()
+        timer = asyncio.get_running_loop().call_later(BEAT_S, self._news.set)
+        await self._news.wait()
         timer.cancel()
 
     async def _wind_down(self) -> None:
@@ -186,4 +181,5 @@ class Loop:
             await self._rest()
         self._fetcher.abort()
         await asyncio.sleep(0)
-        self._harvest.take_in(self._ended)
+        self._gather(self._fetcher.take())
+        self.deliver()

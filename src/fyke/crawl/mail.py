@@ -23,7 +23,8 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator
 from fyke.core.visits import Visit
 
-MESSAGE_ROWS = 4096  # enough for a message
+MESSAGE_ROWS = 4096  # links, enough for a message
+MOST_ENDED = 256  # outcomes, the same
 _KEY, _DOMAIN = itemgetter(1), itemgetter(3)
 
 
@@ -82,8 +83,12 @@ class Outbox:
 
     @property
     def full(self) -> bool:
-        """Whether there are links enough for a message."""
-        return self._rows >= MESSAGE_ROWS
+        """Whether there is enough for a message, or something that is waited for."""
+        return self._rows >= MESSAGE_ROWS or len(self._ended) >= MOST_ENDED or bool(self._learned)
+
+    def __bool__(self) -> bool:
+        """Whether anything waits."""
+        return bool(self._rows or self._ended or self._learned)
 
     def put_links(self, found: Sequence[Locator], *, via: int, domain: int, depth: int, kind: int) -> None:
         """The page with key `via`, of `domain` (0 for none), links to `found`, `depth` links from a seed."""

@@ -19,6 +19,7 @@ from fyke.hosts.book import HostBook
 from fyke.hosts.politeness import Host, Workbench
 from fyke.hosts.robots import RobotsRecord, RobotsState, redirect_of, rules_from
 
+
 class RulesDesk:
     """The rules of all origins whose hosts are at `bench`."""
 

@@ -9,7 +9,7 @@ what the outcome costs.
 from fyke.fetch.decoding import Decoded, accepted_codings, decode_body
 from fyke.fetch.engine import CurlEngine, EngineStatistics
 from fyke.fetch.faults import FAULTS, Fault, Wait, retry_after
-from fyke.fetch.protocols.registry import Registry, RegistryStatistics, build_registry, robots_url
+from fyke.fetch.protocols.registry import Registry, RegistryStatistics, build_registry
 from fyke.fetch.transfer import Dialect, Request
 
 __all__ = [
@@ -27,5 +27,4 @@ __all__ = [
     "build_registry",
     "decode_body",
     "retry_after",
-    "robots_url",
 ]

@@ -50,6 +50,9 @@ SLICES = 8  # of what was over budget, read again in one turn that is in need
 MOST_ASKS = 8192  # origins to be asked for their rules before no more URLs are pulled
 
 
+BLOCKED = "since its host is blocked"  # a place where URLs wait
+
+
 class Need(IntEnum):
     """How much a frontier wants for visits to hand out."""
 
@@ -355,8 +358,10 @@ class Frontier:
     # --- what is told
 
     def refused(self) -> pa.RecordBatch:
-        """URLs that robots.txt refused since this was last asked; schema `URLS`."""
-        return self.gate.refused()
+        """URLs that robots.txt refused since this was last asked (schema `URLS`), out until their outcomes come."""
+        refused = self.gate.refused()
+        self.window.note(refused)
+        return refused
 
     @property
     def plugin_failures(self) -> Counter[str]:
@@ -384,8 +389,9 @@ class Frontier:
             yield "since its domain is over its budget" if over else "for its turn", queue.scan()
         yield "for the robots.txt of its host", self.gate.scan()
         yield "in line, on disk", self.ready.scan()
-        yield "since its host is blocked", self.blocked.scan()
-        yield "in memory, for its host's turn", self.window.rows()
+        yield BLOCKED, self.blocked.scan()
+        out = self._leased.scan() if self._store.read_only else self.window.rows()
+        yield "in memory, for its host's turn", out
 
     def state(self) -> dict[str, object]:
         """Everything a restart needs; nothing found stays in memory only."""

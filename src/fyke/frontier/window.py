@@ -71,10 +71,11 @@ class Window:
         fits = _nth_of_each(hosts) + out[places] < self._share
         fits &= np.cumsum(fits) <= self._visits - len(self)
         admitted = keep(urls, fits)
-        self._note(admitted)
+        self.note(admitted)
         return admitted, keep(urls, ~fits)
 
-    def _note(self, urls: pa.RecordBatch) -> None:
+    def note(self, urls: pa.RecordBatch) -> None:
+        """`urls` are out from now on, whether they fit or not."""
         if not urls.num_rows:
             return
         self._of_host.update(u64(urls, "host").tolist())

@@ -26,7 +26,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical
 from fyke.core.visits import Exchange
 from fyke.hosts.robots_lines import MAX_BYTES
-from fyke.hosts.robots_rules import ROBOTS_PATH, RobotsRules, Verdict
+from fyke.hosts.robots_rules import RobotsRules, Verdict
 
 __all__ = [
     "MAX_REDIRECTS",

@@ -21,6 +21,7 @@ from fyke.fetch.protocols.gopher import Gopher
 from fyke.fetch.protocols.http import Http
 from fyke.fetch.transfer import Done
 
+
 @dataclass(frozen=True, slots=True)
 class RegistryStatistics:
     """Visits nobody could fetch, and the failures of each plug-in by class name."""

@@ -1,0 +1,74 @@
+"""How the crawl stands: figures of all rooms, added up over this run and those before it.
+
+Asked by the panel, the log, the control socket and the checkpoint, which keeps them as `totals`; made by the agent.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fyke.core.clock import Clock
+from fyke.core.outcomes import Outcome
+from fyke.crawl.barn import Barn
+from fyke.crawl.fetcher import Fetcher
+from fyke.crawl.mail import Outbox
+from fyke.crawl.statistics import CrawlStatistics, memory_bytes
+from fyke.fetch import Registry
+from fyke.frontier.filters import Filters
+from fyke.frontier.frontier import Frontier
+from fyke.parse import Parser
+from fyke.store import WarcWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The rooms that count, `totals` of the runs before this one, and when this one began."""
+
+    frontier: Frontier
+    fetcher: Fetcher
+    barn: Barn
+    outbox: Outbox
+    filters: Filters
+    parser: Parser
+    registry: Registry
+    archive: WarcWriter
+    clock: Clock
+    totals: Mapping[str, Any]
+    started_at: float  # unix seconds
+
+    def statistics(self) -> CrawlStatistics:
+        """How the crawl stands now."""
+        now = self.clock.now()
+        frontier, bench = self.frontier.statistics(), self.fetcher.bench.statistics(now)
+        elapsed = now - self.started_at
+        outcomes = self.barn.outcomes
+        failures = self.filters.failures + self.barn.sink_failures
+        failures.update(self.parser.statistics().failures)
+        failures.update(self.registry.statistics().plugin_failures)
+        failures.update(self.frontier.plugin_failures)
+        return CrawlStatistics(
+            pages=outcomes[Outcome.OK],
+            visits=outcomes.total(),
+            outcomes=dict(outcomes),
+            bytes=self.barn.body_bytes,
+            elapsed_s=elapsed,
+            total_s=float(self.totals.get("total_s", 0.0)) + elapsed,
+            in_flight=self.fetcher.in_flight,
+            hosts=bench.hosts,
+            hosts_asleep=bench.asleep,
+            links=int(self.totals.get("links", 0)) + self.outbox.links,
+            urls=frontier.unique,
+            waiting=frontier.rows,
+            unchecked=frontier.unchecked + self.outbox.waiting,
+            domains=frontier.domains,
+            over_budget=frontier.over_budget,
+            blocked=frontier.blocked,
+            without_rules=frontier.without_rules,
+            archive_bytes=self.archive.statistics().bytes,
+            memory_bytes=memory_bytes(),
+            plugin_failures=dict(failures),
+        )
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it."""
+        return self.statistics().as_dict()

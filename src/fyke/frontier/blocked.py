@@ -1,0 +1,73 @@
+"""URLs of hosts that a person blocked: they wait here until that is taken back.
+
+Blocked work is waiting work: nothing is requested of the host, nothing of it is lost. The window hands in what is
+about to go out, the frontier takes out what is blocked no more.
+
+Invariant: a row that was diverted waits here until its host is not blocked.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from fyke.core.batches import URLS, Mask, keep, u64
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
+
+ROWS = 8192
+
+
+class Blocked:
+    """The keys of hosts that are blocked, and the queue of URLs that wait for that to end."""
+
+    def __init__(self, store: Store, state: dict[str, Any] | None = None) -> None:
+        self._hosts: set[int] = set()
+        self._waiting = DiskQueue(store, "blocked", URLS, state)
+
+    def __repr__(self) -> str:
+        return f"Blocked({len(self._hosts)} hosts, {len(self)} URLs)"
+
+    def __len__(self) -> int:
+        """URLs that wait."""
+        return len(self._waiting)
+
+    def __contains__(self, host: int) -> bool:
+        return host in self._hosts
+
+    def add(self, hosts: Iterable[int]) -> None:
+        """Hosts with these keys are blocked from now on."""
+        self._hosts.update(hosts)
+
+    def divert(self, urls: pa.RecordBatch) -> pa.RecordBatch:
+        """Let those of `urls` wait whose hosts are blocked: the others."""
+        if not self._hosts or not urls.num_rows:
+            return urls
+        blocked = self._of_blocked_hosts(urls)
+        self._waiting.put(keep(urls, blocked))
+        return keep(urls, ~blocked)
+
+    def release(self, hosts: Iterable[int] = ()) -> Iterator[pa.RecordBatch]:
+        """These hosts are blocked no more: all that waits for hosts that are not blocked."""
+        self._hosts.difference_update(hosts)
+        left = len(self._waiting)
+        while left > 0 and (urls := self._waiting.get(min(ROWS, left))) is not None:
+            left -= urls.num_rows
+            blocked = self._of_blocked_hosts(urls)
+            self._waiting.put(keep(urls, blocked))
+            yield keep(urls, ~blocked)
+
+    def _of_blocked_hosts(self, urls: pa.RecordBatch) -> Mask:
+        mask: Mask = np.isin(u64(urls, "host"), np.fromiter(self._hosts, np.uint64, len(self._hosts)))
+        return mask
+
+    def scan(self) -> Iterator[pa.RecordBatch]:
+        """Every URL that waits here."""
+        return self._waiting.scan()
+
+    def state(self) -> dict[str, Any]:
+        return self._waiting.state()
+
+    def close(self) -> None:
+        self._waiting.close()
