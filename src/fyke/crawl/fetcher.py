@@ -28,6 +28,8 @@ from fyke.hosts.politeness import Host, Workbench
 from fyke.hosts.rests import Rests
 from fyke.hosts.robots import RobotsRecord, RobotsState
 
+LOOK_AHEAD_S = 1.0  # between looks for names to look up again; each finds as many at most as there are connections
+
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
@@ -68,6 +70,7 @@ class Fetcher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
         self._under_way: dict[int, Visit] = {}
+        self._look_ahead_at = 0.0
         self.in_flight = 0
         self.stopping = False
         self.held = False  # start nothing, but go on with what is under way
@@ -124,6 +127,9 @@ class Fetcher:
     def pump(self) -> None:
         """Start every request that may start now, and come back when the next one may."""
         now = self._clock.now()
+        if now >= self._look_ahead_at and not (self.stopping or self.held):
+            self._look_ahead_at = now + LOOK_AHEAD_S
+            self._hosts.look_ahead(now, self._connections)
         while self._may_start:
             host = self._bench.next(now)
             if host is None:
