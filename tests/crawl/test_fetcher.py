@@ -29,6 +29,8 @@ class Names:
 
     def load(self, saved: object) -> None: ...
 
+    def refresh(self, hosts: object) -> None: ...
+
 
 class Server:
     """Answers at once: the given robots.txt, and pages; remembers when it was asked."""

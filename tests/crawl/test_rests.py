@@ -58,19 +58,19 @@ def address_gaps(rows: list[dict[str, Any]]) -> list[float]:
 
 
 ADDRESS_RESTS = {"host_delay_s": 0.1, "address_delay_s": 2.0, "min_address_delay_s": 2.0}
-HOST_RESTS = {"host_delay_s": 0.1, "delay_factor": 9.0, "max_delay_s": 4.0}
+HOST_RESTS = {"host_delay_s": 0.1, "delay_factor": 16.0, "max_delay_s": 4.8}
 
 
 @pytest.mark.parametrize("polite", [ADDRESS_RESTS, HOST_RESTS], ids=["address", "download"])
 @pytest.mark.timeout(120)
 def test_rests_outlive_the_process(tmp_path: Path, polite: dict[str, float]) -> None:
-    assert not too_soon(tmp_path, polite, kills=4, seed=1)
+    assert not too_soon(tmp_path, polite, kills=3, seed=1)
 
 
 def too_soon(tmp_path: Path, polite: dict[str, float], kills: int, seed: int) -> list[Any]:
     """What the servers say came too soon in a crawl that was killed so often."""
     rng = Random(seed)
-    spec = WebSpec(pages=2000, hosts=8, addresses=4, domains=8, pages_exponent=0.0, page_shares=SLOW, slow_s=0.3)
+    spec = WebSpec(pages=2000, hosts=12, addresses=4, domains=12, pages_exponent=0.0, page_shares=SLOW, slow_s=0.3)
     with running_web(spec) as web:
         into, config = tmp_path / "crawl", settings(tmp_path, web, politeness=polite, store={"checkpoint_s": 1.0})
         deaths = [killed(into, config, web, rng) for _ in range(kills)]

@@ -11,13 +11,15 @@ from fyke.core.config import DnsSection
 from fyke.core.errors import ConfigurationError
 from fyke.core.outcomes import Outcome
 from fyke.hosts.dns import FAILURE_TTL_S, Resolver
-from fyke.hosts.dns_query import server_of
+from fyke.hosts.dns_query import CHANNEL_LOOKUPS, server_of
 
 PUBLIC, OTHER, SIX = "93.184.216.34", "8.8.4.4", "2606:2800:220:1::1"
 
 
-def resolver_of(*servers, clock=None, trusted=lambda host: False, hosts_file="/nonexistent", lookups=1, **given):
-    """A resolver whose c-ares channels live for one question, so that c-ares remembers nothing."""
+def resolver_of(
+    *servers, clock=None, trusted=lambda host: False, hosts_file="/nonexistent", lookups=CHANNEL_LOOKUPS, **given
+):
+    """A resolver that asks `servers`."""
     settings = {"timeout_s": 1.0, "min_ttl_s": 0.0} | given
     config = DnsSection(servers=[server.address for server in servers], **settings)
     clock = clock or VirtualClock()
@@ -325,3 +327,22 @@ def test_servers_are_addresses_with_or_without_a_port(given, meant):
 def test_any_other_server_is_a_configuration_error(given):
     with pytest.raises(ConfigurationError, match=r"dns\.servers"):
         server_of(given)
+
+
+def test_what_is_asked_again_is_asked_over_the_network(with_name_servers):
+    """c-ares has a cache of its own, which would say again what is about to expire."""
+
+    async def scenario(server):
+        clock = VirtualClock()
+        resolver = resolver_of(server, clock=clock)
+        hosts = [f"h{number}.test" for number in range(20)]
+        for asked in range(1, 4):
+            assert resolver.refresh(hosts) == 20
+            await settled(resolver)
+            assert {server.asked(host) for host in hosts} == {asked}
+            assert all(resolver.cached(host).expires_at == clock.now() + 300 for host in hosts)
+            assert len(resolver._servers._open) <= 2
+            clock.advance(280)
+        await resolver.close()
+
+    with_name_servers(scenario, {"zone": {f"h{number}.test": (PUBLIC,) for number in range(20)}})

@@ -32,6 +32,7 @@ from fyke.hosts.rests import Rests
 from fyke.hosts.robots import RobotsRecord, RobotsState
 
 UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
+LOOK_AHEAD_S = 1.0  # between looks for names to look up again; each finds as many at most as there are connections
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class Fetcher:
         self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config)
         self._tasks: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
+        self._look_ahead_at = 0.0
         self.in_flight = 0
         self.stopping = False
         self.held = False  # start nothing, but go on with what is under way
@@ -153,6 +155,9 @@ class Fetcher:
     def pump(self) -> None:
         """Start every request that may start now, and come back when the next one may."""
         now = self._clock.now()
+        if now >= self._look_ahead_at and not (self.stopping or self.held):
+            self._look_ahead_at = now + LOOK_AHEAD_S
+            self._hosts.look_ahead(now, self._connections)
         while self._may_start:
             host = self._bench.next(now)
             if host is None:

@@ -7,7 +7,9 @@ when it is long, else into the journal of rests.
 Invariant: a host and its address rest for as long as they must, also when the process dies in between.
 """
 
+import heapq
 from dataclasses import dataclass, field
+from math import inf
 
 from fyke.core.clock import Clock
 from fyke.core.urls import pay_level_domain
@@ -71,9 +73,18 @@ class KnownHosts:
         """`host` answers at the first address of `answer`."""
         address = answer.addresses[0]
         self._bench.settle(host, address, answer.expires_at, self._rests.due(address_place(address)))
+        host.look_up_at = answer.refresh_at
         record: HostRecord = host.known.record
         record.addresses, record.addresses_until = answer.addresses, answer.expires_at
         self.touch(host)
+
+    def look_ahead(self, now: float, names: int) -> None:
+        """Have the names of hosts with work looked up before what is known of them expires, `names` of them at most."""
+        due = [host for host in self._bench if host.look_up_at <= now and (host.visits or host.overflowed)]
+        soonest = heapq.nsmallest(names, due, key=lambda host: host.address_expires)
+        for host in soonest:
+            host.look_up_at = inf  # until what is known now has expired, and the new answer is taken
+        self._resolver.refresh(host.name for host in soonest)
 
     def begin(self, host: Host, now: float) -> None:
         """A request to `host` is about to begin: whenever the process dies, it will rest afterwards."""

@@ -1,9 +1,10 @@
 """How names become addresses: our own caching resolver (Mercator, section 3.7, found the system's too slow).
 
 The loop asks `resolve` for the host of every visit and pins the connection to an address of the
-`Answer`; it calls `refresh` for hosts with work. A literal address, `localhost` and the names of
-/etc/hosts are answered without DNS. An answer is kept for its TTL, within the configured bounds;
-failures are kept too, and one that says nothing about the name (a dead name server) for a shorter time.
+`Answer`; it calls `refresh` for hosts with work, shortly before what is known of them expires. A literal
+address, `localhost` and the names of /etc/hosts are answered without DNS. An answer is kept for its TTL,
+within the configured bounds; failures are kept too, and one that says nothing about the name (a dead name
+server) for a shorter time.
 
 Saved over restarts through the `HostBook`: the loop stores an answer's addresses in its `HostRecord`,
 and when it reads the record of a host again it gives them back with `load`. So a restart asks for

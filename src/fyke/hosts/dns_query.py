@@ -5,7 +5,8 @@ it keeps every answer for its TTL (an hour at most) in a cache that has no bound
 pycares. So a channel is thrown away after `channel_lookups` questions, when its last is answered: that
 bounds the memory, and changes the source port now and then.
 
-Invariant: `ask` returns a `Reply`; what the DNS does wrong is an outcome, not an exception.
+Invariants: `ask` returns a `Reply`; what the DNS does wrong is an outcome, not an exception. No channel is asked the
+same twice, so every reply comes from a name server, and a name that is looked up again has its whole TTL again.
 """
 
 import asyncio
@@ -50,11 +51,11 @@ class Reply:
 
 
 class _Channel:
-    """One c-ares channel and the number of questions it was and is being asked."""
+    """One c-ares channel, the questions it was asked, and how many of them it has not answered."""
 
     def __init__(self, resolver: aiodns.DNSResolver) -> None:
         self.resolver = resolver
-        self.asked = 0
+        self.asked: set[tuple[str, str]] = set()
         self.waiting = 0
 
 
@@ -80,8 +81,7 @@ class NameServers:
         return reply
 
     async def _ask(self, name: str, record: str) -> Reply:
-        channel = self._channel()
-        channel.asked += 1
+        channel = self._channel((name, record))
         channel.waiting += 1
         try:
             async with asyncio.timeout(self._limit_s):  # c-ares doubles its timeout from round to round
@@ -92,11 +92,12 @@ class NameServers:
             return _failure(name, error)
         finally:
             channel.waiting -= 1
-            await self._retire(channel)
+            await self._retire()
         return _success(result, _KINDS[record])
 
-    def _channel(self) -> _Channel:
-        if self._current is None or self._current.asked >= self._channel_lookups:
+    def _channel(self, question: tuple[str, str]) -> _Channel:
+        """A channel that was not asked `question`, and counts as asked now."""
+        if self._current is None or self._full(self._current) or question in self._current.asked:
             resolver = aiodns.DNSResolver(
                 self._servers or None,
                 loop=asyncio.get_running_loop(),
@@ -106,13 +107,19 @@ class NameServers:
             )
             self._current = _Channel(resolver)
             self._open.add(self._current)
+        self._current.asked.add(question)
         return self._current
 
-    async def _retire(self, channel: _Channel) -> None:
-        if channel.asked >= self._channel_lookups and not channel.waiting and channel in self._open:
-            self._open.discard(channel)
-            if channel is self._current:
-                self._current = None
+    def _full(self, channel: _Channel) -> bool:
+        return len(channel.asked) >= self._channel_lookups
+
+    async def _retire(self) -> None:
+        """Close the channels that are asked nothing more and have answered all."""
+        done = [one for one in self._open if not one.waiting and (one is not self._current or self._full(one))]
+        self._open.difference_update(done)
+        if self._current in done:
+            self._current = None
+        for channel in done:
             await channel.resolver.close()
 
     async def close(self) -> None:

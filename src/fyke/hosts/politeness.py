@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
+from math import inf
 from typing import Any
 
 from fyke.core.config import PolitenessSection
@@ -71,6 +72,7 @@ class Host:
     budget: int = 0  # of its domain, as its latest visit said; 0: the default
     address: Address | None = None
     address_expires: float = 0.0
+    look_up_at: float = inf  # when its name is worth looking up again, ahead of that
     known: Any = None  # what the caller keeps with a host: its rules and its record in the host book
 
 
