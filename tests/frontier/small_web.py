@@ -144,7 +144,7 @@ class Crawl(Shard[Frontier, Progress]):
         """Once around: whether the frontier moved, or anything was taken or answered."""
         self.turns += 1
         idle = not self.model.held if idle is None else idle
-        moved = self.stage.turn(self.now, starving=idle, idle=idle)
+        moved = self.stage.turn(self.now, may_merge=idle, idle=idle)
         self.model.refused.update(texts(self.stage.refused()))
         self.answer()
         self.asked = self.stage.wanted(4)

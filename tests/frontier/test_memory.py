@@ -30,7 +30,7 @@ def peaks(directory: Path, batches: int, stretches: int) -> list[int]:
             first = number * BATCH
             urls = [locate(f"http://www.d{n % DOMAINS}.example/{n}") for n in range(first, first + BATCH)]
             frontier.discover_batch(url_batch(urls), np.zeros(BATCH, np.uint64))
-            frontier.turn(0.0, starving=False, idle=False)
+            frontier.turn(0.0, may_merge=False, idle=False)
             if (number + 1) % batches == 0:
                 found.append(tracemalloc.get_traced_memory()[1])
                 tracemalloc.reset_peak()

@@ -37,6 +37,7 @@ from fyke.hosts.politeness import Workbench
 BEAT_S = 0.05
 GRACE_S = 2.0
 REFILL_ROWS = 2048
+MERGE_SHARE = 4  # merges while visits run low may take one part in this many of the time
 UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
 
 
@@ -73,6 +74,7 @@ class Loop:
         self._ended = ended
         self._wake = asyncio.Event()
         self._feed_at = 0.0
+        self._merge_at = 0.0  # when the frontier may merge less than a full batch again
         self._moved = False
         self._stop: Ending | None = None
         self.failure: BaseException | None = None
@@ -100,12 +102,20 @@ class Loop:
     def turn(self) -> None:
         """The figure, once around."""
         self._harvest.take_in(self._ended)
-        idle = self.idle
-        starving = self._bench.visits < self._config.frontier.window_visits // 2 and not self._frontier.ready.waiting
-        self._moved = self._frontier.turn(self._clock.now(), starving=starving, idle=idle)
+        self._turn_frontier()
         self._fetcher.refuse(visits_of(self._frontier.refused()))
         self._fill_window()
         self._fetcher.pump()
+
+    def _turn_frontier(self) -> None:
+        """Let the frontier move on; while visits run low, its merges may take one part in `MERGE_SHARE` of the time."""
+        idle, begun = self.idle, self._clock.now()
+        starving = self._bench.visits < self._config.frontier.window_visits // 2 and not self._frontier.ready.waiting
+        may_merge = idle or (starving and begun >= self._merge_at)
+        self._moved = self._frontier.turn(begun, may_merge=may_merge, idle=idle)
+        if may_merge:
+            ended = self._clock.now()
+            self._merge_at = ended + (ended - begun) * (MERGE_SHARE - 1)
 
     def _fill_window(self) -> None:
         """Give the workbench work when it runs low, and its hungry hosts what waits for them on disk."""

@@ -21,7 +21,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,6 @@ ORDERED_ROWS = 1 << 17  # the same for a crawl with an order, which needs someth
 SLICES = 8  # of what was over budget, read again in one turn that is in need
 MOST_ASKS = 8192  # origins to be asked for their rules before no more URLs are pulled
 _KEY, _DOMAIN = itemgetter(1), itemgetter(3)
-MERGE_SHARE = 4  # merges while starving may take one part in this many of the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,6 @@ class Frontier:
         self._fetched: Counter[int] = Counter()
         self._by_level = by_level
         self._ready_rows = READY_ROWS if isinstance(order, BreadthFirst) else ORDERED_ROWS
-        self._merge_cost_s = self._merged_at = 0.0
         self.level = int(saved.get("level", 0))
         self.links = int(saved.get("links", 0))
         self.accepted = int(saved.get("accepted", 0))
@@ -186,27 +183,23 @@ class Frontier:
 
     # --- from stage to stage
 
-    def turn(self, now: float, *, starving: bool, idle: bool) -> bool:
+    def turn(self, now: float, *, may_merge: bool, idle: bool) -> bool:
         """Move what was found on towards the ready queues, as far as is worth its cost; whether anything moved.
 
-        `starving`: memory runs low on visits; `idle`: nothing at all is left to fetch.
+        `may_merge`: visits run low, and the caller grants merges of less than a full batch. Their cost is the
+        caller's to weigh, since it has a clock and the frontier has none. `idle`: nothing at all is left to fetch.
         """
-        begun = perf_counter()
-        hungry = idle or (starving and begun - self._merged_at >= self._merge_cost_s * (MERGE_SHARE - 1))
-        if hungry:
+        if may_merge:
             self._check_in()
             self._tell_ended()
-        moved = self.seen.full or (hungry and self.seen.pending > 0)
+        moved = self.seen.full or (may_merge and self.seen.pending > 0)
         if moved:
             self._advance()
-        moved |= self._budget(hungry)
-        moved |= self._let_through(now, hungry)
+        moved |= self._budget(may_merge)
+        moved |= self._let_through(now, may_merge)
         if idle and not moved and self._nothing_near and len(self.later):
             self._next_level()
             moved = True
-        if hungry:
-            self._merged_at = perf_counter()
-            self._merge_cost_s = self._merged_at - begun
         return moved
 
     def _check_in(self) -> None:
@@ -260,14 +253,14 @@ class Frontier:
         if self.domains.full:  # a merge of the URLs seen lets go of more than this one may hold
             self._place()
 
-    def _budget(self, hungry: bool) -> bool:
+    def _budget(self, may_merge: bool) -> bool:
         """Give URLs their budgets and places, those that were over budget too; whether there were any."""
         moved = False
-        for _ in range(SLICES if hungry else 1):
+        for _ in range(SLICES if may_merge else 1):
             if self.beast.splitting and not self.domains.full:
                 self._ask_again()
                 moved = True
-        if self.star.full or self.domains.full or (hungry and (self.star.pending or self.domains.pending)):
+        if self.star.full or self.domains.full or (may_merge and (self.star.pending or self.domains.pending)):
             self._place()
             moved = True
         return moved
@@ -296,7 +289,7 @@ class Frontier:
             planned.update(dict(zip(grown.tolist(), by.tolist(), strict=True)))
             self.domains.add(grown, slot=by)
 
-    def _let_through(self, now: float, hungry: bool) -> bool:
+    def _let_through(self, now: float, may_merge: bool) -> bool:
         """Pull URLs through the robots gate while the ready queues are low; whether any moved."""
         moved = False
         while self.ready.waiting + self.gate.unchecked < self._ready_rows and self.gate.asks < MOST_ASKS:
@@ -307,8 +300,8 @@ class Frontier:
                 break
             self.ready.put(self.gate.put(batch, now))
             moved = True
-        moved |= self.gate.recheck(now, hungry=hungry)
-        if self.gate.full or (hungry and self.gate.unchecked):
+        moved |= self.gate.recheck(now, hungry=may_merge)
+        if self.gate.full or (may_merge and self.gate.unchecked):
             for passed in self.gate.merge(now):
                 self.ready.put(passed)
             moved = True
