@@ -269,6 +269,28 @@ def test_when_nothing_is_new_nothing_is_read(tmp_path: Path) -> None:
     gate.close()
 
 
+def test_what_waits_is_read_again_no_oftener_than_its_rows_are_worth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often answers come, by the time that is handed in alone."""
+    monkeypatch.setattr(gate_module, "ROWS", 10)
+    monkeypatch.setattr(gate_module, "RECHECK_ROW_S", 1.0)
+    gate = Gate(tmp_path)
+    rows, seconds, read = 40, 500, {True: 0, False: 0}
+    gate.put([0] * rows)
+    gate.turn()
+    gate.wanted()
+    for hungry in read:
+        for _ in range(seconds):
+            gate.advance(1)
+            gate.stage.known(ORIGINS[4], Rules.OPEN, gate.now + FAR, gate.now)
+            read[hungry] += gate.stage.recheck(gate.now, hungry=hungry)
+            list(gate.stage.merge(gate.now))
+    assert read[True] == pytest.approx(seconds / rows / gate_module.HUNGRY_SHARE, abs=1)
+    assert read[False] == pytest.approx(seconds / rows / gate_module.RECHECK_SHARE, abs=1)
+    gate.close()
+
+
 def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate_module, "LATELY", 50)
     gate = Gate(tmp_path)

@@ -4,10 +4,13 @@ import json
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from fyke.simulate.policy import POLICIES
 from fyke.simulate.standing import Standings, by_in_degree
 
 COMMAND = [sys.executable, "-m", "fyke", "simulate", "--domains", "2k", "--host-delay", "1"]
@@ -38,6 +41,23 @@ def test_the_command_writes_a_report_and_goes_on(tmp_path):
     other = fyke("--into", tmp_path / "s", "--seed", "2")
     assert other.returncode == 2
     assert other.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_same_seed_gives_the_same_bytes_on_an_idle_machine_and_beside_other_work(policy, tmp_path):
+    def come_of(name, busy):
+        with ExitStack() as others:
+            for _ in range(busy):
+                command = [sys.executable, Path(__file__).with_name("busy.py")]
+                others.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE))
+            done = fyke("--into", tmp_path / name, "--pages", "8k", "--policy", policy, "--json")
+        assert done.returncode == 0, done.stderr
+        summary = json.loads(done.stdout)
+        for of_the_machine in ("wall_s", "pages_s", "peak_memory_bytes"):
+            del summary[of_the_machine]
+        return summary, *((tmp_path / name / file).read_bytes() for file in ("report.md", "policy.svg"))
+
+    assert come_of("alone", 0) == come_of("beside", 2)
 
 
 def test_it_stops_when_asked_and_has_written_its_report(tmp_path):

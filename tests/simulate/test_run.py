@@ -112,7 +112,7 @@ def test_dead_hosts_are_given_up_and_weary_ones_asked_again(tmp_path):
     with kept(
         tmp_path, Asked(SMALL, "breadth-first", politeness={"host_delay_s": 1.0, "failure_delay_s": 2.0, "tries": 2})
     ) as simulation:
-        simulate(simulation, 6000)
+        simulate(simulation, 12_000)
         totals = simulation.simulation.tally.totals
     assert totals.failures > 0
     assert totals.retries > 0

@@ -2,7 +2,8 @@
 
 Written by `fyke simulate` into the simulation's directory when it has ended or was stopped.
 
-Invariant: every figure of the summary is of the whole simulation, over all its runs, but those that say otherwise.
+Invariant: every figure of the summary is of the whole simulation, over all its runs. The report and the picture of the
+policy are the same bytes for the same web and policy; what the machine took for it is in a picture of its own.
 """
 
 from dataclasses import asdict, dataclass
@@ -70,7 +71,7 @@ def summary_of(kept: Kept, asked: Asked, of: Standings) -> Summary:
 
 def text(summary: Summary) -> str:
     """The summary in a few lines."""
-    return "\n".join(f"{name:>28}  {value}" for name, value in _rows(summary))
+    return "\n".join(f"{name:>28}  {value}" for name, value in [*_rows(summary), *_machine_rows(summary)])
 
 
 def write(kept: Kept, asked: Asked, directory: Path) -> Summary:
@@ -100,6 +101,11 @@ def _rows(summary: Summary) -> list[tuple[str, str]]:
         ("domains met", count_text(summary.domains)),
         ("budgets moved on disk, a page", bytes_text(summary.policy_bytes_per_page)),
         ("virtual time", time_text(summary.virtual_s)),
+    ]
+
+
+def _machine_rows(summary: Summary) -> list[tuple[str, str]]:
+    return [
         ("time", time_text(summary.wall_s)),
         ("pages simulated a second", number(summary.pages_s)),
         ("peak memory", bytes_text(summary.peak_memory_bytes)),

@@ -46,6 +46,7 @@ SLICE_S = 0.25
 BATCH_PAGES = 1024  # pages whose links are made and handed in together
 MOST_RULES = 4096  # answers about robots.txt in one slice
 PRUNE_S = 60.0
+MERGE_S = 1.0  # between merges of less than a full batch while visits run low: in place of their cost by the clock
 SEEDS = 100
 RULES_END = START + 1e9  # rules do not change here
 
@@ -77,7 +78,7 @@ class Simulation:
         self.window = Window(web, self.frontier, self.bench, config, started if saved else 0.0)
         self._calendar = Calendar(SLICE_S)
         self._fetched: list[Visit] = []
-        self._prune_at = started
+        self._prune_at = self._merge_at = started
         self.tally: Tally = tally_of(web.spec.all_domains, store, saved.get("tally", {}))
         if not saved:
             seeds = web.seeds(SEEDS)
@@ -111,7 +112,11 @@ class Simulation:
     def _turn(self, now: float) -> bool:
         """Let the frontier move on, and bring the rules of robots.txt that it asks for: all of them open."""
         starving = self.window.low and not self.frontier.ready.waiting
-        moved = self.frontier.turn(now, starving=starving, idle=starving and self._idle)
+        idle = starving and self._idle
+        may_merge = idle or (starving and now >= self._merge_at)
+        if may_merge:
+            self._merge_at = now + MERGE_S
+        moved = self.frontier.turn(now, may_merge=may_merge, idle=idle)
         origins = self.frontier.wanted(MOST_RULES)
         for origin in origins:
             self.frontier.known(origin, Rules.OPEN, RULES_END, now)
@@ -127,9 +132,9 @@ class Simulation:
     def _advance(self, now: float) -> bool:
         """Move the clock to the next slice in which something may happen."""
         dues = [due for due in (self._calendar.next_due(), self.bench.next_due()) if due is not None]
-        if not dues:
-            return bool(self._fetched) or not self.frontier.empty
-        number = max(np.floor(now / SLICE_S) + 1, np.ceil(min(dues) / SLICE_S))
+        if not dues and not self._fetched and self.frontier.empty:
+            return False
+        number = max(np.floor(now / SLICE_S) + 1, np.ceil(min(dues, default=0.0) / SLICE_S))
         self.clock.advance(max(0.0, float(number) * SLICE_S - now))
         return True
 
