@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fyke.core.clock import Clock
 from fyke.core.config import Config
 from fyke.core.outcomes import Outcome
+from fyke.core.slices import Slicer
 from fyke.core.urls import split
 from fyke.core.visits import Exchange, Purpose, Visit
 from fyke.crawl.control import Blocked
@@ -63,7 +64,11 @@ class Fetcher:
         self._ended = ended
         self._blocked = blocked
         self._hosts = KnownHosts(rooms.bench, rooms.resolver, rooms.book, rooms.clock, config.politeness, rested_since)
-        self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config, told=told, sitemaps=sitemaps)
+        self._slicer = Slicer(self.pump)
+        self._rules = RulesDesk(
+            rooms.bench, self._hosts, rooms.book, config, rooms.clock,
+            told=told, sitemaps=sitemaps, slicer=self._slicer,
+        )  # fmt: skip
         self._tasks: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
         self._under_way: dict[int, Visit] = {}
@@ -100,11 +105,11 @@ class Fetcher:
         for visit in visits:
             host = self._hosts.at(visit.host, split(visit.url).host, now)
             rules = self._rules.of(host, visit.parts.origin)
-            line = self._rules.refusal(rules, visit) if rules is not None else ""
+            line = self._rules.refusal(host, rules, visit) if rules is not None else ""
             if line:
                 self._end(visit, Outcome.ROBOTS_FORBADE, line)
-            else:
-                self._bench.add(host, visit)  # robots.txt itself, or rules that changed since
+            else:  # robots.txt itself, rules that changed since, or that take longer to ask
+                self._bench.add(host, visit)
 
     def waiting(self) -> Iterator[Visit]:
         """Every page visit that has not ended: what a checkpoint must remember."""
@@ -132,7 +137,7 @@ class Fetcher:
     @property
     def quiet(self) -> bool:
         """Whether nothing is on its way: no answer, no name."""
-        return not (self.in_flight or self._tasks)
+        return not (self.in_flight or self._tasks or self._slicer)
 
     def _set_alarm(self, now: float) -> None:
         if self._alarm is not None:
@@ -159,7 +164,7 @@ class Fetcher:
                 self._start(host, visit)
                 return
             origin = visit.parts.origin
-            rules = known.rules.get(origin) or self._rules.of(host, origin)
+            rules = self._rules.of(host, origin)
             if rules is None or not rules.fresh(now):
                 self._bench.add(host, visit, first=True)
                 if not self._rules.ask(host, origin):
@@ -168,7 +173,11 @@ class Fetcher:
             if rules.state is RobotsState.DISALLOW_ALL:
                 self._wait_for_rules(host, visit, rules)
                 continue
-            line = self._rules.refusal(rules, visit)
+            line = self._rules.refusal(host, rules, visit)
+            if line is None:
+                self._bench.add(host, visit, first=True)
+                self._bench.park(host)
+                return
             if not line:
                 self._start(host, visit)
                 return
@@ -346,6 +355,7 @@ class Fetcher:
     async def stop(self) -> None:
         """Start nothing more, and let go of what waits for names."""
         self.stopping = True
+        self._slicer.stop()
         if self._alarm is not None:
             self._alarm.cancel()
         for task in list(self._tasks):

@@ -19,13 +19,23 @@ from fyke.hosts.robots import RobotsRecord
 BOOKED_WAIT_S = 5.0  # a rest longer than this is written down, so that it outlives the process
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """Whether `rules` forbid the visit `key`: asked, and not answered yet or not heard."""
+
+    key: int
+    rules: RobotsRecord
+
+
 @dataclass(slots=True)
 class Known:
     """What is kept with a host at the workbench."""
 
     record: HostRecord
     rules: dict[str, RobotsRecord] = field(default_factory=dict)  # by origin
-    asking: set[str] = field(default_factory=set)  # origins whose rules are on their way
+    asking: set[str] = field(default_factory=set)  # origins whose rules are on their way, or being read
+    question: Question | None = None  # the last that could not be answered at once
+    answer: str | None = None  # to it: the line that forbids, empty when none does
 
 
 class KnownHosts:
