@@ -1,4 +1,4 @@
-"""The fetcher keeps a host's rest also when the workbench has no more room in its memory for that host."""
+"""The fetcher keeps a host's rest when the workbench forgets the host, and lets no host's rules hold another up."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,12 +13,13 @@ from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Visit
+from fyke.core.visits import Exchange, Purpose, Visit
 from fyke.crawl.fetcher import Fetcher, Wiring
 from fyke.hosts.book import HostBook
 from fyke.hosts.dns import Answer
 from fyke.hosts.politeness import Workbench
 from fyke.hosts.rests import Rests
+from fyke.hosts.robots_rules import RobotsRules
 
 
 class Names:
@@ -120,3 +121,54 @@ def test_what_is_broken_off_rests_too(tmp_path: Path) -> None:
     with closing(rests()) as journal:
         assert journal.due("a.test") == ended + 2.5
         assert journal.due("@127.0.0.1") == ended + 20.0
+
+
+HARD = b"User-agent: *\n" + b"".join(
+    b"Disallow: /*%bb%b\n" % (b"a" * (20 + n % 60), b"a" * (20 + n // 60)) for n in range(4000)
+)
+
+
+def test_rules_that_are_hard_to_ask_hold_nobody_up(tmp_path: Path) -> None:
+    """A host's rules make long work for one URL: another host's are fetched meanwhile; then comes the verdict."""
+    config = Config.model_validate({"politeness": {"host_delay_s": 0, "address_delay_s": 0}})
+    clock = VirtualClock()
+    hard = "/" + "a" * 8000
+    targets = [hard, hard + "c", "/fine", "/x" + "a" * 70 + "b" + "a" * 80]
+    ends: list[tuple[str, Outcome]] = []
+    told: list[str] = []
+
+    class Both(Server):
+        def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
+            self.robots = HARD if "bad.test" in visit.url else b""
+            super().fetch(visit, address, done)
+
+    server = Both(clock, b"")
+
+    async def crawl() -> None:
+        bench = Workbench(config.politeness)
+        news = asyncio.Event()
+        rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
+        urls = [f"http://bad.test{target}" for target in targets] + [f"http://good.test/{n}" for n in range(300)]
+        with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
+            rooms = Wiring(bench, Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+            fetcher = Fetcher(rooms, config, news)
+            fetcher.put(url_batch([locate(url) for url in urls]))
+            fetcher.pump()
+            while len(ends) < len(urls):
+                await news.wait()
+                news.clear()
+                fetched = fetcher.take()
+                told.extend(origin for origin, *_ in fetched.learned)
+                pages = (one for one in fetched.exchanges if one.visit.purpose is Purpose.PAGE)
+                ends.extend((one.visit.url, one.outcome) for one in pages)
+            assert fetcher.idle
+            await fetcher.stop()
+
+    asyncio.run(crawl())
+    first_bad = next(place for place, (url, _) in enumerate(ends) if "bad.test" in url)
+    assert first_bad == 300, "the good host waited for the verdict"
+    rules = RobotsRules.parse(HARD, config.agent.user_agent)
+    assert {url: outcome is Outcome.OK for url, outcome in ends if "bad.test" in url} == {
+        f"http://bad.test{target}": rules.allows(target) for target in targets
+    }
+    assert len(told) == 2

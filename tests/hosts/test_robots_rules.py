@@ -1,15 +1,20 @@
 """Laws of the rules: Google's matcher is the judge, the standard decides where the two differ."""
 
+import sys
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jwm.robotstxt.googlebot import RobotsMatcher
 
+from fyke.core.slices import SLICE_STEPS, Slices
 from fyke.hosts.robots_lines import MAX_BYTES
-from fyke.hosts.robots_rules import RobotsRules, Verdict
+from fyke.hosts.robots_rules import FEW, RobotsRules, Verdict
 
+T = TypeVar("T")
 AGENT = "FooBot"
 
 
@@ -73,6 +78,112 @@ def test_ours_is_the_judges_verdict(body, targets):
     rules = RobotsRules.parse(body, AGENT)
     for target in targets:
         assert rules.allows(target) == judged(body, target), (body, target)
+
+
+MANY = st.lists(
+    st.tuples(st.sampled_from([b"Allow: ", b"Disallow: "]), ROOTED, st.sampled_from([b"", b"*", b"*a", b"$"])).map(
+        b"".join
+    ),
+    min_size=FEW,
+    max_size=4 * FEW,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(MANY, st.lists(TARGETS, min_size=1, max_size=5))
+def test_many_rules_are_judged_as_few(lines, targets):
+    body = b"User-agent: *\n" + b"\n".join(lines)
+    rules = RobotsRules.parse(body, AGENT)
+    for target in targets:
+        assert rules.allows(target) == judged(body, target), (body, target)
+
+
+def filled(make: Callable[[int], bytes]) -> bytes:
+    """A robots.txt as long as is read, of the lines that `make` makes."""
+    lines = [b"User-agent: *"]
+    size = len(lines[0])
+    while size < 500 << 10:
+        lines.append(make(len(lines)))
+        size += len(lines[-1]) + 1
+    return b"\n".join(lines)
+
+
+LONG = 500 << 10
+HOSTILE = {
+    "a number each": filled(lambda n: b"Disallow: /*a$%d" % n),
+    "overlapping pieces": filled(lambda n: b"Disallow: /*" + b"a" * (20 + n % 60) + b"b" + b"a" * (20 + n // 60)),
+    "long pieces": filled(lambda n: b"Disallow: /*" + b"a" * (600 + n) + b"b" + b"a" * 600),
+    "many wildcards": filled(lambda n: b"Disallow: " + b"*a" * (n % 900 + 1) + b"*b"),
+    "short pieces": filled(lambda n: b"Disallow: /*%02x*%02x*%02x*zz" % (n % 256, n // 256, n % 251)),
+    "a length each": filled(lambda n: b"Disallow: /" + b"a" * n),
+    "plain": filled(lambda n: b"Allow:/%d" % n),
+    "one rule of wildcards": b"User-agent: *\nDisallow: /" + b"*a" * (LONG // 2),
+    "one rule of stars": b"User-agent: *\nDisallow: /" + b"*" * LONG,
+    "one literal": b"User-agent: *\nDisallow: /" + b"a" * LONG,
+    "one rule of escapes": b"User-agent: *\nDisallow: /" + b"%62" * (LONG // 3),
+    "bytes that are no text": b"User-agent: *\nDisallow: /" + b"\xff" * LONG,
+    "no colon": b"a" * LONG,
+    "blanks": b"User-agent" + b" " * LONG + b"* *",
+    "line ends": b"User-agent: *\nDisallow: /x\n" + b"\n" * LONG,
+    "agents": filled(lambda n: b"User-agent: a%d" % n),
+    "groups": filled(lambda n: b"User-agent: %b\nDisallow: /*%d*a" % (b"*" if n % 2 else b"x", n)),
+    "sitemaps": filled(lambda n: b"Sitemap: http://a/%d" % n),
+}
+LENGTHY = [
+    "/" + "a" * 8190,
+    "/" + "ab" * 4095,
+    "/" + "a" * 4000 + "b" + "a" * 4000,
+    "/" + "a$12" * 2000,
+    "/" + "%62" * 2730,
+]
+
+
+class Calls:
+    """Counts what is called, by Python and by C, while it is in force."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __enter__(self) -> "Calls":
+        sys.setprofile(self._called)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+    def _called(self, *_: object) -> None:
+        self.count += 1
+
+
+def units(work: Slices[T]) -> tuple[T, list[tuple[int, int]]]:
+    """The result of `work`; for each unit the steps it says it took, and the calls and returns it made."""
+    found = []
+    while True:
+        with Calls() as calls:
+            try:
+                steps = next(work)
+            except StopIteration as end:
+                return end.value, [*found, (0, calls.count)]
+        found.append((steps, calls.count))
+
+
+@pytest.mark.parametrize("shape", HOSTILE)
+def test_no_file_and_no_url_is_long_work_at_a_time(shape):
+    rules, read = units(RobotsRules.reading(HOSTILE[shape], AGENT))
+    assert max(steps for steps, _ in read) <= 5_000
+    assert max(calls for _, calls in read) <= 10_000
+    for target in LENGTHY:
+        _, checked = units(rules.judging(target))
+        assert max(steps for steps, _ in checked) <= 1_000
+        assert max(calls for _, calls in checked) <= 10_000
+
+
+def test_many_wildcards_are_asked_in_one_look():
+    rules = RobotsRules.parse(HOSTILE["a number each"], AGENT)
+    for target in ("/", "/a$12", "/" + "a" * 8000, "/" + "a$12" * 2000):
+        _, checked = units(rules.judging(target))
+        assert sum(steps for steps, _ in checked) <= SLICE_STEPS
+        assert sum(calls for _, calls in checked) <= 2_000  # of 27,000 rules
 
 
 @settings(max_examples=300, deadline=None)

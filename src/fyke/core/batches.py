@@ -26,7 +26,7 @@ class Kind(IntEnum):
     PAGE = 0  # a link to follow
     REQUISITE = 1  # what a page needs to be shown: image, script, style, media
     SEED = 2  # asked for by a person: no filter but robots applies
-    RULES = 3  # robots.txt, to learn what an origin allows
+    RULES = 4  # robots.txt, to learn what an origin allows
 
 
 URLS = pa.schema(

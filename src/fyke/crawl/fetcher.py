@@ -21,6 +21,7 @@ from fyke.core.clock import Clock
 from fyke.core.config import Config
 from fyke.core.messages import Rules
 from fyke.core.outcomes import Outcome
+from fyke.core.slices import Slicer
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of, visits_of
 from fyke.crawl.known_hosts import Known, KnownHosts
 from fyke.crawl.rules import RulesDesk
@@ -75,7 +76,8 @@ class Fetcher:
         self._news = news
         self._exchanges: list[Exchange] = []
         self._hosts = KnownHosts(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock)
-        self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config)
+        self._slicer = Slicer(self.pump)
+        self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config, rooms.clock, self._slicer)
         self._tasks: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
         self._look_ahead_at = 0.0
@@ -146,11 +148,11 @@ class Fetcher:
         for visit in visits_of(visits):
             host = self._host_of(visit, now)
             rules = self._rules.of(host, visit.parts.origin)
-            line = self._rules.refusal(rules, visit) if rules is not None else ""
+            line = self._rules.refusal(host, rules, visit) if rules is not None else ""
             if line:
                 self._end(visit, Outcome.ROBOTS_FORBADE, line)
-            else:
-                self._bench.add(host, visit)  # robots.txt itself, or rules that changed since
+            else:  # robots.txt itself, rules that changed since, or that take longer to ask
+                self._bench.add(host, visit)
 
     def pump(self) -> None:
         """Start every request that may start now, and come back when the next one may."""
@@ -172,7 +174,7 @@ class Fetcher:
     @property
     def quiet(self) -> bool:
         """Whether nothing is on its way: no answer, no name."""
-        return not (self.in_flight or self._tasks)
+        return not (self.in_flight or self._tasks or self._slicer)
 
     def _set_alarm(self, now: float) -> None:
         if self._alarm is not None:
@@ -197,7 +199,7 @@ class Fetcher:
                 self._start(host, visit)
                 return
             origin = visit.parts.origin
-            rules = known.rules.get(origin) or self._rules.of(host, origin)
+            rules = self._rules.of(host, origin)
             if rules is None or not rules.fresh(now):
                 self._bench.add(host, visit, first=True)
                 if not self._rules.ask(host, origin):
@@ -206,7 +208,11 @@ class Fetcher:
             if rules.state is RobotsState.DISALLOW_ALL:
                 self._wait_for_rules(host, visit, rules)
                 continue
-            line = self._rules.refusal(rules, visit)
+            line = self._rules.refusal(host, rules, visit)
+            if line is None:
+                self._bench.add(host, visit, first=True)
+                self._bench.park(host)
+                return
             if not line:
                 self._start(host, visit)
                 return
@@ -378,6 +384,7 @@ class Fetcher:
     async def stop(self) -> None:
         """Start nothing more, and let go of what waits for names."""
         self.stopping = True
+        self._slicer.stop()
         if self._alarm is not None:
             self._alarm.cancel()
         for task in list(self._tasks):

@@ -20,13 +20,23 @@ from fyke.hosts.rests import BOOKED_WAIT_S, Rests, address_place
 from fyke.hosts.robots import RobotsRecord
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """Whether `rules` forbid the visit `key`: asked, and not answered yet or not heard."""
+
+    key: int
+    rules: RobotsRecord
+
+
 @dataclass(slots=True)
 class Known:
     """What is kept with a host at the workbench."""
 
     record: HostRecord
     rules: dict[str, RobotsRecord] = field(default_factory=dict)  # by origin
-    asking: set[str] = field(default_factory=set)  # origins whose rules are on their way
+    asking: set[str] = field(default_factory=set)  # origins whose rules are on their way, or being read
+    question: Question | None = None  # the last that could not be answered at once
+    answer: str | None = None  # to it: the line that forbids, empty when none does
 
 
 class KnownHosts:

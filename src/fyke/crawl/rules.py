@@ -5,20 +5,27 @@ frontier's gate asks for origins it has not met (`bring`), and the fetcher for w
 (`ask`). What an answer means is decided by `fyke.hosts.robots`; it is kept in the host book, with the host at
 the workbench, and told to the gate.
 
-Invariant: of the rules of one origin, one visit at most is waiting or under way.
+A server may send rules that are long to read, or hard to ask. Both are work for the loop in slices: an ordinary
+robots.txt is read, and asked, before the call returns; else the host is parked until that is done.
+
+Invariant: of the rules of one origin, one visit at most is waiting or under way. Rules with a host are read.
 """
 
+from fyke.core.clock import Clock
 from fyke.core.config import Config
 from fyke.core.messages import Rules
 from fyke.core.outcomes import Outcome
+from fyke.core.slices import Slicer, Slices
 from fyke.core.urls import host_keys, robots_url, split
 from fyke.core.visits import Exchange, Visit, robots_visit
-from fyke.crawl.known_hosts import Known, KnownHosts
+from fyke.crawl.known_hosts import Known, KnownHosts, Question
 from fyke.fetch import decode_body
 from fyke.hosts.book import HostBook
 from fyke.hosts.politeness import Host, Workbench
-from fyke.hosts.robots import RobotsRecord, RobotsState, redirect_of, rules_from
+from fyke.hosts.robots import RobotsRecord, RobotsState, Verdict, redirect_of, rules_from
+from fyke.hosts.robots_lines import MAX_BYTES
 
+SITEMAPS = 32  # handed on in one unit of work
 
 class RulesDesk:
     """The rules of all origins whose hosts are at `bench`."""
@@ -29,12 +36,17 @@ class RulesDesk:
         hosts: KnownHosts,
         book: HostBook,
         config: Config,
+        clock: Clock,
+        slicer: Slicer,
     ) -> None:
         self._bench = bench
         self._hosts = hosts
         self._book = book
         self._politeness = config.politeness
-        self._limits = config.fetch
+        self._clock = clock
+        self._slicer = slicer
+        most = min(config.fetch.max_decoded_bytes, MAX_BYTES + 1)  # more is not read
+        self._limits = config.fetch.model_copy(update={"max_decoded_bytes": most})
         self._negative_s = config.dns.negative_ttl_s
         self._product = config.agent.user_agent
         self.learned: list[tuple[str, Rules, float]] = []  # what the frontier is to know, since it was taken
@@ -47,24 +59,69 @@ class RulesDesk:
         return len(self._brought)
 
     def of(self, host: Host, origin: str) -> RobotsRecord | None:
-        """What is known of the rules of `origin`, fresh or stale."""
+        """What is known of the rules of `origin`, fresh or stale; None also while it is being read."""
         known: Known = host.known
-        record = known.rules.get(origin) or self._book.robots(origin)
-        if record is not None and origin not in known.rules:
-            self._adopt(host, record)
+        if origin not in known.rules and origin not in known.asking:
+            record = self._book.robots(origin)
+            if record is not None:
+                known.asking.add(origin)
+                self._slicer.run(self._read(record), self._recalled)
+        return known.rules.get(origin)
+
+    def _read(self, record: RobotsRecord) -> Slices[RobotsRecord]:
+        yield from record.reading(self._product)
         return record
 
-    def _adopt(self, host: Host, record: RobotsRecord) -> None:
+    def _recalled(self, record: RobotsRecord) -> None:
+        """A record out of the book is read."""
+        self._adopt(record)
+        if record.origin in self._brought:
+            self._brought.discard(record.origin)
+            self.bring(record.origin, self._clock.now())
+
+    def _adopt(self, record: RobotsRecord) -> Host | None:
+        """Keep `record`, which is read, with its host, if that is at the workbench still."""
+        host = self._host_of(record.origin)
+        if host is None:
+            return None
         known: Known = host.known
+        known.asking.discard(record.origin)
         known.rules[record.origin] = record
         delays = (one.rules(self._product).crawl_delay_s or 0.0 for one in known.rules.values())
         host.crawl_delay_s = max(delays, default=0.0)
         known.record.crawl_delay_s = host.crawl_delay_s
+        if host.parked:
+            self._bench.unpark(host)
+        return host
 
-    def refusal(self, record: RobotsRecord, visit: Visit) -> str:
-        """The line that forbids `visit`, with its number; empty when it may be made."""
-        verdict = record.rules(self._product).verdict(visit.parts.target)
-        return "" if verdict.allowed else f"line {verdict.line_number}: {verdict.line_text}"
+    def _host_of(self, origin: str) -> Host | None:
+        return self._bench.get(host_keys(split(f"{origin}/").host)[0])
+
+    def refusal(self, host: Host, record: RobotsRecord, visit: Visit) -> str | None:
+        """The line that forbids `visit`, with its number; empty when it may be made; None when that takes longer:
+        ask again when the slicer has resumed."""
+        known: Known = host.known
+        asked = known.question
+        if asked is not None and known.answer is None:
+            return None  # one at a time
+        if asked is None or asked.key != visit.key or asked.rules is not record:
+            known.question = asked = Question(visit.key, record)
+            known.answer = None
+            self._slicer.run(self._judging(record, visit), lambda verdict: self._judged(host, asked, verdict))
+        answer = known.answer
+        if answer is not None:
+            known.question = known.answer = None
+        return answer
+
+    def _judging(self, record: RobotsRecord, visit: Visit) -> Slices[Verdict]:
+        rules = yield from record.reading(self._product)
+        return (yield from rules.judging(visit.parts.target))
+
+    def _judged(self, host: Host, question: Question, verdict: Verdict) -> None:
+        if host.known.question is question:
+            host.known.answer = "" if verdict.allowed else f"line {verdict.line_number}: {verdict.line_text}"
+            if host.parked:
+                self._bench.unpark(host)
 
     # --- asking
 
@@ -112,7 +169,7 @@ class RulesDesk:
         """A robots visit is not made now, since its host is blocked; the pages of its origin may pass the gate: they
         wait where blocked hosts' do, and ask again when they come from there."""
         origin = visit.robots_of
-        host = self._bench.get(host_keys(split(f"{origin}/").host)[0])
+        host = self._host_of(origin)
         if host is None or host.key != visit.host:  # a redirect led here: for its origin it is out of reach
             self.unmade(visit, Outcome.HOST_RETIRED, "it redirects to a blocked host", now)
             return
@@ -122,8 +179,7 @@ class RulesDesk:
 
     def _learn(self, exchange: Exchange, content: bytes, now: float, *, tell: bool = True) -> None:
         origin = exchange.visit.robots_of
-        self._brought.discard(origin)
-        host = self._bench.get(host_keys(split(f"{origin}/").host)[0])
+        host = self._host_of(origin)
         record = rules_from(
             exchange,
             content,
@@ -133,17 +189,25 @@ class RulesDesk:
             retry_s=(self._politeness.failure_delay_s, self._politeness.max_sleep_s),
         )
         self._book.save_robots(record)
+        if host is not None:
+            self._bench.park(host)  # it may ask for a longer rest
+        self._slicer.run(self._studied(record), lambda _: self._learned(record, now, tell=tell))
+
+    def _studied(self, record: RobotsRecord) -> Slices[None]:
+        rules = yield from record.reading(self._product)
+        for at in range(0, len(rules.sitemaps), SITEMAPS):
+            self.sitemaps += rules.sitemaps[at : at + SITEMAPS]
+            yield SITEMAPS * 10
+
+    def _learned(self, record: RobotsRecord, now: float, *, tell: bool) -> None:
+        """The rules that a server sent before `now` are read."""
+        self._brought.discard(record.origin)
         if tell:
             self._tell(record)
-        self.sitemaps += record.rules(self._product).sitemaps
-        if host is None:  # it left the workbench while its rules were sought elsewhere, by a redirect
-            return
-        host.known.asking.discard(origin)
-        self._adopt(host, record)
-        self._bench.sleep_until(host, now + host.crawl_delay_s)  # it asks for a rest after this very request
-        self._hosts.book_rest(host, now)
-        if host.parked:
-            self._bench.unpark(host)
+        host = self._adopt(record)
+        if host is not None:  # else it left the workbench while its rules were sought elsewhere, by a redirect
+            self._bench.sleep_until(host, now + host.crawl_delay_s)  # it asks for a rest after this very request
+            self._hosts.book_rest(host, now)
 
     def _tell(self, record: RobotsRecord) -> None:
         """Say at the gate what may pass. What was in vain too often passes: the fetcher ends it."""

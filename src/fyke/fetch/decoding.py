@@ -46,7 +46,7 @@ def decode_body(exchange: Exchange, limits: FetchSection) -> Decoded:
     A coding that is unknown, or that the body is not in, is passed over: the bytes are as they were
     before it, and `fault` says so.
     """
-    data = exchange.body.read()
+    data = exchange.body.read(limits.max_decoded_bytes)
     if not _CODED.search(exchange.head):
         return Decoded(data, "")
     coded = _codings(exchange, "transfer-encoding")

@@ -23,6 +23,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 from fyke.core.outcomes import Outcome
+from fyke.core.slices import Slices, whole
 from fyke.core.urls import canonical
 from fyke.core.visits import Exchange
 from fyke.hosts.robots_lines import MAX_BYTES
@@ -73,13 +74,18 @@ class RobotsRecord:
 
     def rules(self, agent: str) -> RobotsRules:
         """The rules for the product token `agent`, parsed at the first call."""
+        return whole(self.reading(agent))
+
+    def reading(self, agent: str) -> Slices[RobotsRules]:
+        """As `rules`, in slices."""
         if self._rules is None or self._agent != agent:
-            self._agent, self._rules = agent, self._made(agent)
+            rules = yield from self._made(agent)
+            self._agent, self._rules = agent, rules
         return self._rules
 
-    def _made(self, agent: str) -> RobotsRules:
+    def _made(self, agent: str) -> Slices[RobotsRules]:
         if self.state is RobotsState.RULES:
-            return RobotsRules.parse(self.body, agent)
+            return (yield from RobotsRules.reading(self.body, agent))
         if self.state is RobotsState.ALLOW_ALL:
             return RobotsRules.allow_all()
         return RobotsRules.disallow_all(self.reason)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 MAX_BYTES = 516 << 10  # RFC 9309, 2.5: at least 500 KiB; the rest is room for the line that crosses it
 
-_LINE_END = re.compile(r"\r\n|\r|\n")
+_LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _BLANK = " \t\v\f"
-_FORGOTTEN_COLON = re.compile(r"([^ \t]+)[ \t]+([^ \t]+)")
+_FORGOTTEN_COLON = re.compile(r"([^ \t]++)[ \t]++([^ \t]++)")
 _TOKEN = re.compile(r"[A-Za-z_-]*")
 
 
@@ -49,23 +49,23 @@ _BEGINNINGS = (
 _EXACT = {name: field for field, names in _BEGINNINGS for name in names}
 
 
-def lines_of(body: bytes) -> Iterator[Line]:
-    """The lines of `body` that say something, in order. Never raises, whatever the bytes."""
+def lines_of(body: bytes) -> Iterator[Line | None]:
+    """The lines of `body` in order; None for those that say nothing. Never raises, whatever the bytes."""
     text = body[:MAX_BYTES].decode("latin-1")
     for mark in "\xef\xbb\xbf":  # whole or in part, at the beginning only
         if not text.startswith(mark):
             break
         text = text[1:]
-    lines = _LINE_END.split(text)
-    if len(body) > MAX_BYTES:
-        lines.pop()  # cut in the middle: what it was meant to say is not known
-    for number, line in enumerate(lines, 1):
+    if len(body) > MAX_BYTES:  # cut in the middle of a line: what it was meant to say is not known
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
+    for number, match in enumerate(_LINE.finditer(text), 1):
+        line = match[1]
         if not line or line[0] == "#":
+            yield None
             continue
         key, value = _take_apart(line)
         field = _EXACT.get(key) or _field_of(key)
-        if field is not None:
-            yield Line(number, field, value, line)
+        yield None if field is None else Line(number, field, value, line)
 
 
 def _take_apart(line: str) -> tuple[str, str]:
