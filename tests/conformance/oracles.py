@@ -10,12 +10,13 @@ from pathlib import Path
 ORACLES = Path(os.environ.get("FYKE_ORACLES") or Path(__file__).parents[3] / "shared" / "oracles")
 
 
-def judge(problems: Mapping[str, str], policy: Mapping[str, str] = {}) -> None:  # noqa: B006 - never written to
+def judge(problems: Mapping[str, str], policy: Mapping[str, str] | None = None) -> None:
     """Fails unless the cases with a problem are those of `policy`, by name; `problems` has `""` where there is none.
 
     So a listed case that passes now fails too: the list stays true.
     """
     assert problems, "the set is empty"
+    policy = policy or {}
     wrong = {name for name, problem in problems.items() if problem}
     bugs = [f"{name}: {problems[name]}" for name in problems if name in wrong and name not in policy]
     stale = [f"{name}: passes, but is listed: {policy[name]}" for name in policy if name in problems.keys() - wrong]

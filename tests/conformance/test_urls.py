@@ -1,6 +1,6 @@
 """The URL Standard's own tests: every address is what browsers make of it, in our canonical form, or none.
 
-The set also has tests of setters, which a crawler has no use for, and of the length of names, which is for DNS to judge.
+The set also has tests of setters, which a crawler has no use for, and of the length of names, which is for DNS.
 """
 
 import json
