@@ -158,7 +158,8 @@ def _unbrotli(data: bytes) -> Iterator[bytes]:
             out = decoder.process(piece, output_buffer_limit=_STEP)
             if out:
                 yield out
-            if decoder.can_accept_more_data() or decoder.is_finished():
+            # It accepts more while output of what it took is still to come.
+            if decoder.is_finished() or (not out and decoder.can_accept_more_data()):
                 break
             piece = b""
         if decoder.is_finished():
