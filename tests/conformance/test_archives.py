@@ -1,4 +1,4 @@
-"""Archives that other crawlers wrote: what they hold goes through our writer unchanged, with the same keys and digests."""
+"""Archives that other crawlers wrote go through our writer unchanged, with the same keys and digests."""
 
 import json
 from base64 import b32encode

@@ -62,6 +62,13 @@ def test_a_broken_sitemap(read: Read, broken: str) -> None:
     assert set(LINKS) <= set(read(broken, media_type="application/xml").links.pages)
 
 
+def test_entries_without_a_loc(read: Read) -> None:
+    document = (
+        "<sitemapindex><sitemap> http://h/1 </sitemap><sitemap>about<loc>http://h/2</loc>it</sitemap></sitemapindex>"
+    )
+    assert read(document, media_type="text/xml").links.pages == ["http://h/1", "http://h/2"]
+
+
 DECLARATIONS = [
     '[<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">]',
     '[<!ENTITY c SYSTEM "file:///etc/passwd">]',

@@ -16,6 +16,7 @@ from fyke.parse.xmlscan import Attributes, root_of, scan, seen_from
 MAX_UNFOLDED_BYTES = 64 << 20  # sitemaps.org allows 50 MB
 ROOTS = frozenset({"urlset", "sitemapindex"})
 
+_ENTRIES = frozenset({"url", "sitemap"})
 _CHUNK_BYTES = 1 << 20
 _GZIP = 31  # zlib's number for "a gzip header, and nothing else"
 _TEXT_NAME = re.compile(r"[^/?#]*sitemap[^/?#]*\.txt(?:\.gz)?", re.IGNORECASE)
@@ -63,7 +64,8 @@ def sitemap_links(content: bytes, url: str) -> list[str]:
     found: dict[str, None] = {}
 
     def see(name: str, parent: str, attributes: Attributes, text: str, base: str) -> None:
-        if name == "loc" and parent in ("url", "sitemap"):
+        bare = name in _ENTRIES and text.startswith(("http://", "https://"))  # without its <loc>
+        if bare or (name == "loc" and parent in _ENTRIES):
             found[seen_from(base, text, url)] = None
         elif name == "link" and attributes.get("rel") == "alternate":
             found[seen_from(base, attributes.get("href", ""), url)] = None
