@@ -31,7 +31,9 @@ def parsed(path: Path) -> Page:
 
 
 def links(page: Page) -> set[str]:
-    return {at.url.decode() for at in LinkResolver(100).resolve(page.links.base, page.links.pages)}
+    """What `page` leads to, pages and further sitemaps."""
+    hrefs = page.links.pages + getattr(page.links, "listings", [])
+    return {at.url.decode() for at in LinkResolver(100).resolve(page.links.base, hrefs)}
 
 
 def in_xml(data: bytes) -> Iterator[str]:

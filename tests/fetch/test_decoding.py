@@ -154,6 +154,7 @@ def test_a_corrupt_stream_gives_what_came_before():
         (b"5\r\nhello\r\n0\r\n\r\n", b"hello", ""),
         (b"5\nhello\n0\n\n", b"hello", ""),
         (b"  5  ; a\r\nhello\r\n000\r\n\r\n", b"hello", ""),
+        (b"5 loose words\r\nhello\r\n0 more\r\n\r\n", b"hello", ""),
         (b"5\r\nhello\r\n", b"hello", "chunked is cut"),
         (b"5\r\nhel", b"hel", "chunked is cut"),
         (b"5\r\nhello\r\nzz\r\n", b"hello", "chunked is corrupt"),

@@ -63,9 +63,7 @@ def test_a_broken_sitemap(read: Read, broken: str) -> None:
 
 
 def test_entries_without_a_loc(read: Read) -> None:
-    document = (
-        "<sitemapindex><sitemap> http://h/1 </sitemap><sitemap>about<loc>http://h/2</loc>it</sitemap></sitemapindex>"
-    )
+    document = "<urlset><url> http://h/1 </url><url>about<loc>http://h/2</loc>it</url></urlset>"
     assert read(document, media_type="text/xml").links.pages == ["http://h/1", "http://h/2"]
 
 
