@@ -64,9 +64,12 @@ def sitemap_links(content: bytes, url: str) -> list[str]:
     found: dict[str, None] = {}
 
     def see(name: str, parent: str, attributes: Attributes, text: str, base: str) -> None:
-        bare = name in _ENTRIES and text.startswith(("http://", "https://"))  # without its <loc>
-        if bare or (name == "loc" and parent in _ENTRIES):
-            found[seen_from(base, text, url)] = None
+        if name == "loc":
+            if parent in _ENTRIES:
+                found[seen_from(base, text, url)] = None
+        elif name in _ENTRIES:
+            if text.startswith(("http://", "https://")):  # without its <loc>
+                found[seen_from(base, text, url)] = None
         elif name == "link" and attributes.get("rel") == "alternate":
             found[seen_from(base, attributes.get("href", ""), url)] = None
 

@@ -78,7 +78,10 @@ def _scan_strictly(content: bytes, url: str, see: See) -> bool:
     text: list[str] = []
 
     def start(name: str, attributes: Attributes) -> None:
-        path.append((_local(name), attributes, _base(attributes, path[-1][2])))
+        base = path[-1][2]
+        if "xml:base" in attributes:
+            base = _base(attributes["xml:base"], base)
+        path.append((_local(name), attributes, base))
         text.clear()
 
     def end(_: str) -> None:
@@ -105,10 +108,9 @@ def _scan_strictly(content: bytes, url: str, see: See) -> bool:
     return True
 
 
-def _base(attributes: Attributes, above: str) -> str:
-    """The base of an element (XML Base) below one whose base is `above`."""
-    own = attributes.get("xml:base")
-    base = canonical(own, above) if own else None
+def _base(own: str, above: str) -> str:
+    """The base of an element (XML Base) that names its `own`, below one whose base is `above`."""
+    base = canonical(own, above)
     return base if base is not None and len(base) <= _BASE_CHARS else above
 
 
@@ -158,14 +160,17 @@ def _scan_by_force(content: bytes, url: str, see: See) -> None:
             bases.pop()
         every = node.attributes.items()
         attributes = {name: value or "" for name, value in every if not value or _UNKNOWN not in value}
-        bases.append((node.mem_id, _base(attributes, bases[-1][1])))
+        base = bases[-1][1]
+        if "xml:base" in attributes:
+            base = _base(attributes["xml:base"], base)
+        bases.append((node.mem_id, base))
         text = _own_text(node)[:_TEXT_CHARS]
         see(
             _local(node.tag or ""),
             _local(parent.tag or "") if parent else "",
             attributes,
             "" if _UNKNOWN in text else text,
-            bases[-1][1],
+            base,
         )
 
 
