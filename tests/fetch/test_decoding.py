@@ -7,7 +7,7 @@ import zlib
 import brotli
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fyke.core.config import FetchSection
@@ -71,6 +71,8 @@ def chunk(data: bytes, size: int) -> bytes:
 
 
 @given(BODIES, LAYERS, st.integers(0, 5000))
+@example(b"<p>the same again\n" * 60_000, [("br", "")], 0)
+@example(b"<p>the same again\n" * 60_000, [("zstd", "")], 0)
 def test_decode_undoes_encode(data, layers, chunk_size):
     coded = data
     for layer in layers:
@@ -152,6 +154,7 @@ def test_a_corrupt_stream_gives_what_came_before():
         (b"5\r\nhello\r\n0\r\n\r\n", b"hello", ""),
         (b"5\nhello\n0\n\n", b"hello", ""),
         (b"  5  ; a\r\nhello\r\n000\r\n\r\n", b"hello", ""),
+        (b"5 loose words\r\nhello\r\n0 more\r\n\r\n", b"hello", ""),
         (b"5\r\nhello\r\n", b"hello", "chunked is cut"),
         (b"5\r\nhel", b"hel", "chunked is cut"),
         (b"5\r\nhello\r\nzz\r\n", b"hello", "chunked is corrupt"),

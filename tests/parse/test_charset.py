@@ -80,7 +80,7 @@ def test_the_page_says_it_late(
     label, encoding, text = declared
     before = padding.format(" " * length) + place.format(meta.format(label))
     data = before.encode() + text.encode(encoding)
-    assert data.decode(charset_of(data)) == before + text
+    assert data.decode(charset_of(data, html=True)) == before + text
 
 
 @pytest.mark.parametrize("around", ["<!--{}-->", "<script>{}</script>", "<textarea>{}</textarea>", "<title>{}</title>"])
@@ -88,9 +88,9 @@ def test_the_page_says_it_late(
 def test_what_is_no_tag_to_a_parser_says_nothing(around: str, filling: str) -> None:
     declared = "<meta charset=koi8-r>"
     late = f"<p>{'x' * 1024}{around.format(filling + declared)}{RUSSIAN}".encode()
-    assert charset_of(late) == "utf-8"
-    assert charset_of(f"<p>{'x' * 1024}{declared}{RUSSIAN}".encode(), html=False) == "utf-8"
-    assert charset_of(f"<p>{'x' * 1024}{declared}{RUSSIAN}".encode()) == "koi8-r"
+    assert charset_of(late, html=True) == "utf-8"
+    assert charset_of(f"<p>{'x' * 1024}{declared}{RUSSIAN}".encode()) == "utf-8"
+    assert charset_of(f"<p>{'x' * 1024}{declared}{RUSSIAN}".encode(), html=True) == "koi8-r"
 
 
 @given(st.text("x/ \t\n", max_size=12), st.text("x=/<> \t\n", max_size=40), st.sampled_from(["p", "/p", "metas", "a"]))
@@ -187,8 +187,10 @@ _PIECES = [
 ]
 
 
-@given(st.binary() | st.lists(st.sampled_from(_PIECES)).map(b"".join), st.sampled_from(_LABELS) | st.text())
-def test_any_bytes_are_some_text(data: bytes, label: str) -> None:
-    codec = charset_of(data, label)
+@given(
+    st.binary() | st.lists(st.sampled_from(_PIECES)).map(b"".join), st.sampled_from(_LABELS) | st.text(), st.booleans()
+)
+def test_any_bytes_are_some_text(data: bytes, label: str, html: bool) -> None:
+    codec = charset_of(data, label, html=html)
     data.decode(codec, "replace")
     bytes(range(256)).decode(codec, "replace")

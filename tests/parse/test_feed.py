@@ -2,11 +2,14 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fyke.core.resolve import LinkResolver
+from fyke.core.urls import canonical
 from fyke.core.visits import Page
 from fyke.parse import Parser
 
@@ -37,9 +40,9 @@ ATOM = """<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://h/blog/"><t
     ("feed", "links", "title"),
     [
         (RSS, RSS_LINKS, "The title"),
-        (RSS_091, ["http://h/", "http://h/1"], "caf"),
+        (RSS_091, ["http://h/", "http://h/1"], "café"),
         (RDF, ["http://h/", "http://h/1"], "t"),
-        (ATOM, [".", "1", "2"], "t"),
+        (ATOM, ["http://h/blog/", "http://h/blog/1", "http://h/blog/2"], "t"),
     ],
 )
 @pytest.mark.parametrize("media_type", ["application/rss+xml", "text/xml", "", "text/html"])
@@ -48,7 +51,7 @@ def test_xml_feeds(read: Read, feed: str, links: list[str], title: str, media_ty
         feed = f"<?xml version='1.0'?>{feed}"
     page = read(feed, media_type=media_type)
     assert (page.links.pages, page.title) == (links, title)
-    assert page.links.base == ("http://h/blog/" if "xml:base" in feed else page.url)
+    assert page.links.base == page.url
 
 
 @pytest.mark.parametrize(
@@ -56,12 +59,44 @@ def test_xml_feeds(read: Read, feed: str, links: list[str], title: str, media_ty
     [
         (RSS.replace("</title><link>", "</title>&nbsp;<link>"), RSS_LINKS),
         (RSS[:-30], RSS_LINKS),
-        (ATOM.replace("</feed>", ""), [".", "1", "2"]),
+        (ATOM.replace("</feed>", ""), ["http://h/blog/", "http://h/blog/1", "http://h/blog/2"]),
         (RDF.replace("xmlns:rdf", "xmlns:foo").replace("</item>", ""), ["http://h/", "http://h/1"]),
     ],
 )
 def test_broken_feeds(read: Read, feed: str, links: list[str]) -> None:
     assert set(links) <= set(read(feed, media_type="application/xml").links.pages)
+
+
+bases = st.sampled_from(["", "http://o/", "a/", "../", "/r/s", "?q", "//x/y/", "mailto:x", "http://[", "a" * 9000])
+trees = st.recursive(st.just(["link"]), lambda inner: st.lists(st.tuples(bases, inner), max_size=4), max_leaves=12)
+
+
+@given(trees)
+@example([("http://o/a/", [("b/", ["link"]), ("", [("../c/", ["link"])])]), ("", ["link"])])
+def test_a_base_counts_for_what_is_below_it(read: Read, tree: list[Any]) -> None:
+    """Whether the document is whole or broken; a base that is none changes nothing."""
+    expected: list[str] = []
+
+    def written(children: list[Any], base: str) -> str:
+        text = ""
+        for child in children:
+            if child == "link":
+                name = f"x{len(expected)}"
+                expected.append(f"{canonical(name, base)}")
+                text += f"<entry><link href='{name}'/></entry>"
+            else:
+                own, inner = child
+                below = canonical(own, base) if own else None
+                usable = below is not None and len(below) < 2048
+                attribute = f" xml:base='{own}'" if own else ""
+                text += f"<div{attribute}>{written(inner, below if usable and below else base)}</div>"
+        return text
+
+    document = f"<feed>{written(tree, 'http://example.com/dir/page.html')}</feed>"
+    for whole in (document, document.replace("</feed>", "")):
+        page = read(whole, media_type="application/atom+xml")
+        found = LinkResolver(10).resolve(page.links.base, page.links.pages)
+        assert [at.url.decode() for at in found] == expected
 
 
 def test_json_feed(read: Read) -> None:

@@ -62,18 +62,47 @@ def test_a_broken_sitemap(read: Read, broken: str) -> None:
     assert set(LINKS) <= set(read(broken, media_type="application/xml").links.pages)
 
 
-@pytest.mark.parametrize(
-    "declaration",
-    [
-        '<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">',
-        '<!ENTITY c SYSTEM "file:///etc/passwd">',
-        '<!ENTITY % p SYSTEM "http://example.com/x.dtd"> %p;',
-    ],
-)
-def test_entities_are_never_expanded(read: Read, declaration: str) -> None:
-    document = f"<!DOCTYPE urlset [{declaration}]><urlset><url><loc>http://h/&c;</loc></url></urlset>"
-    page = read(document, media_type="text/xml")
-    assert all("aaa" not in link and "root" not in link for link in page.links.pages)
+def test_entries_without_a_loc(read: Read) -> None:
+    document = "<urlset><url> http://h/1 </url><url>about<loc>http://h/2</loc>it</url></urlset>"
+    assert read(document, media_type="text/xml").links.pages == ["http://h/1", "http://h/2"]
+
+
+DECLARATIONS = [
+    '[<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">]',
+    '[<!ENTITY c SYSTEM "file:///etc/passwd">]',
+    '[<!ENTITY % p SYSTEM "http://example.com/x.dtd"> %p;]',
+    '[<!ENTITY c "</loc></url><url><loc>http://garbage/</loc>">]',
+    "[<!-- ' --><?x ]> ?><!ENTITY c '<urlset><url><loc>http://garbage/'>]",
+    'SYSTEM "http://example.com/sitemap.dtd"',
+    'PUBLIC "-//X" "http://example.com/sitemap.dtd" [ ]',
+    "[ %undeclared; ]",
+    "",
+]
+REFERENCES = ["http://h/&c;", "&c;", "http://&c;/x", "http://h/?a&c;b=&c;", "http://h/&amp;&c;"]
+
+
+@pytest.mark.parametrize("declaration", DECLARATIONS)
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_entities_refused_leave_no_links(read: Read, declaration: str, reference: str) -> None:
+    document = (
+        f"<?xml version='1.0'?><!-- < --><!DOCTYPE urlset {declaration}><urlset><url><loc>http://h/1</loc></url>"
+        f"<url><loc>{reference}</loc><link rel='alternate' href='{reference}'/></url>"
+        "<url><loc><![CDATA[http://h/?a&c;<loc>]]></loc></url><url><loc>http://h/2?a&amp;b;=&eacute;</loc></url></urlset>"
+    )
+    expected = ["http://h/1", "http://h/?a&c;<loc>", "http://h/2?a&b;=é"]
+    for whole in (document, document.replace("</urlset>", "")):
+        assert read(whole, media_type="text/xml").links.pages == expected
+
+
+def test_declarations_without_an_end_hold_no_links(read: Read) -> None:
+    document = '<!DOCTYPE urlset [<!ENTITY c "<urlset><url><loc>http://garbage/</loc></url></urlset>'
+    assert read(document, media_type="text/xml").links.pages == []
+
+
+@pytest.mark.parametrize("unclosed", ["<!DOCTYPE x [<!ENTITY", "<!--", "<![CDATA[", "<!DOCTYPE x [", "<?", "'", "&c;"])
+def test_what_never_ends_is_read_in_linear_time(unclosed: str) -> None:
+    data = f"<!DOCTYPE x [<!ENTITY a 'b'> {unclosed * 200_000}".encode()
+    assert sitemap_links(data, "http://h/") == []
 
 
 def test_other_xml_is_left_alone(read: Read) -> None:
@@ -119,12 +148,12 @@ def test_unfolding_is_the_inverse_of_folding(data: bytes, limit: int) -> None:
     )
 )
 def test_never_raises(data: bytes) -> None:
-    sitemap_links(data)
-    sitemap_links(b"<urlset>" + data)
+    sitemap_links(data, "http://h/")
+    sitemap_links(b"<urlset>" + data, "http://h/")
 
 
 def test_a_tower_of_elements() -> None:
-    assert sitemap_links(b"<a>" * 20_000) == []
+    assert sitemap_links(b"<a>" * 20_000, "http://h/") == []
 
 
 def test_a_text_sitemap(read: Read) -> None:

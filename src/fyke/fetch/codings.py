@@ -22,7 +22,7 @@ _ZSTD_WINDOW = 8 << 20  # RFC 9659: no more may be asked of a client
 _GZIP_MAGIC = b"\x1f\x8b"
 _ISAL_ERROR: Any = isal_zlib.error  # its stub takes the class for an instance
 _CORRUPT = (_ISAL_ERROR, zlib.error, brotli.error, zstandard.ZstdError)
-_CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]*)?\r?\n")
+_CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})(?:[ \t;][^\n]*)?\r?\n")  # extensions as loosely as libcurl
 
 
 class Layer(NamedTuple):
@@ -158,7 +158,8 @@ def _unbrotli(data: bytes) -> Iterator[bytes]:
             out = decoder.process(piece, output_buffer_limit=_STEP)
             if out:
                 yield out
-            if decoder.can_accept_more_data() or decoder.is_finished():
+            # It accepts more while output of what it took is still to come.
+            if decoder.is_finished() or (not out and decoder.can_accept_more_data()):
                 break
             piece = b""
         if decoder.is_finished():

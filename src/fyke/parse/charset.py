@@ -74,7 +74,7 @@ _XML_IN_UTF16 = ((b"<\0?\0x\0", "utf-16-le"), (b"\0<\0?\0x", "utf-16-be"))
 _CSS_DECLARATION = re.compile(rb'@charset "([^"]+)";')
 
 
-def charset_of(content: bytes, label: str = "", *, html: bool = True) -> str:
+def charset_of(content: bytes, label: str = "", *, html: bool = False) -> str:
     """The Python codec for `content`, given the `label` of the server (`""`: none).
 
     With a byte order mark a codec that takes it off: `utf-8-sig`, `utf-16`. `html`: a `<meta>` counts wherever it is.

@@ -4,17 +4,16 @@ Processing modules run by `fyke.parse.parser` for every XML and JSON media type.
 Atom and JSON Feed give the links of their entries; XML with the root `html` is read as HTML; all
 other XML and JSON is left alone.
 
-Invariant: links are as written, relative to `Links.base` (`xml:base` of the root counts).
+Invariant: links are as written, relative to the document's URL; absolute below an `xml:base`.
 """
 
 import json
 from typing import Any
 
-from fyke.core.urls import canonical
 from fyke.core.visits import Page
 from fyke.parse.links import HtmlLinks, collapsed, fit
 from fyke.parse.sitemap import ROOTS, sitemap_links
-from fyke.parse.xmlscan import Attributes, root_of, scan
+from fyke.parse.xmlscan import Attributes, root_of, scan, seen_from
 
 _FEEDS = frozenset({"rss", "rdf", "feed", "channel"})
 _OWNERS = frozenset({"item", "entry", "channel", "feed", "rdf", "rss"})
@@ -36,7 +35,7 @@ class XmlLinks:
         content = utf8(page)
         root = root_of(content)
         if root in ROOTS:
-            page.links.pages += sitemap_links(content)
+            page.links.pages += sitemap_links(content, page.url)
         elif root in _FEEDS:
             _read_feed(page, content)
         elif root == "html":
@@ -78,19 +77,17 @@ def _text(value: Any) -> str:
 def _read_feed(page: Page, content: bytes) -> None:
     found: list[str] = []
 
-    def see(name: str, parent: str, attributes: Attributes, text: str) -> None:
+    def see(name: str, parent: str, attributes: Attributes, text: str, base: str) -> None:
         if name == "link" and parent in _OWNERS:
             if attributes.get("href") is None:
-                found.append(text)
+                found.append(seen_from(base, text, page.url))
             elif attributes.get("rel", "").lower() in _PAGE_RELS:
-                found.append(attributes["href"])
+                found.append(seen_from(base, attributes["href"], page.url))
         elif name == "guid" and attributes.get("ispermalink", attributes.get("isPermaLink")) != "false":
             if text.startswith(("http://", "https://")):
                 found.append(text)
         elif name == "title" and parent in ("channel", "feed") and not page.title:
             page.title = collapsed(text)
-        elif parent == "" and "xml:base" in attributes:
-            page.links.base = canonical(attributes["xml:base"], page.url) or page.links.base
 
-    scan(content, see)
+    scan(content, page.url, see)
     page.links.pages += fit(found)

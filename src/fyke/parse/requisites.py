@@ -37,7 +37,8 @@ _SOURCES = {
 _SETS = ("srcset", "imagesrcset")
 _EMPTY = ("#", "data:", "javascript:", "about:", "blob:")
 
-_CANDIDATE = re.compile(r"[\s,]*([^\s,]\S*)((?<!,)\s+(?:[^,(]|\([^)]*\)?)*)?,?")
+_BLANKS = " \t\n\f\r"  # HTML's; others belong to the address
+_CANDIDATE = re.compile(r"[\s,]*([^\s,]\S*)((?<!,)\s+(?:[^,(]|\([^)]*\)?)*)?,?", re.ASCII)
 _STRING = r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
 # Possessive throughout: what a style sheet says must not make reading it slow.
 _WORD = r"(?>[^\s\"'()\\]|\\[0-9a-f]{1,6}\s?|\\.)*+"
@@ -106,5 +107,5 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _needed(references: list[str] | Iterator[str]) -> list[str]:
-    stripped = (reference.strip() for reference in references)
+    stripped = (reference.strip(_BLANKS) for reference in references)
     return list(dict.fromkeys(each for each in stripped if each and not each[:16].lower().startswith(_EMPTY)))

@@ -11,11 +11,12 @@ import re
 from isal import igzip_lib, isal_zlib
 
 from fyke.core.visits import Page
-from fyke.parse.xmlscan import Attributes, root_of, scan
+from fyke.parse.xmlscan import Attributes, root_of, scan, seen_from
 
 MAX_UNFOLDED_BYTES = 64 << 20  # sitemaps.org allows 50 MB
 ROOTS = frozenset({"urlset", "sitemapindex"})
 
+_ENTRIES = frozenset({"url", "sitemap"})
 _CHUNK_BYTES = 1 << 20
 _GZIP = 31  # zlib's number for "a gzip header, and nothing else"
 _TEXT_NAME = re.compile(r"[^/?#]*sitemap[^/?#]*\.txt(?:\.gz)?", re.IGNORECASE)
@@ -44,7 +45,7 @@ class GzipSitemap:
         if is_text_sitemap(page.url):
             page.links.pages += text_links(unfold(page.content))
         elif head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<" and root_of(head) in ROOTS:
-            page.links.pages += sitemap_links(unfold(page.content))
+            page.links.pages += sitemap_links(unfold(page.content), page.url)
 
 
 def is_text_sitemap(url: str) -> bool:
@@ -58,17 +59,22 @@ def text_links(content: bytes) -> list[str]:
     return [line.decode("utf-8", "replace") for line in _LINE.findall(content.removeprefix(b"\xef\xbb\xbf"))]
 
 
-def sitemap_links(content: bytes) -> list[str]:
-    """The locations in an XML sitemap or sitemap index (UTF-8), and the alternates of each."""
+def sitemap_links(content: bytes, url: str) -> list[str]:
+    """The locations in the XML sitemap or sitemap index (UTF-8) at `url`, and the alternates of each."""
     found: dict[str, None] = {}
 
-    def see(name: str, parent: str, attributes: Attributes, text: str) -> None:
-        if name == "loc" and parent in ("url", "sitemap") and text:
-            found[text] = None
-        elif name == "link" and attributes.get("rel") == "alternate" and "href" in attributes:
-            found[attributes["href"]] = None
+    def see(name: str, parent: str, attributes: Attributes, text: str, base: str) -> None:
+        if name == "loc":
+            if parent in _ENTRIES:
+                found[seen_from(base, text, url)] = None
+        elif name in _ENTRIES:
+            if text.startswith(("http://", "https://")):  # without its <loc>
+                found[seen_from(base, text, url)] = None
+        elif name == "link" and attributes.get("rel") == "alternate":
+            found[seen_from(base, attributes.get("href", ""), url)] = None
 
-    scan(content, see)
+    scan(content, url, see)
+    found.pop("", None)
     return list(found)
 
 

@@ -4,25 +4,39 @@ Called by `fyke.parse.sitemap` and `fyke.parse.feed`. Expat parses; entity decla
 nothing external is loaded, nothing is kept but the path to the current element. Broken XML is common:
 what Expat refuses is read once more by the HTML parser, which takes anything and expands nothing.
 
-Invariant: never raises, whatever the bytes; memory is bounded by the document and its depth.
+Invariant: never raises, whatever the bytes; memory is bounded by the document and its depth. Text and attributes
+that refer to an entity nobody knows are empty or missing: of a URL only a part would be left.
 """
 
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from html.entities import html5
 from xml.parsers import expat
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from fyke.core.urls import canonical
 from fyke.parse.markup import bounded
 
 Attributes = dict[str, str]
-See = Callable[[str, str, Attributes, str], None]
-"""Called at the end of each element with its name, its parent's, its attributes and its own text."""
+See = Callable[[str, str, Attributes, str, str], None]
+"""Called at the end of each element with its name, its parent's, its attributes, its own text and its base URL."""
 
 _CLOSED = re.compile(rb"<([\w:.-]++)([^<>]*)/>")
+_LITERAL = re.compile(rb"<!\[CDATA\[(.*?)(?:\]\]>|\Z)|&([A-Za-z_:][\w:.-]*+);", re.DOTALL)
+_FOREIGN = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z_:]")  # not one of XML's own entities
+_BEFORE_DOCTYPE = rb"(?:[^<]++|<\?.*?\?>|<!--.*?-->)*+"
+_QUOTED = rb"\"[^\"]*+\"|'[^']*+'"
+_DOCTYPE = re.compile(
+    _BEFORE_DOCTYPE + rb"<!DOCTYPE(?:[^\[<>\"']|" + _QUOTED + rb")*+"
+    rb"(?:\[(?:<!--.*?-->|<\?.*?\?>|" + _QUOTED + rb"|[^\]\"'<]|<(?!!--|\?))*+\]\s*+)?+>",
+    re.DOTALL | re.IGNORECASE,
+)
+_UNKNOWN = "\uffff"  # stands for the text of an entity nobody knows: no character, so that XML cannot have it
 _HEAD_BYTES = 1 << 16  # the root element stands in them
 _TEXT_CHARS = 1 << 14  # more is no URL and no title
+_BASE_CHARS = 1 << 11  # a longer one leaves little room for links, and each of them would be as long
 
 
 class _Refused(Exception):
@@ -45,39 +59,59 @@ def root_of(content: bytes) -> str:
     return found[0] if found else _root_by_force(content[:_HEAD_BYTES])
 
 
-def scan(content: bytes, see: See) -> None:
-    """Show `see` every element of `content` (UTF-8, no byte order mark needed).
+def scan(content: bytes, url: str, see: See) -> None:
+    """Show `see` every element of `content` (UTF-8, no byte order mark needed), which came from `url`.
 
     After a fault all elements are shown again, from the beginning, by the HTML parser.
     """
-    if not _scan_strictly(content, see):
-        _scan_by_force(content, see)
+    if not _scan_strictly(content, url, see):
+        _scan_by_force(content, url, see)
 
 
-def _scan_strictly(content: bytes, see: See) -> bool:
-    path: list[tuple[str, Attributes]] = [("", {})]
+def seen_from(base: str, href: str, url: str) -> str:
+    """`href` as the document at `url` has it; absolute where its element has another `base`. Empty when it is none."""
+    return href if base == url or not href else canonical(href, base) or ""
+
+
+def _scan_strictly(content: bytes, url: str, see: See) -> bool:
+    path: list[tuple[str, Attributes, str]] = [("", {}, url)]
     text: list[str] = []
 
     def start(name: str, attributes: Attributes) -> None:
-        path.append((_local(name), attributes))
+        base = path[-1][2]
+        if "xml:base" in attributes:
+            base = _base(attributes["xml:base"], base)
+        path.append((_local(name), attributes, base))
         text.clear()
 
     def end(_: str) -> None:
-        name, attributes = path.pop()
-        see(name, path[-1][0], attributes, "".join(text).strip()[:_TEXT_CHARS])
+        name, attributes, base = path.pop()
+        see(name, path[-1][0], attributes, "".join(text).strip()[:_TEXT_CHARS], base)
         text.clear()
+
+    def doctype(_: str, system: str | None, public: str | None, subset: int) -> None:
+        # What is declared elsewhere Expat leaves out without a word.
+        if (system or public or subset) and _FOREIGN.search(content):
+            raise _Refused
 
     parser = expat.ParserCreate("utf-8")
     parser.buffer_text = True
     parser.StartElementHandler = start
     parser.EndElementHandler = end
     parser.CharacterDataHandler = text.append
+    parser.StartDoctypeDeclHandler = doctype
     parser.EntityDeclHandler = _refuse
     try:
         parser.Parse(content, True)
     except (_Refused, expat.ExpatError, ValueError):
         return False
     return True
+
+
+def _base(own: str, above: str) -> str:
+    """The base of an element (XML Base) that names its `own`, below one whose base is `above`."""
+    base = canonical(own, above)
+    return base if base is not None and len(base) <= _BASE_CHARS else above
 
 
 def _refuse(*_: object) -> None:
@@ -89,8 +123,20 @@ def _local(name: str) -> str:
 
 
 def _plain(content: bytes) -> bytes:
-    """`content` without what HTML has another word for: CDATA, and elements closed as they open."""
-    return _CLOSED.sub(rb"<\1\2></\1>", content.replace(b"<![CDATA[", b"").replace(b"]]>", b""))
+    """`content` without what HTML has no or another word for: what is declared, CDATA, elements closed as they open."""
+    doctype = _DOCTYPE.match(content)
+    if doctype is not None:
+        content = content[doctype.end() :]
+    elif b"<!ENTITY" in content:
+        return b""  # who knows where the declarations end
+    return _CLOSED.sub(rb"<\1\2></\1>", _LITERAL.sub(_in_html, content))
+
+
+def _in_html(match: re.Match[bytes]) -> bytes:
+    literal, entity = match.groups()
+    if literal is not None:
+        return bytes(literal).replace(b"&", b"&amp;").replace(b"<", b"&lt;")
+    return match[0] if f"{entity.decode()};" in html5 else _UNKNOWN.encode()
 
 
 def _root_by_force(content: bytes) -> str:
@@ -101,20 +147,30 @@ def _root_by_force(content: bytes) -> str:
     return _local(node.tag or "") if node is not None else ""
 
 
-def _scan_by_force(content: bytes, see: See) -> None:
+def _scan_by_force(content: bytes, url: str, see: See) -> None:
     root = LexborHTMLParser(bounded(_plain(content))).root
     if root is None:
         return
+    bases = [(-1, url)]  # of the elements around this one
     for node in root.traverse():
         if not node.is_element_node:
             continue
         parent = node.parent
-        attributes = {name: value or "" for name, value in node.attributes.items()}
+        while len(bases) > 1 and (parent is None or bases[-1][0] != parent.mem_id):
+            bases.pop()
+        every = node.attributes.items()
+        attributes = {name: value or "" for name, value in every if not value or _UNKNOWN not in value}
+        base = bases[-1][1]
+        if "xml:base" in attributes:
+            base = _base(attributes["xml:base"], base)
+        bases.append((node.mem_id, base))
+        text = _own_text(node)[:_TEXT_CHARS]
         see(
             _local(node.tag or ""),
             _local(parent.tag or "") if parent else "",
             attributes,
-            _own_text(node)[:_TEXT_CHARS],
+            "" if _UNKNOWN in text else text,
+            base,
         )
 
 
