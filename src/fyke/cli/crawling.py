@@ -1,5 +1,6 @@
 """Commands for those who crawl: `crawl`, `status`, `why`, `check`."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -106,11 +107,11 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
     if as_json:
         print_json(now.as_dict())
         return
-    crawled = now.statistics
-    say(f"{directory}: {now.state}")
+    crawled, shown = now.statistics, rooms.monitor
+    say(f"{directory}: {_how_it_stands(now, directory)}")
     say(
-        f"  {crawled.pages:,} pages, {rooms.monitor.size(crawled.bytes)} in {rooms.monitor.duration(crawled.total_s)};"
-        f" {crawled.waiting:,} URLs wait, {crawled.urls:,} seen"
+        f"  {shown.counted(crawled.pages, 'page')}, {shown.size(crawled.bytes)} in {shown.duration(crawled.total_s)};"
+        f" {shown.counted(crawled.waiting, 'URL')} to fetch, {crawled.urls:,} seen"
     )
     if crawled.over_budget or crawled.without_rules:
         say(
@@ -119,6 +120,16 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
         )
     for outcome, count in sorted(crawled.outcomes.items(), key=lambda item: -item[1]):
         say(f"  {count:>10,}  {outcome.replace('_', ' ')}")
+
+
+def _how_it_stands(now: "rooms.inspect.CrawlStatus", directory: Path) -> str:
+    words = rooms.monitor.ENDED.get(now.state, now.state)
+    if now.state == "killed":
+        words = f"broke off: {now.error}" if now.error else "broke off without a word, as when it is killed"
+    if now.state in ("running", "finished"):
+        return words
+    more = " --pages MORE" if now.state == "pages" else ""
+    return f"{words}; fyke crawl --into {shlex.quote(str(directory))}{more} goes on"
 
 
 @app.command()
@@ -143,6 +154,7 @@ def check(directory: Folder, as_json: AsJson = False) -> None:
     else:
         for fault in faults:
             say(f"{fault.place}: {fault.what}")
-        say(f"{directory}: {progress.records:,} records checked, {len(faults)} faults")
+        counted = rooms.monitor.counted
+        say(f"{directory}: {counted(progress.records, 'record')} checked, {counted(len(faults), 'fault')}")
     if faults:
         raise typer.Exit(1)

@@ -21,7 +21,7 @@ from fyke import __version__
 from fyke.core.batches import Kind
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
-from fyke.core.errors import ConfigurationError, StateDamaged
+from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, StateDamaged
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin
 from fyke.core.resolve import LinkResolver
@@ -94,7 +94,12 @@ class Agent:
     async def __aenter__(self) -> "Agent":
         config, directory = self.config, self.directory
         directory.prepare(config)
-        self._checkpoint = Checkpoint(directory.shard)
+        try:
+            self._checkpoint = Checkpoint(directory.shard)
+        except DirectoryInUse:
+            raise DirectoryInUse(
+                f"{directory.path} is in use by another crawl: stop it, or choose another folder with --into"
+            ) from None
         try:
             directory.record(config)
             self._open()
@@ -133,7 +138,7 @@ class Agent:
         asyncio.get_running_loop().set_exception_handler(self._failed)
         self._resumed = bool(saved)
         self._resume(saved)
-        self._log.info("resumed" if saved else "begun", seeds=self.config.crawl.seeds, waiting=self._bench.visits)
+        self._log.info("resumed" if saved else "begun", seeds=len(self._seeds), waiting=self._bench.visits)
 
     def _open_stores(self, saved: dict[str, Any]) -> None:
         store, path = self.config.store, self.directory.path
@@ -314,6 +319,7 @@ class Agent:
             in_flight=self._fetcher.in_flight,
             hosts=bench.hosts,
             hosts_asleep=bench.asleep,
+            rest_until=bench.rest_until,
             links=frontier.links,
             urls=frontier.unique,
             waiting=bench.visits + frontier.rows + self._fetcher.in_flight + len(self._blocked),
@@ -338,7 +344,8 @@ class Agent:
         finally:
             for closing in (self._frontier, self._content_seen, self._blocked, self._book, self._checkpoint):
                 closing.close()
-            self._log.info("closed", ending=self._ending or "error", error=repr(error) if error else None)
+            told = str(error) if isinstance(error, FykeError) else repr(error) if error else None
+            self._log.info("closed", ending=self._ending or "error", error=told)
             self._log_file.close()
 
     def _close_whole(self) -> None:
