@@ -8,10 +8,20 @@ sentence a key, as `fyke.toml` in every crawl directory; `load` reads it back.
 import json
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from fyke.core.choices import Enforcement, Scope
 from fyke.core.errors import ConfigurationError
@@ -170,7 +180,7 @@ class PluginsSection(_Section):
 
 
 class Config(_Section):
-    """The whole of `fyke.toml`."""
+    """The whole of `fyke.toml`. Raises ConfigurationError for what cannot be used."""
 
     crawl: CrawlSection = CrawlSection()
     agent: AgentSection = AgentSection()
@@ -181,13 +191,34 @@ class Config(_Section):
     store: StoreSection = StoreSection()
     plugins: PluginsSection = PluginsSection()
 
+    if TYPE_CHECKING:  # sections are given as mappings, `Config(politeness={"host_delay_s": 2.0})`
+
+        def __init__(
+            self,
+            *,
+            crawl: Mapping[str, Any] = ...,
+            agent: Mapping[str, Any] = ...,
+            politeness: Mapping[str, Any] = ...,
+            fetch: Mapping[str, Any] = ...,
+            dns: Mapping[str, Any] = ...,
+            frontier: Mapping[str, Any] = ...,
+            store: Mapping[str, Any] = ...,
+            plugins: Mapping[str, Any] = ...,
+        ) -> None: ...
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explained(cls, values: Any, validated: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        try:
+            return validated(values)
+        except ValidationError as error:
+            source = info.context["source"] if info.context else "fyke.Config"
+            raise ConfigurationError(_explain(error, source)) from None
+
 
 def build(values: dict[str, Any], source: str) -> Config:
     """A Config from nested values. Raises ConfigurationError that names `source`, key and mend."""
-    try:
-        return Config.model_validate(values)
-    except ValidationError as error:
-        raise ConfigurationError(_explain(error, source)) from None
+    return Config.model_validate(values, context={"source": source})
 
 
 def load(path: Path) -> Config:
