@@ -255,8 +255,9 @@ def test_why_takes_what_a_crawl_takes(tmp_path: Path, quick: Path, site: SmallSi
     assert done.returncode == 0 and done.stdout.startswith("fetched"), done.stderr
 
 
-def test_two_at_once(tmp_path: Path, quick: Path) -> None:
+def test_two_at_once(tmp_path: Path) -> None:
     into = tmp_path / "crawl"
+    quick = settings(tmp_path, fetch={"timeout_s": 100.0, "stall_s": 100})  # the first waits for as long as it takes
     with small_site() as site:
         gate = site.hang["/p1"] = threading.Event()
         first = subprocess.Popen(command(into, quick, site.url), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
