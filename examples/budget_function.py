@@ -36,4 +36,7 @@ def main(url: str, into: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    if len(sys.argv) != 3:
+        print("usage: python examples/budget_function.py URL FOLDER", file=sys.stderr)
+        sys.exit(2)
+    main(*sys.argv[1:])

@@ -42,4 +42,7 @@ def main(url: str, into: str, path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    if len(sys.argv) != 4:
+        print("usage: python examples/page_sink.py URL FOLDER FILE", file=sys.stderr)
+        sys.exit(2)
+    main(*sys.argv[1:])

@@ -15,8 +15,6 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import fyke
-from fyke.core.document import Document
-from fyke.core.visits import Visit
 
 
 class Mirror:
@@ -27,7 +25,7 @@ class Mirror:
     def __init__(self, folder: str = "mirror") -> None:
         self.folder = Path(folder).resolve()
 
-    def fetch(self, visit: Visit, address: str, done: Callable[[fyke.Exchange], None]) -> None:
+    def fetch(self, visit: fyke.Visit, address: str, done: Callable[[fyke.Exchange], None]) -> None:
         now, file = time.time(), self._file(visit.url)
         if file is None:
             status, outcome, body, kind = "404 Not Found", fyke.Outcome.CLIENT_ERROR, b"", "text/plain"
@@ -36,7 +34,8 @@ class Mirror:
             kind = mimetypes.guess_type(file.name)[0] or "text/html"
         head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
         spent = time.time() - now
-        done(fyke.Exchange(visit, outcome, now, spent, address, status=int(status[:3]), head=head, body=Document(body)))
+        held = fyke.Document(body)
+        done(fyke.Exchange(visit, outcome, now, spent, address, status=int(status[:3]), head=head, body=held))
 
     def _file(self, url: str) -> Path | None:
         parts = urlsplit(url)
@@ -53,4 +52,7 @@ def main(mirror: str, url: str, into: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    if len(sys.argv) != 4:
+        print("usage: python examples/protocol_module.py MIRROR URL FOLDER", file=sys.stderr)
+        sys.exit(2)
+    main(*sys.argv[1:])

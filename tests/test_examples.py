@@ -1,5 +1,6 @@
 """Every example runs as its docstring says."""
 
+import ast
 import json
 import re
 import signal
@@ -15,6 +16,7 @@ from threading import Thread
 import numpy as np
 import pytest
 
+import fyke as fyke_package
 from crawl.runs import FAST, archived, crawl, fyke, settings
 from fyke.core.batches import url_batch
 from fyke.core.urls import locate
@@ -40,6 +42,26 @@ def plugged(tmp_path: Path, web: RunningWeb, monkeypatch: pytest.MonkeyPatch):
         return crawl(tmp_path / "there", settings(tmp_path, web, plugins={kind: [reference]}), *web.seeds, *options)
 
     return run
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py") if path.name != "first_crawl.py"))
+def test_without_arguments_it_says_how_it_is_used(name: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name)], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 2 and not done.stdout and not [*tmp_path.iterdir()]
+    assert done.stderr.startswith(f"usage: python examples/{name} ") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_a_plugin_needs_fyke_alone(path: Path) -> None:
+    """What it imports of Fyke is in `fyke.__all__`; `first_crawl` is no plug-in, and runs a web of its own."""
+    nodes = [*ast.walk(ast.parse(path.read_text()))]
+    named = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    named |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    assert path.name == "first_crawl.py" or not [name for name in named if name.startswith("fyke.")]
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "fyke"}
+    assert path.name == "first_crawl.py" or used <= {*fyke_package.__all__}
 
 
 def run_example(name: str, *arguments: str, folder: Path) -> str:

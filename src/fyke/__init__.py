@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fyke.core.config import Config
+    from fyke.core.document import Document
     from fyke.core.errors import FykeError
     from fyke.core.outcomes import Outcome
     from fyke.core.plugins import BudgetFunction, CrawlOrder, PageSink, ProcessingModule, ProtocolModule, UrlFilter
-    from fyke.core.visits import Exchange, Page
+    from fyke.core.visits import Exchange, Page, Visit
     from fyke.crawl.interface import Crawl
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Config",
     "Crawl",
     "CrawlOrder",
+    "Document",
     "Exchange",
     "FykeError",
     "Outcome",
@@ -32,6 +34,7 @@ __all__ = [
     "ProcessingModule",
     "ProtocolModule",
     "UrlFilter",
+    "Visit",
     "__version__",
 ]
 
@@ -42,6 +45,7 @@ _HOMES = {
     "Config": "fyke.core.config",
     "Crawl": "fyke.crawl.interface",
     "CrawlOrder": "fyke.core.plugins",
+    "Document": "fyke.core.document",
     "Exchange": "fyke.core.visits",
     "FykeError": "fyke.core.errors",
     "Outcome": "fyke.core.outcomes",
@@ -50,6 +54,7 @@ _HOMES = {
     "ProcessingModule": "fyke.core.plugins",
     "ProtocolModule": "fyke.core.plugins",
     "UrlFilter": "fyke.core.plugins",
+    "Visit": "fyke.core.visits",
 }
 
 

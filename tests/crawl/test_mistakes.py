@@ -74,7 +74,8 @@ def mended(into: Path, quick: Path, site: SmallSite) -> None:
         (["crawl", SEED, "--into", "@", "--for", "soon"], ["--for soon", "10m"]),
         (["crawl", SEED, "--into", "@", "--allow", "("], ["allow", "'('"]),
         (["crawl", SEED, "--into", "@", "--deny", "(?=x)"], ["deny", "'(?=x)'"]),
-        (["crawl", SEED, "--into", "@", "--user-agent", "My Bot/1"], ["user_agent", "[A-Za-z_-]"]),
+        (["crawl", SEED, "--into", "@", "--user-agent", "My Bot/1"], ["user_agent", "letters, - and _ only"]),
+        (["crawl", SEED, "--into", "@", "--user-agent", "bot2"], ["'bot2'", "no digit"]),
         (["crawl", SEED, "--into", "@", "--contact", "me)\r\nX-Evil: 1"], ["contact"]),
         (["crawl", SEED, "--into", "@", "--dns", "nowhere"], ["nowhere", "address:port"]),
         (["crawl", SEED, "--into", "@", "--dns", "127.0.0.1:99999"], ["127.0.0.1:99999"]),
@@ -82,6 +83,11 @@ def mended(into: Path, quick: Path, site: SmallSite) -> None:
         (["crawl", "not a url", "--into", "@"], ["'not a url'"]),
         (["crawl", "http://[::1", "--into", "@"], ["'http://[::1'"]),
         (["crawl", SEED, "mailto:me@here", "--into", "@"], ["'mailto:me@here'", "gopher://"]),
+        (
+            ["crawl", "http://me:secret@127.0.0.1:9/", "--into", "@"],
+            ["http://127.0.0.1:9/ ", "password", "leave them out"],
+        ),
+        (["crawl", SEED, "ftp://me@127.0.0.1/", "--into", "@"], ["ftp://127.0.0.1/ ", "user name"]),
         (["crawl", "file:///etc/passwd", "--into", "@"], ["file:///etc/passwd"]),
         (["crawl", SEED, "--into", "@", "--config", "none.toml"], ["none.toml", "No such file"]),
         (["crawl", SEED, "--into", "@", "--config", "/"], ["cannot read /"]),
@@ -115,6 +121,7 @@ def test_wrong_usage(
         ("[crawl]\nscope = 'moon'", ["crawl.scope", "'moon'"]),
         ("[crawl\npages = 3", ["not TOML", "line 1"]),
         ("[crawl]\nallow = ['(']", ["'('"]),
+        ("[crawl]\nseeds = ['https://:secret@127.0.0.1/']", ["https://127.0.0.1/ ", "password", "fyke.toml"]),
         ("[fetch]\nca_file = '/nowhere.pem'", ["/nowhere.pem"]),
         ("[plugins]\nfilters = ['no.such:Thing']", ["no.such"]),
         ("[frontier]\norder = 'os:getcwd'", ["os:getcwd", "CrawlOrder"]),
@@ -126,7 +133,8 @@ def test_wrong_settings(
 ) -> None:
     into, config = tmp_path / "crawl", tmp_path / "mine.toml"
     config.write_text(text)
-    told(USAGE, ["crawl", SEED, "--into", str(into), "--config", str(config)], words, monkeypatch, capsys)
+    urls = [] if "seeds" in text else [SEED]
+    told(USAGE, ["crawl", *urls, "--into", str(into), "--config", str(config)], words, monkeypatch, capsys)
     assert not into.exists()
 
 
@@ -143,6 +151,40 @@ def told(
     printed = capsys.readouterr()
     assert ended.value.code == status and not printed.out
     said_once(printed.err, *words)
+    assert "secret" not in printed.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["crawl", SEED, "--into", "@"],
+        ["crawl", SEED, "--into", "there", "--config", "@"],
+        ["crawl", "http://127.0.0.1/@", "--into", "there"],
+        ["status", "@"],
+        ["why", "@", SEED],
+        ["check", "@"],
+        ["index", "@"],
+        ["search", "@", "words"],
+        ["search", "there", "words", "--also", "@"],
+        ["report", "@"],
+        ["export", "@", "--to", "csv"],
+        ["serve", "@"],
+        ["simulate", "--into", "@"],
+        ["plan", "--plot", "@.png"],
+        ["web", "--ledger", "@"],
+    ],
+    ids=" ".join,
+)
+def test_a_name_that_is_not_utf8(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / os.fsdecode(b"a\xff\xfe")
+    folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+    told(
+        USAGE, [word.replace("@", str(folder)) for word in arguments], [r"a\xff\xfe", "not UTF-8"], monkeypatch, capsys
+    )
+    assert [*tmp_path.iterdir()] == [folder] and not [*folder.iterdir()]
 
 
 def test_help_stays_help(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -213,8 +255,9 @@ def test_why_takes_what_a_crawl_takes(tmp_path: Path, quick: Path, site: SmallSi
     assert done.returncode == 0 and done.stdout.startswith("fetched"), done.stderr
 
 
-def test_two_at_once(tmp_path: Path, quick: Path) -> None:
+def test_two_at_once(tmp_path: Path) -> None:
     into = tmp_path / "crawl"
+    quick = settings(tmp_path, fetch={"timeout_s": 100.0, "stall_s": 100})  # the first waits for as long as it takes
     with small_site() as site:
         gate = site.hang["/p1"] = threading.Event()
         first = subprocess.Popen(command(into, quick, site.url), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -222,7 +265,7 @@ def test_two_at_once(tmp_path: Path, quick: Path) -> None:
         settings_before = (into / "fyke.toml").read_text()
         second = crawl(into, quick, site.url, "--pages", "2")
         assert second.status == DIRECTORY
-        said_once(second.errors, str(into), "in use")
+        said_once(second.errors, f"{into} is in use")
         assert (into / "fyke.toml").read_text() == settings_before
         assert json.loads(fyke("status", str(into), "--json").stdout)["state"] == "running"
         gate.set()
@@ -255,6 +298,9 @@ def test_a_full_disk(tmp_path: Path, small_disk: Path) -> None:
             run = crawl(into, config, site.url)
             assert run.status == FULL, run.errors
             said_once(run.errors, "free some")
+            stands = fyke("status", str(into)).stdout.splitlines()[0]
+            assert stands.startswith(f"{into}: broke off: ") and "free some" in stands
+            assert stands.endswith(f"; fyke crawl --into {into} goes on")
             assert fyke("check", str(into)).returncode == 0
         subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
         mended(into, config, site)
@@ -321,6 +367,32 @@ def stopped(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
     config = settings(folder, store={"warc_bytes": 6_000})
     assert crawl(folder / "crawl", config, site.url, "--pages", "20").status == 0
     return folder / "crawl"
+
+
+def test_how_it_stands_is_in_words(stopped: Path) -> None:
+    told = fyke("status", str(stopped)).stdout.splitlines()[0]
+    assert told == f"{stopped}: has the pages that were asked for; fyke crawl --into {stopped} --pages MORE goes on"
+    assert json.loads(fyke("status", str(stopped), "--json").stdout)["state"] == "pages"
+
+
+def test_seeds_are_counted_in_the_log(stopped: Path) -> None:
+    lines = [json.loads(line) for line in (stopped / "logs" / "fyke.log").read_text().splitlines()]
+    assert [line["seeds"] for line in lines if line["event"] == "begun"] == [1]
+
+
+def test_why_of_a_crawl_that_stopped(tmp_path: Path, quick: Path) -> None:
+    """What waits in memory, a refusal, and the robots.txt itself, which is no page."""
+    with small_site() as site:
+        site.answers["/robots.txt"] = 200, {}, b"User-agent: *\nDisallow: /p2\nAllow: /p2$\nDisallow: /p1$\n"
+        assert crawl(tmp_path / "crawl", quick, site.url, "--pages", "3").status == 0
+        said = {path: fyke("why", str(tmp_path / "crawl"), site.url + path).stdout for path in ("p1", "robots.txt", "")}
+        waiting = (url for url in sorted(site.all_urls() - {*archived(tmp_path / "crawl")}))
+        told = [fyke("why", str(tmp_path / "crawl"), url).stdout for url in waiting]
+    assert said["p1"].count("Disallow: /p1$") == 1 and said["p1"].startswith("refused: ")
+    assert said["robots.txt"].startswith("asked for ") and "status 200" in said["robots.txt"]
+    assert "not seen" not in said["robots.txt"]
+    assert "robots.txt allows it" in said[""]
+    assert any("waiting: " in words for words in told) and not any("in memory" in words for words in told)
 
 
 def copied(source: Path, tmp_path: Path) -> Path:

@@ -46,9 +46,12 @@ class Politeness(RuleBasedStateMachine):
 
     @rule(again=st.booleans())
     def serve(self, again: bool) -> None:
+        rest_until = self.bench.statistics(self.now).rest_until
+        assert rest_until == 0 or rest_until > self.now
         host = self.bench.next(self.now)
         if host is None:
             return
+        assert not rest_until, "a host was asked while all were said to rest"
         if host.address is None:
             self.bench.settle(host, f"a{host.key % ADDRESSES}", 1e9)
             self.bench.rest(host)

@@ -54,6 +54,12 @@ def test_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in said.out and not said.errors
 
 
+def test_what_is_given_is_said_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+    said = Said(capsys, "--pages", "1234567", "--rate", "12345.6", "--memory", "1.23456GB", "--links", "59.125").out
+    assert said.startswith("1.234567 million pages with 59.125 links each, 1.23456 GB of memory,")
+    assert "at most 12,345.6 pages/s" in said and "12,346 " not in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

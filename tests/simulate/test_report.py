@@ -25,6 +25,7 @@ def test_the_command_writes_a_report_and_goes_on(tmp_path):
     assert first.returncode == 0, first.stderr
     summary = json.loads(first.stdout)
     assert summary["pages"] >= 3000
+    assert summary["pages"] == 3000 or f"--pages 3,000: {summary['pages']:,} were fetched; " in first.stderr
     assert 0 < summary["unique_share"] < 1
     assert summary["peak_memory_bytes"] > 0
     second = fyke("--into", tmp_path / "s", "--pages", "5k")
@@ -81,7 +82,17 @@ def test_domains_are_gathered_by_in_degree():
     assert not len(empty.pages)
 
 
-@pytest.mark.parametrize("option", [("--policy", "no"), ("--order", "no"), ("--pages", "none"), ("--domains", "1B")])
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--policy", "no"),
+        ("--order", "no"),
+        ("--pages", "none"),
+        ("--domains", "1B"),
+        ("--pages", "0.4"),
+        ("--domains", "1.0001k"),
+    ],
+)
 def test_a_mistake_is_one_line_and_leaves_nothing(option, tmp_path):
     done = fyke("--into", tmp_path / "s", *option)
     assert done.returncode == 2

@@ -6,7 +6,9 @@ other modules belong to; what they call they find in `rooms`, so that each loads
 """
 
 import errno
+import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -15,7 +17,7 @@ import typer
 from fyke.cli import crawling, reading, trying  # noqa: F401 - they add their commands, in this order
 from fyke.cli.app import app
 from fyke.cli.console import let_go
-from fyke.core.errors import EXIT_INTERRUPTED, DirectoryError, DiskFull, FykeError
+from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError, DirectoryError, DiskFull, FykeError
 
 # Since 0.20-odd typer carries click inside under a private name; its public class leads to the one we need.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -24,6 +26,7 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 def main() -> None:
     """The `fyke` command: every mistake is one line on stderr and an exit status."""
     try:
+        _check_letters(sys.argv[1:])
         status = app(prog_name="fyke", standalone_mode=False)
         sys.exit(status or 0)
     except FykeError as error:
@@ -40,6 +43,16 @@ def main() -> None:
             " file, and run the command again",
             (DiskFull if full else DirectoryError).exit_status,
         )
+
+
+def _check_letters(arguments: Sequence[str]) -> None:
+    """Arrow, SQLite, TOML and JSON take UTF-8 alone, be it a folder's name, a URL or a word."""
+    for argument in arguments:
+        try:
+            os.fsencode(argument).decode()
+        except UnicodeDecodeError:
+            shown = os.fsencode(argument).decode(errors="backslashreplace")
+            raise ConfigurationError(f"{shown} is not UTF-8: rename the file or folder, or choose another") from None
 
 
 def _complain(text: str, status: int) -> NoReturn:

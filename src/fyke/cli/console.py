@@ -43,6 +43,11 @@ class Reporter(Console):
         let_go(sys.stderr)
 
 
+def say_aside(text: str) -> None:
+    """`text` on stderr, as a line beside the answer."""
+    Reporter(stderr=True).print(f"fyke: {text}", highlight=False, soft_wrap=True, markup=False)
+
+
 def print_json(value: dict[str, Any]) -> None:
     """One JSON document on stdout."""
     say(json.dumps(value, indent=2, default=_plain))

@@ -1,6 +1,7 @@
 """Commands for those who crawl: `crawl`, `status`, `why`, `block`, `unblock`, `check`."""
 
 import asyncio
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -108,11 +109,11 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
     if as_json:
         print_json(now.as_dict())
         return
-    crawled = now.statistics
-    say(f"{directory}: {now.state}")
+    crawled, shown = now.statistics, rooms.monitor
+    say(f"{directory}: {_how_it_stands(now, directory)}")
     say(
-        f"  {crawled.pages:,} pages, {rooms.monitor.size(crawled.bytes)} in {rooms.monitor.duration(crawled.total_s)};"
-        f" {crawled.waiting:,} URLs wait, {crawled.urls:,} seen"
+        f"  {shown.counted(crawled.pages, 'page')}, {shown.size(crawled.bytes)} in {shown.duration(crawled.total_s)};"
+        f" {shown.counted(crawled.waiting, 'URL')} to fetch, {crawled.urls:,} seen"
     )
     if crawled.over_budget or crawled.without_rules:
         say(
@@ -125,6 +126,16 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
         say(f"  blocked: {now.blocked_hosts}; fyke unblock {directory} HOST takes it back")
     for outcome, count in sorted(crawled.outcomes.items(), key=lambda item: -item[1]):
         say(f"  {count:>10,}  {outcome.replace('_', ' ')}")
+
+
+def _how_it_stands(now: "rooms.inspect.CrawlStatus", directory: Path) -> str:
+    words = rooms.monitor.ENDED.get(now.state, now.state)
+    if now.state == "killed":
+        words = f"broke off: {now.error}" if now.error else "broke off without a word, as when it is killed"
+    if now.state in ("running", "finished"):
+        return words
+    more = " --pages MORE" if now.state == "pages" else ""
+    return f"{words}; fyke crawl --into {shlex.quote(str(directory))}{more} goes on"
 
 
 @app.command()
@@ -142,19 +153,13 @@ def why(directory: Folder, url: Annotated[str, typer.Argument(metavar="URL")], a
 @app.command()
 def block(directory: Folder, host: Host) -> None:
     """Request nothing more of a host; its URLs wait, whether the crawl runs or not."""
-    from fyke.crawl.directory import CrawlDirectory  # noqa: PLC0415 - see fyke.cli
-    from fyke.crawl.orders import block as tell  # noqa: PLC0415 - see fyke.cli
-
-    say(asyncio.run(tell(CrawlDirectory(directory), host, blocked=True)))
+    say(asyncio.run(rooms.orders.block(rooms.directory.CrawlDirectory(directory), host, blocked=True)))
 
 
 @app.command()
 def unblock(directory: Folder, host: Host) -> None:
     """Go on with a host that was blocked; what waited for that is fetched."""
-    from fyke.crawl.directory import CrawlDirectory  # noqa: PLC0415 - see fyke.cli
-    from fyke.crawl.orders import block as tell  # noqa: PLC0415 - see fyke.cli
-
-    say(asyncio.run(tell(CrawlDirectory(directory), host, blocked=False)))
+    say(asyncio.run(rooms.orders.block(rooms.directory.CrawlDirectory(directory), host, blocked=False)))
 
 
 @app.command()
@@ -167,6 +172,7 @@ def check(directory: Folder, as_json: AsJson = False) -> None:
     else:
         for fault in faults:
             say(f"{fault.place}: {fault.what}")
-        say(f"{directory}: {progress.records:,} records checked, {len(faults)} faults")
+        counted = rooms.monitor.counted
+        say(f"{directory}: {counted(progress.records, 'record')} checked, {counted(len(faults), 'fault')}")
     if faults:
         raise typer.Exit(1)

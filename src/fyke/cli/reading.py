@@ -9,7 +9,7 @@ import typer
 
 from fyke.cli import rooms
 from fyke.cli.app import AsJson, Folder, app
-from fyke.cli.console import Answers, Reporter, print_json, say
+from fyke.cli.console import Answers, Reporter, print_json, say, say_aside
 
 
 @app.command()
@@ -31,8 +31,8 @@ def index(
         print_json(asdict(done))
     else:
         say(
-            f"{directory}: {done.documents:,} pages can be found; {done.read:,} were read, {done.written:,} written,"
-            f" {done.deleted:,} deleted"
+            f"{directory}: {rooms.monitor.counted(done.documents, 'page')} can be found; {done.read:,} were read,"
+            f" {done.written:,} written, {done.deleted:,} deleted"
         )
         say(f"Next: fyke search {directory} WORDS")
     _complain_of_unreadable(directory, done.unreadable, f"mend the archive, delete {directory / 'index'}, index again")
@@ -115,9 +115,7 @@ def _complain_of_unreadable(directory: Path, count: int, mend: str) -> None:
     """What was left out for want of its record in the archive: a line on stderr, and exit status 1."""
     if count:
         told = f"{count:,} {'page' if count == 1 else 'pages'} could not be read from the archive and are left out"
-        Reporter(stderr=True).print(
-            f"fyke: {told}: fyke check {directory} says where; {mend}", highlight=False, soft_wrap=True, markup=False
-        )
+        say_aside(f"{told}: fyke check {directory} says where; {mend}")
         raise typer.Exit(1)
 
 

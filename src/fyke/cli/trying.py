@@ -9,7 +9,7 @@ from rich.console import Console
 
 from fyke.cli import rooms
 from fyke.cli.app import AsJson, app
-from fyke.cli.console import Reporter, print_json, say
+from fyke.cli.console import Reporter, print_json, say, say_aside
 from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError
 
 
@@ -61,19 +61,21 @@ def simulate(  # noqa: PLR0913 - one parameter an option
 
     Ctrl-C stops with checkpoint and report; killed, it goes on from its newest checkpoint.
     """
-    honest = round(rooms.quantities.read_count("--domains", domains))
+    honest, wanted = rooms.quantities.read_whole("--domains", domains), rooms.quantities.read_whole("--pages", pages)
     web = rooms.spec.WebSpec(seed=seed, domains=honest, farms=honest // 1500 if farms is None else farms)
     politeness, fetch = {"host_delay_s": host_delay}, {"connections": connections}
     asked = rooms.keep.Asked(web, policy, order, politeness=politeness, fetch=fetch)
-    summary, stopped = rooms.session.run(
-        into, asked, round(rooms.quantities.read_count("--pages", pages)), Reporter(stderr=True)
-    )
+    summary, stopped = rooms.session.run(into, asked, wanted, Reporter(stderr=True))
     if as_json:
         print_json(summary.as_dict())
     else:
         say(f"{rooms.simulation_report.text(summary)}\n{'report':>28}  {into / rooms.simulation_report.REPORT}")
     if stopped:
         raise typer.Exit(EXIT_INTERRUPTED)
+    if summary.pages != wanted:
+        more = "those under way at the end came too, or a run before fetched them"
+        reason = more if summary.pages > wanted else "links lead to no more"
+        say_aside(f"--pages {wanted:,}: {summary.pages:,} were fetched; {reason}")
 
 
 @app.command()

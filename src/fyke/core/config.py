@@ -6,11 +6,22 @@ sentence a key, as `fyke.toml` in every crawl directory; `load` reads it back.
 """
 
 import json
+import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from fyke.core.choices import Enforcement, Scope
 from fyke.core.errors import ConfigurationError
@@ -18,6 +29,20 @@ from fyke.core.errors import ConfigurationError
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def _product_token(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_-]+", text):
+        raise ValueError(
+            "a name in robots.txt has letters, - and _ only (RFC 9309, 2.2.1): no digit, no space, no version"
+        )
+    return text
+
+
+def _one_line(text: str) -> str:
+    if re.search(r"[\x00-\x1f\x7f]", text):
+        raise ValueError("it is sent in a header, so it has to be one line without control characters")
+    return text
 
 
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
@@ -44,14 +69,12 @@ class CrawlSection(_Section):
 class AgentSection(_Section):
     """Who we say we are."""
 
-    user_agent: str = Field(
+    user_agent: Annotated[str, AfterValidator(_product_token)] = Field(
         "fyke",
-        pattern=r"^[A-Za-z_-]+$",
         description="The product token: also the name looked for in robots.txt.",
     )
-    contact: str = Field(
+    contact: Annotated[str, AfterValidator(_one_line)] = Field(
         "",
-        pattern=r"^[^\x00-\x1f\x7f]*$",
         description="A URL or e-mail address for owners of sites, sent with every request.",
     )
 
@@ -157,7 +180,7 @@ class PluginsSection(_Section):
 
 
 class Config(_Section):
-    """The whole of `fyke.toml`."""
+    """The whole of `fyke.toml`. Raises ConfigurationError for what cannot be used."""
 
     crawl: CrawlSection = CrawlSection()
     agent: AgentSection = AgentSection()
@@ -168,13 +191,34 @@ class Config(_Section):
     store: StoreSection = StoreSection()
     plugins: PluginsSection = PluginsSection()
 
+    if TYPE_CHECKING:  # sections are given as mappings, `Config(politeness={"host_delay_s": 2.0})`
+
+        def __init__(
+            self,
+            *,
+            crawl: Mapping[str, Any] = ...,
+            agent: Mapping[str, Any] = ...,
+            politeness: Mapping[str, Any] = ...,
+            fetch: Mapping[str, Any] = ...,
+            dns: Mapping[str, Any] = ...,
+            frontier: Mapping[str, Any] = ...,
+            store: Mapping[str, Any] = ...,
+            plugins: Mapping[str, Any] = ...,
+        ) -> None: ...
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explained(cls, values: Any, validated: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        try:
+            return validated(values)
+        except ValidationError as error:
+            source = info.context["source"] if info.context else "fyke.Config"
+            raise ConfigurationError(_explain(error, source)) from None
+
 
 def build(values: dict[str, Any], source: str) -> Config:
     """A Config from nested values. Raises ConfigurationError that names `source`, key and mend."""
-    try:
-        return Config.model_validate(values)
-    except ValidationError as error:
-        raise ConfigurationError(_explain(error, source)) from None
+    return Config.model_validate(values, context={"source": source})
 
 
 def load(path: Path) -> Config:
@@ -195,7 +239,8 @@ def read(path: Path) -> dict[str, Any]:
 def _explain(error: ValidationError, source: str) -> str:
     first = error.errors()[0]
     place = ".".join(str(step) for step in first["loc"])
-    message = first["msg"][:1].lower() + first["msg"][1:]
+    message = first["msg"].removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
     if first["type"] == "extra_forbidden":
         section = first["loc"][0] if len(first["loc"]) > 1 else ""
         known = Config.model_fields

@@ -91,6 +91,15 @@ def _tidied(href: str) -> str | None:
     return f"{scheme}://{authority}{_ESCAPE.sub(_normalise_escape, target) if '%' in target else target}"
 
 
+def has_credentials(url: str) -> bool:
+    """Whether `url`, which has a canonical form, has a user's name or a password before its host."""
+    try:
+        parts = ada_url.URL(url)
+    except ValueError:  # a host alone
+        return False
+    return bool(parts.username or parts.password)
+
+
 def _named_host(opaque: str) -> str | None:
     """The host of a gopher URL as an http URL would have it: to WHATWG it is opaque, to the DNS it is a name."""
     try:

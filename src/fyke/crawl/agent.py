@@ -19,7 +19,7 @@ import structlog
 from fyke import __version__
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
-from fyke.core.errors import ConfigurationError, StateDamaged
+from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, StateDamaged
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin
 from fyke.core.resolve import LinkResolver
@@ -93,7 +93,12 @@ class Agent:
     async def __aenter__(self) -> "Agent":
         config, directory = self.config, self.directory
         directory.prepare(config)
-        self._checkpoint = Checkpoint(directory.shard)
+        try:
+            self._checkpoint = Checkpoint(directory.shard)
+        except DirectoryInUse:
+            raise DirectoryInUse(
+                f"{directory.path} is in use by another crawl: stop it, or choose another folder with --into"
+            ) from None
         try:
             directory.record(config)
             self._open()
@@ -150,7 +155,7 @@ class Agent:
         self._frontier.unblock(())  # hosts that were blocked when the last run ended, and are not now
         self._frontier.put_seeds(self._seeds)
         waiting = self._frontier.statistics().rows
-        self._log.info("resumed" if saved else "begun", seeds=self.config.crawl.seeds, waiting=waiting)
+        self._log.info("resumed" if saved else "begun", seeds=len(self._seeds), waiting=waiting)
 
     def _open_stores(self, saved: dict[str, Any]) -> None:
         store, path = self.config.store, self.directory.path
@@ -296,7 +301,8 @@ class Agent:
         finally:
             for closing in (self._frontier, self._content_seen, self._book, self._rests, self._checkpoint):
                 closing.close()
-            self._log.info("closed", ending=self._ending or "error", error=repr(error) if error else None)
+            told = str(error) if isinstance(error, FykeError) else repr(error) if error else None
+            self._log.info("closed", ending=self._ending or "error", error=told)
             self._log_file.close()
 
     def _close_whole(self) -> None:

@@ -56,6 +56,7 @@ class Counts:
             in_flight=self.fetcher.in_flight,
             hosts=bench.hosts,
             hosts_asleep=bench.asleep,
+            rest_until=bench.rest_until,
             links=int(self.totals.get("links", 0)) + self.outbox.links,
             urls=frontier.unique,
             waiting=frontier.rows,

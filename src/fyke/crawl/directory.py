@@ -29,6 +29,11 @@ class CrawlDirectory:
     """The paths of the crawl in the folder `path`."""
 
     def __init__(self, path: Path) -> None:
+        """Raises DirectoryError for a path that is not UTF-8: Arrow takes no other."""
+        try:
+            os.fsencode(path).decode()
+        except UnicodeDecodeError:
+            raise DirectoryError(f"{str(path)!r} is not UTF-8: rename the folder, or choose another") from None
         self.path = path
         self.settings = path / "fyke.toml"
         self.warc = path / "warc"

@@ -19,18 +19,19 @@ from fyke.core.clock import SystemClock
 from fyke.core.config import Config
 from fyke.core.errors import StateDamaged
 from fyke.core.plugins import UrlFilter, load_plugin
-from fyke.core.urls import Locator, locate, split
+from fyke.core.urls import Locator, locate, robots_url, split
 from fyke.crawl.agent import SCHEMES
 from fyke.crawl.control import AskedLater
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.inspect import in_use
 from fyke.crawl.keeper import saved_state
+from fyke.crawl.monitor import counted
 from fyke.crawl.seeds import seed_of, seeds_of
 from fyke.disk.checkpoint import look
 from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.frontier import BLOCKED, Frontier
 from fyke.hosts.book import HostBook
-from fyke.hosts.robots import RobotsState
+from fyke.hosts.robots import RobotsRecord, RobotsState
 from fyke.store import SCHEMAS, segments
 
 
@@ -58,6 +59,9 @@ def why(directory: CrawlDirectory, asked: str) -> Answer:
         facts.append(f"other visits to it may be where this cannot be read: {damage[0]}")
     if rows:
         return Answer(url, *_fetched(rows[-1], facts, directory))
+    record = _fetched_as_rules(directory, url)
+    if record is not None:
+        return Answer(url, *_rules_fetched(record, facts))
     state = saved_state(directory.shard)
     kind = Kind.SEED if at in _seeds(directory, config) else Kind.PAGE
     refusal = _filters(directory, config, state).refusal(url_batch([at], kind=kind))
@@ -102,15 +106,19 @@ def _fetched(row: dict[str, Any], facts: list[str], directory: CrawlDirectory) -
     when = f"{row['fetched_at']:%Y-%m-%d %H:%M:%S} UTC"
     detail = f" ({row['detail']})" if row["detail"] else ""
     if row["outcome"] == "robots_forbade":
-        return f"refused: robots.txt forbids it{detail}", facts
+        said_already = row["detail"].replace("line", "robots.txt forbids it in line", 1)
+        return f"refused: robots.txt forbids it{detail}", [fact for fact in facts if fact != said_already]
     if row["warc_file"]:
         verdict = f"fetched {when}: {row['outcome'].replace('_', ' ')}, status {row['status']}"
-        facts.append(f"archived in {row['warc_file']} at byte {row['warc_offset']}, {row['warc_length']} bytes")
+        facts.append(
+            f"archived in {row['warc_file']} at byte {row['warc_offset']}, {counted(row['warc_length'], 'byte')}"
+        )
     else:
         verdict = f"failed {when}: {row['outcome'].replace('_', ' ')}{detail}"
-    facts.append(f"depth {row['depth']}, linked as {row['kind']}, {row['tries']} tries failed before")
+    facts.append(f"depth {row['depth']}, linked as {row['kind']}, {counted(row['tries'], 'try')} failed before")
     if row["media_type"]:
-        facts.append(f"{row['media_type']} {row['charset']}, {row['content_bytes']:,} bytes, {row['links']} links")
+        held = f"{counted(row['content_bytes'], 'byte')}, {counted(row['links'], 'link')}"
+        facts.append(f"{row['media_type']} {row['charset']}, {held}")
     if row["redirect_to"]:
         facts.append(f"it redirects to {row['redirect_to']}")
     if row["duplicate"]:
@@ -119,6 +127,26 @@ def _fetched(row: dict[str, Any], facts: list[str], directory: CrawlDirectory) -
     if via:
         facts.append(f"found on {via}")
     return verdict, facts
+
+
+def _fetched_as_rules(directory: CrawlDirectory, url: str) -> RobotsRecord | None:
+    """What the host book has of `url`, where that is the robots.txt of an origin: the tables have pages alone."""
+    origin = split(url).origin
+    if url != robots_url(origin) or not directory.hosts.exists():
+        return None
+    with HostBook(directory.hosts, read_only=True) as book:
+        return book.robots(origin)
+
+
+def _rules_fetched(record: RobotsRecord, facts: list[str]) -> tuple[str, list[str]]:
+    when, until = (
+        f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC" for at in (record.fetched_at, record.expires_at)
+    )
+    came = f"status {record.status}" if record.state is RobotsState.RULES else record.reason
+    return f"asked for {when}, as the rules of its host: {came}", [
+        *facts,
+        f"it is asked for again after {until}, when its host is visited",
+    ]
 
 
 def _url_of(directory: CrawlDirectory, key: int) -> str:
@@ -161,9 +189,9 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
         if host.next_allowed_at > now:
             until = datetime.fromtimestamp(host.next_allowed_at, UTC)
             facts.append(f"{parts.host} rests until {until:%Y-%m-%d %H:%M:%S} UTC, as it asked or because it failed")
-        row = "" if host.retired else f", {host.failures} failures in a row"
-        facts.append(f"{parts.host} had {host.pages} pages fetched{row}")
-    if robots is not None:
+        row = "" if host.retired else f", {counted(host.failures, 'failure')} in a row"
+        facts.append(f"{parts.host} had {counted(host.pages, 'page')} fetched{row}")
+    if robots is not None and url != robots_url(parts.origin):
         verdict = robots.rules(config.agent.user_agent).verdict(parts.target)
         word = "allows" if verdict.allowed else "forbids"
         if robots.state is RobotsState.RULES and verdict.line_number:

@@ -5,6 +5,7 @@ what it names, and never write.
 """
 
 import fcntl
+import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,12 +24,18 @@ from fyke.disk.files import Reader
 from fyke.disk.messages import verify
 from fyke.store.check import Fault, check_archive
 
+TAIL_BYTES = 64 << 10  # of the log: more than its last line
+
 
 @dataclass(frozen=True, slots=True)
 class CrawlStatus:
-    """A crawl as its newest checkpoint tells it; `state` is running, stopped, killed, finished, …"""
+    """A crawl as its newest checkpoint tells it; `state` is running, stopped, killed, finished, …
+
+    A crawl that broke off is `killed`, with the `error` that its log names, if it had time to name one.
+    """
 
     state: str
+    error: str
     statistics: CrawlStatistics
     checkpoint: int
     taken_at: float  # unix seconds
@@ -37,6 +44,7 @@ class CrawlStatus:
     def as_dict(self) -> dict[str, Any]:
         return {
             "state": self.state,
+            "error": self.error,
             "checkpoint": self.checkpoint,
             "taken_at": self.taken_at,
             "blocked_hosts": self.blocked_hosts,
@@ -49,16 +57,26 @@ def status_of(directory: CrawlDirectory) -> CrawlStatus:
     directory.config()
     state = saved_state(directory.shard)
     asked = AskedLater(directory.state)
-    ending = str(state.get("ending", "running"))
+    ending, error = str(state.get("ending", "running")), ""
     if in_use(directory):
         ending = "running"
     elif ending == "running":
-        ending = "killed: fyke crawl --into it again goes on"
+        ending, error = "killed", _last_error(directory)
     elif ending == "blocked" and not asked.blocked:
         ending = "stopped"  # they were all unblocked since
     statistics = CrawlStatistics(**state["totals"]) if state else CrawlStatistics()
     number, taken_at = int(state.get("number", 0)), float(state.get("taken_at", 0.0))
-    return CrawlStatus(ending, statistics, number, taken_at, asked.blocked_in_words)
+    return CrawlStatus(ending, error, statistics, number, taken_at, asked.blocked_in_words)
+
+
+def _last_error(directory: CrawlDirectory) -> str:
+    """The error that the log of the crawl in `directory` ends with; empty when it does not end with one."""
+    try:
+        with (directory.logs / "fyke.log").open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            return str(json.loads(file.read().splitlines()[-1]).get("error") or "")
+    except (OSError, ValueError, LookupError, AttributeError):
+        return ""
 
 
 def in_use(directory: CrawlDirectory) -> bool:

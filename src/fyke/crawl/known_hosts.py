@@ -90,7 +90,7 @@ class KnownHosts:
 
     def look_ahead(self, now: float, names: int) -> None:
         """Have the names of hosts with work looked up before what is known of them expires, `names` of them at most."""
-        due = [host for host in self._bench if host.look_up_at <= now and (host.visits or host.overflowed)]
+        due = [host for host in self._bench if host.look_up_at <= now and host.visits]
         soonest = heapq.nsmallest(names, due, key=lambda host: host.address_expires)
         for host in soonest:
             host.look_up_at = inf  # until what is known now has expired, and the new answer is taken

@@ -5,8 +5,10 @@ the last few seconds, so that they show what is happening now.
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable
+from datetime import datetime
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -21,7 +23,9 @@ from fyke.crawl.statistics import CrawlStatistics
 PANEL_S = 0.5
 LINE_S = 5.0
 WINDOW_S = 10.0
-PANEL_COLUMNS = 92  # always as wide, so that nothing jumps when a number grows
+PANEL_COLUMNS = 92  # as wide wherever there is room, so that nothing jumps when a number grows
+FIGURE_COLUMNS = 30  # of a figure with its name
+REST_TOLD_S = 3.0  # a shorter rest of all hosts is everyday politeness, and not told
 
 _GOOD = ("ok", "redirected")
 
@@ -80,49 +84,93 @@ def duration(seconds: float) -> str:
     return f"{whole // 60}m{whole % 60:02}s" if whole >= 60 else f"{whole}s"
 
 
-def panel(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float]) -> Panel:
-    """The live panel."""
-    grid = Table.grid(padding=(0, 1))
-    for _ in range(3):
-        grid.add_column(justify="right", style="bold", width=13)
-        grid.add_column(justify="left", style="dim", width=14)
-    pages_s, bytes_s = rates
-    grid.add_row(f"{now.pages:,}", "pages", f"{pages_s:,.1f}", "pages/s", f"{bytes_s / 1e6:,.2f}", "MB/s")
-    grid.add_row(f"{now.waiting:,}", "waiting", f"{now.in_flight:,}", "under way", size(now.bytes), "fetched")
-    grid.add_row(
-        f"{now.hosts - now.hosts_asleep:,}", "hosts awake", f"{now.hosts_asleep:,}", "resting",
-        size(now.memory_bytes), "memory",
-    )  # fmt: skip
-    grid.add_row(f"{now.urls:,}", "URLs seen", f"{now.links:,}", "links found", size(now.archive_bytes), "archived")
-    if now.domains > 1:
-        waiting = (f"{now.over_budget:,}", "over budget", f"{now.without_rules:,}", "await robots")
-        grid.add_row(f"{now.domains:,}", "domains", *waiting)
-    parts: list[Text | Table | ProgressBar] = [grid]
+def counted(count: int, noun: str) -> str:
+    """`1 host`, `2,000 hosts`."""
+    if count != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun}"
+
+
+ENDED = {  # by the ending of a crawl
+    "finished": "finished: nothing is left to fetch",
+    "blocked": "blocked: all that is left waits for hosts that are blocked",
+    "pages": "has the pages that were asked for",
+    "time": "has run the time that was asked for",
+    "stopped": "stopped",
+    "unreached": "could reach nothing",
+}
+
+
+def resting(now: CrawlStatistics, at: float) -> str:
+    """That all hosts rest, and until when, seen at unix second `at`; empty when one does not, or not for long."""
+    left = now.rest_until - at
+    if left < REST_TOLD_S:
+        return ""
+    return f"all hosts rest until {datetime.fromtimestamp(now.rest_until):%H:%M:%S}, {duration(left)} from now"
+
+
+def panel(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float], at: float, columns: int) -> Panel:
+    """The live panel as of unix second `at`, for a terminal of so many `columns`."""
+    width = min(PANEL_COLUMNS, columns)
+    parts: list[Text | Table | ProgressBar] = [_figures(now, rates, max(1, (width - 2) // FIGURE_COLUMNS))]
     faults = {kind: count for kind, count in now.outcomes.items() if kind not in _GOOD}
     if faults:
         top = sorted(faults.items(), key=lambda item: -item[1])[:6]
         parts.append(Text("  ".join(f"{kind.replace('_', ' ')} {count:,}" for kind, count in top), style="yellow"))
-    left = left_s(asked, now, pages_s)
+    if rest := resting(now, at):
+        parts.append(Text(rest, style="cyan"))
+    left = left_s(asked, now, rates[0])
     done, of = progress(asked, now)
-    parts.append(ProgressBar(total=of, completed=min(done, of)))
-    seeds = asked.seeds[0] + (f" and {len(asked.seeds) - 1} more" if len(asked.seeds) > 1 else "")
+    bar = ProgressBar(total=of, completed=min(done, of))
+    seeds = asked.seeds[0] + (f" and {len(asked.seeds) - 1:,} more" if len(asked.seeds) > 1 else "")
     foot = f"{duration(now.elapsed_s)}" + (f", about {duration(left)} left" if left is not None else "")
-    return Panel(
-        Group(*parts),
-        title=f"fyke  {seeds}",
-        subtitle=f"{foot}   Ctrl-C stops, and can be resumed",
-        width=PANEL_COLUMNS,
-    )
+    if width >= PANEL_COLUMNS:
+        return Panel(
+            Group(*parts, bar),
+            title=f"fyke  {seeds}",
+            subtitle=f"{foot}   Ctrl-C stops, and can be resumed",
+            width=width,
+        )
+    parts.append(Text(f"{foot}\nCtrl-C stops, and can be resumed", style="dim"))
+    return Panel(Group(Text(seeds, overflow="ellipsis", no_wrap=True), *parts, bar), title="fyke", width=width)
 
 
-def line(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float]) -> str:
+def _figures(now: CrawlStatistics, rates: tuple[float, float], across: int) -> Table:
+    """The figures with their names, so many `across`; those that say least are left out where one has to do."""
+    pages_s, bytes_s = rates
+    figures = [
+        (f"{now.pages:,}", "pages"), (f"{pages_s:,.1f}", "pages/s"), (f"{bytes_s / 1e6:,.2f}", "MB/s"),
+        (f"{now.waiting:,}", "waiting"), (f"{now.in_flight:,}", "under way"), (size(now.bytes), "fetched"),
+        (f"{now.hosts - now.hosts_asleep:,}", "hosts awake"), (f"{now.hosts_asleep:,}", "resting"),
+        (size(now.memory_bytes), "memory"),
+        (f"{now.urls:,}", "URLs seen"), (f"{now.links:,}", "links found"), (size(now.archive_bytes), "archived"),
+    ]  # fmt: skip
+    if now.domains > 1:
+        figures += [
+            (f"{now.domains:,}", "domains"), (f"{now.over_budget:,}", "over budget"),
+            (f"{now.without_rules:,}", "await robots"),
+        ]  # fmt: skip
+    if across == 1:
+        figures = [figure for figure in figures if figure[1] not in ("MB/s", "links found", "archived", "await robots")]
+    grid = Table.grid(padding=(0, 1))
+    for _ in range(across):
+        grid.add_column(justify="right", style="bold", width=13)
+        grid.add_column(justify="left", style="dim", width=14)
+    for first in range(0, len(figures), across):
+        grid.add_row(*(word for figure in figures[first : first + across] for word in figure))
+    return grid
+
+
+def line(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float], at: float) -> str:
     """The same in one line, for pipes and logs."""
     pages_s, bytes_s = rates
     left = left_s(asked, now, pages_s)
+    rest = resting(now, at)
     return (
-        f"{duration(now.elapsed_s)}  {now.pages} pages  {pages_s:.1f} pages/s  {bytes_s / 1e6:.2f} MB/s  "
-        f"{now.waiting} waiting  {now.hosts} hosts  {now.failed} failed  {size(now.memory_bytes)} memory"
+        f"{duration(now.elapsed_s)}  {counted(now.pages, 'page')}  {pages_s:.1f} pages/s  {bytes_s / 1e6:.2f} MB/s  "
+        f"{now.waiting} waiting  {counted(now.hosts, 'host')}  {now.failed} failed  {size(now.memory_bytes)} memory"
         + (f"  {duration(left)} left" if left is not None else "")
+        + (f"  {rest}" if rest else "")
     )
 
 
@@ -149,10 +197,12 @@ class Monitor:
 
     def _picture(self) -> Panel:
         now = self._read()
-        return panel(self._asked, now, self._rates.add(now))
+        return panel(self._asked, now, self._rates.add(now), time.time(), self._console.width)
 
     async def _lines(self) -> None:
         while True:
             await asyncio.sleep(LINE_S)
             now = self._read()
-            self._console.print(line(self._asked, now, self._rates.add(now)), highlight=False, soft_wrap=True)
+            self._console.print(
+                line(self._asked, now, self._rates.add(now), time.time()), highlight=False, soft_wrap=True
+            )

@@ -27,6 +27,7 @@ from fyke.hosts.robots_lines import MAX_BYTES
 
 SITEMAPS = 32  # handed on in one unit of work
 
+
 class RulesDesk:
     """The rules of all origins whose hosts are at `bench`."""
 

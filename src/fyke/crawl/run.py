@@ -24,7 +24,7 @@ from fyke.crawl.control import AskedLater, Control
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.keeper import saved_state
 from fyke.crawl.loop import Ending
-from fyke.crawl.monitor import Monitor, duration, size
+from fyke.crawl.monitor import ENDED, Monitor, counted, duration, size
 from fyke.crawl.statistics import CrawlStatistics, peak_memory_bytes
 
 
@@ -131,19 +131,11 @@ def report(summary: Summary, directory: CrawlDirectory, console: Console) -> Non
             more = f"fyke crawl --into {typed} --pages MORE goes on"
             say(f"{path}: has the pages that were asked for, {now.pages:,}; {more}")
         else:
-            say(f"{path}: finished before, {now.pages:,} pages; nothing to do")
+            say(f"{path}: finished before, {counted(now.pages, 'page')}; nothing to do")
         return
-    words = {
-        Ending.FINISHED: "finished: nothing is left to fetch",
-        Ending.BLOCKED: "blocked: all that is left waits for hosts that are blocked",
-        Ending.PAGES: "has the pages that were asked for",
-        Ending.TIME: "has run the time that was asked for",
-        Ending.STOPPED: "stopped",
-        Ending.UNREACHED: "could reach nothing",
-    }
-    say(f"{path}: {words[summary.ending]}")
+    say(f"{path}: {ENDED[summary.ending]}")
     rate = now.visits / now.total_s if now.total_s else 0.0
-    say(f"  {now.pages:,} pages, {size(now.bytes)} in {duration(now.total_s)} ({rate:,.1f} visits/s)")
+    say(f"  {counted(now.pages, 'page')}, {size(now.bytes)} in {duration(now.total_s)} ({rate:,.1f} visits/s)")
     if summary.ending is Ending.FINISHED and now.over_budget:
         say(f"  {now.over_budget:>9,}  URLs stay unfetched: the budget function gives their domains nothing")
     for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):

@@ -24,6 +24,7 @@ class CrawlStatistics:
     in_flight: int = 0
     hosts: int = 0  # at the workbench
     hosts_asleep: int = 0
+    rest_until: float = 0.0  # unix seconds: all hosts with work rest until then; 0: they do not
     links: int = 0  # found
     urls: int = 0  # distinct ones accepted
     waiting: int = 0  # to be fetched, in memory and on disk

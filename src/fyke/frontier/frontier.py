@@ -391,7 +391,7 @@ class Frontier:
         yield "in line, on disk", self.ready.scan()
         yield BLOCKED, self.blocked.scan()
         out = self._leased.scan() if self._store.read_only else self.window.rows()
-        yield "in memory, for its host's turn", out
+        yield "for its host's turn", out
 
     def state(self) -> dict[str, object]:
         """Everything a restart needs; nothing found stays in memory only."""

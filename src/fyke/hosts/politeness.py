@@ -86,6 +86,7 @@ class WorkbenchStatistics:
     parked: int
     asleep: int
     addresses: int
+    rest_until: float  # unix seconds: no host with work may be asked before; 0: one may be, or is
 
 
 class Workbench:
@@ -332,4 +333,14 @@ class Workbench:
     def statistics(self, now: float) -> WorkbenchStatistics:
         asleep = sum(1 for host in self._hosts.values() if host.due > now and not host.busy)
         parked = sum(1 for host in self._hosts.values() if host.parked)
-        return WorkbenchStatistics(len(self._hosts), self.visits, self.busy, parked, asleep, len(self._addresses))
+        return WorkbenchStatistics(
+            len(self._hosts), self.visits, self.busy, parked, asleep, len(self._addresses), self._rest_until(now)
+        )
+
+    def _rest_until(self, now: float) -> float:
+        """When the first host with work may be asked, where all of them rest (unix seconds); else 0."""
+        working = [host for host in self._hosts.values() if host.visits or host.busy]
+        if not working or any(host.busy or host.parked for host in working):
+            return 0.0
+        until = min(max(host.due, host.address.due if host.address else 0.0) for host in working)
+        return until if until > now else 0.0

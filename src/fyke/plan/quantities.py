@@ -57,22 +57,34 @@ def read_share(option: str, text: str) -> float:
     return value
 
 
-def number(value: float) -> str:
-    """Three digits, or all of a whole number's: `0.189`, `2.71`, `4,192`."""
+def read_whole(option: str, text: str) -> int:
+    """A count that is a whole number: `1M`, `1.5k`; raises `ConfigurationError` naming `option`."""
+    value = read_count(option, text)
+    if value != round(value):
+        raise ConfigurationError(f"{option} {text}: not a whole number; say 300k, 1M or 1234567")
+    return round(value)
+
+
+def number(value: float, *, as_given: bool = False) -> str:
+    """Three digits, or all of a whole number's: `0.189`, `2.71`, `4,192`; or all that a person gave."""
+    if as_given:
+        return f"{value:,.12g}"
     rounded = float(f"{value:.3g}")
     return f"{value:,.0f}" if rounded >= 100 else f"{rounded:.12g}"
 
 
-def _scaled(value: float, names: tuple[str, ...]) -> str:
+def _scaled(value: float, names: tuple[str, ...], *, as_given: bool = False) -> str:
     rank = 0
     while rank < len(names) - 1 and float(f"{value:.3g}") >= 1000:
         value, rank = value / 1000, rank + 1
-    return f"{number(value)} {names[rank]}".rstrip()
+    return f"{number(value, as_given=as_given)} {names[rank]}".rstrip()
 
 
-def count_text(value: float) -> str:
+def count_text(value: float, *, as_given: bool = False) -> str:
     """`8 billion`, `1.5 million`."""
-    return number(value) if value < 1e6 else _scaled(value / 1e6, ("million", "billion", "trillion"))
+    if value < 1e6:
+        return number(value, as_given=as_given)
+    return _scaled(value / 1e6, ("million", "billion", "trillion"), as_given=as_given)
 
 
 def count_mark(value: float) -> str:
@@ -80,24 +92,25 @@ def count_mark(value: float) -> str:
     return _scaled(value, ("", "k", "M", "B", "T")).replace(" ", "")
 
 
-def bytes_text(value: float) -> str:
+def bytes_text(value: float, *, as_given: bool = False) -> str:
     """`420 GB`."""
-    return _scaled(value, ("B", "kB", "MB", "GB", "TB", "PB", "EB"))
+    return _scaled(value, ("B", "kB", "MB", "GB", "TB", "PB", "EB"), as_given=as_given)
 
 
-def speed_text(value: float) -> str:
+def speed_text(value: float, *, as_given: bool = False) -> str:
     """`8.18 MB/s`."""
-    return f"{bytes_text(value)}/s"
+    return f"{bytes_text(value, as_given=as_given)}/s"
 
 
-def bits_text(value: float) -> str:
+def bits_text(value: float, *, as_given: bool = False) -> str:
     """Bytes a second as networks are sold: `1 Gbit/s`."""
-    return _scaled(8 * value, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s", "Ebit/s"))
+    names = ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s", "Ebit/s")
+    return _scaled(8 * value, names, as_given=as_given)
 
 
-def share_text(value: float) -> str:
+def share_text(value: float, *, as_given: bool = False) -> str:
     """`15 %`."""
-    return f"{number(100 * value)} %"
+    return f"{number(100 * value, as_given=as_given)} %"
 
 
 def time_text(seconds: float) -> str:

@@ -36,12 +36,14 @@ def text(plan: Plan, terminal: Console) -> str:
 
 
 def title(plan: Plan) -> str:
-    """What was asked, in a line."""
+    """What was asked, in a line, with every digit that was given."""
     question = plan.question
     return (
-        f"{count_text(question.pages)} pages with {number(question.links_per_page)} links each,"
-        f" {bytes_text(question.memory_bytes)} of memory,"
-        f" {share_text(question.check_share)} of a disk of {speed_text(question.disk_bytes_s)}"
+        f"{count_text(question.pages, as_given=True)} pages with"
+        f" {number(question.links_per_page, as_given=True)} links each,"
+        f" {bytes_text(question.memory_bytes, as_given=True)} of memory,"
+        f" {share_text(question.check_share, as_given=True)} of a disk of"
+        f" {speed_text(question.disk_bytes_s, as_given=True)}"
     )
 
 
@@ -57,8 +59,9 @@ def _table(terminal: bool, first: str, *others: str) -> Table:
 
 def _checks(plan: Plan, terminal: bool) -> Table:
     question, methods = plan.question, plan.methods
-    rate = f"{number(question.pages_s)} pages/s"
-    archived = f"{share_text(question.archived_share)} of {bytes_text(question.page_bytes)}"
+    rate = f"{number(question.pages_s, as_given=True)} pages/s"
+    page = bytes_text(question.page_bytes, as_given=True)
+    archived = f"{share_text(question.archived_share, as_given=True)} of {page}"
     table = _table(terminal, "URL checks", *(method.method for method in methods))
     rows: list[tuple[str, Callable[[MethodPlan], str | Text]]] = [
         ("bytes moved on disk per byte of URL", lambda method: number(method.overhead)),
@@ -92,7 +95,10 @@ def _budgets(plan: Plan, terminal: bool) -> Table:
     budgets, disk_bytes_s = plan.budgets, plan.question.disk_bytes_s
     table = _table(terminal, "Domain budgets", "BEAST", "naive")
     speeds = budgets.beast_bytes_s, budgets.naive_bytes_s
-    table.add_row(f"disk speed at {number(plan.question.pages_s)} pages/s", *(speed_text(speed) for speed in speeds))
+    table.add_row(
+        f"disk speed at {number(plan.question.pages_s, as_given=True)} pages/s",
+        *(speed_text(speed) for speed in speeds),
+    )
     table.add_row("  as a share of all it has", *(_disks(speed / disk_bytes_s) for speed in speeds))
     table.add_row("queues, beside the one over budget", f"{budgets.beast_queues:,}", "1")
     return table
@@ -107,14 +113,15 @@ def _keeping_up(plan: Plan) -> str:
     question, drum = plan.question, plan.methods[0]
     return (
         f"With DRUM the disk keeps up with {number(drum.disk_pages_s)} pages/s; your network of"
-        f" {bits_text(question.network_bytes_s)} with {number(plan.network_pages_s)}"
-        f" of {bytes_text(question.page_bytes)} each."
+        f" {bits_text(question.network_bytes_s, as_given=True)} with {number(plan.network_pages_s)}"
+        f" of {bytes_text(question.page_bytes, as_given=True)} each."
     )
 
 
 def _verdict(plan: Plan) -> str:
     question, drum = plan.question, plan.methods[0]
-    asked, pages = number(question.pages_s), f"{count_text(question.pages)} pages take {time_text(drum.crawl_s)}"
+    asked = number(question.pages_s, as_given=True)
+    pages = f"{count_text(question.pages, as_given=True)} pages take {time_text(drum.crawl_s)}"
     if drum.bound is Bound.RATE:
         return f"Neither holds back the {asked} you ask for: {pages}."
     slowed = f"so not {asked} but {number(drum.pages_s)}, and {pages}"

@@ -1,0 +1,58 @@
+"""`fyke.Config` as a person's own program uses it."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fyke
+
+PROGRAM = """
+import fyke
+
+config = fyke.Config(politeness={"host_delay_s": 2.0, "tries": 3}, crawl={"pages": 10})
+with fyke.Crawl("http://example.org/", into="there", config=config, scope="host") as crawl:
+    for page in crawl:
+        print(page.url, page.title)
+"""
+
+
+def strict(program: str, folder: Path) -> str:
+    (folder / "program.py").write_text(program)
+    checked = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "program.py"]
+    return subprocess.run(checked, capture_output=True, text=True, timeout=110, check=False, cwd=folder).stdout
+
+
+def test_a_program_passes_mypy(tmp_path: Path) -> None:
+    assert strict(PROGRAM, tmp_path).startswith("Success")
+    wrong = strict(PROGRAM.replace("politeness=", "politness="), tmp_path)
+    assert 'Unexpected keyword argument "politness"' in wrong
+
+
+@pytest.mark.parametrize(
+    ("sections", "words"),
+    [
+        (
+            {"politeness": {"host_delay": 2}},
+            "fyke.Config: unknown key politeness.host_delay; known here: host_delay_s,",
+        ),
+        ({"politness": {}}, "fyke.Config: unknown key politness; known here: crawl,"),
+        ({"crawl": {"pages": "many"}}, "fyke.Config: crawl.pages = 'many' cannot be used: "),
+        ({"crawl": 3}, "fyke.Config: crawl = 3 cannot be used: "),
+        ({"agent": {"user_agent": "bot2"}}, "letters, - and _ only"),
+    ],
+)
+def test_a_mistake_is_a_fyke_error(sections: dict[str, Any], words: str) -> None:
+    with pytest.raises(fyke.FykeError) as raised:
+        fyke.Config(**sections)
+    assert words in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_crawl_takes_no_password_and_no_folder_that_is_not_utf8(tmp_path: Path) -> None:
+    with pytest.raises(fyke.FykeError, match=r"^http://127.0.0.1/ was given with .* leave them out"):
+        fyke.Crawl("http://me:secret@127.0.0.1/", into=tmp_path / "there")
+    with pytest.raises(fyke.FykeError, match="not UTF-8"):
+        fyke.Crawl("http://127.0.0.1/", into=tmp_path / "a\udcff")
+    assert not [*tmp_path.iterdir()]
