@@ -77,6 +77,8 @@ MISBEHAVIOUR = {
         Outcome.BAD_ANSWER,
         "",
     ),
+    "another protocol": (saying(b"HTTP/1.1 101 Switching\r\n\r\n", b"hi", close=True), {}, Outcome.BAD_ANSWER, ""),
+    "no version": (saying(b"http/\r\n\r\nhi", close=True), {}, Outcome.BAD_ANSWER, ""),
     "header bomb": (header_bomb, {}, Outcome.BAD_ANSWER, ""),
     "header line bomb": (one_long_line, {}, Outcome.BAD_ANSWER, ""),
     "endless": (endless, {"max_body_bytes": 100_000}, Outcome.TOO_LARGE, "length"),

@@ -160,11 +160,12 @@ class Fetcher:
                 return
             origin = visit.parts.origin
             rules = known.rules.get(origin) or self._rules.of(host, origin)
-            if rules is None or not rules.fresh(now):
+            if rules is None or not (rules.fresh(now) or origin in known.answered):
                 self._bench.add(host, visit, first=True)
                 if not self._rules.ask(host, origin):
                     return
                 continue
+            known.answered.discard(origin)
             if rules.state is RobotsState.DISALLOW_ALL:
                 self._wait_for_rules(host, visit, rules)
                 continue

@@ -5,7 +5,8 @@ frontier's gate asks for origins it has not met (`bring`), and the fetcher for w
 (`ask`). What an answer means is decided by `fyke.hosts.robots`; it is kept in the host book, with the host at
 the workbench, and told to the gate.
 
-Invariant: of the rules of one origin, one visit at most is waiting or under way.
+Invariants: of the rules of one origin, one visit at most is waiting or under way. Each answer decides about one
+visit at least, however short it may be believed: else a crawl whose delays are longer than that would never end.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -147,6 +148,7 @@ class RulesDesk:
         if host is None:  # it left the workbench while its rules were sought elsewhere, by a redirect
             return
         host.known.asking.discard(origin)
+        host.known.answered.add(origin)
         self._adopt(host, record)
         self._bench.sleep_until(host, now + host.crawl_delay_s)  # it asks for a rest after this very request
         self._hosts.book_rest(host, now)
