@@ -30,7 +30,7 @@ from fyke.core.visits import Exchange, batch_of
 from fyke.crawl.control import AskedLater, Blocked, Steering
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.fetcher import Fetcher, Wiring
-from fyke.crawl.harvest import Barn, Harvest
+from fyke.crawl.harvest import Barn, Harvest, NamedSitemaps
 from fyke.crawl.keeper import Keeper, Kept, saved_state
 from fyke.crawl.loop import Ending, Engines, Loop
 from fyke.crawl.seeds import seeds_of
@@ -186,9 +186,10 @@ class Agent:
         self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state))
         self._registry = build_registry(loop, self._engine, config.agent, clock, self._protocols)
         self._blocked = Blocked(self._asked_later.blocked, self._store, saved.get("blocked"))
+        self._named_sitemaps = NamedSitemaps(saved.get("sitemaps", {}))
         barn = Barn(
             self._archive, self._pages, self._links if config.store.links else None,
-            self._frontier, self._content_seen, self._sinks,
+            self._frontier, self._content_seen, self._named_sitemaps, self._sinks,
         )  # fmt: skip
         self._parser = Parser(
             self._processors,
@@ -207,10 +208,11 @@ class Agent:
         )
         self._harvest = Harvest(
             self._parser, barn, config.fetch, LinkResolver(frontier.link_cache),
-            done=lambda exchange: self._fetcher.forget(exchange.visit),
+            done=lambda exchange: self._fetcher.forget(exchange),
             landed=self._land,
             outcomes=Counter(self._totals.get("outcomes", {})),
         )  # fmt: skip
+        self._harvest.listings = int(self._totals.get("listings", 0))
         self._harvest.body_bytes = int(self._totals.get("bytes", 0))
         if config.crawl.pages:
             self._fetcher.pages_left = max(0, config.crawl.pages - self._harvest.outcomes[Outcome.OK])
@@ -227,6 +229,7 @@ class Agent:
                 "frontier": self._frontier.state,
                 "content": self._content_seen.state,
                 "blocked": self._blocked.state,
+                "sitemaps": self._named_sitemaps.state,
                 "landed": lambda: self._landed,
                 "totals": lambda: self.statistics().as_dict(),
             },
@@ -307,6 +310,7 @@ class Agent:
         return CrawlStatistics(
             pages=outcomes[Outcome.OK],
             visits=outcomes.total(),
+            listings=self._harvest.listings,
             outcomes=dict(outcomes),
             bytes=self._harvest.body_bytes,
             elapsed_s=elapsed,

@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from fyke.core.batches import Kind
 from fyke.core.clock import Clock
 from fyke.core.config import Config
 from fyke.core.outcomes import Outcome
@@ -101,7 +102,8 @@ class Fetcher:
             host = self._hosts.at(visit.host, split(visit.url).host, now)
             rules = self._rules.of(host, visit.parts.origin)
             line = self._rules.refusal(rules, visit) if rules is not None else ""
-            if line:
+            if line and rules is not None:
+                self._rules.hand_on_sitemaps(host, rules)
                 self._end(visit, Outcome.ROBOTS_FORBADE, line)
             else:
                 self._bench.add(host, visit)  # robots.txt itself, or rules that changed since
@@ -111,9 +113,12 @@ class Fetcher:
         yield from (visit for visit in self._bench.waiting() if visit.purpose is Purpose.PAGE)
         yield from self._under_way.values()
 
-    def forget(self, visit: Visit) -> None:
-        """The loop has made safe what came of `visit`."""
+    def forget(self, exchange: Exchange) -> None:
+        """The loop has made safe what came of `exchange`; only now is it known whether that is a page."""
+        visit = exchange.visit
         self._under_way.pop(visit.key, None)
+        if visit.kind is Kind.LISTING and exchange.outcome is Outcome.OK:
+            self._give_back()
 
     def pump(self) -> None:
         """Start every request that may start now, and come back when the next one may."""
@@ -166,6 +171,8 @@ class Fetcher:
                     return
                 continue
             known.answered.discard(origin)
+            if visit.kind is not Kind.LISTING:
+                self._rules.hand_on_sitemaps(host, rules)
             if rules.state is RobotsState.DISALLOW_ALL:
                 self._wait_for_rules(host, visit, rules)
                 continue
@@ -198,14 +205,15 @@ class Fetcher:
         if self.pages_left > 0:
             self.pages_left -= 1
 
-    def _count_failed(self, exchange: Exchange) -> None:
+    def _give_back(self) -> None:
         """A page that was begun did not become one: another may be begun instead."""
-        if self.pages_left >= 0 and exchange.visit.purpose is Purpose.PAGE and exchange.outcome is not Outcome.OK:
+        if self.pages_left >= 0:
             self.pages_left += 1
 
     def _done(self, host: Host, exchange: Exchange) -> None:
         self.in_flight -= 1
-        self._count_failed(exchange)
+        if exchange.visit.purpose is Purpose.PAGE and exchange.outcome is not Outcome.OK:
+            self._give_back()
         if self.stopping and not exchange.outcome.answered:
             return  # broken off by us: it is still a waiting visit
         now = self._clock.now()

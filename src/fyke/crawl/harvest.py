@@ -9,7 +9,7 @@ visit is no longer waiting.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fyke.core.batches import Kind
@@ -17,17 +17,46 @@ from fyke.core.config import FetchSection
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink
 from fyke.core.resolve import LinkResolver
-from fyke.core.urls import Locator, canonical, key_of, locate
+from fyke.core.urls import Locator, key_of, locate
 from fyke.core.visits import Exchange, Page, Purpose
 from fyke.fetch import decode_body
 from fyke.frontier.frontier import Frontier
 from fyke.frontier.seen import ContentSeen
-from fyke.parse import Parser
+from fyke.parse import HTML_TYPES, Parser
 from fyke.store import LinkKind, LinksTable, PagesTable, WarcWriter
 
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
+DEEPEST_SITEMAP = 3  # indexes above a sitemap; sitemaps.org allows one
+MOST_SITEMAPS = 50_000  # that the indexes of one host may name, in all
+INDEXING_HOSTS = 10_000  # whose sitemaps are counted at a time
 _TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
+
+
+class NamedSitemaps:
+    """How many sitemaps the indexes of each host have named, so that no chain of indexes is without end.
+
+    Bounded: of many hosts, those that named few are forgotten. Keys are those of hosts.
+    """
+
+    def __init__(self, saved: Mapping[str, int], most: int = MOST_SITEMAPS, hosts: int = INDEXING_HOSTS) -> None:
+        self._named = Counter({int(host): count for host, count in saved.items()})
+        self._most = most
+        self._hosts = hosts
+
+    def admitted(self, host: int, found: Sequence[Locator], level: int) -> Sequence[Locator]:
+        """Those of `found` that may be read; `level` indexes lie between them and a robots.txt, a seed or a page."""
+        if level > DEEPEST_SITEMAP:
+            return []
+        admitted = found[: max(0, self._most - self._named[host])]
+        self._named[host] += len(admitted)
+        if len(self._named) > self._hosts:
+            self._named = Counter(dict(self._named.most_common(self._hosts // 2)))
+        return admitted
+
+    def state(self) -> dict[str, int]:
+        """What a checkpoint records."""
+        return {str(host): count for host, count in self._named.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +68,7 @@ class Barn:
     links: LinksTable | None  # None when nobody wants the table
     frontier: Frontier
     content_seen: ContentSeen
+    named: NamedSitemaps
     sinks: Sequence[PageSink]
 
 
@@ -62,7 +92,8 @@ class Harvest:
         self._links = links
         self._done = done
         self._landed = landed  # a seed, and what it redirects to
-        self.outcomes = outcomes
+        self.outcomes = outcomes  # of visits to pages
+        self.listings = 0  # visits to sitemaps and feeds
         self.body_bytes = 0
         self.sink_failures: Counter[str] = Counter()
 
@@ -110,20 +141,36 @@ class Harvest:
                 page.duplicate = met
 
     def _page(self, exchange: Exchange, page: Page) -> None:
+        named = exchange.visit.kind is Kind.LISTING
+        if exchange.outcome is Outcome.OK:
+            self._judge_kind(page)
+        listing = exchange.visit.kind is Kind.LISTING
         if exchange.outcome in _TO_PARSE and not page.duplicate:
             self._parser.process(page)
         place = None
         if exchange.outcome.answered:
             place = self._barn.archive.write(exchange, media_type=page.media_type, charset=page.charset)
         count, redirect_to = self._hand_on_links(page)
+        count += self._hand_on_sitemaps(page, exchange.visit.depth + 1 if named else 0)
         self._barn.pages.add(exchange, place, page, links=count, redirect_to=redirect_to)
-        self.outcomes[exchange.outcome] += 1
+        if listing:
+            self.listings += 1
+        else:
+            self.outcomes[exchange.outcome] += 1
         self._done(exchange)
-        if exchange.outcome is Outcome.OK:
+        if exchange.outcome is Outcome.OK and not listing:
             self._barn.frontier.fetched(exchange.visit.domain)
             self._give_to_sinks(page)
         else:
             self._barn.frontier.ended(exchange.visit.domain)
+
+    def _judge_kind(self, page: Page) -> None:
+        """What an answer is decides, not who named it: a page that a robots.txt calls a sitemap is one."""
+        visit = page.exchange.visit
+        if page.listing:
+            visit.kind = Kind.LISTING
+        elif visit.kind is Kind.LISTING and page.media_type in HTML_TYPES:
+            visit.kind = Kind.PAGE
 
     def _hand_on_links(self, page: Page) -> tuple[int, str | None]:
         """Give what `page` points at to the frontier and the table: how many links, and a redirect's target."""
@@ -137,6 +184,18 @@ class Harvest:
         count = len(self._point(page, links.pages, LinkKind.PAGE, visit.depth + 1, Kind.PAGE))
         count += len(self._point(page, links.requisites, LinkKind.REQUISITE, visit.depth + 1, Kind.REQUISITE))
         return count + len(self._point(page, links.nofollow, LinkKind.NOFOLLOW)), None
+
+    def _hand_on_sitemaps(self, page: Page, level: int) -> int:
+        """Give the sitemaps that the index `page` names to the frontier, `level` indexes below the first: how many."""
+        visit, links = page.exchange.visit, page.links
+        if not links.listings:
+            return 0
+        found = self._links.resolve(links.base, links.listings)
+        if self._barn.links is not None:
+            self._barn.links.add(visit.key, found, LinkKind.PAGE)
+        wanted = self._barn.named.admitted(visit.host, found, level)
+        self._barn.frontier.discover(wanted, via=visit.key, domain=visit.domain, depth=level, kind=Kind.LISTING)
+        return len(found)
 
     def _point(
         self, page: Page, hrefs: Sequence[str], row: LinkKind, depth: int = 0, kind: Kind | None = None
@@ -162,6 +221,5 @@ class Harvest:
 
     def sitemaps(self, urls: Sequence[str]) -> None:
         """Sitemaps that a robots.txt names are links from nowhere, as near as a seed."""
-        found = [url for url in map(canonical, urls) if url]
-        if found:
-            self._barn.frontier.discover([locate(url) for url in found], via=0, domain=0, depth=0, kind=Kind.PAGE)
+        if urls:
+            self._barn.frontier.discover([locate(url) for url in urls], via=0, domain=0, depth=0, kind=Kind.LISTING)

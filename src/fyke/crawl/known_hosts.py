@@ -26,6 +26,7 @@ class Known:
     record: HostRecord
     rules: dict[str, RobotsRecord] = field(default_factory=dict)  # by origin
     asking: set[str] = field(default_factory=set)  # origins whose rules are on their way
+    listed: set[str] = field(default_factory=set)  # origins whose sitemaps were handed on
     answered: set[str] = field(default_factory=set)  # origins whose rules have come and decided nothing yet
 
 

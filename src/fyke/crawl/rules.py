@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from fyke.core.config import Config
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import host_keys, split
+from fyke.core.urls import canonical, host_keys, split
 from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.crawl.known_hosts import Known, KnownHosts
 from fyke.fetch import decode_body
@@ -21,6 +21,8 @@ from fyke.frontier.robots_gate import Rules
 from fyke.hosts.book import HostBook
 from fyke.hosts.politeness import Host, Workbench
 from fyke.hosts.robots import RobotsRecord, RobotsState, redirect_of, robots_url, rules_from
+
+MOST_SITEMAPS = 5_000  # that are taken from one robots.txt
 
 Told = Callable[[str, Rules, float], None]  # origin, what its rules are, until when
 
@@ -46,7 +48,7 @@ class RulesDesk:
         self._negative_s = config.dns.negative_ttl_s
         self._product = config.agent.user_agent
         self._told = told
-        self._sitemaps = sitemaps
+        self._sitemaps = sitemaps if config.crawl.sitemaps else None
         self._brought: set[str] = set()  # origins that the gate asked for and that were not answered yet
 
     @property
@@ -73,6 +75,20 @@ class RulesDesk:
         """The line that forbids `visit`, with its number; empty when it may be made."""
         verdict = record.rules(self._product).verdict(visit.parts.target)
         return "" if verdict.allowed else f"line {verdict.line_number}: {verdict.line_text}"
+
+    def hand_on_sitemaps(self, host: Host, record: RobotsRecord) -> None:
+        """A page of the origin of `record` is begun: now its sitemaps may be read as well.
+
+        Handed on once for as long as `host` is at the workbench; after that, or after a crash, once more, for what was
+        seen before is not visited again.
+        """
+        known: Known = host.known
+        if self._sitemaps is None or record.origin in known.listed:
+            return
+        known.listed.add(record.origin)
+        base = robots_url(record.origin)
+        named = record.rules(self._product).sitemaps[:MOST_SITEMAPS]
+        self._sitemaps([url for url in (canonical(line, base) for line in named) if url])
 
     # --- asking
 
@@ -144,11 +160,11 @@ class RulesDesk:
         self._book.save_robots(record)
         if tell:
             self._tell(record)
-        self._sitemaps(record.rules(self._product).sitemaps)
         if host is None:  # it left the workbench while its rules were sought elsewhere, by a redirect
             return
         host.known.asking.discard(origin)
         host.known.answered.add(origin)
+        host.known.listed.discard(origin)
         self._adopt(host, record)
         self._bench.sleep_until(host, now + host.crawl_delay_s)  # it asks for a rest after this very request
         self._hosts.book_rest(host, now)

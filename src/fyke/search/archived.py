@@ -24,7 +24,7 @@ from fyke.fetch import decode_body
 from fyke.parse import Parser
 
 OPEN_FILES = 8
-_BLANK = re.compile(rb"\r?\n\r?\n")
+_BLANK = re.compile(rb"\n\r*\n")
 _GZIP = 31  # the number that zlib has for it
 _ISAL_ERROR: Any = isal_zlib.error  # its stub takes the class for an instance
 _WANTED = (WarcRecordType.response, WarcRecordType.resource)

@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 CHUNK_BYTES = 1 << 18
 HEADER_BYTES = 1 << 20  # more than this without a blank line is no header
-_BLANK = re.compile(rb"\r?\n\r?\n")  # the end of a head, in whatever line ends a server mixes
+_BLANK = re.compile(rb"\n\r*\n")  # the end of a head, in whatever line ends a server mixes
 GZIP_START = bytes.fromhex("1f8b080000000000")  # deflate, no flags, no time
 GZIP_HEADERS = frozenset(GZIP_START + bytes([level, 255]) for level in (0, 2, 4))  # isal tells the level
 
