@@ -78,6 +78,7 @@ MISBEHAVIOUR = {
         "",
     ),
     "another protocol": (saying(b"HTTP/1.1 101 Switching\r\n\r\n", b"hi", close=True), {}, Outcome.BAD_ANSWER, ""),
+    "no end of its head": (saying(b"HTTP/1.1 200 OK\r\nA: b\r\n\rB: c\r\nhi", close=True), {}, Outcome.BAD_ANSWER, ""),
     "no version": (saying(b"http/\r\n\r\nhi", close=True), {}, Outcome.BAD_ANSWER, ""),
     "header bomb": (header_bomb, {}, Outcome.BAD_ANSWER, ""),
     "header line bomb": (one_long_line, {}, Outcome.BAD_ANSWER, ""),

@@ -123,6 +123,8 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
         )
     for outcome, count in sorted(crawled.outcomes.items(), key=lambda item: -item[1]):
         say(f"  {count:>10,}  {outcome.replace('_', ' ')}")
+    if crawled.listings:
+        say(f"  {crawled.listings:>10,}  sitemaps and feeds read")
 
 
 @app.command()

@@ -14,12 +14,15 @@ from typing import Any, Self
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from fyke.core.batches import Kind
 from fyke.core.errors import DirectoryError, DiskFull
 from fyke.search.arrivals import arrivals, safe_rows
 from fyke.store import SCHEMAS, scan_table
 from fyke.store.table_files import TABLES
 
+_LISTING = Kind.LISTING.name.lower()
 MEMORY = "512MB"
 THREADS = 2
 
@@ -74,8 +77,11 @@ class Questions:
         schema = pa.schema([SCHEMAS[name].field(column) for column in columns])
 
         def batches() -> Iterator[pa.RecordBatch]:
+            wanted = list({*columns, "kind"}) if name == "pages" else columns
             if self._rows[name]:
-                for batch in arrivals(self._crawl, name, columns, 0, self._rows[name]):
-                    yield batch.cast(schema)
+                for batch in arrivals(self._crawl, name, wanted, 0, self._rows[name]):
+                    if name == "pages":  # without sitemaps and feeds, as the crawl counts
+                        batch = batch.filter(pc.not_equal(batch.column("kind").cast(pa.string()), _LISTING))
+                    yield batch.select(columns).cast(schema)
 
         return pa.RecordBatchReader.from_batches(schema, batches())

@@ -74,7 +74,10 @@ class Http:
         protocol = _PROTOCOLS.get(head[:8]) or _PROTOCOLS.get(head[:7])
         if protocol is None:  # libcurl takes "http/" too, and calls its status 200
             if exchange.outcome.answered:
-                exchange.outcome, exchange.detail = Outcome.BAD_ANSWER, "the answer begins with no status line"
+                exchange.outcome, exchange.detail = (
+                    Outcome.BAD_ANSWER,
+                    "the answer has no head: no status line, or no end",
+                )
             return
         exchange.head = head
         exchange.effective_protocol = protocol
@@ -96,7 +99,10 @@ class Http:
 
 
 def final_head(lines: list[bytes]) -> bytes:
-    """The status line and fields of the last answer in `lines`, with its blank line."""
+    """The status line and fields of the last answer in `lines`, with its blank line; nothing when that is missing.
+
+    libcurl also takes a line that only begins like a blank one for the end: nobody could find it again in an archive.
+    """
     head = b"".join(lines)
     if head[9:10] != b"1" and head.find(b"\r\n\r\n") + 4 == len(head):  # nearly always
         return head
@@ -105,7 +111,7 @@ def final_head(lines: list[bytes]) -> bytes:
     while _INTERIM.match(head, start) and blank is not None:
         start = blank.end()
         blank = _BLANK.search(head, start)
-    return head[start : blank.end()] if blank else head[start:]
+    return head[start : blank.end()] if blank else b""
 
 
 def _outcome(code: int, exchange: Exchange) -> Outcome:
