@@ -41,7 +41,7 @@ def test_in_other_encodings(read: Read) -> None:
 
 
 def test_an_index_and_a_prefix(read: Read) -> None:
-    assert read(INDEX, media_type="text/xml").links.pages == ["http://example.com/1.xml.gz"]
+    assert read(INDEX, media_type="text/xml").links.listings == ["http://example.com/1.xml.gz"]
     prefixed = f"<s:urlset xmlns:s='{NS}'><s:url><s:loc>x</s:loc></s:url></s:urlset>".replace('"', "")
     assert read(prefixed, media_type="text/xml").links.pages == ["x"]
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,10 +82,15 @@ def stands_alone(text: str) -> Tags:
     return page
 
 
+def pages_of(crawled: Path) -> list[dict[str, Any]]:
+    """The rows of the pages table but those of sitemaps and feeds."""
+    return [row for row in read_table(crawled, "pages").to_pylist() if row["kind"] != "listing"]
+
+
 def test_it_says_what_the_tables_say(crawled: Path, tmp_path: Path) -> None:
     text = reported(crawled, tmp_path / "report.html")
     rows = {row[0]: row[1:] for row in stands_alone(text).rows if row}
-    pages = read_table(crawled, "pages").to_pylist()
+    pages = pages_of(crawled)
     ok = [page for page in pages if page["outcome"] == "ok"]
     html_pages = [page for page in ok if page["media_type"] in ("text/html", "application/xhtml+xml")]
     assert rows["HTML pages"][0] == f"{len(html_pages):,}"
@@ -109,7 +115,7 @@ def test_it_says_what_the_tables_say(crawled: Path, tmp_path: Path) -> None:
 
 
 def test_sums(crawled: Path) -> None:
-    pages = read_table(crawled, "pages").to_pylist()
+    pages = pages_of(crawled)
     with Questions(crawled) as questions:
         found = survey(questions)
     totals = found.totals

@@ -1,6 +1,7 @@
 """The archive: what other people's tools read in it, and what a crash leaves of it."""
 
 import errno
+import gzip
 import json
 import os
 import random
@@ -221,9 +222,12 @@ def test_a_file_shorter_than_the_checkpoint_is_damage(folder: Path, make_exchang
         WarcWriter(folder, 1 << 30, "test").restore(state)
 
 
-def test_nothing_to_archive_is_our_mistake(folder: Path, make_exchange) -> None:
-    with WarcCloser(folder) as writer, pytest.raises(ValueError, match="nothing to archive"):
-        writer.write(make_exchange(head=b"", body=b""))
+def test_what_came_without_a_head_is_a_resource(folder: Path, make_exchange) -> None:
+    """Also of a URL whose servers speak with heads: whatever a protocol module brings can be archived."""
+    with WarcCloser(folder) as writer:
+        place = writer.write(make_exchange(head=b"", body=b"as it was rendered"), media_type="text/html")
+    assert_tools_agree(folder / NAME)
+    assert b"WARC-Type: resource\r\n" in gzip.decompress((folder / NAME).read_bytes()[place.offset :])
 
 
 @pytest.fixture

@@ -126,6 +126,8 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
         say(f"  blocked: {now.blocked_hosts}; fyke unblock {directory} HOST takes it back")
     for outcome, count in sorted(crawled.outcomes.items(), key=lambda item: -item[1]):
         say(f"  {count:>10,}  {outcome.replace('_', ' ')}")
+    if crawled.listings:
+        say(f"  {crawled.listings:>10,}  sitemaps and feeds read")
 
 
 def _how_it_stands(now: "rooms.inspect.CrawlStatus", directory: Path) -> str:

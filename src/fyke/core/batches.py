@@ -21,11 +21,12 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Kind(IntEnum):
-    """How a URL was linked to."""
+    """How a URL was linked to; LISTING also what it turned out to be."""
 
     PAGE = 0  # a link to follow
     REQUISITE = 1  # what a page needs to be shown: image, script, style, media
     SEED = 2  # asked for by a person: no filter but robots applies
+    LISTING = 3  # a sitemap or feed: read for its links, as robots.txt is for its rules, and no page
     RULES = 4  # robots.txt, to learn what an origin allows
 
 

@@ -63,6 +63,9 @@ class CrawlSection(_Section):
     depth: Count = Field(0, description="Follow links this many steps from a seed; 0: no limit.")
     allow: list[str] = Field([], description="If any are given, a URL must match one of these RE2 expressions.")
     deny: list[str] = Field([], description="A URL that matches one of these RE2 expressions is left out.")
+    sitemaps: bool = Field(
+        True, description="Read the sitemaps that robots.txt names; no sitemap or feed counts as a page."
+    )
     requisites: bool = Field(False, description="Also fetch images, styles and scripts, one hop beyond the scope.")
 
 

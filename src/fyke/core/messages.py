@@ -40,6 +40,7 @@ ENDED = pa.schema(
         ("host", pa.uint64()),
         ("domain", pa.uint64()),
         ("outcome", pa.uint8()),  # place in the list `Outcome`
+        ("kind", pa.uint8()),  # the `Kind` that the URL turned out to be
     ]
 )
 LEARNED = pa.schema(
@@ -74,11 +75,11 @@ NO_LINKS = Links(EMPTY, np.zeros(0, np.uint64))
 
 def ended_batch(ended: Iterable[tuple[Visit, Outcome]]) -> pa.RecordBatch:
     """The rows of `ENDED` for visits and their outcomes."""
-    rows = [(visit.key, visit.host, visit.domain, _CODES[outcome]) for visit, outcome in ended]
+    rows = [(visit.key, visit.host, visit.domain, _CODES[outcome], visit.kind) for visit, outcome in ended]
     if not rows:
         return NONE_ENDED
     columns = zip(*rows, strict=True)
-    types = (np.uint64, np.uint64, np.uint64, np.uint8)
+    types = (np.uint64, np.uint64, np.uint64, np.uint8, np.uint8)
     arrays = [pa.array(np.array(column, kind)) for column, kind in zip(columns, types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=ENDED)
 

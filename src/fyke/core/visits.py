@@ -127,13 +127,14 @@ class Links:
     """What a page points at, as written in it but for encoded queries; `base` is what they are relative to.
 
     `pages` are links to follow, `nofollow` links the page asks not to follow, `requisites` what is
-    needed to show it.
+    needed to show it, `listings` the sitemaps that a sitemap index names.
     """
 
     base: str
     pages: list[str] = field(default_factory=list)
     nofollow: list[str] = field(default_factory=list)
     requisites: list[str] = field(default_factory=list)
+    listings: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -152,6 +153,7 @@ class Page:
     title: str = ""
     noindex: bool = False
     nofollow: bool = False
+    listing: bool = False  # a sitemap or feed: a list of pages, and none itself
     duplicate: bool = False  # a body met before under another URL: not parsed again
     fingerprint: int = 0  # xxh3-64 of `content`
     findings: dict[str, Any] = field(default_factory=dict)

@@ -29,7 +29,7 @@ from fyke.crawl.control import AskedLater, Steering
 from fyke.crawl.counts import Counts
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.fetcher import Fetcher, Wiring
-from fyke.crawl.harvest import Harvest
+from fyke.crawl.harvest import Harvest, NamedSitemaps
 from fyke.crawl.keeper import Keeper, saved_state
 from fyke.crawl.loop import Ending, Engines, Loop
 from fyke.crawl.mail import LinkCache, Outbox
@@ -139,6 +139,7 @@ class Agent:
             {
                 "frontier": self._frontier,
                 "content": self._content_seen,
+                "sitemaps": self._named_sitemaps,
                 "fetcher": self._fetcher,
                 "totals": self._counts,
             },
@@ -204,9 +205,11 @@ class Agent:
     def _open_fetcher(self, saved: dict[str, Any]) -> None:
         config, clock, loop = self.config, self._clock, asyncio.get_running_loop()
         totals = saved.get("totals", {})
+        self._named_sitemaps = NamedSitemaps(saved.get("sitemaps", {}))
         self._barn = Barn(
             self._archive, self._pages, self._links if config.store.links else None, self._sinks,
-            outcomes=totals.get("outcomes", {}), body_bytes=int(totals.get("bytes", 0)),
+            outcomes=totals.get("outcomes", {}), listings=int(totals.get("listings", 0)),
+            body_bytes=int(totals.get("bytes", 0)),
         )  # fmt: skip
         self._outbox = Outbox(LinkCache(config.frontier.link_cache, by_depth=bool(config.crawl.depth or self._filters)))
         self._parser = Parser(
@@ -216,8 +219,9 @@ class Agent:
             shared=bool(self._sinks),
         )
         self._harvest = Harvest(
-            self._parser, self._content_seen, config.fetch, LinkResolver(config.frontier.link_cache)
-        )
+            self._parser, self._content_seen, self._named_sitemaps, config.fetch,
+            LinkResolver(config.frontier.link_cache),
+        )  # fmt: skip
         self._resolver = Resolver(config.dns, clock, self._may_be_private)
         self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state))
         self._registry = build_registry(loop, self._engine, config.agent, clock, self._protocols)

@@ -7,7 +7,7 @@ returns, record and rows are in files that the next checkpoint names, and the bo
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from fyke.core.outcomes import Outcome
+from fyke.core.batches import Kind
 from fyke.core.plugins import PageSink
 from fyke.core.visits import Page, Purpose
 from fyke.crawl.harvest import Reaped
@@ -25,14 +25,16 @@ class Barn:
         sinks: Sequence[PageSink],
         *,
         outcomes: Mapping[str, int],
+        listings: int,
         body_bytes: int,
     ) -> None:
-        """`links` is None when nobody wants the table; `outcomes` and `body_bytes` are counts of earlier runs."""
+        """`links` is None when nobody wants the table; the rest are counts of earlier runs."""
         self._archive = archive
         self._pages = pages
         self._links = links
         self._sinks = sinks
-        self.outcomes: Counter[str] = Counter(outcomes)
+        self.outcomes: Counter[str] = Counter(outcomes)  # of visits to pages
+        self.listings = listings  # visits to sitemaps and feeds
         self.body_bytes = body_bytes
         self.sink_failures: Counter[str] = Counter()
 
@@ -52,7 +54,7 @@ class Barn:
         elif exchange.outcome.answered:
             self._archive.write(exchange)
         self.body_bytes += exchange.body.size
-        if exchange.outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE:
+        if reaped.is_page:
             self._give_to_sinks(page)
         exchange.body.close()
 
@@ -66,7 +68,10 @@ class Barn:
                 self._links.add(exchange.visit.key, pointers.found, pointers.row)
         count = sum(len(pointers.found) for pointers in reaped.pointers)
         self._pages.add(exchange, place, page, links=count, redirect_to=reaped.redirect_to)
-        self.outcomes[exchange.outcome] += 1
+        if exchange.visit.kind is Kind.LISTING:
+            self.listings += 1
+        else:
+            self.outcomes[exchange.outcome] += 1
 
     def _give_to_sinks(self, page: Page) -> None:
         for sink in self._sinks:

@@ -49,6 +49,7 @@ class Counts:
         return CrawlStatistics(
             pages=outcomes[Outcome.OK],
             visits=outcomes.total(),
+            listings=self.barn.listings,
             outcomes=dict(outcomes),
             bytes=self.barn.body_bytes,
             elapsed_s=elapsed,

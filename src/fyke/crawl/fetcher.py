@@ -149,7 +149,8 @@ class Fetcher:
             host = self._host_of(visit, now)
             rules = self._rules.of(host, visit.parts.origin)
             line = self._rules.refusal(host, rules, visit) if rules is not None else ""
-            if line:
+            if line and rules is not None:
+                self._rules.hand_on_sitemaps(host, rules)
                 self._end(visit, Outcome.ROBOTS_FORBADE, line)
             else:  # robots.txt itself, rules that changed since, or that take longer to ask
                 self._bench.add(host, visit)
@@ -200,12 +201,15 @@ class Fetcher:
                 return
             origin = visit.parts.origin
             rules = self._rules.of(host, origin)
-            if rules is None or not rules.fresh(now):
+            if rules is None or not (rules.fresh(now) or origin in known.answered):
                 self._bench.add(host, visit, first=True)
                 if not self._rules.ask(host, origin):
                     return
                 continue
+            if visit.kind is not Kind.LISTING:
+                self._rules.hand_on_sitemaps(host, rules)
             if rules.state is RobotsState.DISALLOW_ALL:
+                known.answered.discard(origin)
                 self._wait_for_rules(host, visit, rules)
                 continue
             line = self._rules.refusal(host, rules, visit)
@@ -213,6 +217,7 @@ class Fetcher:
                 self._bench.add(host, visit, first=True)
                 self._bench.park(host)
                 return
+            known.answered.discard(origin)
             if not line:
                 self._start(host, visit)
                 return
@@ -241,14 +246,15 @@ class Fetcher:
         if self.pages_left > 0:
             self.pages_left -= 1
 
-    def _count_failed(self, exchange: Exchange) -> None:
-        """A page that was begun did not become one: another may be begun instead."""
-        if self.pages_left >= 0 and exchange.visit.purpose is Purpose.PAGE and exchange.outcome is not Outcome.OK:
+    def give_back(self) -> None:
+        """What was begun as a page did not become one: another may be begun instead."""
+        if self.pages_left >= 0:
             self.pages_left += 1
 
     def _done(self, host: Host, exchange: Exchange) -> None:
         self.in_flight -= 1
-        self._count_failed(exchange)
+        if exchange.visit.purpose is Purpose.PAGE and exchange.outcome is not Outcome.OK:
+            self.give_back()
         now, address = self._clock.now(), host.address
         if self.stopping and not exchange.outcome.answered:  # broken off by us: it is still a waiting visit
             self._bench.finished(host, now, now - exchange.started_at)

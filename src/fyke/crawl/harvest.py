@@ -8,7 +8,8 @@ the folder, and for a page with links like `?page=2`, which keep the page's own 
 Invariant: every exchange that goes in comes out once, in order, whatever its bytes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fyke.core.batches import Kind
@@ -19,14 +20,43 @@ from fyke.core.urls import Locator, key_of
 from fyke.core.visits import Exchange, Page, Purpose
 from fyke.fetch import decode_body
 from fyke.frontier.seen import ContentSeen
-from fyke.parse import Parser
+from fyke.parse import HTML_TYPES, Parser
 from fyke.parse.headers import said_of_links
 from fyke.parse.media import label_of
 from fyke.store import LinkKind
 
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
+DEEPEST_SITEMAP = 3  # indexes above a sitemap; sitemaps.org allows one
+MOST_SITEMAPS = 50_000  # that the indexes of one host may name, in all
+INDEXING_HOSTS = 10_000  # whose sitemaps are counted at a time
 _TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
+
+
+class NamedSitemaps:
+    """How many sitemaps the indexes of each host have named, so that no chain of indexes is without end.
+
+    Bounded: of many hosts, those that named few are forgotten. Keys are those of hosts.
+    """
+
+    def __init__(self, saved: Mapping[str, int], most: int = MOST_SITEMAPS, hosts: int = INDEXING_HOSTS) -> None:
+        self._named = Counter({int(host): count for host, count in saved.items()})
+        self._most = most
+        self._hosts = hosts
+
+    def admitted(self, host: int, found: Sequence[Locator], level: int) -> Sequence[Locator]:
+        """Those of `found` that may be read; `level` indexes lie between them and a robots.txt, a seed or a page."""
+        if level > DEEPEST_SITEMAP:
+            return []
+        admitted = found[: max(0, self._most - self._named[host])]
+        self._named[host] += len(admitted)
+        if len(self._named) > self._hosts:
+            self._named = Counter(dict(self._named.most_common(self._hosts // 2)))
+        return admitted
+
+    def state(self) -> dict[str, int]:
+        """What a checkpoint records."""
+        return {str(host): count for host, count in self._named.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +78,13 @@ class Reaped:
     pointers: Sequence[Pointers] = field(default=())
 
     @property
+    def is_page(self) -> bool:
+        """Whether it brought a page: no errand of the crawler's own, and no failure."""
+        visit = self.exchange.visit
+        fetched = self.exchange.outcome is Outcome.OK and visit.purpose is Purpose.PAGE
+        return fetched and visit.kind is not Kind.LISTING
+
+    @property
     def found(self) -> list[Locator]:
         """All that it points at, in order."""
         return [at for pointers in self.pointers for at in pointers.found]
@@ -62,9 +99,17 @@ class Reaped:
 class Harvest:
     """Turns exchanges into pages and links."""
 
-    def __init__(self, parser: Parser, content_seen: ContentSeen, limits: FetchSection, links: LinkResolver) -> None:
+    def __init__(
+        self,
+        parser: Parser,
+        content_seen: ContentSeen,
+        named: NamedSitemaps,
+        limits: FetchSection,
+        links: LinkResolver,
+    ) -> None:
         self._parser = parser
         self._content_seen = content_seen
+        self._named = named
         self._limits = limits
         self._links = links
 
@@ -98,9 +143,12 @@ class Harvest:
         known = self._content_seen.known([key for keys in places for key in keys])
         for (exchange, page), keys in zip(batch, places, strict=True):
             page.duplicate = any(key in known or self._content_seen.entered(key) for key in keys)
+            level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
+            if exchange.outcome is Outcome.OK:
+                _judge_kind(page)
             if exchange.outcome in _TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate:
                 self._parser.process(page)
-            reaped = Reaped(exchange, page, self._pointers(page))
+            reaped = Reaped(exchange, page, [*self._pointers(page), *self._sitemaps(page, level)])
             if keys and not page.duplicate:
                 self._content_seen.enter(keys[_depends_on_name(page, reaped.found)])
             yield reaped
@@ -124,6 +172,27 @@ class Harvest:
             for row, hrefs, depth, kind in groups
             if hrefs
         ]
+
+    def _sitemaps(self, page: Page, level: int) -> list[Pointers]:
+        """The sitemaps that the index `page` names, `level` indexes below the first: those to be read, and others."""
+        visit, links = page.exchange.visit, page.links
+        if not links.listings:
+            return []
+        found = self._links.resolve(links.base, links.listings)
+        wanted = self._named.admitted(visit.host, found, level)
+        return [
+            Pointers(LinkKind.PAGE, wanted, level, Kind.LISTING),
+            Pointers(LinkKind.PAGE, found[len(wanted) :], 0, None),
+        ]
+
+
+def _judge_kind(page: Page) -> None:
+    """What an answer is decides, not who named it: a page that a robots.txt calls a sitemap is one."""
+    visit = page.exchange.visit
+    if page.listing:
+        visit.kind = Kind.LISTING
+    elif visit.kind is Kind.LISTING and page.media_type in HTML_TYPES:
+        visit.kind = Kind.PAGE
 
 
 def _places(page: Page) -> tuple[int, ...]:

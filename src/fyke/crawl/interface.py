@@ -49,6 +49,7 @@ class Asked(TypedDict, total=False):
     depth: int
     allow: Sequence[str]
     deny: Sequence[str]
+    sitemaps: bool
     requisites: bool
 
 
@@ -58,7 +59,8 @@ class Crawl:
     `config` holds all other settings; keywords go over its `[crawl]` section. Without seeds the crawl that
     is in `into` goes on as it was asked. Plug-ins are objects, used after those `config` names, in order.
 
-    Iterate over it for its pages (`page.exchange.body` has been let go of; `page.content` is there).
+    Iterate over it for its pages (`page.exchange.body` has been let go of; `page.content` is there); sitemaps and
+    feeds are none.
     Raises FykeError when it is made with what cannot be used, or opened where no crawl can be.
     """
 

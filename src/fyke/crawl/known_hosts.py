@@ -35,6 +35,8 @@ class Known:
     record: HostRecord
     rules: dict[str, RobotsRecord] = field(default_factory=dict)  # by origin
     asking: set[str] = field(default_factory=set)  # origins whose rules are on their way, or being read
+    listed: set[str] = field(default_factory=set)  # origins whose sitemaps were handed on
+    answered: set[str] = field(default_factory=set)  # origins whose rules have come and decided nothing yet
     question: Question | None = None  # the last that could not be answered at once
     answer: str | None = None  # to it: the line that forbids, empty when none does
 

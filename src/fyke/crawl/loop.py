@@ -28,7 +28,8 @@ from enum import StrEnum
 from fyke.core.batches import Kind
 from fyke.core.clock import Clock
 from fyke.core.config import CrawlSection
-from fyke.core.urls import canonical, locate
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import locate
 from fyke.core.visits import Purpose
 from fyke.crawl.barn import Barn
 from fyke.crawl.fetcher import Fetched, Fetcher
@@ -121,8 +122,9 @@ class Loop:
             self._send(reaped)
         for origin, rules, until in fetched.learned:
             self._outbox.put_learned(origin, rules, until)
-        sitemaps = [locate(url) for url in map(canonical, fetched.sitemaps) if url]
-        self._outbox.put_links(sitemaps, via=0, domain=0, depth=0, kind=Kind.PAGE)
+        if fetched.sitemaps:  # links from nowhere, as near as a seed
+            sitemaps = [locate(url) for url in fetched.sitemaps]
+            self._outbox.put_links(sitemaps, via=0, domain=0, depth=0, kind=Kind.LISTING)
 
     def _send(self, reaped: Reaped) -> None:
         visit = reaped.exchange.visit
@@ -133,6 +135,8 @@ class Loop:
                 )
         if visit.purpose is Purpose.PAGE:
             self._outbox.put_ended(visit, reaped.exchange.outcome)
+            if reaped.exchange.outcome is Outcome.OK and not reaped.is_page:
+                self._fetcher.give_back()
 
     def deliver(self) -> None:
         """Give the frontier all that waits for it."""

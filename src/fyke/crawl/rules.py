@@ -8,7 +8,9 @@ the workbench, and told to the gate.
 A server may send rules that are long to read, or hard to ask. Both are work for the loop in slices: an ordinary
 robots.txt is read, and asked, before the call returns; else the host is parked until that is done.
 
-Invariant: of the rules of one origin, one visit at most is waiting or under way. Rules with a host are read.
+Invariants: of the rules of one origin, one visit at most is waiting or under way. Rules with a host are read. Each
+answer decides about one visit at least, however short it may be believed: else a crawl whose delays are longer than
+that would never end.
 """
 
 from fyke.core.clock import Clock
@@ -16,7 +18,7 @@ from fyke.core.config import Config
 from fyke.core.messages import Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slicer, Slices
-from fyke.core.urls import host_keys, robots_url, split
+from fyke.core.urls import canonical, host_keys, robots_url, split
 from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.crawl.known_hosts import Known, KnownHosts, Question
 from fyke.fetch import decode_body
@@ -25,7 +27,7 @@ from fyke.hosts.politeness import Host, Workbench
 from fyke.hosts.robots import RobotsRecord, RobotsState, Verdict, redirect_of, rules_from
 from fyke.hosts.robots_lines import MAX_BYTES
 
-SITEMAPS = 32  # handed on in one unit of work
+MOST_SITEMAPS = 5_000  # that are taken from one robots.txt
 
 
 class RulesDesk:
@@ -50,6 +52,7 @@ class RulesDesk:
         self._limits = config.fetch.model_copy(update={"max_decoded_bytes": most})
         self._negative_s = config.dns.negative_ttl_s
         self._product = config.agent.user_agent
+        self._read_sitemaps = config.crawl.sitemaps
         self.learned: list[tuple[str, Rules, float]] = []  # what the frontier is to know, since it was taken
         self.sitemaps: list[str] = []  # the same
         self._brought: set[str] = set()  # origins that the gate asked for and that were not answered yet
@@ -124,6 +127,20 @@ class RulesDesk:
             if host.parked:
                 self._bench.unpark(host)
 
+    def hand_on_sitemaps(self, host: Host, record: RobotsRecord) -> None:
+        """A page of the origin of `record` is begun: now its sitemaps may be read as well.
+
+        Handed on once for as long as `host` is at the workbench; after that, or after a crash, once more, for what was
+        seen before is not visited again.
+        """
+        known: Known = host.known
+        if not self._read_sitemaps or record.origin in known.listed:
+            return
+        known.listed.add(record.origin)
+        base = robots_url(record.origin)
+        named = record.rules(self._product).sitemaps[:MOST_SITEMAPS]
+        self.sitemaps += [url for url in (canonical(line, base) for line in named) if url]
+
     # --- asking
 
     def bring(self, origin: str, now: float) -> None:
@@ -192,13 +209,7 @@ class RulesDesk:
         self._book.save_robots(record)
         if host is not None:
             self._bench.park(host)  # it may ask for a longer rest
-        self._slicer.run(self._studied(record), lambda _: self._learned(record, now, tell=tell))
-
-    def _studied(self, record: RobotsRecord) -> Slices[None]:
-        rules = yield from record.reading(self._product)
-        for at in range(0, len(rules.sitemaps), SITEMAPS):
-            self.sitemaps += rules.sitemaps[at : at + SITEMAPS]
-            yield SITEMAPS * 10
+        self._slicer.run(self._read(record), lambda _: self._learned(record, now, tell=tell))
 
     def _learned(self, record: RobotsRecord, now: float, *, tell: bool) -> None:
         """The rules that a server sent before `now` are read."""
@@ -207,6 +218,8 @@ class RulesDesk:
             self._tell(record)
         host = self._adopt(record)
         if host is not None:  # else it left the workbench while its rules were sought elsewhere, by a redirect
+            host.known.answered.add(record.origin)
+            host.known.listed.discard(record.origin)
             self._bench.sleep_until(host, now + host.crawl_delay_s)  # it asks for a rest after this very request
             self._hosts.book_rest(host, now)
 

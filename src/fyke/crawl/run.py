@@ -141,6 +141,8 @@ def report(summary: Summary, directory: CrawlDirectory, console: Console) -> Non
     for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):
         if kind != "ok":
             say(f"  {count:>9,}  {kind.replace('_', ' ')}")
+    if now.listings:
+        say(f"  {now.listings:>9,}  sitemaps and feeds read")
     for name, count in now.plugin_failures.items():
         say(f"  {count:>9,}  failures of the plug-in {name}")
     say(f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}")

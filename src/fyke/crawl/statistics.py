@@ -16,7 +16,8 @@ class CrawlStatistics:
     """Counts, sizes in bytes, times in seconds."""
 
     pages: int = 0  # answers archived as pages, outcome ok
-    visits: int = 0  # visits that ended, whatever their outcome
+    visits: int = 0  # visits to pages that ended, whatever their outcome
+    listings: int = 0  # visits to sitemaps and feeds that ended: neither pages nor visits
     outcomes: dict[str, int] = field(default_factory=dict)
     bytes: int = 0  # bodies as the wire had them
     elapsed_s: float = 0.0

@@ -198,7 +198,8 @@ class Frontier:
             return
         ended = pa.concat_batches(self._ended)
         domains, places = np.unique(u64(ended, "domain"), return_inverse=True)
-        fetched = np.bincount(places, numbers(ended, "outcome") == OK, len(domains)).astype(np.uint32)
+        pages = (numbers(ended, "outcome") == OK) & (numbers(ended, "kind") != Kind.LISTING)
+        fetched = np.bincount(places, pages, len(domains)).astype(np.uint32)
         counts = np.bincount(places, minlength=len(domains)).astype(np.uint32)
         self.domains.add(domains, ended=counts, fetched=fetched)
         self._ended, self._ended_rows = [], 0

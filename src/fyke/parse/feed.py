@@ -12,7 +12,7 @@ from typing import Any
 
 from fyke.core.visits import Page
 from fyke.parse.links import HtmlLinks, collapsed, fit
-from fyke.parse.sitemap import ROOTS, sitemap_links
+from fyke.parse.sitemap import ROOTS, add_links
 from fyke.parse.xmlscan import Attributes, root_of, scan, seen_from
 
 _FEEDS = frozenset({"rss", "rdf", "feed", "channel"})
@@ -35,11 +35,15 @@ class XmlLinks:
         content = utf8(page)
         root = root_of(content)
         if root in ROOTS:
-            page.links.pages += sitemap_links(content, page.url)
+            add_links(page, root, content)
         elif root in _FEEDS:
             _read_feed(page, content)
         elif root == "html":
             self._html.process(page)
+
+    def lists(self, page: Page) -> bool:
+        """Whether `page` is a feed or sitemap."""
+        return page.media_type not in self._html.media_types and root_of(utf8(page)) in ROOTS | _FEEDS
 
 
 class JsonFeed:
@@ -49,7 +53,7 @@ class JsonFeed:
 
     def process(self, page: Page) -> None:
         """Add the links of the items to `page`, and the title."""
-        if b"jsonfeed.org" not in page.content[:4096]:
+        if not self.lists(page):
             return
         try:
             feed = json.loads(page.text)
@@ -63,6 +67,10 @@ class JsonFeed:
         links += [item.get(name) for item in entries for name in ("url", "external_url")]
         page.links.pages += fit([link for link in links if isinstance(link, str)])
         page.title = collapsed(_text(feed.get("title")))
+
+    def lists(self, page: Page) -> bool:
+        """Whether `page` is a feed, by its beginning."""
+        return b"jsonfeed.org" in page.content[:4096]
 
 
 def utf8(page: Page) -> bytes:

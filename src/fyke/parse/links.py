@@ -36,10 +36,13 @@ _TITLE_CHARS = 512
 _TITLE_BYTES = 1 << 14
 
 
+HTML_TYPES = ("text/html", "application/xhtml+xml")
+
+
 class HtmlLinks:
     """Finds the links, title and robots directives of HTML; requisites if `requisites`."""
 
-    media_types = ("text/html", "application/xhtml+xml")
+    media_types = HTML_TYPES
 
     def __init__(self, product: str = "fyke", requisites: bool = False, *, shared: bool = True) -> None:
         """`shared`: other modules will ask for the tree, so that it stays with the page."""

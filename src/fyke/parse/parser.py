@@ -1,9 +1,9 @@
 """The room's one door: from an answer to a page.
 
 Called by `fyke.crawl`'s loop for every answer. Two steps, since a body met before needs only the first:
-`page_of` tells media type and fingerprint, `process` does the rest: charset, header, built-in modules,
-plug-ins, each chosen by media type. The body of an error page or redirect is not mined: its relative
-links are a trap, and whatever it says the header says better.
+`page_of` tells media type, fingerprint, and whether it is a sitemap or feed; `process` does the rest: charset,
+header, built-in modules, plug-ins, each chosen by media type. The body of an error page or redirect is not
+mined: its relative links are a trap, and whatever it says the header says better.
 
 Invariant: whatever the bytes, a page comes back; a plug-in that raises harms neither it nor the others.
 """
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import MappingProxyType
+from typing import Protocol, runtime_checkable
 
 import xxhash
 
@@ -54,12 +55,20 @@ class ParserStatistics:
     failures: Mapping[str, int]
 
 
+@runtime_checkable
+class Lister(Protocol):
+    """A processing module that knows lists of pages: sitemaps and feeds."""
+
+    def lists(self, page: Page) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind:
     """What is done with one media type."""
 
     textual: bool
     modules: tuple[ProcessingModule, ...]
+    listers: tuple[Lister, ...]  # those of them that know sitemaps or feeds
     plugins: tuple[ProcessingModule, ...]
 
 
@@ -106,9 +115,14 @@ class Parser:
         return page
 
     def page_of(self, exchange: Exchange, content: bytes) -> Page:
-        """The page with its media type and fingerprint only: enough to tell whether it is a duplicate."""
+        """The page before its links are read: enough to tell whether it is a duplicate, and whether a listing."""
         media_type, _ = describe(exchange, content)
-        return Page(exchange, media_type, content, links=Links(exchange.visit.url), fingerprint=fingerprint(content))
+        page = Page(exchange, media_type, content, links=Links(exchange.visit.url), fingerprint=fingerprint(content))
+        listers = self._kind(media_type).listers
+        if listers:
+            page.charset = charset_of(content, label_of(exchange))
+            page.listing = any(lister.lists(page) for lister in listers)
+        return page
 
     def process(self, page: Page) -> None:
         """Understand `page`: charset, links, title, robots directives, and what the plug-ins find."""
@@ -132,12 +146,12 @@ class Parser:
     def _settle(self, links: Links, nofollow: bool, redirect: list[str]) -> None:
         """Sort what the modules found: a page that says nofollow says it of all its links."""
         if nofollow:
-            links.nofollow = fit(links.pages + links.nofollow)
-            links.pages = []
+            links.nofollow = fit(links.pages + links.listings + links.nofollow)
+            links.pages, links.listings = [], []
         if redirect:
             links.pages = redirect + links.pages
         self._pages += 1
-        self._links += len(links.pages)
+        self._links += len(links.pages) + len(links.listings)
         self._nofollow += len(links.nofollow)
         self._needed += len(links.requisites)
 
@@ -152,9 +166,11 @@ class Parser:
         if kind is None:
             if len(self._kinds) >= _KINDS_REMEMBERED:
                 self._kinds.clear()
+            built_in = _for_type(self._built_in, media_type)
             kind = self._kinds[media_type] = _Kind(
                 any(fnmatchcase(media_type, pattern) for pattern in _TEXTUAL),
-                _for_type(self._built_in, media_type),
+                built_in,
+                tuple(module for module in built_in if isinstance(module, Lister)),
                 _for_type(self._plugins, media_type),
             )
         return kind

@@ -10,6 +10,7 @@ import re
 
 from isal import igzip_lib, isal_zlib
 
+from fyke.core.batches import Kind
 from fyke.core.visits import Page
 from fyke.parse.xmlscan import Attributes, root_of, scan, seen_from
 
@@ -30,8 +31,12 @@ class TextSitemap:
 
     def process(self, page: Page) -> None:
         """Add the links of a text sitemap to `page`."""
-        if is_text_sitemap(page.url):
+        if self.lists(page):
             page.links.pages += text_links(page.content)
+
+    def lists(self, page: Page) -> bool:
+        """Whether `page` is a text sitemap: it is named like one, or was called one by somebody."""
+        return page.exchange.visit.kind is Kind.LISTING or is_text_sitemap(page.url)
 
 
 class GzipSitemap:
@@ -41,11 +46,30 @@ class GzipSitemap:
 
     def process(self, page: Page) -> None:
         """Add the links of a sitemap in gzip to `page`."""
-        head = unfold(page.content, 1 << 12)
+        root = _root_within(page)
         if is_text_sitemap(page.url):
             page.links.pages += text_links(unfold(page.content))
-        elif head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<" and root_of(head) in ROOTS:
-            page.links.pages += sitemap_links(unfold(page.content), page.url)
+        elif root in ROOTS:
+            add_links(page, root, unfold(page.content))
+
+    def lists(self, page: Page) -> bool:
+        """Whether `page` is a sitemap."""
+        return is_text_sitemap(page.url) or _root_within(page) in ROOTS
+
+
+def _root_within(page: Page) -> str:
+    """The root element of the XML that `page` holds in gzip, or the empty string."""
+    head = unfold(page.content, 1 << 12)
+    return root_of(head) if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<" else ""
+
+
+def add_links(page: Page, root: str, content: bytes) -> None:
+    """Add what the sitemap `content` names to `page`: sitemaps when its root is an index, else pages."""
+    found = sitemap_links(content, page.url)
+    if root == "sitemapindex":
+        page.links.listings += found
+    else:
+        page.links.pages += found
 
 
 def is_text_sitemap(url: str) -> bool:

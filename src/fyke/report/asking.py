@@ -14,12 +14,15 @@ from typing import Any, Self
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from fyke.core.batches import Kind
 from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
 from fyke.search.arrivals import arrivals, safe_rows
 from fyke.store import SCHEMAS, scan_table
 from fyke.store.table_files import TABLES
 
+_LISTING = Kind.LISTING.name.lower()
 MEMORY = "512MB"
 THREADS = 2
 
@@ -73,15 +76,22 @@ class Questions:
             for name in tables:
                 self._engine.unregister(name)
 
+    def _read(self, name: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        if name not in self._rows:
+            yield from scan_table(self._crawl, name, columns)
+        elif self._rows[name]:
+            yield from arrivals(self._crawl, name, columns, 0, self._rows[name])
+
     def _reader(self, name: str, columns: Sequence[str]) -> pa.RecordBatchReader:
         schema = pa.schema([SCHEMAS[name].field(column) for column in columns])
 
         def batches() -> Iterator[pa.RecordBatch]:
+            wanted = list({*columns, "kind"}) if name == "pages" else columns
             try:
-                if name not in self._rows:
-                    yield from scan_table(self._crawl, name, columns)
-                elif self._rows[name]:
-                    yield from arrivals(self._crawl, name, columns, 0, self._rows[name])
+                for batch in self._read(name, wanted):
+                    if name == "pages":  # without sitemaps and feeds, as the crawl counts
+                        batch = batch.filter(pc.not_equal(batch.column("kind").cast(pa.string()), _LISTING))
+                    yield batch.select(columns).cast(schema)
             except StateDamaged as error:  # DuckDB would make a text of it
                 self._damage = error
                 raise

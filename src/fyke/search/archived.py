@@ -6,6 +6,7 @@ agree on what a page says. Invariant: what cannot be read is None and counted, n
 page.
 """
 
+import re
 from collections import OrderedDict
 from io import BytesIO
 from pathlib import Path
@@ -23,6 +24,7 @@ from fyke.fetch import decode_body
 from fyke.parse import Parser
 
 OPEN_FILES = 8
+_BLANK = re.compile(rb"\n\r*\n")
 _GZIP = 31  # the number that zlib has for it
 _ISAL_ERROR: Any = isal_zlib.error  # its stub takes the class for an instance
 _WANTED = (WarcRecordType.response, WarcRecordType.resource)
@@ -85,6 +87,6 @@ class ArchiveReader:
 
 def _taken_apart(block: bytes) -> tuple[bytes, bytes]:
     """Head and body of an HTTP message; the head ends with its first empty line."""
-    ends = [at + len(mark) for mark in (b"\r\n\r\n", b"\n\n") if (at := block.find(mark, 0, 1 << 20)) >= 0]
-    end = min(ends, default=len(block))
+    blank = _BLANK.search(block, 0, 1 << 20)
+    end = blank.end() if blank else len(block)
     return block[:end], block[end:]

@@ -27,7 +27,7 @@ PAGES = pa.schema(
         _field("duration_s", pa.float32(), "Seconds from the request to the end of the answer."),
         _field("depth", pa.uint16(), "Links from a seed."),
         _field("via", pa.uint64(), "Key of the page it was found on; 0 for a seed."),
-        _field("kind", _WORD, "How it was linked to: page, requisite or seed."),
+        _field("kind", _WORD, "How it was linked to: page, requisite or seed; listing: a sitemap or feed."),
         _field("tries", pa.uint8(), "Visits that had failed before this one."),
         _field("media_type", _WORD, "The media type, without parameters."),
         _field("charset", _WORD, "The character encoding; empty for what is not text."),

@@ -121,11 +121,8 @@ class WarcWriter:
         """Archive `exchange`; `via` is the URL of the page that linked to it.
 
         With `refers_to` the body is left out and a revisit record points at the original. `media_type`
-        is for protocols without a head. Raises DiskFull or DirectoryError; ValueError for an exchange
-        that brought neither head nor body from a server that speaks with heads.
+        is for what came without a head. Raises DiskFull or DirectoryError.
         """
-        if not exchange.head and exchange.visit.url.startswith("http"):
-            raise ValueError(f"nothing to archive: {exchange.visit.url} was not answered ({exchange.outcome})")
         try:
             file = self._file or self._open(exchange.started_at)
             place = self._write(file, exchange, (via, media_type, charset), refers_to)

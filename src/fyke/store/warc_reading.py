@@ -9,6 +9,7 @@ Only padding bits inside a deflate stream carry no information and are not looke
 finished file covers them too.
 """
 
+import re
 import zlib
 from base64 import b32encode
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from typing import BinaryIO
 
 CHUNK_BYTES = 1 << 18
 HEADER_BYTES = 1 << 20  # more than this without a blank line is no header
+_BLANK = re.compile(rb"\n\r*\n")  # the end of a head, in whatever line ends a server mixes
 GZIP_START = bytes.fromhex("1f8b080000000000")  # deflate, no flags, no time
 GZIP_HEADERS = frozenset(GZIP_START + bytes([level, 255]) for level in (0, 2, 4))  # isal tells the level
 
@@ -92,15 +94,13 @@ class _Block:
 
     def _find_payload(self, *, last: bool) -> None:
         """The payload begins after the first empty line of an HTTP message."""
-        ends = [end for mark in (b"\r\n\r\n", b"\n\n") if (end := self._start.find(mark)) >= 0]
-        if not ends and not last and len(self._start) <= HEADER_BYTES:
+        blank = _BLANK.search(self._start)
+        if blank is None and not last and len(self._start) <= HEADER_BYTES:
             return
         self._in_head = False
         self._record.first_line = bytes(self._start[:200]).split(b"\n")[0].decode("latin-1").strip()
-        if ends:
-            end = min(ends)
-            begin = end + (4 if self._start[end : end + 4] == b"\r\n\r\n" else 2)
-            self._payload.update(bytes(self._start[begin:]))
+        if blank is not None:
+            self._payload.update(bytes(self._start[blank.end() :]))
         self._start.clear()
 
     def judge(self) -> None:

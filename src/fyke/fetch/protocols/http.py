@@ -8,7 +8,9 @@ as WARC tools expect, and `effective_protocol` says "h2".
 A 3xx with a Location is REDIRECTED. One without leads nowhere and is taken at its word: OK (300 may
 carry a list of choices, 304 says that nothing changed).
 
-Invariant: `exchange.head` is the final answer's: interim answers (1xx) and trailers are not in it.
+Invariants: `exchange.head` is the final answer's: interim answers (1xx) and trailers are not in it. An
+exchange whose outcome is `answered` has a head, with a version that we know. 101 is final: what follows it is
+no HTTP (RFC 9110, 15.2.2), and since we never ask for another protocol it is a BAD_ANSWER.
 """
 
 import re
@@ -27,8 +29,9 @@ from fyke.fetch.transfer import Done, Option, Request
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-_BLANK = re.compile(rb"\r?\n\r?\n")
-_PROTOCOLS = {b"HTTP/2 ": "h2", b"HTTP/3 ": "h3"}
+_BLANK = re.compile(rb"\n\r*\n")
+_INTERIM = re.compile(rb"HTTP/\S{1,8} 1(?!01)")
+_PROTOCOLS = {b"HTTP/1.1": "http/1.1", b"HTTP/1.0": "http/1.0", b"HTTP/2 ": "h2", b"HTTP/3 ": "h3"}
 
 
 def agent_name(agent: AgentSection) -> str:
@@ -68,13 +71,21 @@ class Http:
         head = final_head(lines)
         if self._old_ports or head.startswith(b"HTTP/1.0"):
             self._note_version(exchange, head, curl)
-        if not head:
+        protocol = _PROTOCOLS.get(head[:8]) or _PROTOCOLS.get(head[:7])
+        if protocol is None:  # libcurl takes "http/" too, and calls its status 200
+            if exchange.outcome.answered:
+                exchange.outcome, exchange.detail = (
+                    Outcome.BAD_ANSWER,
+                    "the answer has no head: no status line, or no end",
+                )
             return
         exchange.head = head
-        exchange.effective_protocol = _PROTOCOLS.get(head[:7]) or head[:8].decode("latin-1").lower()
+        exchange.effective_protocol = protocol
         exchange.status = code = curl.getinfo(pycurl.RESPONSE_CODE)
         if exchange.outcome is Outcome.OK and not 200 <= code < 300:
             exchange.outcome = _outcome(code, exchange)
+            if exchange.outcome is Outcome.BAD_ANSWER:
+                exchange.detail = f"status {code} ends no request of ours"
 
     def _note_version(self, exchange: Exchange, head: bytes, curl: Any) -> None:
         """Keep the recorded request true: on a connection that last answered in HTTP/1.0, libcurl asks in it."""
@@ -88,16 +99,19 @@ class Http:
 
 
 def final_head(lines: list[bytes]) -> bytes:
-    """The status line and fields of the last answer in `lines`, with its blank line."""
+    """The status line and fields of the last answer in `lines`, with its blank line; nothing when that is missing.
+
+    libcurl also takes a line that only begins like a blank one for the end: nobody could find it again in an archive.
+    """
     head = b"".join(lines)
     if head[9:10] != b"1" and head.find(b"\r\n\r\n") + 4 == len(head):  # nearly always
         return head
     start = 0
     blank = _BLANK.search(head)
-    while head[start : start + 13].partition(b" ")[2].startswith(b"1") and blank is not None:
+    while _INTERIM.match(head, start) and blank is not None:
         start = blank.end()
         blank = _BLANK.search(head, start)
-    return head[start : blank.end()] if blank else head[start:]
+    return head[start : blank.end()] if blank else b""
 
 
 def _outcome(code: int, exchange: Exchange) -> Outcome:
