@@ -30,7 +30,7 @@ from fyke.store import LinkKind, LinksTable, PagesTable, WarcWriter
 
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
-_TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
+TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Harvest:
             size_bytes = 0
             while ended and len(batch) < BATCH_PAGES and size_bytes < BATCH_BYTES:
                 exchange = ended.popleft()
-                page = self._opened(exchange)
+                page = opened(self._parser, self._limits, exchange)
                 batch.append((exchange, page))
                 size_bytes += exchange.body.size + len(page.content)
             self._take_batch(batch)
@@ -100,22 +100,15 @@ class Harvest:
         """Whether any server has ever answered in this crawl."""
         return self._barn.archive.statistics().bytes > 0
 
-    def _opened(self, exchange: Exchange) -> Page:
-        """What is known of a page before it is parsed; its fingerprint is 0 when it has no body to compare."""
-        if exchange.outcome not in _TO_PARSE or exchange.visit.purpose is not Purpose.PAGE:
-            return Page(exchange, "", b"")
-        page = self._parser.page_of(exchange, decode_body(exchange, self._limits).content)
-        if not page.content or exchange.outcome is not Outcome.OK:
-            page.fingerprint = 0
-        return page
-
     def _page(self, exchange: Exchange, page: Page) -> list[Locator]:
         """All that is to be done with a page; what it points at."""
-        if exchange.outcome in _TO_PARSE and not page.duplicate:
+        if exchange.outcome in TO_PARSE and not page.duplicate:
             self._parser.process(page)
         place = None
         if exchange.outcome.answered:
-            place = self._barn.archive.write(exchange, media_type=page.media_type, charset=page.charset)
+            place = self._barn.archive.write(
+                exchange, media_type=page.media_type, charset=page.charset, duplicate=page.duplicate
+            )
         found = self._hand_on_links(page)
         moved = exchange.outcome is Outcome.REDIRECTED and found
         redirect_to = found[0].url.decode() if moved else None
@@ -169,6 +162,16 @@ class Harvest:
         found = [url for url in map(canonical, urls) if url]
         if found:
             self._barn.frontier.discover([locate(url) for url in found], via=0, domain=0, depth=0, kind=Kind.PAGE)
+
+
+def opened(parser: Parser, limits: FetchSection, exchange: Exchange) -> Page:
+    """What is known of a page before it is parsed; its fingerprint is 0 when it has no body to compare."""
+    if exchange.outcome not in TO_PARSE or exchange.visit.purpose is not Purpose.PAGE:
+        return Page(exchange, "", b"")
+    page = parser.page_of(exchange, decode_body(exchange, limits).content)
+    if not page.content or exchange.outcome is not Outcome.OK:
+        page.fingerprint = 0
+    return page
 
 
 def _places(page: Page) -> tuple[int, ...]:
