@@ -140,10 +140,22 @@ def why(directory: Folder, url: Annotated[str, typer.Argument(metavar="URL")], a
 
 
 @app.command()
-def check(directory: Folder, as_json: AsJson = False) -> None:
-    """Verify checkpoint, tables and every archived record; exit 1 with the place of each fault."""
+def check(
+    directory: Folder,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be, and say what cannot.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Verify checkpoint, tables and every archived record; exit 1 with the place of each fault.
+
+    With --repair, tables and indexes are made anew out of the archive, and the crawl goes on from its newest whole
+    checkpoint. What was damaged is kept in DIR/damaged. Killed at any moment, the same command mends on; exit 1 if
+    something is lost.
+    """
     from fyke.crawl.inspect import Progress, check_crawl  # noqa: PLC0415 - see fyke.cli
 
+    if repair:
+        _repair(directory, as_json=as_json)
+        return
     with Progress(Reporter(stderr=True)) as progress:
         faults = list(check_crawl(CrawlDirectory(directory), progress.advance))
     if as_json:
@@ -153,4 +165,29 @@ def check(directory: Folder, as_json: AsJson = False) -> None:
             say(f"{fault.place}: {fault.what}")
         say(f"{directory}: {progress.records:,} records checked, {len(faults)} faults")
     if faults:
+        raise typer.Exit(1)
+
+
+def _repair(directory: Path, *, as_json: bool) -> None:
+    from fyke.crawl.inspect import Progress  # noqa: PLC0415 - see fyke.cli
+    from fyke.crawl.repair import repair  # noqa: PLC0415
+
+    notes = []
+    with Progress(Reporter(stderr=True)) as progress:
+        for note in repair(CrawlDirectory(directory), progress.advance):
+            notes.append(note)
+            if not as_json:
+                say(f"{note.place}: {'LOST: ' if note.lost else ''}{note.what}")
+    lost = sum(note.lost for note in notes)
+    if as_json:
+        print_json({"notes": [note._asdict() for note in notes]})
+    elif notes:
+        say(
+            f"{directory}: mended, but for {lost} things that are lost"
+            if lost
+            else f"{directory}: mended, nothing is lost"
+        )
+    else:
+        say(f"{directory}: {progress.records:,} records, tables and checkpoint are whole; there was nothing to mend")
+    if lost:
         raise typer.Exit(1)

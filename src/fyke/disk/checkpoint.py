@@ -13,7 +13,8 @@ committed), and a checkpoint that fails, say on a full disk, changes nothing of 
 
 import fcntl
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -188,6 +189,18 @@ class Checkpoint:
         for number in manifests.numbers(self._directory):
             if number not in kept:
                 (self._directory / Manifest(number).name).unlink()
+
+
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Keep crawls out of the shard `directory`, whatever state it is in. Raises DirectoryInUse, DirectoryError."""
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    lock = _lock(directory)
+    try:
+        yield
+    finally:
+        os.close(lock)
 
 
 def look(directory: Path) -> tuple[Store, dict[str, Any]]:

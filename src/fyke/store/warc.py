@@ -122,8 +122,9 @@ class WarcWriter:
         """Archive `exchange`; `via` is the URL of the page that linked to it.
 
         With `refers_to` the body is left out and a revisit record points at the original. `media_type`
-        is for protocols without a head, `duplicate` what content-seen said of the page. Raises DiskFull or DirectoryError; ValueError for an exchange
-        that brought neither head nor body from a server that speaks with heads.
+        is for protocols without a head, `duplicate` what content-seen said of the page. Raises DiskFull or
+        DirectoryError; ValueError for an exchange that brought neither head nor body from a server that speaks with
+        heads.
         """
         if not exchange.head and exchange.visit.url.startswith("http"):
             raise ValueError(f"nothing to archive: {exchange.visit.url} was not answered ({exchange.outcome})")

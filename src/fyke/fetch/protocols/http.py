@@ -74,7 +74,7 @@ class Http:
         exchange.effective_protocol = _PROTOCOLS.get(head[:7]) or head[:8].decode("latin-1").lower()
         exchange.status = code = curl.getinfo(pycurl.RESPONSE_CODE)
         if exchange.outcome is Outcome.OK and not 200 <= code < 300:
-            exchange.outcome = _outcome(code, exchange)
+            exchange.outcome = outcome_of(code, exchange)
 
     def _note_version(self, exchange: Exchange, head: bytes, curl: Any) -> None:
         """Keep the recorded request true: on a connection that last answered in HTTP/1.0, libcurl asks in it."""
@@ -100,7 +100,8 @@ def final_head(lines: list[bytes]) -> bytes:
     return head[start : blank.end()] if blank else head[start:]
 
 
-def _outcome(code: int, exchange: Exchange) -> Outcome:
+def outcome_of(code: int, exchange: Exchange) -> Outcome:
+    """What an answer with a status that is not 2xx comes to."""
     if code in (429, 503):
         return Outcome.THROTTLED
     if code >= 500:
