@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,4 +97,13 @@ def wait_for(path: Path, timeout_s: float = 20) -> None:
     while not path.exists():
         if time.monotonic() > end:
             raise TimeoutError(path)
+        time.sleep(0.02)
+
+
+def wait_until(true: Callable[[], bool], timeout_s: float = 60) -> None:
+    """Until `true` is."""
+    end = time.monotonic() + timeout_s
+    while not true():
+        if time.monotonic() > end:
+            raise TimeoutError(true)
         time.sleep(0.02)

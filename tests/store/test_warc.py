@@ -125,6 +125,9 @@ def test_records_of_an_exchange_know_each_other(folder: Path, make_exchange) -> 
         "depth: 2",
         "fetchTimeMs: 125",
         "hopsFromSeed: LL",
+        "outcome: ok",
+        "kind: page",
+        "viaKey: 3",
         "charset: utf-8",
         "detail: two lines",
     ]

@@ -165,8 +165,20 @@ def unblock(directory: Folder, host: Host) -> None:
 
 
 @app.command()
-def check(directory: Folder, as_json: AsJson = False) -> None:
-    """Verify checkpoint, tables and every archived record; exit 1 with the place of each fault."""
+def check(
+    directory: Folder,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be, and say what cannot.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Verify checkpoint, tables and every archived record; exit 1 with the place of each fault.
+
+    With --repair, tables and indexes are made anew out of the archive, and the crawl goes on from its newest whole
+    checkpoint. What was damaged is kept in DIR/damaged. Killed at any moment, the same command mends on; exit 1 if
+    something is lost.
+    """
+    if repair:
+        _repair(directory, as_json=as_json)
+        return
     with rooms.inspect.Progress(Reporter(stderr=True)) as progress:
         faults = list(rooms.inspect.check_crawl(rooms.directory.CrawlDirectory(directory), progress.advance))
     if as_json:
@@ -177,4 +189,26 @@ def check(directory: Folder, as_json: AsJson = False) -> None:
         counted = rooms.monitor.counted
         say(f"{directory}: {counted(progress.records, 'record')} checked, {counted(len(faults), 'fault')}")
     if faults:
+        raise typer.Exit(1)
+
+
+def _repair(directory: Path, *, as_json: bool) -> None:
+    notes = []
+    with rooms.inspect.Progress(Reporter(stderr=True)) as progress:
+        for note in rooms.repair.repair(rooms.directory.CrawlDirectory(directory), progress.advance):
+            notes.append(note)
+            if not as_json:
+                say(f"{note.place}: {'LOST: ' if note.lost else ''}{note.what}")
+    lost = sum(note.lost for note in notes)
+    if as_json:
+        print_json({"notes": [note._asdict() for note in notes]})
+    elif notes:
+        say(
+            f"{directory}: mended, but for {lost} things that are lost"
+            if lost
+            else f"{directory}: mended, nothing is lost"
+        )
+    else:
+        say(f"{directory}: {progress.records:,} records, tables and checkpoint are whole; there was nothing to mend")
+    if lost:
         raise typer.Exit(1)

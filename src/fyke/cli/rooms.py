@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fyke.crawl import loop as loop
     from fyke.crawl import monitor as monitor
     from fyke.crawl import orders as orders
+    from fyke.crawl import repair as repair
     from fyke.crawl import run as run
     from fyke.plan import figure as figure
     from fyke.plan import planner as planner
@@ -42,7 +43,10 @@ __all__ = ["plan_report", "simulation_report"]
 _HOMES = {
     **{name: f"fyke.{name}" for name in ("export", "plots", "report", "serve", "simweb")},
     "config": "fyke.core.config",
-    **{name: f"fyke.crawl.{name}" for name in ("directory", "explain", "inspect", "loop", "monitor", "orders", "run")},
+    **{
+        name: f"fyke.crawl.{name}"
+        for name in ("directory", "explain", "inspect", "loop", "monitor", "orders", "repair", "run")
+    },
     **{name: f"fyke.plan.{name}" for name in ("figure", "planner", "quantities", "question")},
     "plan_report": "fyke.plan.report",
     **{name: f"fyke.search.{name}" for name in ("following", "searcher", "terminal")},

@@ -62,7 +62,9 @@ class Barn:
         exchange, page = reaped.exchange, reaped.page
         place = None
         if exchange.outcome.answered:
-            place = self._archive.write(exchange, media_type=page.media_type, charset=page.charset)
+            place = self._archive.write(
+                exchange, media_type=page.media_type, charset=page.charset, duplicate=page.duplicate
+            )
         if self._links is not None:
             for pointers in reaped.pointers:
                 self._links.add(exchange.visit.key, pointers.found, pointers.row)

@@ -30,7 +30,7 @@ BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of l
 DEEPEST_SITEMAP = 3  # indexes above a sitemap; sitemaps.org allows one
 MOST_SITEMAPS = 50_000  # that the indexes of one host may name, in all
 INDEXING_HOSTS = 10_000  # whose sitemaps are counted at a time
-_TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
+TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
 
 
 class NamedSitemaps:
@@ -121,22 +121,13 @@ class Harvest:
         batch: list[tuple[Exchange, Page]] = []
         size_bytes = 0
         for exchange in exchanges:
-            page = self._opened(exchange)
+            page = opened(self._parser, self._limits, exchange)
             batch.append((exchange, page))
             size_bytes += exchange.body.size + len(page.content)
             if len(batch) >= BATCH_PAGES or size_bytes >= BATCH_BYTES:
                 yield from self._read(batch)
                 batch, size_bytes = [], 0
         yield from self._read(batch)
-
-    def _opened(self, exchange: Exchange) -> Page:
-        """What is known of a page before it is parsed; its fingerprint is 0 when it has no body to compare."""
-        if exchange.outcome not in _TO_PARSE or exchange.visit.purpose is not Purpose.PAGE:
-            return Page(exchange, "", b"")
-        page = self._parser.page_of(exchange, decode_body(exchange, self._limits).content)
-        if not page.content or exchange.outcome is not Outcome.OK:
-            page.fingerprint = 0
-        return page
 
     def _read(self, batch: Sequence[tuple[Exchange, Page]]) -> Iterator[Reaped]:
         places = [_places(page) for _, page in batch]
@@ -146,7 +137,7 @@ class Harvest:
             level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
             if exchange.outcome is Outcome.OK:
                 _judge_kind(page)
-            if exchange.outcome in _TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate:
+            if exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate:
                 self._parser.process(page)
             reaped = Reaped(exchange, page, [*self._pointers(page), *self._sitemaps(page, level)])
             if keys and not page.duplicate:
@@ -184,6 +175,16 @@ class Harvest:
             Pointers(LinkKind.PAGE, wanted, level, Kind.LISTING),
             Pointers(LinkKind.PAGE, found[len(wanted) :], 0, None),
         ]
+
+
+def opened(parser: Parser, limits: FetchSection, exchange: Exchange) -> Page:
+    """What is known of a page before it is parsed; its fingerprint is 0 when it has no body to compare."""
+    if exchange.outcome not in TO_PARSE or exchange.visit.purpose is not Purpose.PAGE:
+        return Page(exchange, "", b"")
+    page = parser.page_of(exchange, decode_body(exchange, limits).content)
+    if not page.content or exchange.outcome is not Outcome.OK:
+        page.fingerprint = 0
+    return page
 
 
 def _judge_kind(page: Page) -> None:

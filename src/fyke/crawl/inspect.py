@@ -128,13 +128,18 @@ def _check_state(directory: CrawlDirectory) -> Iterator[Fault]:
         if manifest is None:
             yield Fault(f"{directory.shard / manifests.Manifest(number).name}", "it is torn, or lacks files it names")
             continue
-        for name, length in manifest.files.items():
-            if name.endswith(".seg"):
-                try:
-                    with Reader(directory.shard / name) as reader:
-                        verify(reader, length)
-                except StateDamaged as error:
-                    yield Fault(str(directory.shard / name), str(error))
+        yield from queue_faults(directory, manifest)
+
+
+def queue_faults(directory: CrawlDirectory, manifest: manifests.Manifest) -> Iterator[Fault]:
+    """What of the queues that `manifest` names is not as it was written."""
+    for name, length in manifest.files.items():
+        if name.endswith(".seg"):
+            try:
+                with Reader(directory.shard / name) as reader:
+                    verify(reader, length)
+            except StateDamaged as error:
+                yield Fault(str(directory.shard / name), str(error))
 
 
 class Progress:

@@ -191,6 +191,18 @@ class Checkpoint:
                 (self._directory / Manifest(number).name).unlink()
 
 
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Keep crawls out of the shard `directory`, whatever state it is in. Raises DirectoryInUse, DirectoryError."""
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    lock = _lock(directory)
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
 def look(directory: Path) -> tuple[Store, dict[str, Any]]:
     """A store to read from, as of the newest manifest, and that manifest's counters; takes no lock.
 

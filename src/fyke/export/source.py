@@ -18,6 +18,7 @@ from fyke.crawl.inspect import archive_lengths
 from fyke.crawl.keeper import saved_state
 from fyke.export.staging import Mark
 from fyke.search.arrivals import arrivals, safe_rows
+from fyke.store import generation
 from fyke.store.table_files import TABLES
 
 
@@ -98,9 +99,10 @@ class Source:
         return {name: size for name, size in sizes.items() if size}
 
     def beginning(self) -> list[int]:
-        """What tells this crawl from another in the same directory: its first page."""
+        """What tells this crawl from another in the same directory: its first page, and how often it was mended."""
         for batch in arrivals(self.path, "pages", ["key", "fetched_at"], 0, 1) if self.until.pages else ():
-            return [batch.column(0)[0].as_py(), batch.column(1)[0].value]
+            mended = generation(self.path)
+            return [batch.column(0)[0].as_py(), batch.column(1)[0].value, *([mended] if mended else [])]
         return []
 
     def covers(self, until: Until) -> bool:

@@ -33,6 +33,7 @@ from fyke.search.lots import Fate, LotWriter, Read
 from fyke.search.merge import merge
 from fyke.search.ranges import RANGE_ROWS
 from fyke.search.schema import Analysis, open_engine
+from fyke.store import generation
 
 LOT_PAGES = 8_000
 LOT_BYTES = 64 << 20  # of text
@@ -138,7 +139,8 @@ class Indexer:
     def _beginning(self) -> str:
         for batch in arrivals(self.folder.crawl, "pages", ["url", "fetched_at"], 0, 1):
             row = batch.to_pylist()[0]
-            return f"{row['url']} {row['fetched_at'].isoformat()}"
+            mended = generation(self.folder.crawl)
+            return f"{row['url']} {row['fetched_at'].isoformat()}" + (f" mended {mended}" if mended else "")
         return ""
 
     def _save(self, **changes: Any) -> None:

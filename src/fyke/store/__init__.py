@@ -9,7 +9,7 @@ before anything is written.
 """
 
 from fyke.store.check import Fault, check_archive
-from fyke.store.reading import Segment, read_file, read_table, rows_recorded, scan_table, segments
+from fyke.store.reading import Segment, generation, read_file, read_table, rows_recorded, scan_table, segments
 from fyke.store.records import Original
 from fyke.store.schemas import SCHEMAS
 from fyke.store.summaries import HostRow, write_domains, write_hosts
@@ -31,6 +31,7 @@ __all__ = [
     "WarcStatistics",
     "WarcWriter",
     "check_archive",
+    "generation",
     "read_file",
     "read_table",
     "rows_recorded",

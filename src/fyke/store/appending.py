@@ -23,7 +23,8 @@ def cut(path: Path, length: int) -> None:
     if size < length:
         was = f"{size} bytes long" if size >= 0 else "gone"
         raise StateDamaged(
-            f"{path} is {was}, but the checkpoint recorded {length}: restore it from a copy, or crawl anew"
+            f"{path} is {was}, but the checkpoint recorded {length}: fyke check --repair"
+            f" {path.parent.parent} mends what can be mended"
         )
     if size > length:
         with path.open("r+b") as file:

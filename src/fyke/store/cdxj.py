@@ -19,7 +19,6 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
-from fyke.core.visits import Exchange
 from fyke.store.surt import surt
 
 SORT_BYTES = 32 << 20  # lines held in memory while sorting
@@ -27,14 +26,13 @@ SORT_BYTES = 32 << 20  # lines held in memory while sorting
 _TYPE = re.compile(rb"\ncontent-type:[ \t]*([^;\s]+)", re.IGNORECASE)
 
 
-def index_line(exchange: Exchange, date: str, mime: str, digest: str, place: tuple[str, int, int]) -> bytes:
+def index_line(url: str, date: str, mime: str, status: int | None, digest: str, place: tuple[str, int, int]) -> bytes:
     """The line for a record at `place` (file name, offset, length); `date` is its WARC-Date."""
     name, offset, length = place
-    url = exchange.visit.url
     mime = f', "mime": {_quoted(mime)}' if mime else ""
-    status = f', "status": "{exchange.status}"' if exchange.head else ""
+    code = f', "status": "{status}"' if status is not None else ""
     return (
-        f'{surt(url)} {_stamp(date[:19])} {{"url": {_quoted(url)}{mime}{status}, "digest": "{digest}", '
+        f'{surt(url)} {_stamp(date[:19])} {{"url": {_quoted(url)}{mime}{code}, "digest": "{digest}", '
         f'"length": "{length}", "offset": "{offset}", "filename": "{name}"}}\n'
     ).encode()
 

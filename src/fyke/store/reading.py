@@ -26,6 +26,7 @@ from fyke.store.schemas import SCHEMAS, journalled
 from fyke.store.table_files import TABLES, journal_path, parquet_path
 
 BATCH_ROWS = 1 << 14
+GENERATION = "mended"
 
 _SERIAL = re.compile(r"-(\d{5,})\Z")
 _FORMAT = ds.ParquetFileFormat(
@@ -124,6 +125,14 @@ def segments(folder: Path, name: str) -> list[Segment]:
 def _serials(folder: Path, name: str, suffix: str) -> set[int]:
     paths = (folder / TABLES).glob(f"{name}-*{suffix}")
     return {int(match[1]) for path in paths if (match := _SERIAL.search(path.stem))}
+
+
+def generation(folder: Path) -> int:
+    """How often tables of the crawl were mended: row numbers may have changed, and who counts rows begins anew."""
+    try:
+        return int((folder / TABLES / GENERATION).read_text())
+    except (OSError, ValueError):
+        return 0
 
 
 def rows_recorded(state: Mapping[str, Any], name: str) -> int:

@@ -27,7 +27,7 @@ from isal import isal_zlib
 
 from fyke.core.batches import Kind
 from fyke.core.document import Document
-from fyke.core.visits import Exchange
+from fyke.core.visits import Exchange, Purpose
 
 GZIP = 31  # zlib's window bits for "gzip, largest window"
 BODY_LEVEL = 2
@@ -147,10 +147,11 @@ def metadata_member(common: str, ids: tuple[str, str, str], block: bytes) -> byt
     return small_member(header, block)
 
 
-def metadata_fields(exchange: Exchange, via: str, charset: str) -> bytes:
+def metadata_fields(exchange: Exchange, via: str, charset: str, duplicate: bool = False) -> bytes:
     """The block of the metadata record: `via`, `hopsFromSeed` and `fetchTimeMs` as Heritrix has them.
 
-    Every hop is an L (link) but the last to a requisite, an E (embed); `depth` tells their number.
+    Every hop is an L (link) but the last to a requisite, an E (embed); `depth` tells their number. The fields from
+    `outcome` on are for pages alone: with them the archive holds all that the table of pages says of an answer.
     """
     visit = exchange.visit
     text = f"depth: {visit.depth}\r\nfetchTimeMs: {round(exchange.duration_s * 1000)}\r\n"
@@ -158,6 +159,11 @@ def metadata_fields(exchange: Exchange, via: str, charset: str) -> bytes:
         text = f"via: {via}\r\n{text}"
     if 0 < visit.depth <= MAX_HOPS:
         text += f"hopsFromSeed: {'L' * (visit.depth - 1)}{'E' if visit.kind == Kind.REQUISITE else 'L'}\r\n"
+    if visit.purpose is Purpose.PAGE:
+        text += f"outcome: {exchange.outcome.value}\r\nkind: {visit.kind.name.lower()}\r\n"
+        text += f"tries: {visit.tries}\r\n" if visit.tries else ""
+        text += f"viaKey: {visit.via}\r\n" if visit.via else ""
+        text += "duplicate: yes\r\n" if duplicate else ""
     if charset:
         text += f"charset: {charset}\r\n"
     if exchange.detail:

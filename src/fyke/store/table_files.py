@@ -71,7 +71,10 @@ def seal(source: Path, target: Path, schema: pa.Schema, rows: int) -> None:
             if group:
                 writer.write_table(pa.Table.from_batches(group).cast(schema), GROUP_ROWS)
         if found != rows:
-            raise StateDamaged(f"{source} holds {found} rows, but {rows} were written: restore it from a copy")
+            raise StateDamaged(
+                f"{source} holds {found} rows, but {rows} were written: fyke check --repair"
+                f" {source.parent.parent} mends what can be mended"
+            )
         write_checksum(part, target)
         part.replace(target)
 

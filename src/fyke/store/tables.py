@@ -28,7 +28,7 @@ LINKS_IN_MEMORY = 16_000
 LINKS_PER_PAGE = 20  # how many times more rows a file of links has
 
 _KINDS = {int(kind): kind.name.lower() for kind in Kind}
-_PAGE_ROWS = journalled(PAGES)
+PAGE_ROWS = journalled(PAGES)
 
 
 class LinkKind(IntEnum):
@@ -104,42 +104,13 @@ class PagesTable(_Table):
         redirect_to: str | None = None,
     ) -> None:
         """The end of a visit: its exchange, where it is archived, and what was read in it."""
-        visit = exchange.visit
-        host = visit.parts.host
-        self._rows.append(
-            (
-                visit.key,
-                visit.url,
-                host,
-                pay_level_domain(host),
-                exchange.status,
-                exchange.outcome.value,
-                exchange.detail,
-                round(exchange.started_at * 1e6),
-                exchange.duration_s,
-                visit.depth,
-                visit.via,
-                _KINDS[visit.kind],
-                visit.tries,
-                *_facts_of(page),
-                exchange.body.size,
-                len(page.content) if page else 0,
-                place.digest if place else "",
-                page.fingerprint if page else 0,
-                page.duplicate if page else False,
-                page.noindex if page else False,
-                links,
-                redirect_to,
-                exchange.address,
-                *(place[:3] if place else (None, None, None)),
-            )
-        )
+        self._rows.append(page_row(exchange, place, page, links, redirect_to))
         if len(self._rows) >= PAGES_IN_MEMORY:
             self.flush()
 
     def flush(self) -> None:
         if self._rows:
-            self._files.append(rows_batch(self._rows, _PAGE_ROWS))
+            self._files.append(rows_batch(self._rows, PAGE_ROWS))
             self._rows = []
 
     def _in_memory(self) -> int:
@@ -147,6 +118,40 @@ class PagesTable(_Table):
 
     def _forget(self) -> None:
         self._rows = []
+
+
+def page_row(
+    exchange: Exchange, place: RecordPlace | None, page: Page | None, links: int, redirect_to: str | None
+) -> tuple[object, ...]:
+    """A row of `pages`: where a visit ended, where it is archived, and what was read in it."""
+    visit = exchange.visit
+    host = visit.parts.host
+    return (
+        visit.key,
+        visit.url,
+        host,
+        pay_level_domain(host),
+        exchange.status,
+        exchange.outcome.value,
+        exchange.detail,
+        round(exchange.started_at * 1e6),
+        exchange.duration_s,
+        visit.depth,
+        visit.via,
+        _KINDS[visit.kind],
+        visit.tries,
+        *_facts_of(page),
+        exchange.body.size,
+        len(page.content) if page else 0,
+        place.digest if place else "",
+        page.fingerprint if page else 0,
+        page.duplicate if page else False,
+        page.noindex if page else False,
+        links,
+        redirect_to,
+        exchange.address,
+        *(place[:3] if place else (None, None, None)),
+    )
 
 
 def _facts_of(page: Page | None) -> tuple[str, str, str]:

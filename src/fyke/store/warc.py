@@ -116,16 +116,19 @@ class WarcWriter:
         via: str = "",
         media_type: str = "",
         charset: str = "",
+        duplicate: bool = False,
         refers_to: Original | None = None,
     ) -> RecordPlace:
         """Archive `exchange`; `via` is the URL of the page that linked to it.
 
         With `refers_to` the body is left out and a revisit record points at the original. `media_type`
-        is for what came without a head. Raises DiskFull or DirectoryError.
+        is for what came without a head, `duplicate` what content-seen said of the page. Raises DiskFull or
+        DirectoryError.
         """
         try:
             file = self._file or self._open(exchange.started_at)
-            place = self._write(file, exchange, (via, media_type, charset), refers_to)
+            metadata = records.metadata_fields(exchange, via, charset, duplicate)
+            place = self._write(file, exchange, (media_type, metadata), refers_to)
             if self._position >= self._warc_bytes:
                 self._close_file()
         except OSError as error:
@@ -133,15 +136,15 @@ class WarcWriter:
         return place
 
     def _write(
-        self, file: BinaryIO, exchange: Exchange, facts: tuple[str, str, str], refers_to: Original | None
+        self, file: BinaryIO, exchange: Exchange, facts: tuple[str, bytes], refers_to: Original | None
     ) -> RecordPlace:
-        via, media_type, charset = facts
+        media_type, metadata = facts
         date = self._dates.warc(exchange.started_at)
         ids = self._ids.three()
         common = records.common_header(exchange.visit.url, date)
         wire = common + records.wire_header(exchange)
         before = records.request_member(wire, ids, exchange.request) if exchange.request else b""
-        after = records.metadata_member(common, ids, records.metadata_fields(exchange, via, charset))
+        after = records.metadata_member(common, ids, metadata)
         offset = self._position + len(before)
         if refers_to is None:
             header = records.response_header(exchange, ids[1], wire, media_type)
@@ -163,7 +166,8 @@ class WarcWriter:
         self._position = offset + length + len(after)
         self._exchanges += 1
         mime = "warc/revisit" if refers_to else media_type_of(exchange.head) if exchange.head else media_type
-        self._note(index_line(exchange, date, mime, digest, (self._name, offset, length)))
+        status = exchange.status if exchange.head else None
+        self._note(index_line(exchange.visit.url, date, mime, status, digest, (self._name, offset, length)))
         return RecordPlace(f"{FOLDER}/{self._name}", offset, length, digest, date)
 
     def _note(self, line: bytes) -> None:

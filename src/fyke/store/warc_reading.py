@@ -37,6 +37,7 @@ class Record:
     length: int = 0
     fields: dict[str, str] = field(default_factory=dict)
     first_line: str = ""  # of the block: the status line of a response
+    head: bytes = b""  # of an HTTP message, with its blank line
     faults: list[str] = field(default_factory=list)
 
     def get(self, name: str) -> str:
@@ -100,6 +101,7 @@ class _Block:
         self._in_head = False
         self._record.first_line = bytes(self._start[:200]).split(b"\n")[0].decode("latin-1").strip()
         if blank is not None:
+            self._record.head = bytes(self._start[: blank.end()])
             self._payload.update(bytes(self._start[blank.end() :]))
         self._start.clear()
 
@@ -142,6 +144,19 @@ def read_records(path: Path, length: int | None = None, begin: int = 0) -> Itera
                 record.length = _next_member(file, offset + 1, end) - offset
             yield record
             offset += record.length
+
+
+def read_block(path: Path, offset: int, length: int) -> tuple[dict[str, str], bytes]:
+    """The header fields and the block of the whole record at `offset`, in memory. Raises Broken, zlib.error."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        record = zlib.decompress(file.read(length), 31)
+    header, _, rest = record.partition(b"\r\n\r\n")
+    lines = (line.partition(":") for line in header.decode("utf-8", "replace").split("\r\n")[1:])
+    fields = {name.lower(): value.strip() for name, _, value in lines}
+    if not fields.get("content-length", "").isdecimal():
+        raise Broken("a record without a length")
+    return fields, rest[: int(fields["content-length"])]
 
 
 def _read_member(file: BinaryIO, record: Record, end: int) -> int:

@@ -83,7 +83,7 @@ class Http:
         exchange.effective_protocol = protocol
         exchange.status = code = curl.getinfo(pycurl.RESPONSE_CODE)
         if exchange.outcome is Outcome.OK and not 200 <= code < 300:
-            exchange.outcome = _outcome(code, exchange)
+            exchange.outcome = outcome_of(code, exchange)
             if exchange.outcome is Outcome.BAD_ANSWER:
                 exchange.detail = f"status {code} ends no request of ours"
 
@@ -114,7 +114,8 @@ def final_head(lines: list[bytes]) -> bytes:
     return head[start : blank.end()] if blank else b""
 
 
-def _outcome(code: int, exchange: Exchange) -> Outcome:
+def outcome_of(code: int, exchange: Exchange) -> Outcome:
+    """What an answer with a status that is not 2xx comes to."""
     if code in (429, 503):
         return Outcome.THROTTLED
     if code >= 500:

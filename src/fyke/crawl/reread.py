@@ -1,0 +1,211 @@
+"""Rows of the tables out of the archive, as the harvest wrote them.
+
+Used by `fyke.crawl.repair` for what is lost of a table. Rows come in the order of the archive, which is that of the
+tables, so what lies between two rows that are whole is found by their places. A row says of a page what it said
+before, since the same rooms read it; only `duration_s` is rounded to milliseconds. What no server answered has no
+record, and so no row. Invariant: memory holds one page and one batch.
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from fyke.core.batches import Kind
+from fyke.core.config import Config
+from fyke.core.document import Document
+from fyke.core.outcomes import Outcome
+from fyke.core.plugins import ProcessingModule, load_plugin
+from fyke.core.resolve import LinkResolver
+from fyke.core.urls import Locator, locate
+from fyke.core.visits import Exchange, Page, Visit
+from fyke.crawl.harvest import TO_PARSE, opened
+from fyke.crawl.seeds import seeds_of
+from fyke.fetch.protocols.http import outcome_of
+from fyke.parse import Parser
+from fyke.store import SCHEMAS, LinkKind, RecordPlace
+from fyke.store.reindexing import REPLAYABLE, serial_of
+from fyke.store.tables import PAGE_ROWS, page_row, rows_batch
+from fyke.store.warc import FOLDER
+from fyke.store.warc_reading import Broken, Record, read_block, read_records
+
+BATCH_ROWS = 500
+
+_UNREADABLE = (Broken, OSError, ValueError, zlib.error)
+
+
+class Place(NamedTuple):
+    """Where a record begins; places are ordered as the records were written."""
+
+    serial: tuple[int, str]
+    offset: int
+
+
+def place_of(file: str, offset: int) -> Place:
+    """The place that a row of the pages table names."""
+    return Place(serial_of(file.rpartition("/")[2]), offset)
+
+
+class Rereader:
+    """Reads the archive of the crawl in `folder`: `ends` says how many bytes of each file count."""
+
+    def __init__(self, folder: Path, config: Config, ends: dict[Path, int]) -> None:
+        processors = [load_plugin(name, "processors", ProcessingModule) for name in config.plugins.processors]
+        self._folder = folder
+        self._ends = ends
+        self._limits = config.fetch
+        self._parser = Parser(processors, config.crawl.requisites, product=config.agent.user_agent)
+        self._links = LinkResolver(config.frontier.link_cache)
+        self._seeds = frozenset(seed.url.decode() for seed in seeds_of(config.crawl.seeds))
+        self.lost_links = 0  # of pages whose record cannot be read
+        self.other_links = 0  # pages that have other links than when they were crawled
+
+    def __repr__(self) -> str:
+        return f"Rereader({str(self._folder)!r}, {len(self._ends)} files)"
+
+    # --- pages
+
+    def pages(self, after: Place | None, before: Place | None) -> Iterator[pa.RecordBatch]:
+        """Rows of the pages whose records lie between two places."""
+        rows = (row for row in map(self._page_row, self._records(after, before)) if row is not None)
+        while some := list(islice(rows, BATCH_ROWS)):
+            yield rows_batch(some, PAGE_ROWS)
+
+    def _records(self, after: Place | None, before: Place | None) -> Iterator[tuple[Path, Record, Record | None]]:
+        """Each record that can be replayed, and the metadata beside it."""
+        for path, end in self._ends.items():
+            serial = serial_of(path.name)
+            if (after and serial < after.serial) or (before and serial > before.serial):
+                continue
+            begin = after.offset if after and serial == after.serial else 0
+            answer: Record | None = None
+            for record in read_records(path, end, begin):
+                if before and Place(serial, record.offset) >= before:
+                    break
+                kind = record.get("warc-type")
+                if answer is not None and (kind in REPLAYABLE or kind == "metadata"):
+                    yield path, answer, record if kind == "metadata" and not record.faults else None
+                    answer = None
+                if kind in REPLAYABLE and not record.faults and not (after and Place(serial, record.offset) <= after):
+                    answer = record
+            if answer is not None:
+                yield path, answer, None
+
+    def _page_row(self, found: tuple[Path, Record, Record | None]) -> tuple[object, ...] | None:
+        path, record, beside = found
+        try:
+            facts = _facts(path, beside) if beside is not None else {}
+            url = record.get("warc-target-uri")
+            if "outcome" not in facts and url.endswith("/robots.txt"):
+                return None
+            exchange = self._exchange(path, record.offset, record.length, facts)
+        except _UNREADABLE:
+            return None
+        page = opened(self._parser, self._limits, exchange)
+        page.duplicate = "duplicate" in facts
+        links = [target for _, targets in self._pointed(page) for target in targets]
+        moved = exchange.outcome is Outcome.REDIRECTED and links
+        digest = record.get("warc-payload-digest") or record.get("warc-block-digest")
+        place = RecordPlace(f"{FOLDER}/{path.name}", record.offset, record.length, digest, record.get("warc-date"))
+        return page_row(exchange, place, page, len(links), links[0].url.decode() if moved else None)
+
+    def _exchange(self, path: Path, offset: int, length: int, facts: dict[str, str]) -> Exchange:
+        """The exchange of a record, with what its metadata says. Raises `_UNREADABLE`."""
+        fields, block = read_block(path, offset, length)
+        head, body = _taken_apart(block) if "application/http" in fields.get("content-type", "") else (b"", block)
+        at = locate(fields["warc-target-uri"])
+        visit = Visit(at.url.decode(), at.key, at.host, at.domain)
+        visit.depth, visit.tries, visit.via = (int(facts.get(name, 0)) for name in ("depth", "tries", "viaKey"))
+        visit.kind = Kind[facts["kind"].upper()] if "kind" in facts else self._kind(visit, facts)
+        words = head[:200].split(b"\n")[0].split()
+        exchange = Exchange(
+            visit,
+            Outcome.OK,
+            datetime.fromisoformat(fields["warc-date"]).timestamp(),
+            int(facts.get("fetchTimeMs", 0)) / 1000,
+            address=fields.get("warc-ip-address", ""),
+            detail=facts.get("detail", ""),
+            status=int(words[1]) if len(words) > 1 and words[1].isdigit() else 0,
+            head=head,
+            body=Document(body),
+            truncated=fields.get("warc-truncated", ""),
+        )
+        exchange.outcome = Outcome(facts["outcome"]) if "outcome" in facts else _outcome(exchange)
+        return exchange
+
+    def _kind(self, visit: Visit, facts: dict[str, str]) -> Kind:
+        """Of an archive that does not say it."""
+        if visit.url in self._seeds:
+            return Kind.SEED
+        return Kind.REQUISITE if facts.get("hopsFromSeed", "").endswith("E") else Kind.PAGE
+
+    # --- links
+
+    def links(self, rows: Iterable[dict[str, Any]], skip: int, leave: int) -> Iterator[pa.RecordBatch]:
+        """The link rows of pages, given their rows; not the first `skip` of all, nor the last `leave`."""
+        first = True
+        batch: pa.RecordBatch | None = None
+        for row in rows:
+            if batch is not None:
+                yield batch
+            batch = self._link_rows(row)
+            if first:
+                batch, first = batch.slice(min(skip, batch.num_rows)), False
+        if batch is not None:
+            yield batch.slice(0, max(0, batch.num_rows - leave))
+
+    def _link_rows(self, row: dict[str, Any]) -> pa.RecordBatch:
+        try:
+            exchange = self._exchange(self._folder / row["warc_file"], row["warc_offset"], row["warc_length"], {})
+            if exchange.visit.url != row["url"]:
+                raise Broken("another page")
+            exchange.outcome = Outcome(row["outcome"])
+            pointed = self._pointed(opened(self._parser, self._limits, exchange))
+        except _UNREADABLE:
+            self.lost_links += row["links"]
+            pointed = []
+        else:
+            self.other_links += sum(len(targets) for _, targets in pointed) != row["links"]
+        told = [(row["key"], at.key, at.url.decode(), int(kind)) for kind, targets in pointed for at in targets]
+        return rows_batch(told, SCHEMAS["links"])
+
+    def _pointed(self, page: Page) -> Sequence[tuple[LinkKind, list[Locator]]]:
+        """What a page points at, in the order of the table of links."""
+        outcome = page.exchange.outcome
+        if outcome in TO_PARSE and not page.duplicate:
+            self._parser.process(page)
+        links = page.links
+        if outcome is Outcome.REDIRECTED:
+            return [(LinkKind.REDIRECT, self._links.resolve(links.base, links.pages))]
+        kinds = (
+            (LinkKind.PAGE, links.pages),
+            (LinkKind.REQUISITE, links.requisites),
+            (LinkKind.NOFOLLOW, links.nofollow),
+            (LinkKind.PAGE, links.listings),
+        )
+        return [(kind, self._links.resolve(links.base, hrefs)) for kind, hrefs in kinds]
+
+
+def _facts(path: Path, record: Record) -> dict[str, str]:
+    """The fields of a metadata record."""
+    _, block = read_block(path, record.offset, record.length)
+    lines = (line.partition(": ") for line in block.decode("utf-8", "replace").split("\r\n"))
+    return {name: value for name, _, value in lines if name}
+
+
+def _outcome(exchange: Exchange) -> Outcome:
+    """Of an archive that does not say it."""
+    if exchange.truncated:
+        return Outcome.TOO_LARGE
+    return outcome_of(exchange.status, exchange) if exchange.status >= 300 else Outcome.OK
+
+
+def _taken_apart(block: bytes) -> tuple[bytes, bytes]:
+    """Head and body of an HTTP message; the head ends with its first empty line."""
+    ends = [at + len(mark) for mark in (b"\r\n\r\n", b"\n\n") if (at := block.find(mark, 0, 1 << 20)) >= 0]
+    end = min(ends, default=len(block))
+    return block[:end], block[end:]
