@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from frontier.shard import Shard, at, pages, rows
 from fyke.core.batches import u64
@@ -15,7 +17,7 @@ from fyke.disk.store import Store
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.order import BreadthFirst
 from fyke.frontier.ready import Ready
-from fyke.frontier.window import REFILL_ROWS, Refill, Window
+from fyke.frontier.window import REFILL_ROWS, Refill, Window, _nth_of_each
 
 SHARE = 8
 
@@ -119,3 +121,9 @@ def test_rows_that_stay_out_for_long_hold_little_memory() -> None:
     assert sum(len(column) for column in held.values()) == len(kept)
     assert window._held <= 8 * REFILL_ROWS
     assert u64(next(window.rows()), "key").size
+
+
+@given(st.lists(st.integers(2**64 - 3, 2**64 - 1) | st.integers(0, 2), max_size=30))
+def test_rows_of_a_host_are_numbered_as_they_come(hosts):
+    expected = [hosts[:place].count(host) for place, host in enumerate(hosts)]
+    assert _nth_of_each(np.array(hosts, np.uint64)).tolist() == expected

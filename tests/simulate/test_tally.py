@@ -13,7 +13,6 @@ from fyke.hosts.politeness import Host
 from fyke.simulate.calendar import Calendar, Ending
 from fyke.simulate.distinct import MOST_KEYS, DistinctSample
 from fyke.simulate.tally import MOST_SAMPLES, Sample, Tally, tally_of
-from fyke.simulate.window import _nth_of_host
 
 HOST, VISIT = Host(1, "h"), Visit("u", 1, 1, 1)
 
@@ -78,9 +77,3 @@ def test_a_series_is_thinned_and_outlives_a_restart(tmp_path):
     assert again.totals == tally.totals
     assert again.samples == tally.samples
     assert again.pages_of.tolist() == [0, 0, 0, 2, 0, 0, 0, 0, 0, 1]
-
-
-@given(st.lists(st.integers(2**64 - 3, 2**64 - 1) | st.integers(0, 2), max_size=30))
-def test_rows_of_a_host_are_numbered_as_they_come(hosts):
-    expected = [hosts[:place].count(host) for place, host in enumerate(hosts)]
-    assert _nth_of_host(np.array(hosts, np.uint64)).tolist() == expected

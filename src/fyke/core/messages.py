@@ -17,7 +17,7 @@ from enum import IntEnum
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, U64, binary_array
+from fyke.core.batches import U64, binary_array, concat
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Visit
 
@@ -70,7 +70,12 @@ class Outcomes:
     learned: pa.RecordBatch = field(default_factory=lambda: NONE_LEARNED)
 
 
-NO_LINKS = Links(EMPTY, np.zeros(0, np.uint64))
+def links_of(messages: Sequence[Links]) -> Links:
+    """One message out of many, in order."""
+    if len(messages) == 1:
+        return messages[0]
+    sources = [np.zeros(0, np.uint64), *(message.sources for message in messages)]
+    return Links(concat([message.urls for message in messages]), np.concatenate(sources))
 
 
 def ended_batch(ended: Iterable[tuple[Visit, Outcome]]) -> pa.RecordBatch:

@@ -29,6 +29,7 @@ from fyke.crawl.control import AskedLater, Steering
 from fyke.crawl.counts import Counts
 from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.fetcher import Fetcher, Wiring
+from fyke.crawl.gathering import Gathering
 from fyke.crawl.harvest import Harvest, NamedSitemaps
 from fyke.crawl.keeper import Keeper, saved_state
 from fyke.crawl.loop import Ending, Engines, Loop
@@ -127,7 +128,7 @@ class Agent:
         self._open_frontier(saved)
         self._open_fetcher(saved)
         self._loop = Loop(
-            Engines(self._frontier, self._fetcher, self._harvest, self._barn, self._outbox),
+            Engines(self._frontier, self._fetcher, Gathering(self._harvest, self._barn), self._outbox),
             self.config.crawl, self._clock, self._news,
         )  # fmt: skip
         self._counts = Counts(

@@ -25,7 +25,7 @@ from fyke.core.slices import Slicer
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of, visits_of
 from fyke.crawl.known_hosts import Known, KnownHosts
 from fyke.crawl.rules import RulesDesk
-from fyke.fetch import FAULTS, Fault, Registry, Wait, retry_after
+from fyke.fetch import FaultPolicy, Registry, retry_after
 from fyke.hosts.book import HostBook, HostRecord
 from fyke.hosts.dns import Answer, Resolver
 from fyke.hosts.politeness import Host, Workbench
@@ -72,6 +72,7 @@ class Fetcher:
         self.bench = self._bench = rooms.bench
         self._clock = rooms.clock
         self._politeness = config.politeness
+        self._faults = FaultPolicy(config.politeness)
         self._connections = config.fetch.connections
         self._news = news
         self._exchanges: list[Exchange] = []
@@ -246,24 +247,23 @@ class Fetcher:
         if self.pages_left > 0:
             self.pages_left -= 1
 
-    def give_back(self) -> None:
-        """What was begun as a page did not become one: another may be begun instead."""
+    def give_back(self, pages: int) -> None:
+        """So many of what was begun as pages did not become any: others may be begun instead."""
         if self.pages_left >= 0:
-            self.pages_left += 1
+            self.pages_left += pages
 
     def _done(self, host: Host, exchange: Exchange) -> None:
         self.in_flight -= 1
         if exchange.visit.purpose is Purpose.PAGE and exchange.outcome is not Outcome.OK:
-            self.give_back()
+            self.give_back(1)
         now, address = self._clock.now(), host.address
         if self.stopping and not exchange.outcome.answered:  # broken off by us: it is still a waiting visit
             self._bench.finished(host, now, now - exchange.started_at)
             self._hosts.book_rest(host, now, address)
             return
-        fault = FAULTS[exchange.outcome]
-        wait_s = self._account(host, exchange, fault, now)
+        wait_s = self._account(host, exchange, now)
         visit = exchange.visit
-        again = fault.retry and visit.tries + 1 < self._politeness.tries and not host.known.record.retired
+        again = self._faults.again(exchange.outcome, visit.tries) and not host.known.record.retired
         again = again and visit.purpose is Purpose.PAGE
         if again:
             visit.tries += 1
@@ -281,35 +281,20 @@ class Fetcher:
 
     # -- what an answer costs the host -----------------------------------------------------------
 
-    def _account(self, host: Host, exchange: Exchange, fault: Fault, now: float) -> float:
+    def _account(self, host: Host, exchange: Exchange, now: float) -> float:
         """Seconds that `host` must rest beyond its usual delay because of this answer."""
-        politeness = self._politeness
         record: HostRecord = host.known.record
-        tries = exchange.visit.tries
-        if not fault.costs_host:
-            host.failures = 0
-        elif not tries or exchange.outcome is Outcome.CONNECT_FAILED:
-            host.failures += 1  # a page that fails again says nothing new of its host
-        wait_s = 0.0
-        if fault.wait is Wait.THROTTLE:
-            asked = retry_after(exchange, now)
-            doubled = politeness.throttle_delay_s * 2**tries
-            wait_s = min(doubled, politeness.max_sleep_s) if asked is None else asked
-        elif fault.wait is Wait.FAILURE:
-            wait_s = self._sleep_s(max(host.failures, tries + 1))
-        self._judge(host, exchange.outcome, exchange.detail)
+        outcome, tries = exchange.outcome, exchange.visit.tries
+        host.failures = self._faults.failures(outcome, host.failures, tries)
+        self._judge(host, outcome, exchange.detail)
         record.failures = host.failures
         record.last_seen = now
-        record.pages += exchange.outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE
+        record.pages += outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE
         self._hosts.touch(host)
-        return wait_s
-
-    def _sleep_s(self, failures: int) -> float:
-        doubled: float = self._politeness.failure_delay_s * 2 ** max(0, min(failures, 20) - 1)
-        return min(doubled, self._politeness.max_sleep_s)
+        return self._faults.wait_s(outcome, host.failures, tries, retry_after(exchange, now))
 
     def _judge(self, host: Host, outcome: Outcome, detail: str) -> None:
-        if host.failures >= self._politeness.host_failures:
+        if self._faults.gives_up(host.failures):
             host.known.record.retired = f"{host.failures} failures in a row, the last: {outcome}" + (
                 f" ({detail})" if detail else ""
             )
@@ -354,7 +339,7 @@ class Fetcher:
             host.failures += 1
             self._judge(host, outcome, answer.detail)
             # Until the answer is believed no more: asked again sooner, the cache would fail, and not the name.
-            self._bench.sleep_until(host, max(now + self._sleep_s(host.failures), answer.expires_at))
+            self._bench.sleep_until(host, max(now + self._faults.sleep_s(host.failures), answer.expires_at))
         else:
             self._abandon(host, outcome, answer.detail)
 

@@ -24,16 +24,12 @@ checkpoint names.
 import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, Protocol
 
-from fyke.core.batches import Kind
+import pyarrow as pa
+
 from fyke.core.clock import Clock
 from fyke.core.config import CrawlSection
-from fyke.core.outcomes import Outcome
-from fyke.core.urls import locate
-from fyke.core.visits import Purpose
-from fyke.crawl.barn import Barn
-from fyke.crawl.fetcher import Fetched, Fetcher
-from fyke.crawl.harvest import Harvest, Reaped
 from fyke.crawl.keeper import Keeper
 from fyke.crawl.mail import Outbox
 from fyke.frontier.frontier import Frontier, Need
@@ -54,32 +50,85 @@ class Ending(StrEnum):
     UNREACHED = "unreached"  # no server answers
 
 
+class FetcherEngine(Protocol):
+    """What fetches: `fyke.crawl.fetcher`, or a virtual one."""
+
+    @property
+    def rules_room(self) -> int: ...
+
+    @property
+    def in_flight(self) -> int: ...
+
+    @property
+    def ended(self) -> int: ...
+
+    @property
+    def idle(self) -> bool: ...
+
+    @property
+    def has_its_pages(self) -> bool: ...
+
+    @property
+    def unreached(self) -> bool: ...
+
+    def put(self, visits: pa.RecordBatch) -> None: ...
+
+    def refuse(self, visits: pa.RecordBatch) -> None: ...
+
+    def take(self) -> Any: ...
+
+    def give_back(self, pages: int) -> None: ...
+
+    def pump(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+
+class Worker(Protocol):
+    """What makes messages of what such a fetcher gives: `fyke.crawl.gathering`, or a virtual one."""
+
+    @property
+    def answered(self) -> bool: ...
+
+    def gather(self, fetched: Any, outbox: Outbox) -> int: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Engines:
     """What the loop moves messages between."""
 
     frontier: Frontier
-    fetcher: Fetcher
-    harvest: Harvest
-    barn: Barn
+    fetcher: FetcherEngine
+    gathering: Worker
     outbox: Outbox
 
 
 class Loop:
     """Runs the engines until nothing is left, a limit is reached, or `stop` is called."""
 
-    def __init__(self, engines: Engines, asked: CrawlSection, clock: Clock, news: asyncio.Event) -> None:
-        """`news` is set by the fetcher when something ended."""
+    def __init__(
+        self,
+        engines: Engines,
+        asked: CrawlSection,
+        clock: Clock,
+        news: asyncio.Event,
+        *,
+        least_merge_s: float = 0.0,
+    ) -> None:
+        """`news` is set by the fetcher when something ended. `least_merge_s`: between merges that are granted since
+        visits run low, at least; for a clock that stands still while they are made."""
         self._frontier = engines.frontier
         self._fetcher = engines.fetcher
-        self._harvest = engines.harvest
-        self._barn = engines.barn
+        self._gathering = engines.gathering
         self._outbox = engines.outbox
         self._asked = asked
         self._clock = clock
         self._news = news
+        self._least_merge_s = least_merge_s
         self._merge_at = 0.0  # when the frontier may merge less than a full batch again
-        self._moved = False
+        self.moved = False  # whether the frontier did, in the last turn
         self._stop: Ending | None = None
         self.failure: BaseException | None = None
 
@@ -103,40 +152,20 @@ class Loop:
     def turn(self) -> None:
         """The figure, once around."""
         begun = self._clock.now()
-        self._gather(self._fetcher.take())
+        self._gather()
         hungry = self._hungry(begun)
         if hungry or self._outbox.full:
             self.deliver()
-        self._moved = self._frontier.turn(begun, hungry=hungry)
+        self.moved = self._frontier.turn(begun, hungry=hungry)
         if hungry:
             ended = self._clock.now()
-            self._merge_at = ended + (ended - begun) * (MERGE_SHARE - 1)
+            self._merge_at = ended + max((ended - begun) * (MERGE_SHARE - 1), self._least_merge_s)
         self._fetcher.refuse(self._frontier.refused())
         self._fetcher.put(self._frontier.visits(begun, self._fetcher.rules_room))
         self._fetcher.pump()
 
-    def _gather(self, fetched: Fetched) -> None:
-        """Keep what came of visits, and put what the frontier is to know into the outbox."""
-        for reaped in self._harvest.reap(fetched.exchanges):
-            self._barn.store(reaped)
-            self._send(reaped)
-        for origin, rules, until in fetched.learned:
-            self._outbox.put_learned(origin, rules, until)
-        if fetched.sitemaps:  # links from nowhere, as near as a seed
-            sitemaps = [locate(url) for url in fetched.sitemaps]
-            self._outbox.put_links(sitemaps, via=0, domain=0, depth=0, kind=Kind.LISTING)
-
-    def _send(self, reaped: Reaped) -> None:
-        visit = reaped.exchange.visit
-        for links in reaped.pointers:
-            if links.kind is not None:
-                self._outbox.put_links(
-                    links.found, via=visit.key, domain=visit.domain, depth=links.depth, kind=links.kind
-                )
-        if visit.purpose is Purpose.PAGE:
-            self._outbox.put_ended(visit, reaped.exchange.outcome)
-            if reaped.exchange.outcome is Outcome.OK and not reaped.is_page:
-                self._fetcher.give_back()
+    def _gather(self) -> None:
+        self._fetcher.give_back(self._gathering.gather(self._fetcher.take(), self._outbox))
 
     def deliver(self) -> None:
         """Give the frontier all that waits for it."""
@@ -150,7 +179,8 @@ class Loop:
         return self._fetcher.idle or need is Need.IDLE or (need is Need.LOW and now >= self._merge_at)
 
     @property
-    def _idle(self) -> bool:
+    def idle(self) -> bool:
+        """Whether nothing is on its way anywhere but in the frontier."""
         return self._fetcher.idle and not self._outbox
 
     def _ending(self, started: float) -> Ending | None:
@@ -162,16 +192,16 @@ class Loop:
             return Ending.TIME
         if self._fetcher.has_its_pages:
             return Ending.PAGES
-        if not self._barn.answered and self._fetcher.unreached:  # the fault is likely on our side
+        if not self._gathering.answered and self._fetcher.unreached:  # the fault is likely on our side
             return Ending.UNREACHED
-        if self._idle and self._frontier.empty:
+        if self.idle and self._frontier.empty:
             return Ending.BLOCKED if self._frontier.statistics().blocked else Ending.FINISHED
         return None
 
     async def _rest(self) -> None:
         """Until something ends, or the next beat; work that can go on gets no rest."""
         self._news.clear()
-        if self._fetcher.ended or (self._idle and self._moved):
+        if self._fetcher.ended or (self.idle and self.moved):
             await asyncio.sleep(0)
             return
         timer = asyncio.get_running_loop().call_later(BEAT_S, self._news.set)
@@ -185,5 +215,5 @@ class Loop:
             await self._rest()
         self._fetcher.abort()
         await asyncio.sleep(0)
-        self._gather(self._fetcher.take())
+        self._gather()
         self.deliver()

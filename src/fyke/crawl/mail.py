@@ -18,7 +18,7 @@ from operator import itemgetter
 import numpy as np
 
 from fyke.core.batches import Kind, url_batch
-from fyke.core.messages import NO_LINKS, Links, Outcomes, Rules, ended_batch, learned_batch
+from fyke.core.messages import Links, Outcomes, Rules, ended_batch, learned_batch, links_of
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator
 from fyke.core.visits import Visit
@@ -69,6 +69,7 @@ class Outbox:
         self._cache = cache
         self._found: list[tuple[Sequence[Locator], int, int, int, int]] = []  # links; via, source, depth, kind
         self._rows = 0
+        self._batches: list[Links] = []
         self._ended: list[tuple[Visit, Outcome]] = []
         self._learned: list[tuple[str, Rules, float]] = []
         self.links = 0  # ever put in, sent or not
@@ -100,6 +101,12 @@ class Outbox:
             self._found.append((fresh, via, domain, depth, kind))
             self._rows += len(fresh)
 
+    def put_columns(self, links: Links) -> None:
+        """Links that are columns already."""
+        self.links += links.urls.num_rows
+        self._batches.append(links)
+        self._rows += links.urls.num_rows
+
     def put_ended(self, visit: Visit, outcome: Outcome) -> None:
         """`visit` is over, and all that came of it was handed on."""
         self._ended.append((visit, outcome))
@@ -110,14 +117,15 @@ class Outbox:
 
     def take_links(self) -> Links:
         """All links that wait, as one message."""
-        if not self._found:
-            return NO_LINKS
-        groups, self._found, self._rows = self._found, [], 0
-        found, *columns = zip(*groups, strict=True)
-        counts = [len(group) for group in found]
-        via, source, depth, kind = (np.repeat(np.array(column, np.uint64), counts) for column in columns)
-        urls = url_batch(list(chain.from_iterable(found)), via=via, depth=depth, kind=kind)
-        return Links(urls, source)
+        batches, self._batches, self._rows = self._batches, [], 0
+        if self._found:
+            groups, self._found = self._found, []
+            found, *columns = zip(*groups, strict=True)
+            counts = [len(group) for group in found]
+            via, source, depth, kind = (np.repeat(np.array(column, np.uint64), counts) for column in columns)
+            urls = url_batch(list(chain.from_iterable(found)), via=via, depth=depth, kind=kind)
+            batches.append(Links(urls, source))
+        return links_of(batches)
 
     def take_outcomes(self) -> Outcomes:
         """All outcomes that wait, as one message."""

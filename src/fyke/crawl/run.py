@@ -145,14 +145,19 @@ def report(summary: Summary, directory: CrawlDirectory, console: Console) -> Non
         say(f"  {now.listings:>9,}  sitemaps and feeds read")
     for name, count in now.plugin_failures.items():
         say(f"  {count:>9,}  failures of the plug-in {name}")
-    say(f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}")
     if summary.ending is Ending.BLOCKED:
-        asked = AskedLater(directory.state)
-        say(f"  {now.blocked:>9,}  wait until {asked.blocked_in_words} may be asked again")
-        host = asked.blocked[0] if asked.blocked else "HOST"
-        say(f"Next: fyke unblock {typed} {host}; then fyke crawl --into {typed} goes on with its URLs")
-    elif summary.ending is Ending.FINISHED:
-        say(f"Next: fyke check {typed}; the archive is {directory.warc}, the tables are {directory.tables}")
-    else:
-        more = " --pages MORE" if summary.ending is Ending.PAGES else ""
-        say(f"Next: fyke crawl --into {typed}{more} goes on where it stopped")
+        say(f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again")
+    say(f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}")
+    say(f"Next: {_next(summary.ending, directory)}")
+
+
+def _next(ending: Ending, directory: CrawlDirectory) -> str:
+    """What a person may do after a crawl in `directory` that ended so."""
+    typed = shlex.quote(str(directory.path))
+    if ending is Ending.BLOCKED:
+        host = next(iter(AskedLater(directory.state).blocked), "HOST")
+        return f"fyke unblock {typed} {host}; then fyke crawl --into {typed} goes on with its URLs"
+    if ending is Ending.FINISHED:
+        return f"fyke check {typed}; the archive is {directory.warc}, the tables are {directory.tables}"
+    more = " --pages MORE" if ending is Ending.PAGES else ""
+    return f"fyke crawl --into {typed}{more} goes on where it stopped"

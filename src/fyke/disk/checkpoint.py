@@ -243,16 +243,6 @@ def _cut(directory: Path, manifest: Manifest) -> None:
                 os.truncate(path, length)
 
 
-@contextmanager
-def held(directory: Path) -> Iterator[None]:
-    """Keep every crawl out of `directory` within the block. Raises DirectoryInUse."""
-    descriptor = _lock(directory)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def _lock(directory: Path) -> int:
     path = directory / "lock"
     with writing(path):

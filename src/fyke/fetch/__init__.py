@@ -8,7 +8,7 @@ what the outcome costs.
 
 from fyke.fetch.decoding import Decoded, accepted_codings, decode_body
 from fyke.fetch.engine import CurlEngine, EngineStatistics
-from fyke.fetch.faults import FAULTS, Fault, Wait, retry_after
+from fyke.fetch.faults import FAULTS, Fault, FaultPolicy, Wait, retry_after
 from fyke.fetch.protocols.registry import Registry, RegistryStatistics, build_registry
 from fyke.fetch.transfer import Dialect, Request
 
@@ -19,6 +19,7 @@ __all__ = [
     "Dialect",
     "EngineStatistics",
     "Fault",
+    "FaultPolicy",
     "Registry",
     "RegistryStatistics",
     "Request",

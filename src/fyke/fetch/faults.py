@@ -15,6 +15,7 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from types import MappingProxyType
 
+from fyke.core.config import PolitenessSection
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange
 
@@ -68,6 +69,46 @@ FAULTS: Mapping[Outcome, Fault] = MappingProxyType(
         Outcome.PLUGIN_FAILED: _NOTHING,
     }
 )
+
+
+class FaultPolicy:
+    """What follows from `FAULTS` under the settings of `politeness`; the fetcher asks it after each exchange."""
+
+    def __init__(self, politeness: PolitenessSection) -> None:
+        self._politeness = politeness
+
+    def failures(self, outcome: Outcome, before: int, tries: int) -> int:
+        """A host's failures in a row, `before` of them until this visit, which had failed `tries` times."""
+        if not FAULTS[outcome].costs_host:
+            return 0
+        # A page that fails again says nothing new of its host.
+        return before + (not tries or outcome is Outcome.CONNECT_FAILED)
+
+    def wait_s(self, outcome: Outcome, failures: int, tries: int, asked_s: float | None) -> float:
+        """Seconds that the host must rest beyond its usual delay; `asked_s` is what its Retry-After says."""
+        match FAULTS[outcome].wait:
+            case Wait.THROTTLE:
+                return self._doubled_s(self._politeness.throttle_delay_s, tries) if asked_s is None else asked_s
+            case Wait.FAILURE:
+                return self.sleep_s(max(failures, tries + 1))
+        return 0.0
+
+    def sleep_s(self, failures: int) -> float:
+        """Seconds that a host sleeps after so many failures in a row."""
+        return self._doubled_s(self._politeness.failure_delay_s, max(0, failures - 1))
+
+    def _doubled_s(self, first_s: float, times: int) -> float:
+        longest_s: float = self._politeness.max_sleep_s
+        return min(first_s * 2.0 ** min(times, 20), longest_s)
+
+    def again(self, outcome: Outcome, tries: int) -> bool:
+        """Whether the URL is visited again, after `tries` failures before this one."""
+        return FAULTS[outcome].retry and tries + 1 < self._politeness.tries
+
+    def gives_up(self, failures: int) -> bool:
+        """Whether a host is given up after so many failures in a row."""
+        return failures >= self._politeness.host_failures
+
 
 _SECONDS = re.compile(r"\d+")
 

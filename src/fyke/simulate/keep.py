@@ -16,12 +16,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from fyke.core.batches import URLS
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError
 from fyke.crawl.statistics import memory_bytes, peak_memory_bytes
 from fyke.disk.checkpoint import Checkpoint
-from fyke.disk.queue import DiskQueue
 from fyke.frontier.order import crawl_order
 from fyke.simulate.policy import config_of
 from fyke.simulate.run import Fetched, Simulation
@@ -29,7 +27,6 @@ from fyke.simulate.spec import WebSpec
 from fyke.simulate.tally import Sample
 from fyke.simulate.web import Web
 
-LEASED_ROWS = 8192
 CHECKPOINT_PAGES = 500_000
 WATCH_S = 0.5
 ASKED, STATE = "simulation.json", "state"
@@ -60,12 +57,9 @@ class Kept:
     def __init__(self, checkpoint: Checkpoint, asked: Asked, fetched: Fetched | None) -> None:
         self._checkpoint = checkpoint
         self._store = checkpoint.store
-        leased = self._store.participant("leased")
         saved = {"frontier": self._store.participant("frontier"), "tally": self._store.participant("tally")}
         saved = {**saved, "now": checkpoint.counters["now"]} if checkpoint.number else {}
         self.simulation = Simulation(Web(asked.spec), asked.config(), self._store, saved, fetched=fetched)
-        self._leased = DiskQueue(self._store, "leased", URLS, leased or None)
-        self.simulation.frontier.resume(iter(lambda: self._leased.get(LEASED_ROWS), None))
         self._wall_before_s = self.simulation.tally.totals.wall_s
         self._policy_before = self.simulation.tally.totals.policy_bytes
         self._opened_at = perf_counter()
@@ -83,10 +77,7 @@ class Kept:
         simulation = self.simulation
         self.count()
         state = simulation.state(self._store)
-        self._leased.destroy()
-        self._leased = DiskQueue(self._store, "leased", URLS)
-        self._leased.put(simulation.leased())
-        participants = {"frontier": state["frontier"], "tally": state["tally"], "leased": self._leased.state()}
+        participants = {"frontier": state["frontier"], "tally": state["tally"]}
         snapshot = self._checkpoint.take(participants, {"now": state["now"]})
         snapshot.make_durable()
         self._checkpoint.committed(snapshot)
@@ -115,7 +106,7 @@ class Kept:
             over_budget=now.over_budget,
             ready=now.ready,
             spilled=now.spilled,
-            at_workbench=simulation.bench.visits,
+            at_workbench=simulation.fetcher.bench.visits,
             domains=now.domains,
             policy_bytes=tally.totals.policy_bytes,
             wall_s=tally.totals.wall_s,
@@ -123,7 +114,6 @@ class Kept:
         )
 
     def close(self) -> None:
-        self._leased.close()
         self.simulation.close()
 
 
