@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fyke.simulate import session as session
     from fyke.simulate import spec as spec
 
-__all__ = ["plan_report", "simulation_report"]
+__all__ = ["plan_report", "simulation_report"]  # the others bear the names they have at home
 
 _HOMES = {
     **{name: f"fyke.{name}" for name in ("export", "plots", "report", "serve", "simweb")},
@@ -61,8 +61,9 @@ def __getattr__(name: str) -> ModuleType:
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    room = import_module(_HOMES[name])
-    if before in (signal.default_int_handler, signal.SIG_DFL):
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    globals()[name] = room
+    try:
+        room = globals()[name] = import_module(_HOMES[name])
+    finally:
+        if before in (signal.default_int_handler, signal.SIG_DFL):
+            signal.signal(signal.SIGINT, signal.default_int_handler)
     return room

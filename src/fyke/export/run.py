@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from fyke.crawl.directory import CrawlDirectory
+from fyke.crawl.monitor import counted
 from fyke.export.bundle import Wacz
 from fyke.export.edges import EdgeLines, EdgeSheets
 from fyke.export.formats import FOLDER, Format, Target, target_of
@@ -50,7 +51,7 @@ class Exported:
         if self.unit == "bytes":
             return f"{self.path}: {bytes_text(self.done)} of archive"
         few = f"{self.entries:,} of " if self.entries < self.done else ""
-        return f"{self.path}: {few}{self.done:,} {self.unit}"
+        return f"{self.path}: {few}{counted(self.done, self.unit.removesuffix('s'))}"
 
 
 def export(directory: Path, format: Format, out: Path | None, console: Console, *, everything: bool) -> Exported:
