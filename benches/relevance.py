@@ -51,14 +51,14 @@ class Collection:
 
 
 def fields_of(text: str) -> Iterator[dict[str, str]]:
-    """The records of a file in SMART's format: a text by each letter, the number by `I`."""
+    """The records of a file in SMART's format: a text by each letter, of all its parts; the number by `I`."""
     record: dict[str, str] = {}
     _, *pieces = _FIELD.split(text)
     for letter, rest, content in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
         if letter == "I" and record:
             yield record
             record = {}
-        record[letter] = " ".join(f"{rest} {content}".split())
+        record[letter] = " ".join(f"{record.get(letter, '')} {rest} {content}".split())
     yield record
 
 

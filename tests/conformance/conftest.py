@@ -8,4 +8,4 @@ from conformance.oracles import ORACLES
 @pytest.fixture(scope="session", autouse=True)
 def _oracles() -> None:
     if not ORACLES.is_dir():
-        pytest.skip(f"no test sets of others: neither FYKE_ORACLES names their folder nor is there {ORACLES}")
+        pytest.skip(f"there are no test sets of others at {ORACLES}; FYKE_ORACLES names their folder")

@@ -7,7 +7,7 @@ from typing import Any
 from conformance.oracles import ORACLES, judge
 from fyke.core.urls import canonical, split
 from fyke.hosts.robots_lines import Field, lines_of, product_token
-from fyke.hosts.robots_rules import RobotsRules, normal
+from fyke.hosts.robots_rules import RobotsRules
 
 Case = dict[str, Any]
 
@@ -54,7 +54,8 @@ def found(case: Case) -> object:
         case "agent":
             return bool(case["user_agent"]) and product_token(case["user_agent"]) == case["user_agent"].lower()
         case "escape":
-            return normal(case["pattern"])
+            rule = RobotsRules.parse(f"user-agent: x\ndisallow: {case['pattern']}\n".encode(), "x")
+            return "another" if rule.allows(case["expect"]) else case["expect"]
     lines = list(lines_of(body(case)))
     match case["field"]:
         case "valid_directives":

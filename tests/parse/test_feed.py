@@ -87,7 +87,7 @@ def test_a_base_counts_for_what_is_below_it(read: Read, tree: list[Any]) -> None
             else:
                 own, inner = child
                 below = canonical(own, base) if own else None
-                usable = below is not None and len(below) < 2048
+                usable = below is not None and len(below) < 256
                 attribute = f" xml:base='{own}'" if own else ""
                 text += f"<div{attribute}>{written(inner, below if usable and below else base)}</div>"
         return text

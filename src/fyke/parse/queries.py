@@ -25,6 +25,7 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _REMOVED = str.maketrans("", "", "\t\n\r")
 _STRIPPED = "".join(map(chr, range(0x21)))
 _ENCODED = frozenset([*range(0x21), *b"\"#<>'", *range(0x7F, 0x100)])
+_REMEMBERED = 1 << 14  # characters of one encoding
 _BIG5 = "big5hkscs"
 _SHIFT_JIS, _EUC_JP, _ISO_2022_JP = "cp932", "euc_jis_2004", "iso2022_jp_ext"
 _HALF_WIDTH_MARKS = {"\uff9e": "\u309b", "\uff9f": "\u309c"}
@@ -62,15 +63,28 @@ def _with_query_encoded(href: str, base: str, charset: str) -> str:
 
 def query_encoded(query: str, charset: str) -> str:
     """`query` as ASCII: what `charset` lacks is a numeric character reference, as in forms."""
-    if charset == _ISO_2022_JP:
-        return _iso2022_jp(query)
-    return "".join([each if each.isascii() else _escaped(each, charset) for each in query])
+    return _iso2022_jp(query) if charset == _ISO_2022_JP else query.translate(_escapes(charset))
 
 
-@lru_cache(maxsize=1 << 12)
-def _escaped(character: str, charset: str) -> str:
-    data = _bytes_of(character, charset)
-    return _lacking(character) if data is None else _percent_encoded(data)
+class _Escapes(dict[int, str]):
+    """What stands for each character in queries of pages in `charset`, as `str.translate` asks for it."""
+
+    def __init__(self, charset: str) -> None:
+        self._charset = charset
+
+    def __missing__(self, number: int) -> str:
+        escaped = character = chr(number)
+        if not character.isascii():
+            data = _bytes_of(character, self._charset)
+            escaped = _lacking(character) if data is None else _percent_encoded(data)
+        if len(self) < _REMEMBERED:
+            self[number] = escaped
+        return escaped
+
+
+@lru_cache(maxsize=64)
+def _escapes(charset: str) -> _Escapes:
+    return _Escapes(charset)
 
 
 def _lacking(character: str) -> str:

@@ -36,7 +36,7 @@ _DOCTYPE = re.compile(
 _UNKNOWN = "\uffff"  # stands for the text of an entity nobody knows: no character, so that XML cannot have it
 _HEAD_BYTES = 1 << 16  # the root element stands in them
 _TEXT_CHARS = 1 << 14  # more is no URL and no title
-_BASE_CHARS = 1 << 11  # a longer one leaves little room for links, and each of them would be as long
+_BASE_CHARS = 1 << 8  # each link below would be as long: a few bytes of it are written, all of them are held
 
 
 class _Refused(Exception):

@@ -1,0 +1,24 @@
+"""What a copy shows is what the crawl has fetched for it."""
+
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import locate
+from fyke.core.visits import Exchange, Page, Visit
+from fyke.parse import Parser
+from fyke.serve.copies import copy_of
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=windows-1251\r\n\r\n"
+
+
+def test_parts_are_looked_for_under_the_addresses_they_were_fetched_from() -> None:
+    at = locate("http://example.com/")
+    exchange = Exchange(Visit(at.url.decode(), *at[1:]), Outcome.OK, 0.0, 0.0, status=200, head=HEAD)
+    html = "<link rel=stylesheet href='/стиль?я'><img src='i?ж&amp;x'>"
+    page = Parser(requisites=True).parse(exchange, html.encode("cp1251"))
+    asked: list[str] = []
+
+    def find(url: str) -> Page | None:
+        asked.append(url)
+        return None
+
+    copy_of(page, find)
+    assert asked == ["http://example.com/%D1%81%D1%82%D0%B8%D0%BB%D1%8C?%FF", "http://example.com/i?%E6&x"]
