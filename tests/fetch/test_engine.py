@@ -74,7 +74,7 @@ MISBEHAVIOUR = {
     "two lengths": (
         saying(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nhi", close=True),
         {},
-        Outcome.BAD_ANSWER,
+        Outcome.BROKEN_OFF,
         "",
     ),
     "another protocol": (saying(b"HTTP/1.1 101 Switching\r\n\r\n", b"hi", close=True), {}, Outcome.BAD_ANSWER, ""),

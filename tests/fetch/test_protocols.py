@@ -43,6 +43,27 @@ def test_status_means(run, status, fields, outcome):
     run(main())
 
 
+@pytest.mark.parametrize("length", [b"abc", b"-1", b"", b"5x", b"0x2", b"3\r\nContent-Length: 4"])
+def test_a_length_that_is_none_is_passed_over(run, length):
+    """At the second visit to it; others are still held to their length."""
+
+    async def odd(head, _reader, writer):
+        said = b"3" if b"/short" in head else length
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\nhi" % said)
+        writer.close()
+
+    async def main():
+        async with web(odd) as server, Client() as client:
+            first = await client.get(server.url())
+            assert first.outcome is Outcome.BROKEN_OFF and "Content-Length" in first.detail
+            again = await client.get(server.url())
+            assert (again.outcome, again.body.read()) == (Outcome.OK, b"hi"), again.detail
+            assert (await client.get(server.url("/short"))).outcome is Outcome.BROKEN_OFF
+            assert (await client.get(server.url("/other"))).outcome is Outcome.BROKEN_OFF
+
+    run(main())
+
+
 def test_user_agent_says_who_we_are(run):
     async def main():
         async with web(saying(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")) as server, Client() as client:

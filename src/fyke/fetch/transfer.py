@@ -46,17 +46,31 @@ class Request:
     address: str
     dialect: Dialect
     head: bytes = b""  # the request as it will be on the wire, for the archive
+    to_the_end: bool = False  # whatever Content-Length says, the body ends with the connection
 
 
 class Slot:
     """One easy handle with the receiving end of its present transfer."""
 
-    __slots__ = ("_address", "_limit_bytes", "body", "curl", "cut", "disk_error", "done", "lines", "request", "started")
+    __slots__ = (
+        "_address",
+        "_limit_bytes",
+        "_to_the_end",
+        "body",
+        "curl",
+        "cut",
+        "disk_error",
+        "done",
+        "lines",
+        "request",
+        "started",
+    )
 
     def __init__(self, options: Iterable[Option], limit_bytes: int) -> None:
         self.curl = curl = pycurl.Curl()
         self._limit_bytes = limit_bytes
         self._address = ""
+        self._to_the_end = False
         self.lines: list[bytes] = []
         self.body: Document
         self.request: Request
@@ -80,6 +94,9 @@ class Slot:
         if address != self._address:
             self.curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
             self._address = address
+        if request.to_the_end is not self._to_the_end:
+            self.curl.setopt(pycurl.IGNORE_CONTENT_LENGTH, int(request.to_the_end))
+            self._to_the_end = request.to_the_end
 
     def write(self, chunk: bytes) -> int | None:
         """Take a piece of the body; 0 tells libcurl to break off."""

@@ -5,6 +5,9 @@ writes it, because asking libcurl what it sent costs a callback for every event;
 against each other byte for byte. With HTTP/2 request and head are recorded in the form of HTTP/1.1,
 as WARC tools expect, and `effective_protocol` says "h2".
 
+A Content-Length that is no number is passed over (Fetch Standard, "extract a length"): the visit is broken off and,
+like any that was, made again, then to the end of the connection. So are several that differ: libcurl does not tell.
+
 A 3xx with a Location is REDIRECTED. One without leads nowhere and is taken at its word: OK (300 may
 carry a list of choices, 304 says that nothing changed).
 
@@ -28,7 +31,9 @@ from fyke.fetch.engine import CurlEngine
 from fyke.fetch.transfer import Done, Option, Request
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+MOST_LENGTHLESS = 10_000  # URLs remembered
 
+_NO_LENGTH = "Invalid Content-Length"  # libcurl's words, as a test knows
 _BLANK = re.compile(rb"\n\r*\n")
 _INTERIM = re.compile(rb"HTTP/\S{1,8} 1(?!01)")
 _PROTOCOLS = {b"HTTP/1.1": "http/1.1", b"HTTP/1.0": "http/1.0", b"HTTP/2 ": "h2", b"HTTP/3 ": "h3"}
@@ -49,12 +54,14 @@ class Http:
         self._engine = engine
         self._name = agent_name(agent)
         self._fields = [f"Accept: {ACCEPT}", f"Accept-Encoding: {', '.join(accepted_codings())}"]
+        self._lengthless: set[int] = set()  # keys of URLs whose Content-Length was no number
         self._old_ports: set[int] = set()  # our ends of connections whose last answer was HTTP/1.0
         self._rest = "\r\n".join(["", f"User-Agent: {self._name}", *self._fields, "", ""])
 
     def fetch(self, visit: Visit, address: str, done: Done) -> None:
         """Start fetching `visit` from `address`; `done` is called once."""
-        self._engine.start(Request(visit, address, self, self.request_head(visit.url)), done)
+        to_the_end = visit.key in self._lengthless
+        self._engine.start(Request(visit, address, self, self.request_head(visit.url), to_the_end), done)
 
     def request_head(self, url: str) -> bytes:
         """The request for a canonical `url`, as it is on the wire."""
@@ -68,6 +75,8 @@ class Http:
 
     def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
         """Head, status and outcome of an answer."""
+        if exchange.detail.startswith(_NO_LENGTH):
+            self._note_no_length(exchange)
         head = final_head(lines)
         if self._old_ports or head.startswith(b"HTTP/1.0"):
             self._note_version(exchange, head, curl)
@@ -86,6 +95,13 @@ class Http:
             exchange.outcome = outcome_of(code, exchange)
             if exchange.outcome is Outcome.BAD_ANSWER:
                 exchange.detail = f"status {code} ends no request of ours"
+
+    def _note_no_length(self, exchange: Exchange) -> None:
+        """Have the visit made again: browsers pass over such a length, libcurl does so when it is told before."""
+        if len(self._lengthless) >= MOST_LENGTHLESS:
+            self._lengthless.clear()
+        self._lengthless.add(exchange.visit.key)
+        exchange.outcome = Outcome.BROKEN_OFF
 
     def _note_version(self, exchange: Exchange, head: bytes, curl: Any) -> None:
         """Keep the recorded request true: on a connection that last answered in HTTP/1.0, libcurl asks in it."""
