@@ -429,6 +429,7 @@ class _Repair:
         try:
             with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as book:
                 whole = book.execute("PRAGMA quick_check").fetchone() == ("ok",)
+                whole = whole and book.execute("PRAGMA user_version").fetchone() != (0,)  # of an empty file
         except sqlite3.Error:
             whole = False
         if not whole:
