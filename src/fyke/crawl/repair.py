@@ -271,6 +271,8 @@ class _Repair:
             with writing(self._folder):
                 (self._folder / TABLES).mkdir()
         state = self._state.get(name, {}) if self._manifest is not None else None
+        if state is not None:
+            yield from self._put_aside_what_came_after(name, state)
         found = pieces(self._folder, name, state)
         fill = self._pages_of if name == "pages" else self._links_of
         spans = _Spans(found)
@@ -294,6 +296,17 @@ class _Repair:
         if name == "links" and reader.other_links:
             what = f"{reader.other_links:,} pages have other links now than when they were crawled"
             yield Note(f"{TABLES}/{name}", what)
+
+    def _put_aside_what_came_after(self, name: str, state: dict[str, Any]) -> Iterator[Note]:
+        """Files younger than the checkpoint, which are read before their journals: those that are damaged."""
+        sealed = state.get("sealed", 0)
+        for segment in segments(self._folder, name)[sealed:]:
+            path = segment.path.with_suffix(".parquet")
+            if os.path.lexists(path) and not (path.is_file() and checksum_holds(path)):
+                self._aside.take(path)
+                self._drop_checksum(path)
+                self._mended = True
+                yield Note(self._place(path), "it is damaged, younger than the checkpoint, and put aside")
 
     def _new_generation(self) -> None:
         """Before a row changes its number, so that nobody goes on counting from the old ones."""
@@ -416,6 +429,7 @@ class _Repair:
         try:
             with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as book:
                 whole = book.execute("PRAGMA quick_check").fetchone() == ("ok",)
+                whole = whole and book.execute("PRAGMA user_version").fetchone() != (0,)  # of an empty file
         except sqlite3.Error:
             whole = False
         if not whole:

@@ -109,7 +109,10 @@ class HostBook:
         run = self._connection.execute
         run(f"PRAGMA cache_size = -{CACHE_KIB}")
         (found,) = run("PRAGMA user_version").fetchone()
-        if found not in (0, FORMAT) or (self._read_only and not found):
+        if self._read_only and not found:
+            self._connection.close()
+            raise self._error(sqlite3.DataError("it is empty"))
+        if found not in (0, FORMAT):
             self._connection.close()
             raise StateDamaged(f"{self._path} has format {found}, this Fyke reads {FORMAT}: use the Fyke that wrote it")
         if self._read_only:
@@ -134,7 +137,8 @@ class HostBook:
             return DiskFull(f"no room to write {self._path}: free some space, then resume; what was saved is safe")
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, sqlite3.DataError):
             return StateDamaged(
-                f"{self._path} is damaged ({error}): move it away and resume; hosts will be asked for robots.txt again"
+                f"{self._path} is damaged ({error}): fyke check --repair {self._path.parent.parent} moves it away, and"
+                " hosts are asked for robots.txt again"
             )
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return DirectoryInUse(f"{self._path} is being written by another process: wait for it or stop it")
