@@ -8,13 +8,16 @@ frontier stages own them and use them on the event loop. Ours differs from the p
 - The table is cut into parts by key, and a bucket is what waits for one part. A part that grows over
   `part_keys` is split: a small crawl has one small file, a huge one many; a part without news is left alone.
 - What fits in memory is merged from memory. Buckets go to disk only when memory is full, all of them in one
-  sequential write (the paper keeps two open files a bucket), so a checkpoint has few files to sync. The aux is
-  packed on its way (`fyke.disk.packed`).
+  sequential write (the paper keeps two open files a bucket), so a checkpoint has few files to sync. Of URLs, only
+  the keys are put into buckets: the text stays in order of arrival, as in Mercator-B, since moving it costs more.
 - A merge writes to young runs in memory, one above each part, and a part is written anew only when its run is
   worth it. So a merge for a fetcher that starves costs a few reads and not the table; a merge of a full bucket
   reads the table as the paper's does, and writes less of it. A part that is too large to be kept in memory after
   its look-up is read again when it is folded, from the page cache.
-- The disk space for buckets, the paper's D, is the size of the table (its Table 3): `full` says when so much waits.
+- The disk space for buckets, the paper's D, is the size of the table (its Table 3), or twice the memory where that
+  is more: `full` says when so much waits. Above a table that is larger than that, the aux is packed on its way
+  (`fyke.disk.packed`), so that more waits in the same space and the disk moves half; above a smaller one, which
+  with what waits is in the system's page cache anyway, packing takes longer than it saves.
 
 Invariant: the answers are those of a plain dict to which the operations were applied one by one in order of
 arrival. Memory: of `memory_bytes`, a quarter for what waits and its merge, a quarter for the young runs, and the
@@ -36,7 +39,7 @@ from fyke.disk.store import State, Store
 from fyke.disk.table import Table
 
 MOST_RUNS = 256
-SPILL_SHARE = 2  # of the memory, may wait on disk above however small a table
+SMALL_SHARE = 2  # times the memory
 NO_KEYS = np.empty(0, np.uint64)
 ENTRY_WORK_BYTES = 64  # taken while an entry is merged, besides its value's
 
@@ -125,7 +128,7 @@ class Drum:
         if not self.pending or (not self._pending.runs and self._memory_load < self._spill_bytes * 3 // 4):
             return False
         return (
-            self._pending.size_bytes >= max(self._table.size_bytes, SPILL_SHARE * self._memory_bytes)
+            self._pending.size_bytes >= max(self._table.size_bytes, self._small_bytes)
             or self._pending.run_rows >= self._memory_bytes // 8
             or len(self._pending.runs) >= MOST_RUNS
             or self._pending.largest_bucket * self._entry_work_bytes >= self._memory_bytes // 2
@@ -162,7 +165,15 @@ class Drum:
         entries = Entries(np.ascontiguousarray(keys, np.uint64), ops, self._checked_values(keys, ops, values))
         self._pending.add(Batch(entries, self._checked_aux(ops, aux)))
         if self._memory_load >= self._spill_bytes and not self._merging:
-            self._pending.spill(self._table.lows)
+            self._spill()
+
+    def _spill(self) -> None:
+        self._pending.spill(self._table.lows, pack=self._table.size_bytes > self._small_bytes)
+
+    @property
+    def _small_bytes(self) -> int:
+        """A table of fewer bytes is small, and the system keeps it, and what waits for it, in its page cache."""
+        return SMALL_SHARE * self._memory_bytes
 
     @property
     def _spill_bytes(self) -> int:
@@ -222,7 +233,7 @@ class Drum:
         self._merging = True
         self._merges += 1
         if self._pending.runs:
-            self._pending.spill(self._table.lows)
+            self._spill()
             yield from self._merge_runs(with_keys=with_keys)
         else:
             batches = self._pending.take_memory()

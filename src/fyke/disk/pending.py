@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from fyke.core.batches import U64, Mask
 from fyke.disk import messages, packed
-from fyke.disk.files import Appender, Bytes, raw
+from fyke.disk.files import Appender, Bytes, Reader, raw
 from fyke.disk.operations import Entries, Op, Places
 from fyke.disk.store import State, Store
 
@@ -53,7 +53,7 @@ class Run:
     """A spilled batch; bucket n is rows `rows[n]` to `rows[n + 1]` and the message from byte `aux[n]` on.
 
     When it is in order of arrival, all its entries are the operation `op`, the entries' file holds the keys by bucket
-    and behind them the place of each in the aux (none when there is but one bucket), and the aux has no index.
+    and behind them the place of each in the aux (none when there is but one bucket), and `aux` has the messages' ends.
 
     As arrays, 16 bytes a bucket: the buckets of all runs of a large table are too many for objects.
     """
@@ -124,7 +124,12 @@ class Pending:
     @property
     def size_bytes(self) -> int:
         """Bytes that wait, in memory and in runs."""
-        return self.memory_bytes + sum(run.rows[-1] * self._record.itemsize + run.aux[-1] for run in self.runs)
+        return self.memory_bytes + sum(run.rows[-1] * self._entry_bytes(run) + run.aux[-1] for run in self.runs)
+
+    def _entry_bytes(self, run: Run) -> int:
+        if not run.in_order:
+            return self._record.itemsize
+        return KEY.itemsize + (PLACE.itemsize if len(run.rows) > 2 else 0)
 
     @property
     def run_rows(self) -> int:
@@ -153,15 +158,20 @@ class Pending:
 
     # --- runs
 
-    def spill(self, lows: U64) -> None:
-        """Move what is in memory to a run, by the buckets that begin at the keys `lows` (uint64[k])."""
+    def spill(self, lows: U64, *, pack: bool = True) -> None:
+        """Move what is in memory to a run, by the buckets that begin at the keys `lows` (uint64[k]).
+
+        `pack` is whether aux that stays in order is packed; what is by bucket always is.
+        """
         if not self._memory:
             return
         entries = joined_entries([batch.entries for batch in self._memory])
         op = self._common_op(entries.ops)
         aux = [batch.aux for batch in self._memory if batch.aux is not None]
-        spilled = self._spill_by_bucket if op < 0 else self._spill_in_order
-        self.runs.append(spilled(entries, aux, lows))
+        if op < 0:
+            self.runs.append(self._spill_by_bucket(entries, aux, lows))
+        else:
+            self.runs.append(self._spill_in_order(entries, aux, lows, pack=pack))
         self.largest_bucket = _largest_bucket(self.runs)
         self._clear_memory()
 
@@ -182,19 +192,21 @@ class Pending:
                 self.runs[at] = self._spill_by_bucket(joined_entries([batch.entries for batch in batches]), aux, lows)
                 self._retire(run)
 
-    def _spill_in_order(self, entries: Entries, aux: list[pa.RecordBatch], lows: U64) -> Run:
+    def _spill_in_order(self, entries: Entries, aux: list[pa.RecordBatch], lows: U64, *, pack: bool) -> Run:
         rows, pieces = [0, len(entries)], [entries.keys]
         if len(lows) > 1:
             order, rows = _by_bucket(entries.keys, lows)
             pieces = [entries.keys[order], order.astype(PLACE)]
         entries_file = self._store.write(self._name, "ops", list(map(raw, pieces)))
+        encode, ends = packed.encode if pack else messages.encode, [0]
         name, file = self._store.create(self._name, "aux")
         with file:
             for batch in _gathered(aux):
-                for piece in messages.encode(batch):
+                for piece in encode(batch):
                     file.write(piece)
+                ends.append(file.length)
         self.bytes_written += self._store.size(entries_file) + file.length
-        return Run.of(entries_file, name, rows, [0, file.length], op=int(entries.ops[0]))
+        return Run.of(entries_file, name, rows, ends, packed=pack, op=int(entries.ops[0]))
 
     def _spill_by_bucket(self, entries: Entries, batches: list[pa.RecordBatch], lows: U64) -> Run:
         aux = pa.concat_batches(batches) if batches else None
@@ -251,9 +263,7 @@ class Pending:
             return None
         self.bytes_read += end - start
         with self._store.read(run.aux_file) as reader:
-            if run.packed:
-                return packed.decode(reader, start, end - start, self._aux_schema)
-            return messages.decode(reader, start, self._aux_schema)[0]
+            return self._message(reader, run, start, end)
 
     def in_order(self, run: Run, found: Mask) -> Iterator[tuple[Mask, pa.RecordBatch]]:
         """A run in order of arrival, a batch at a time: `found` (bool[all], which is by bucket) [n], aux of n rows."""
@@ -262,14 +272,18 @@ class Pending:
             mask = np.empty(count, np.bool_)
             mask[self._column(run, PLACE)] = found
             found = mask
-        start = offset = 0
+        at = 0
         with self._store.read(run.aux_file) as reader:
-            while start < count:
-                aux, offset = messages.decode(reader, offset, self._aux_schema)
-                end = start + aux.num_rows
-                yield found[start:end], aux
-                start = end
-        self.bytes_read += offset
+            for start, end in pairwise(run.aux):
+                aux = self._message(reader, run, start, end)
+                yield found[at : at + aux.num_rows], aux
+                at += aux.num_rows
+        self.bytes_read += run.aux[-1]
+
+    def _message(self, reader: Reader, run: Run, start: int, end: int) -> pa.RecordBatch:
+        if run.packed:
+            return packed.decode(reader, start, end - start, self._aux_schema)
+        return messages.decode(reader, start, self._aux_schema)[0]
 
     def keys_in_order(self, run: Run) -> U64:
         """The keys of a run in order of arrival, uint64[n]."""
