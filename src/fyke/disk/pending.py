@@ -408,18 +408,19 @@ class Pending:
 def _by_bucket(keys: U64, lows: U64) -> tuple[Places, list[int]]:
     """The places of `keys` by the buckets that begin at `lows`, in order within each; where each bucket begins."""
     buckets = _buckets(keys, lows)
-    order = np.argsort(buckets, kind="stable")  # a radix sort, as buckets are of 16 bits
+    order = np.argsort(buckets, kind="stable")  # a radix sort, as buckets are of 8 or 16 bits
     return order, [0, *np.cumsum(np.bincount(buckets, minlength=len(lows))).tolist()]
 
 
-def _buckets(keys: U64, lows: U64) -> npt.NDArray[np.uint16]:
-    """Of each key the last of `lows` (sorted, the first is 0) that is not above it: uint16[n].
+def _buckets(keys: U64, lows: U64) -> npt.NDArray[Any]:
+    """Of each key the last of `lows` (sorted, the first is 0) that is not above it: uint8[n], or uint16[n] of many.
 
     By the key's leading bits in a table; a search is for those alone whose leading bits are also those of a low.
     """
     shift = np.uint64(64 - PREFIX_BITS)
     firsts = np.arange(1 << PREFIX_BITS, dtype=np.uint64) << shift
-    table = (np.searchsorted(lows, firsts, side="right") - 1).astype(np.uint16)
+    small = np.uint8 if len(lows) <= 1 << 8 else np.uint16
+    table = (np.searchsorted(lows, firsts, side="right") - 1).astype(small)
     split = np.zeros(1 << PREFIX_BITS, np.bool_)
     split[(lows >> shift).astype(np.intp)] = True
     prefixes = (keys >> shift).astype(np.uint16)
