@@ -18,7 +18,7 @@ from fyke.disk import part as part_module
 from fyke.disk import table as table_module
 from fyke.disk.checkpoint import Checkpoint, look
 from fyke.disk.drum import Drum
-from fyke.disk.operations import Combine, Op, stable_order
+from fyke.disk.operations import Combine, Op, stably_sorted
 
 AUX = pa.schema([("n", pa.uint64()), ("url", pa.binary())])
 PAIR = np.dtype([("hits", "<u4"), ("size", "<i8")])
@@ -238,8 +238,9 @@ def opened(directory: Path, **keywords: Any) -> tuple[Checkpoint, Drum]:
 
 @given(st.lists(st.integers(0, 5) | st.integers(0, 2**64 - 1) | st.integers(0, 5).map(lambda n: n << 60)))
 def test_equal_keys_keep_their_order(keys: list[int]) -> None:
-    order = stable_order(np.array(keys, np.uint64)).tolist()
-    assert order == sorted(range(len(keys)), key=lambda place: keys[place])
+    order, ordered = stably_sorted(np.array(keys, np.uint64))
+    assert order.tolist() == sorted(range(len(keys)), key=lambda place: keys[place])
+    assert ordered.tolist() == sorted(keys)
 
 
 def test_urls_come_out_once_in_order_of_arrival(tmp_path: Path) -> None:
