@@ -32,7 +32,7 @@ def parsed(path: Path) -> Page:
 
 def links(page: Page) -> set[str]:
     """What `page` leads to, pages and further sitemaps."""
-    hrefs = page.links.pages + getattr(page.links, "listings", [])
+    hrefs = page.links.pages + page.links.listings
     return {at.url.decode() for at in LinkResolver(100).resolve(page.links.base, hrefs)}
 
 

@@ -27,7 +27,6 @@ _NOT_LAST = "libcurl holds it to the chunks it promised"
 POLICY = {
     "connection.md: HTTP 100 first, then 400": _REFUSED,
     "invalid.md: Tab after HTTP version": _LENIENT,
-    "invalid.md: Invalid space after start line": _LENIENT,
     "sample.md: RTSP response": _REFUSED,
     "sample.md: ICE response": _REFUSED,
     "sample.md: Spaces in header name": _LENIENT,

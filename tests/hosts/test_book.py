@@ -82,8 +82,18 @@ def test_robots_fetched_after_the_cut_are_forgotten(tmp_path):
     with HostBook(tmp_path / "hosts.db") as book:
         for t in (1.0, 2.0, 3.0):
             book.save_robots(robots(f"http://h{t:.0f}:80", t))
-        assert book.forget_robots_since(2.0) == 1
+        assert book.forget_since(2.0) == 1
         assert book.robots("http://h2:80") and not book.robots("http://h3:80")
+
+
+def test_a_host_given_up_after_the_checkpoint_is_asked_again(tmp_path):
+    """What it answered before it was given up is not in the archive any more, and must be fetched again."""
+    with HostBook(tmp_path / "hosts.db") as book:
+        for t in (1.0, 2.0, 3.0):
+            book.save_host(HostRecord(f"h{t:.0f}.test", "test", failures=8, retired="8 failures", last_seen=t))
+        book.forget_since(2.0)
+        assert [book.host(f"h{n}.test").retired for n in (1, 2, 3)] == ["8 failures", "8 failures", ""]
+        assert [book.host(f"h{n}.test").failures for n in (1, 2, 3)] == [8, 8, 0]
 
 
 def test_saves_survive_sudden_death(tmp_path):

@@ -177,7 +177,7 @@ class Agent:
             resumed=bool(saved),
         )  # fmt: skip
         if saved:
-            self._book.forget_robots_since(saved["taken_at"])
+            self._book.forget_since(saved["taken_at"])
 
     def _open_plugins(self) -> None:
         named = self.config.plugins

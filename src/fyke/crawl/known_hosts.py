@@ -113,7 +113,7 @@ class KnownHosts:
             return
         record: HostRecord = host.known.record
         due = host.due
-        if due - now > BOOKED_WAIT_S or record.retired:
+        if due - now > BOOKED_WAIT_S:
             record.next_allowed_at = due
             self._book.save_host(record)
             due = 0.0

@@ -196,13 +196,16 @@ class HostBook:
         with self._explained():
             self._connection.execute(_SAVE_ROBOTS, row)
 
-    def forget_robots_since(self, t: float) -> int:
-        """Drop records fetched after `t` (unix seconds), so that they are fetched again; how many.
+    def forget_since(self, t: float) -> int:
+        """Drop robots records fetched after `t` (unix seconds), so that they are fetched again; returns how many.
 
-        For a restart that cut the archive back to `t`: their robots.txt is no longer in it.
+        For a restart that cut the archive back to `t`: their robots.txt is no longer in it. Nor is what hosts answered
+        that were given up since then, so they are given up no more: their pages are waiting visits again.
         """
-        with self._explained():
-            return self._connection.execute("DELETE FROM robots WHERE fetched_at > ?", (t,)).rowcount
+        with self._explained(), self._transaction():
+            run = self._connection.execute
+            run("UPDATE hosts SET retired = '', failures = 0 WHERE retired <> '' AND last_seen > ?", (t,))
+            return run("DELETE FROM robots WHERE fetched_at > ?", (t,)).rowcount
 
     def _robots_of(self, row: tuple[str, str, float, float, int, str, bytes, int]) -> RobotsRecord:
         origin, state, fetched_at, expires_at, status, reason, body, failures = row
