@@ -25,7 +25,7 @@ from socketserver import BaseRequestHandler, ThreadingUDPServer
 
 from dnslib import QTYPE, RR, A, DNSRecord
 
-from fyke.simweb import tree_url, write_tree
+from fyke.lab.simweb import tree_url, write_tree
 
 HOSTS = 100
 PORT = 18_472

@@ -15,12 +15,12 @@ import tempfile
 from pathlib import Path
 from time import perf_counter
 
-from fyke.plan.quantities import bytes_text, count_mark
+from fyke.lab.simulate.figures import HEIGHT_IN, draw_cost
+from fyke.lab.simulate.keep import Asked, kept, simulate
+from fyke.lab.simulate.spec import WebSpec
+from fyke.lab.simulate.tally import Sample
 from fyke.plots import GREEN, RED, panels, save
-from fyke.simulate.figures import HEIGHT_IN, draw_cost
-from fyke.simulate.keep import Asked, kept, simulate
-from fyke.simulate.spec import WebSpec
-from fyke.simulate.tally import Sample
+from fyke.quantities import bytes_text, count_mark
 
 GROWTH = 10
 SAMPLES = 200

@@ -35,7 +35,7 @@ from url_seen.run import QUEUED, Task, moved_bytes
 from url_seen.stream import URL_BYTES
 
 from fyke.disk import Checkpoint, DiskQueue
-from fyke.disk.model import BUFFER_BYTES, Crawl, drum_overhead, least_overhead
+from fyke.lab.plan.model import BUFFER_BYTES, Crawl, drum_overhead, least_overhead
 
 ENDLESS = 1 << 40  # links; as many are made as the merges take
 

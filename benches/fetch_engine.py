@@ -22,7 +22,8 @@ import uvloop
 from fyke.core.clock import SystemClock
 from fyke.core.config import AgentSection, FetchSection
 from fyke.core.visits import Visit
-from fyke.fetch import CurlEngine, build_registry
+from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.registry import build_registry
 
 PORT = 18_431
 CONFIG = """

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from fyke.simweb import WebSpec, running_web
+from fyke.lab.simweb import WebSpec, running_web
 
 SETTINGS = """
 [politeness]

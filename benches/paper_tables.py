@@ -1,4 +1,4 @@
-"""Every figure that IRLbot's paper prints of its model, beside what `fyke.disk.model` makes of it.
+"""Every figure that IRLbot's paper prints of its model, beside what `fyke.lab.plan.model` makes of it.
 
     .venv/bin/python benches/paper_tables.py
 
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fyke.disk.model import (
+from fyke.lab.plan.model import (
     Budgets,
     Crawl,
     beast_limit_bytes_s,

@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Visit
-from fyke.parse import Parser
+from fyke.harvest import Parser
 
 FOLDER = Path("/usr/share/doc/python3.11/html")
 HEAD = b"HTTP/1.1 200 OK\r\nServer: x\r\nDate: today\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"

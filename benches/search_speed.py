@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
+from fyke.archive import LinksTable, PagesTable, WarcWriter
+from fyke.core.batches import LinkKind
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator, locate
 from fyke.core.visits import Exchange, Page, Visit
 from fyke.search import Indexer, Searcher
-from fyke.store import LinkKind, LinksTable, PagesTable, WarcWriter
 
 PAGES = 1_000_000
 WORDS = 100

@@ -14,12 +14,12 @@ from time import perf_counter
 
 import numpy as np
 
-from fyke.plan.quantities import bytes_text, count_text, number, time_text
-from fyke.simulate.keep import Asked, Kept, kept, simulate
-from fyke.simulate.report import text, write
-from fyke.simulate.session import stopping
-from fyke.simulate.spec import WebSpec
-from fyke.simulate.tally import Sample
+from fyke.lab.simulate.keep import Asked, Kept, kept, simulate
+from fyke.lab.simulate.report import text, write
+from fyke.lab.simulate.session import stopping
+from fyke.lab.simulate.spec import WebSpec
+from fyke.lab.simulate.tally import Sample
+from fyke.quantities import bytes_text, count_text, number, time_text
 
 LINE_S = 30.0
 CHECKPOINT_PAGES = 2_000_000

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fyke.plan.quantities import count_text, share_text
+from fyke.lab.simulate.figures import HEIGHT_IN, WIDTH_IN, draw_discovered, draw_spam, draw_standings
+from fyke.lab.simulate.keep import Asked, kept, simulate
+from fyke.lab.simulate.spec import WebSpec
+from fyke.lab.simulate.standing import Standings, standings
+from fyke.lab.simulate.tally import Sample
 from fyke.plots import BLUE, RED, panels, save
-from fyke.simulate.figures import HEIGHT_IN, WIDTH_IN, draw_discovered, draw_spam, draw_standings
-from fyke.simulate.keep import Asked, kept, simulate
-from fyke.simulate.spec import WebSpec
-from fyke.simulate.standing import Standings, standings
-from fyke.simulate.tally import Sample
+from fyke.quantities import count_text, share_text
 
 POLICIES = {"breadth-first": RED, "star-beast": BLUE}
 

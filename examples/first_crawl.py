@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from fyke.archive import read_table
+from fyke.archive.directory import CrawlDirectory
 from fyke.core.config import build, load, render
-from fyke.crawl.directory import CrawlDirectory
-from fyke.simweb import RunningWeb, lively, running_web
-from fyke.store import read_table
+from fyke.lab.simweb import RunningWeb, lively, running_web
 
 PORTS = (8470, 8453)  # of HTTP and DNS, so that a crawl can go on another day
 HASTE: dict[str, dict[str, Any]] = {  # manners for a web of one's own; the defaults are for other people's

@@ -18,10 +18,10 @@ import pytest
 
 import fyke as fyke_package
 from crawl.runs import FAST, archived, crawl, fyke, settings
+from fyke.archive import read_table
 from fyke.core.batches import url_batch
 from fyke.core.urls import locate
-from fyke.simweb import RobotsShares, RunningWeb, plain, running_web
-from fyke.store import read_table
+from fyke.lab.simweb import RobotsShares, RunningWeb, plain, running_web
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -1,6 +1,6 @@
 """How every picture of this project looks, and how it is saved.
 
-For the rooms that draw (`fyke.plan.figure` and others that show curves); they import it only where a picture was
+For the rooms that draw (`fyke.lab.plan.figure` and others that show curves); they import it only where a picture was
 asked for, because matplotlib takes a while to load. One look: black on white, few lines, a faint grid, colours that
 the colour-blind tell apart, and each curve named at its end instead of in a legend. Invariant: nothing global is
 touched, neither pyplot nor matplotlib's settings, and the same figure is saved as the same bytes.

@@ -11,13 +11,13 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
 from conformance.oracles import ORACLES, judge
+from fyke.archive import WarcWriter, check_archive
+from fyke.archive.cdxj import read_lines
+from fyke.archive.warc_reading import read_records
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical, locate
 from fyke.core.visits import Exchange, Visit
-from fyke.store import WarcWriter, check_archive
-from fyke.store.cdxj import read_lines
-from fyke.store.warc_reading import read_records
 
 FOLDER = ORACLES / "warc"
 

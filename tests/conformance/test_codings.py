@@ -5,11 +5,10 @@ import tracemalloc
 
 from conformance.oracles import ORACLES, judge
 from fyke.core.config import FetchSection
+from fyke.core.decoding import Decoded, decode_body
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
-from fyke.fetch import decode_body
-from fyke.fetch.decoding import Decoded
 
 FOLDER = ORACLES / "compressed"
 CODINGS = {

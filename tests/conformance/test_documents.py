@@ -12,7 +12,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical, locate
 from fyke.core.visits import Exchange, Page, Visit
-from fyke.parse import Parser
+from fyke.harvest import Parser
 
 SITEMAPS = ORACLES / "sitemaps" / "files"
 PAGES = ORACLES / "stormcrawler-pages"

@@ -9,8 +9,8 @@ from conformance.oracles import ORACLES, judge
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Visit
-from fyke.parse.charset import charset_of, codec_of, install
-from fyke.parse.media import label_of
+from fyke.harvest.charset import charset_of, codec_of, install
+from fyke.harvest.media import label_of
 
 install()
 

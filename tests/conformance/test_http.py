@@ -7,8 +7,8 @@ from tests.fetch.conftest import Client, web
 
 from conformance.oracles import ORACLES, judge
 from fyke.core.config import FetchSection
+from fyke.core.decoding import decode_body
 from fyke.core.visits import Exchange
-from fyke.fetch import decode_body
 
 _CASE = re.compile(
     r"^#+ (?P<title>[^\n]*)\n(?:(?!^#+ ).)*?<!-- meta=(?P<meta>[^\n]*?) ?-->\n"

@@ -5,8 +5,8 @@ from typing import Any
 
 from conformance.oracles import ORACLES, judge
 from fyke.core.urls import canonical
-from fyke.parse.headers import refresh_target
-from fyke.parse.requisites import srcset
+from fyke.harvest.headers import refresh_target
+from fyke.harvest.requisites import srcset
 
 PAGE = "http://web-platform.test/refresh.sub.html"
 

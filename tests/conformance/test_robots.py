@@ -6,8 +6,8 @@ from typing import Any
 
 from conformance.oracles import ORACLES, judge
 from fyke.core.urls import canonical, split
-from fyke.hosts.robots_lines import Field, lines_of, product_token
-from fyke.hosts.robots_rules import RobotsRules
+from fyke.fetcher.robots_lines import Field, lines_of, product_token
+from fyke.fetcher.robots_rules import RobotsRules
 
 Case = dict[str, Any]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from conformance.oracles import ORACLES, judge
 from fyke.core.urls import SCHEMES, canonical, split
-from fyke.parse.charset import codec_of
-from fyke.parse.queries import with_queries_encoded
+from fyke.harvest.charset import codec_of
+from fyke.harvest.queries import with_queries_encoded
 
 Case = dict[str, Any]
 

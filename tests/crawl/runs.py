@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fyke.archive import read_table
 from fyke.core.config import build, render
-from fyke.simweb.child import RunningWeb
-from fyke.store import read_table
+from fyke.lab.simweb.child import RunningWeb
 
 FAST = {"host_delay_s": 0.0, "address_delay_s": 0.0, "delay_factor": 0.0}
 PATIENCE = {"failure_delay_s": 0.1, "throttle_delay_s": 0.2, "max_sleep_s": 1.0, "host_failures": 5}

@@ -7,18 +7,18 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from fyke.archive import PagesTable, WarcWriter, read_table
 from fyke.core.config import FetchSection
+from fyke.core.decoding import decode_body
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import Locator, canonical, locate
 from fyke.core.visits import Exchange, Visit
-from fyke.crawl.harvest import Barn, Harvest
 from fyke.disk.checkpoint import Checkpoint
-from fyke.fetch import decode_body
-from fyke.frontier.seen import ContentSeen
-from fyke.parse import Parser
-from fyke.store import PagesTable, WarcWriter, read_table
+from fyke.harvest import Parser
+from fyke.harvest.content_seen import ContentSeen
+from fyke.harvest.worker import Barn, Harvest
 
 HREFS = [
     "?page=2", " ?page=2", "\t?\npage=2", "http:?page=2", "HTTP:?x", "?", "http:?", "", "#top", "http:#top", "http:",

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from crawl.runs import crawl, settings
+from fyke.archive import read_table
+from fyke.core.batches import LinkKind
 from fyke.core.urls import pay_level_domain, split
-from fyke.simweb import lively, plain, running_web
-from fyke.store import LinkKind, read_table
+from fyke.lab.simweb import lively, plain, running_web
 
 
 @pytest.mark.parametrize("enforcement", ["beast", "naive", "none"])

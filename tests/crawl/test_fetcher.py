@@ -14,12 +14,12 @@ from fyke.core.config import Config
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Purpose, Visit
-from fyke.crawl.fetcher import Fetcher, Wiring
-from fyke.hosts.book import HostBook
-from fyke.hosts.dns import Answer
-from fyke.hosts.politeness import Workbench
-from fyke.hosts.rests import Rests
-from fyke.hosts.robots_rules import RobotsRules
+from fyke.fetcher.book import HostBook
+from fyke.fetcher.engine import Fetcher, Wiring
+from fyke.fetcher.names import Answer
+from fyke.fetcher.rests import Rests
+from fyke.fetcher.robots_rules import RobotsRules
+from fyke.fetcher.workbench import Workbench
 
 
 class Names:

@@ -16,7 +16,7 @@ from crawl.runs import archived, settings
 from fyke.core.config import load
 from fyke.core.errors import BadUrl, ConfigurationError, DirectoryInUse, OtherCrawl, PluginError
 from fyke.crawl.interface import BUFFER_PAGES
-from fyke.simweb import RunningWeb, plain, running_web
+from fyke.lab.simweb import RunningWeb, plain, running_web
 
 PAGES = 400
 
@@ -190,7 +190,7 @@ def test_a_failure_of_ours_reaches_the_reader(
     def fails(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("fyke.crawl.harvest.Harvest.take_in", fails)
+    monkeypatch.setattr("fyke.harvest.worker.Harvest.take_in", fails)
     with (
         pytest.raises(ZeroDivisionError),
         fyke.Crawl(web.seeds, into=tmp_path / "read", config=config) as crawl,

@@ -10,8 +10,9 @@ from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 
 from crawl.runs import archived, crawl, crawl_killed, fyke, settings
+from fyke.archive import read_table
 from fyke.core.urls import pay_level_domain, split
-from fyke.simweb import (
+from fyke.lab.simweb import (
     NameShares,
     PageShares,
     Plan,
@@ -22,7 +23,6 @@ from fyke.simweb import (
     plain,
     running_web,
 )
-from fyke.store import read_table
 
 
 def expected_exactly(into: Path, expectation, requests, ports) -> None:

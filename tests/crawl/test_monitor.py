@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from fyke.archive.statistics import CrawlStatistics
 from fyke.core.config import CrawlSection
-from fyke.crawl.monitor import REST_TOLD_S, WINDOW_S, Rates, counted, line, panel
-from fyke.crawl.statistics import CrawlStatistics
+from fyke.crawl.monitor import REST_TOLD_S, WINDOW_S, Rates, line, panel
+from fyke.quantities import counted
 
 
 @pytest.mark.parametrize("step_s", [0.5, 5.0])

@@ -13,11 +13,11 @@ from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
 from fyke.core.urls import locate
 from fyke.core.visits import Visit
-from fyke.crawl.fetcher import Fetcher, Wiring
-from fyke.hosts.book import HostBook
-from fyke.hosts.dns import Resolver
-from fyke.hosts.politeness import Workbench
-from fyke.hosts.rests import Rests
+from fyke.fetcher.book import HostBook
+from fyke.fetcher.engine import Fetcher, Wiring
+from fyke.fetcher.names import Resolver
+from fyke.fetcher.rests import Rests
+from fyke.fetcher.workbench import Workbench
 from hosts.conftest import NameServer
 
 TTL_S = 300

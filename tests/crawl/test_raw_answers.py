@@ -12,8 +12,8 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from crawl.raw_answers import RawServer, raw_answer, raw_server
 from crawl.runs import command, crawl, fyke, settings
+from fyke.archive import read_table
 from fyke.core.outcomes import Outcome
-from fyke.store import read_table
 
 NO_RULES = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
 HTML = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s"

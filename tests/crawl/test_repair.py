@@ -15,13 +15,12 @@ import pytest
 
 from crawl.runs import command, crawl, fyke, settings, wait_until
 from crawl.small_site import SmallSite, small_site
+from fyke.archive import check_archive, read_table, rows_recorded
+from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.warc_reading import read_records
 from fyke.core.errors import DirectoryInUse
-from fyke.crawl.directory import CrawlDirectory
-from fyke.crawl.keeper import saved_state
 from fyke.crawl.repair import Note, repair
 from fyke.disk.checkpoint import Checkpoint
-from fyke.store import check_archive, read_table, rows_recorded
-from fyke.store.warc_reading import read_records
 
 PAGES = 240
 STORE = {"table_rows": 8, "warc_bytes": 60_000, "checkpoint_s": 0.1}

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from crawl.runs import command, settings
-from fyke.simweb import PageShares, WebSpec, audit_politeness, running_web
-from fyke.simweb.child import RunningWeb
+from fyke.lab.simweb import PageShares, WebSpec, audit_politeness, running_web
+from fyke.lab.simweb.child import RunningWeb
 
 # Every page takes long, so that after it its host rests for as long as a host's rest is in no book yet.
 SLOW = WebSpec(

@@ -9,10 +9,10 @@ import fyke
 from crawl.runs import archived, crawl, settings
 from crawl.runs import fyke as command
 from crawl.small_site import SmallSite, small_site
+from fyke.archive import read_table
 from fyke.core.config import load
 from fyke.core.urls import locate
-from fyke.crawl.harvest import DEEPEST_SITEMAP, NamedSitemaps
-from fyke.store import read_table
+from fyke.harvest.worker import DEEPEST_SITEMAP, NamedSitemaps
 
 XML = {"Content-Type": "text/xml"}
 HTML = {"Content-Type": "text/html"}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paper_tables import Printed, figures, table_2, table_3
 
-from fyke.disk.model import (
+from fyke.lab.plan.model import (
     READ_BYTES,
     Budgets,
     Crawl,

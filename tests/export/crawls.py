@@ -14,7 +14,7 @@ from rich.console import Console
 
 from crawl.runs import crawl, settings
 from fyke.export import Format, export
-from fyke.simweb import lively, running_web
+from fyke.lab.simweb import lively, running_web
 
 ALL = ("parquet", "jsonl", "markdown", "wacz", "links", "csv")
 

@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 
 from export.crawls import ALL, contents, exported, killed_after_a_part
+from fyke.archive import read_table
 from fyke.core.errors import ConfigurationError, DirectoryInUse
 from fyke.export import Format, edges, export, notes, tabular, textual
 from fyke.export.staging import Mark, Staging
-from fyke.store import read_table
 from search.archives import Answer, Archive, html
 
 SMALL = {

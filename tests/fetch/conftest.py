@@ -13,7 +13,8 @@ from fyke.core.config import AgentSection, FetchSection
 from fyke.core.plugins import ProtocolModule
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Visit
-from fyke.fetch import CurlEngine, Registry, build_registry
+from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.registry import Registry, build_registry
 
 LOCAL = "127.0.0.1"
 AGENT = AgentSection(user_agent="fyke-test", contact="https://example.org/bot")

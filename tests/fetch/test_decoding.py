@@ -11,11 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fyke.core.config import FetchSection
+from fyke.core.decoding import MAX_LAYERS, decode_body
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
-from fyke.fetch import decode_body
-from fyke.fetch.decoding import MAX_LAYERS
 
 LIMITS = FetchSection()
 

@@ -14,8 +14,8 @@ from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.config import FetchSection
 from fyke.core.errors import ConfigurationError, DiskFull
 from fyke.core.outcomes import Outcome
-from fyke.fetch import CurlEngine, build_registry
-from fyke.fetch.engine import CLOSED
+from fyke.fetcher.wire.curl import CLOSED, CurlEngine
+from fyke.fetcher.wire.registry import build_registry
 
 SMALL = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
-from fyke.fetch import FAULTS, Wait, retry_after
-from fyke.fetch.faults import MAX_RETRY_AFTER_S
+from fyke.fetcher.faults import FAULTS, MAX_RETRY_AFTER_S, Wait, retry_after
 
 NOW = 1_700_000_000.0
 

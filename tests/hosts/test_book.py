@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, NotACrawl, StateDamaged
-from fyke.hosts.book import HostBook, HostRecord
-from fyke.hosts.robots import RobotsRecord, RobotsState
+from fyke.fetcher.book import HostBook, HostRecord
+from fyke.fetcher.robots import RobotsRecord, RobotsState
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 TIMES = st.floats(0, 1e11)
@@ -100,7 +100,7 @@ def test_saves_survive_sudden_death(tmp_path):
     program = textwrap.dedent("""
         import os, sys
         from pathlib import Path
-        from fyke.hosts.book import HostBook, HostRecord
+        from fyke.fetcher.book import HostBook, HostRecord
         book = HostBook(Path(sys.argv[1]))
         for i in range(100):
             book.save_host(HostRecord(f"h{i}.test", "test", next_allowed_at=float(i)))

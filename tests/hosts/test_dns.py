@@ -10,8 +10,8 @@ from fyke.core.clock import VirtualClock
 from fyke.core.config import DnsSection
 from fyke.core.errors import ConfigurationError
 from fyke.core.outcomes import Outcome
-from fyke.hosts.dns import FAILURE_TTL_S, Resolver
-from fyke.hosts.dns_query import CHANNEL_LOOKUPS, server_of
+from fyke.fetcher.dns_query import CHANNEL_LOOKUPS, server_of
+from fyke.fetcher.names import FAILURE_TTL_S, Resolver
 
 PUBLIC, OTHER, SIX = "93.184.216.34", "8.8.4.4", "2606:2800:220:1::1"
 

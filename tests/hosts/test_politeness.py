@@ -6,7 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from fyke.core.config import PolitenessSection
 from fyke.core.visits import Visit
-from fyke.hosts.politeness import Host, Workbench
+from fyke.fetcher.workbench import Host, Workbench
 
 HOSTS, ADDRESSES = 5, 2
 EPSILON = 1e-6

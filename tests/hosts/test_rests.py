@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fyke.core.config import PolitenessSection
-from fyke.hosts.rests import BOOKED_WAIT_S, Rests
+from fyke.fetcher.rests import BOOKED_WAIT_S, Rests
 
 POLITENESS = PolitenessSection(host_delay_s=1.0, address_delay_s=7.0, delay_factor=10.0, max_delay_s=60.0)
 LONGEST_S = 30.0

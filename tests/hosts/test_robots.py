@@ -7,7 +7,7 @@ import pytest
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import robots_url
 from fyke.core.visits import Exchange, Purpose, Visit
-from fyke.hosts.robots import (
+from fyke.fetcher.robots import (
     FIRST_RETRY_S,
     LONGEST_RETRY_S,
     MAX_REDIRECTS,

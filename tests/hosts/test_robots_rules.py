@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from jwm.robotstxt.googlebot import RobotsMatcher
 
 from fyke.core.slices import SLICE_STEPS, Slices
-from fyke.hosts.robots_lines import MAX_BYTES
-from fyke.hosts.robots_rules import FEW, RobotsRules, Verdict
+from fyke.fetcher.robots_lines import MAX_BYTES
+from fyke.fetcher.robots_rules import FEW, RobotsRules, Verdict
 
 T = TypeVar("T")
 AGENT = "FooBot"

@@ -7,7 +7,7 @@ import pytest
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Page, Visit
-from fyke.parse import Parser
+from fyke.harvest import Parser
 
 URL = "http://example.com/dir/page.html"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.parse.charset import charset_of, codec_of, install
+from fyke.harvest.charset import charset_of, codec_of, install
 
 install()
 

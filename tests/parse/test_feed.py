@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical
 from fyke.core.visits import Page
-from fyke.parse import Parser
+from fyke.harvest import Parser
 
 Read = Callable[..., Page]
 

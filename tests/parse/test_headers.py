@@ -6,7 +6,7 @@ import pytest
 
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Page
-from fyke.parse.headers import directives, refresh_target
+from fyke.harvest.headers import directives, refresh_target
 
 Read = Callable[..., Page]
 

@@ -3,7 +3,7 @@
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from fyke.parse.markup import MAX_BYTES, MAX_ELEMENTS, bounded
+from fyke.harvest.markup import MAX_BYTES, MAX_ELEMENTS, bounded
 
 
 @pytest.mark.parametrize(

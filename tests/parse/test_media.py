@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from fyke.core.visits import Exchange
-from fyke.parse.media import FTP_LISTING, GOPHER_MENU, describe
+from fyke.harvest.media import FTP_LISTING, GOPHER_MENU, describe
 
 Answer = Callable[..., Exchange]
 

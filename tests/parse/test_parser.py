@@ -10,7 +10,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical
 from fyke.core.visits import Exchange, Page
-from fyke.parse import Parser, fingerprint
+from fyke.harvest import Parser, fingerprint
 
 Answer = Callable[..., Exchange]
 
@@ -199,6 +199,6 @@ def test_the_tree_stays_with_a_page_when_somebody_shares_it(answer: Answer, monk
     assert Parser(shared=True).parse(answer(), body)._tree is not None
     alone = Parser().parse(answer(), body)
     assert alone._tree is None and alone.tree.css_first("a") is not None
-    monkeypatch.setattr("fyke.parse.links.bounded", lambda content: content[:20])
+    monkeypatch.setattr("fyke.harvest.links.bounded", lambda content: content[:20])
     cut = Parser().parse(answer(), body)
     assert cut._tree is not None and cut.tree.css_first("a") is None  # whoever asks gets no more than is safe

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical
 from fyke.core.visits import Page
-from fyke.parse.charset import codec_of, install
-from fyke.parse.queries import query_encoded, with_queries_encoded
+from fyke.harvest.charset import codec_of, install
+from fyke.harvest.queries import query_encoded, with_queries_encoded
 
 install()
 

@@ -9,7 +9,7 @@ import pytest
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical
 from fyke.core.visits import Exchange
-from fyke.parse import Parser
+from fyke.harvest import Parser
 
 FOLDER = Path("/usr/share/doc/python3.11/html")
 SITE = "http://docs.example/"

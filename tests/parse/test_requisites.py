@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from fyke.core.visits import Page
-from fyke.parse.requisites import css_references, srcset
+from fyke.harvest.requisites import css_references, srcset
 
 Read = Callable[..., Page]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fyke.core.visits import Page
-from fyke.parse.sitemap import MAX_UNFOLDED_BYTES, sitemap_links, unfold
+from fyke.harvest.sitemap import MAX_UNFOLDED_BYTES, sitemap_links, unfold
 
 Read = Callable[..., Page]
 

@@ -13,7 +13,7 @@ from matplotlib.image import imread
 from paper_tables import TABLE_2, Printed
 
 from fyke.cli import main
-from fyke.plan.question import Question
+from fyke.lab.plan.question import Question
 from fyke.plots import BLUE, GREEN, ORANGE, RED
 
 

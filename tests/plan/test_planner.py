@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from fyke.core.errors import ConfigurationError
-from fyke.plan.planner import Bound, Plan, plan
-from fyke.plan.question import Question, read
-from fyke.plan.report import sentences, text
+from fyke.lab.plan.planner import Bound, Plan, plan
+from fyke.lab.plan.question import Question, read
+from fyke.lab.plan.report import sentences, text
 
 QUESTIONS = st.builds(
     Question,

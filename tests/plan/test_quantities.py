@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fyke.core.errors import ConfigurationError
-from fyke.plan.quantities import (
+from fyke.quantities import (
     bits_text,
     bytes_text,
     count_mark,

@@ -16,15 +16,15 @@ import pytest
 from rich.console import Console
 
 from crawl.runs import crawl, settings
+from fyke.archive import read_table
 from fyke.cli import main
 from fyke.core.config import build, render
+from fyke.lab.simweb import lively, running_web
 from fyke.report import write_report
 from fyke.report.asking import Questions
 from fyke.report.charts import binned, bytes_mark, clock_ticks
 from fyke.report.shown import shown
 from fyke.report.survey import survey
-from fyke.simweb import lively, running_web
-from fyke.store import read_table
 from search.archives import Answer, Archive, html
 
 NOW_S = 1_795_100_000.0

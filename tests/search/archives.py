@@ -8,20 +8,21 @@ from typing import Any
 
 import tantivy
 
+from fyke.archive import LinksTable, PagesTable, WarcWriter
+from fyke.core.batches import LinkKind
 from fyke.core.config import FetchSection
+from fyke.core.decoding import decode_body
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Visit
-from fyke.fetch import decode_body
-from fyke.parse import Parser
+from fyke.harvest import Parser
 from fyke.search.folder import IndexFolder
 from fyke.search.indexer import Indexed, Indexer, Limits
 from fyke.search.schema import Analysis
 from fyke.search.searcher import Searcher
 from fyke.search.shard import Shard
-from fyke.store import LinkKind, LinksTable, PagesTable, WarcWriter
 
 BEGIN_S = 1_795_000_000.0
 SMALL = Limits(lot_pages=7, lot_bytes=1 << 20, range_rows=8, links_memory_bytes=4096)
@@ -55,7 +56,7 @@ class Archive:
         self.now = BEGIN_S
 
     def visit(self, url: str, answer: Answer) -> None:
-        """One visit, as `fyke.crawl.harvest` takes it in."""
+        """One visit, as `fyke.harvest.worker` takes it in."""
         self.now += 1
         head = {"Content-Type": "text/html; charset=utf-8", **answer.headers}
         lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())

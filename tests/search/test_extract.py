@@ -4,7 +4,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import key_of, locate
 from fyke.core.visits import Exchange, Visit
-from fyke.parse import Parser
+from fyke.harvest import Parser
 from fyke.search.extract import Extractor
 
 PAGE = "<link rel=canonical href='/?ы'><a href='/s?q=поиск#x'>слова</a><a href='/путь'>другие</a>"

@@ -12,7 +12,7 @@ from rich.console import Console
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Visit
-from fyke.parse import Parser
+from fyke.harvest import Parser
 from fyke.search.dates import date_of
 from fyke.search.extract import TITLE_CHARS, Extractor
 from fyke.search.terminal import clean, show

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fyke.archive import check_archive, read_table
+from fyke.core.batches import LinkKind
 from fyke.core.urls import key_of, pay_level_domain
 from fyke.search.graph import Graph, GraphBuilder
 from fyke.search.indexer import Limits
 from fyke.search.pagerank import DAMPING, pagerank
-from fyke.store import LinkKind, check_archive, read_table
 from search.archives import SMALL, archive, indexed
 from search.webs import history
 

@@ -10,8 +10,8 @@ import pytest
 
 from crawl.runs import command, settings, wait_for
 from fyke import simweb
-from fyke.crawl.control import SOCKET
-from fyke.simweb.child import running_web
+from fyke.archive.orders import SOCKET
+from fyke.lab.simweb.child import running_web
 from serve.hostile import MARK, hostile_visits
 from serve.kit import CHROMIUM, TOKEN, needs_browser, served
 

@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 
 from crawl.runs import command, fyke, settings, wait_for
 from crawl.small_site import small_site
-from fyke.crawl.control import SOCKET
+from fyke.archive.orders import SOCKET
 from search.archives import archive, html
 from serve.kit import TOKEN, served
 

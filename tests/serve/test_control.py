@@ -15,10 +15,12 @@ import pytest
 
 from crawl.runs import archived, command, fyke, settings, wait_for
 from crawl.small_site import SmallSite, small_site
+from fyke.archive.asked import AskedLater
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.orders import SOCKET, connected
 from fyke.core.errors import StateDamaged
-from fyke.crawl.control import SOCKET, AskedLater, bound, connected
-from fyke.crawl.directory import CrawlDirectory
-from fyke.crawl.explain import why
+from fyke.crawl.control import bound
+from fyke.explain import why
 from serve.kit import TOKEN, client
 
 Order = dict[str, Any]

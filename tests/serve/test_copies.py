@@ -3,7 +3,7 @@
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Page, Visit
-from fyke.parse import Parser
+from fyke.harvest import Parser
 from fyke.serve.copies import copy_of
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=windows-1251\r\n\r\n"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fyke.simulate import texts
-from fyke.simulate.keep import Asked, kept, simulate
-from fyke.simulate.run import SEEDS
-from fyke.simulate.spec import WebSpec
+from fyke.lab.simulate import texts
+from fyke.lab.simulate.keep import Asked, kept, simulate
+from fyke.lab.simulate.run import SEEDS
+from fyke.lab.simulate.spec import WebSpec
 
 FINITE = WebSpec(
     domains=150, size_scale=4.0, giants=0, farms=0, size_growth=0.6, dead_share=0, weary_share=0, slow_share=0.02

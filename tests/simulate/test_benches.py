@@ -6,9 +6,9 @@ import beast_cost
 import simulated_scale
 import spam
 
-from fyke.plan.quantities import bytes_text
-from fyke.simulate.keep import Asked, kept
-from fyke.simulate.spec import WebSpec
+from fyke.lab.simulate.keep import Asked, kept
+from fyke.lab.simulate.spec import WebSpec
+from fyke.quantities import bytes_text
 
 
 def test_reputation_keeps_farms_from_what_they_get_breadth_first(tmp_path):

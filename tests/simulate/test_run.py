@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from fyke.core.errors import ConfigurationError
-from fyke.simulate import keep, texts
-from fyke.simulate.keep import Asked, kept, simulate
-from fyke.simulate.policy import POLICIES
-from fyke.simulate.spec import WebSpec
-from fyke.simulate.web import Web
+from fyke.lab.simulate import keep, texts
+from fyke.lab.simulate.keep import Asked, kept, simulate
+from fyke.lab.simulate.policy import POLICIES
+from fyke.lab.simulate.spec import WebSpec
+from fyke.lab.simulate.web import Web
 from simulate.runs import FINITE, Log, asked, logged, reachable
 
 ALL = reachable(Web(FINITE))

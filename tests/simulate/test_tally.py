@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from fyke.core.visits import Visit
 from fyke.disk.checkpoint import Checkpoint
-from fyke.hosts.politeness import Host
-from fyke.simulate.calendar import Calendar, Ending
-from fyke.simulate.distinct import MOST_KEYS, DistinctSample
-from fyke.simulate.tally import MOST_SAMPLES, Sample, Tally, tally_of
+from fyke.fetcher.workbench import Host
+from fyke.lab.simulate.calendar import Calendar, Ending
+from fyke.lab.simulate.distinct import MOST_KEYS, DistinctSample
+from fyke.lab.simulate.tally import MOST_SAMPLES, Sample, Tally, tally_of
 
 HOST, VISIT = Host(1, "h"), Visit("u", 1, 1, 1)
 

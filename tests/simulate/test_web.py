@@ -10,11 +10,11 @@ from hypothesis.extra import numpy as arrays
 from fyke.core.batches import URLS, numbers, u64
 from fyke.core.errors import ConfigurationError
 from fyke.core.urls import canonical, locate
-from fyke.simulate import texts
-from fyke.simulate.servers import Reply
-from fyke.simulate.spec import WebSpec
-from fyke.simulate.web import START, Web
-from fyke.simulate.xxh3 import xxh3_64
+from fyke.lab.simulate import texts
+from fyke.lab.simulate.servers import Reply
+from fyke.lab.simulate.spec import WebSpec
+from fyke.lab.simulate.web import START, Web
+from fyke.lab.simulate.xxh3 import xxh3_64
 
 SPEC = WebSpec(domains=20_000, giants=5, giant_pages=1_000_000, farms=5, farm_domains=20, spam_host_pages=4)
 WEB = Web(SPEC)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.simweb import Request, Rule, audit_politeness, table_of
+from fyke.lab.simweb import Request, Rule, audit_politeness, table_of
 
 
 def row(arrived, ended, host="a.sim", server="127.1.0.1", path="/", retry_after_s=0.0):

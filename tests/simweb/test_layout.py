@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from fyke.simweb import Layout, Ports, Resource, What, lively, plain, resource_of
-from fyke.simweb.answers import Answers
-from fyke.simweb.bodies import Bodies
-from fyke.simweb.sloppy import WAYS, Link
+from fyke.lab.simweb import Layout, Ports, Resource, What, lively, plain, resource_of
+from fyke.lab.simweb.answers import Answers
+from fyke.lab.simweb.bodies import Bodies
+from fyke.lab.simweb.sloppy import WAYS, Link
 
 PORTS = Ports(8080)
 LIVELY = Layout(lively(pages=2000, hosts=50), PORTS)
@@ -82,7 +82,7 @@ def test_a_billion_pages_cost_no_memory():
 
 def test_bytes_repeat_also_in_another_process():
     program = (
-        "import sys, xxhash; from fyke.simweb import *; from fyke.simweb.bodies import Bodies\n"
+        "import sys, xxhash; from fyke.lab.simweb import *; from fyke.lab.simweb.bodies import Bodies\n"
         "bodies = Bodies(Layout(lively(pages=2000, hosts=50), Ports(8080)))\n"
         "print(xxhash.xxh3_64_hexdigest(b''.join(bodies.page(page).data for page in range(0, 2000, 9))))"
     )

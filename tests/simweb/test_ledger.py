@@ -2,8 +2,8 @@
 
 import pytest
 
-from fyke.simweb import Ledger, Request, read_queries, read_requests
-from fyke.simweb.ledger import ROWS_PER_BATCH
+from fyke.lab.simweb import Ledger, Request, read_queries, read_requests
+from fyke.lab.simweb.ledger import ROWS_PER_BATCH
 
 
 def row(number):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fyke.simweb import Layout, Plan, Ports, WebSpec, lively, perfect, plain, read_queries, running_web
+from fyke.lab.simweb import Layout, Plan, Ports, WebSpec, lively, perfect, plain, read_queries, running_web
 
 _SPEC = importlib.util.spec_from_file_location("naive_crawler", Path(__file__).with_name("naive_crawler.py"))
 naive_crawler = importlib.util.module_from_spec(_SPEC)

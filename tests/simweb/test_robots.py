@@ -3,8 +3,8 @@
 import pytest
 from jwm.robotstxt.googlebot import RobotsMatcher
 
-from fyke.simweb.kinds import RobotsKind
-from fyke.simweb.robots import PARSED_BYTES, forbids, text
+from fyke.lab.simweb.kinds import RobotsKind
+from fyke.lab.simweb.robots import PARSED_BYTES, forbids, text
 
 PATHS = [
     f"/{section}/{name}"

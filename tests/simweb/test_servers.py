@@ -12,9 +12,19 @@ import pycurl
 import pytest
 import uvloop
 
-from fyke.simweb import NameShares, PageShares, RobotsShares, Rule, Web, audit_politeness, lively, plain, running_web
-from fyke.simweb.kinds import NameKind, PageKind
-from fyke.simweb.old_tree import ftp_targets, gopher_targets
+from fyke.lab.simweb import (
+    NameShares,
+    PageShares,
+    RobotsShares,
+    Rule,
+    Web,
+    audit_politeness,
+    lively,
+    plain,
+    running_web,
+)
+from fyke.lab.simweb.kinds import NameKind, PageKind
+from fyke.lab.simweb.old_tree import ftp_targets, gopher_targets
 
 
 @pytest.fixture(scope="module")

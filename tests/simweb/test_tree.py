@@ -4,7 +4,7 @@ from collections import Counter
 
 from selectolax.lexbor import LexborHTMLParser
 
-from fyke.simweb import tree_path, tree_url, write_tree
+from fyke.lab.simweb import tree_path, tree_url, write_tree
 
 
 def test_links_lead_to_files(tmp_path):

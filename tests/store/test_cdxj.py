@@ -7,9 +7,9 @@ from fastwarc.warc import ArchiveIterator
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fyke.archive import Original, WarcWriter
+from fyke.archive.cdxj import media_type_of, read_lines, sort_lines
 from fyke.core.document import Document
-from fyke.store import Original, WarcWriter
-from fyke.store.cdxj import media_type_of, read_lines, sort_lines
 
 
 @given(lines=st.lists(st.text("abc", max_size=30).map(lambda t: t.encode() + b"\n")), memory=st.integers(1, 200))

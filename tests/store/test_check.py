@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from fyke.archive import LinksTable, PagesTable, RecordPlace, WarcWriter, check_archive
+from fyke.archive.repeats import Repeats
+from fyke.archive.warc_reading import read_records
 from fyke.core.document import Document
 from fyke.core.urls import Locator
-from fyke.store import LinksTable, PagesTable, RecordPlace, WarcWriter, check_archive
-from fyke.store.repeats import Repeats
-from fyke.store.warc_reading import read_records
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def test_a_crawl_that_runs_is_checked_to_its_lengths(folder: Path, make_exchange
 
 
 def test_repeats_are_found_in_any_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fyke.store.repeats.BUFFER_ROWS", 7)
+    monkeypatch.setattr("fyke.archive.repeats.BUFFER_ROWS", 7)
     with Repeats() as repeats:
         for number in range(100):
             repeats.add(f"http://a.example/{number % 90}", 0, number)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from fyke.archive import LinksTable, PagesTable, WarcWriter, read_table, segments
 from fyke.core.errors import StateDamaged
 from fyke.core.urls import Locator
-from fyke.store import LinksTable, PagesTable, WarcWriter, read_table, segments
 
 ROWS = 12  # of a file
 

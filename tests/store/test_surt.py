@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from fyke.store.surt import surt
+from fyke.archive.surt import surt
 
 RECORDED = {
     "ftp://a..b.org/x.html?jsessionid=0123456789abcdef0123456789abcdef": "org,b,a)/x.html",

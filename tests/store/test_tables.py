@@ -9,11 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
-from fyke.core.outcomes import Outcome
-from fyke.core.urls import Locator
-from fyke.core.visits import Page
-from fyke.store import (
+from fyke.archive import (
     SCHEMAS,
     HostRow,
     LinkKind,
@@ -25,7 +21,11 @@ from fyke.store import (
     segments,
     write_hosts,
 )
-from fyke.store.table_files import TableFiles
+from fyke.archive.table_files import TableFiles
+from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import Locator
+from fyke.core.visits import Page
 
 
 def targets(*numbers: int) -> list[Locator]:

@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
+from fyke.archive import Original, WarcWriter, check_archive, read_table
+from fyke.archive.cdxj import read_lines
+from fyke.archive.disk_errors import explained
+from fyke.archive.records import Dates, RecordIds, digest_text
 from fyke.core.document import Document
 from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
-from fyke.store import Original, WarcWriter, check_archive, read_table
-from fyke.store.cdxj import read_lines
-from fyke.store.disk_errors import explained
-from fyke.store.records import Dates, RecordIds, digest_text
 
 NAME = "warc/fyke-crawl-00000.warc.gz"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n"
@@ -288,7 +288,7 @@ from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator
 from fyke.core.visits import Exchange, Visit
-from fyke.store import LinksTable, PagesTable, WarcWriter
+from fyke.archive import LinksTable, PagesTable, WarcWriter
 
 folder, saved = Path(sys.argv[1]), Path(sys.argv[2])
 writers = {"warc": WarcWriter(folder, 20_000, "t"), "pages": PagesTable(folder, 7), "links": LinksTable(folder, 3)}

@@ -109,11 +109,11 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
     if as_json:
         print_json(now.as_dict())
         return
-    crawled, shown = now.statistics, rooms.monitor
+    crawled, words = now.statistics, rooms.quantities
     say(f"{directory}: {_how_it_stands(now, directory)}")
     say(
-        f"  {shown.counted(crawled.pages, 'page')}, {shown.size(crawled.bytes)} in {shown.duration(crawled.total_s)};"
-        f" {shown.counted(crawled.waiting, 'URL')} to fetch, {crawled.urls:,} seen"
+        f"  {words.counted(crawled.pages, 'page')}, {words.size(crawled.bytes)} in {words.duration(crawled.total_s)};"
+        f" {words.counted(crawled.waiting, 'URL')} to fetch, {crawled.urls:,} seen"
     )
     if crawled.over_budget or crawled.without_rules:
         say(
@@ -186,7 +186,7 @@ def check(
     else:
         for fault in faults:
             say(f"{fault.place}: {fault.what}")
-        counted = rooms.monitor.counted
+        counted = rooms.quantities.counted
         say(f"{directory}: {counted(progress.records, 'record')} checked, {counted(len(faults), 'fault')}")
     if faults:
         raise typer.Exit(1)

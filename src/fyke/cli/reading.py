@@ -31,7 +31,7 @@ def index(
         print_json(asdict(done))
     else:
         say(
-            f"{directory}: {rooms.monitor.counted(done.documents, 'page')} can be found; {done.read:,} were read,"
+            f"{directory}: {rooms.quantities.counted(done.documents, 'page')} can be found; {done.read:,} were read,"
             f" {done.written:,} written, {done.deleted:,} deleted"
         )
         say(f"Next: fyke search {directory} WORDS")

@@ -11,47 +11,46 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fyke import explain as explain
     from fyke import export as export
     from fyke import plots as plots
+    from fyke import quantities as quantities
     from fyke import report as report
     from fyke import serve as serve
-    from fyke import simweb as simweb
+    from fyke.archive import directory as directory
+    from fyke.archive import inspect as inspect
+    from fyke.archive import orders as orders
     from fyke.core import config as config
-    from fyke.crawl import directory as directory
-    from fyke.crawl import explain as explain
-    from fyke.crawl import inspect as inspect
     from fyke.crawl import loop as loop
     from fyke.crawl import monitor as monitor
-    from fyke.crawl import orders as orders
     from fyke.crawl import repair as repair
     from fyke.crawl import run as run
-    from fyke.plan import figure as figure
-    from fyke.plan import planner as planner
-    from fyke.plan import quantities as quantities
-    from fyke.plan import question as question
-    from fyke.plan import report as plan_report
+    from fyke.lab import simweb as simweb
+    from fyke.lab.plan import figure as figure
+    from fyke.lab.plan import planner as planner
+    from fyke.lab.plan import question as question
+    from fyke.lab.plan import report as plan_report
+    from fyke.lab.simulate import keep as keep
+    from fyke.lab.simulate import report as simulation_report
+    from fyke.lab.simulate import session as session
+    from fyke.lab.simulate import spec as spec
     from fyke.search import following as following
     from fyke.search import searcher as searcher
     from fyke.search import terminal as terminal
-    from fyke.simulate import keep as keep
-    from fyke.simulate import report as simulation_report
-    from fyke.simulate import session as session
-    from fyke.simulate import spec as spec
 
 __all__ = ["plan_report", "simulation_report"]  # the others bear the names they have at home
 
 _HOMES = {
-    **{name: f"fyke.{name}" for name in ("export", "plots", "report", "serve", "simweb")},
+    **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "quantities", "report", "serve")},
+    "simweb": "fyke.lab.simweb",
     "config": "fyke.core.config",
-    **{
-        name: f"fyke.crawl.{name}"
-        for name in ("directory", "explain", "inspect", "loop", "monitor", "orders", "repair", "run")
-    },
-    **{name: f"fyke.plan.{name}" for name in ("figure", "planner", "quantities", "question")},
-    "plan_report": "fyke.plan.report",
+    **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "orders")},
+    **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "repair", "run")},
+    **{name: f"fyke.lab.plan.{name}" for name in ("figure", "planner", "question")},
+    "plan_report": "fyke.lab.plan.report",
     **{name: f"fyke.search.{name}" for name in ("following", "searcher", "terminal")},
-    **{name: f"fyke.simulate.{name}" for name in ("keep", "session", "spec")},
-    "simulation_report": "fyke.simulate.report",
+    **{name: f"fyke.lab.simulate.{name}" for name in ("keep", "session", "spec")},
+    "simulation_report": "fyke.lab.simulate.report",
 }
 
 

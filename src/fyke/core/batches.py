@@ -30,6 +30,15 @@ class Kind(IntEnum):
     RULES = 4  # robots.txt, to learn what an origin allows
 
 
+class LinkKind(IntEnum):
+    """What a row of `links` is."""
+
+    PAGE = 0
+    REQUISITE = 1
+    NOFOLLOW = 2
+    REDIRECT = 3
+
+
 URLS = pa.schema(
     [
         ("key", pa.uint64()),  # xxh3-64 of the canonical URL

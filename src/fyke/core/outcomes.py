@@ -1,7 +1,7 @@
 """What became of a visit: the closed list.
 
 An outcome is a value that travels with the exchange, into the tables and into `fyke why`. What each
-one costs (wait, retries, the host's good name) is a table in `fyke.fetch.faults`.
+one costs (wait, retries, the host's good name) is a table in `fyke.fetcher.faults`.
 """
 
 from enum import StrEnum

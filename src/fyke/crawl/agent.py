@@ -16,42 +16,42 @@ import numpy as np
 import pyarrow as pa
 import structlog
 
-from fyke import __version__
+from fyke.archive import SCHEMAS, HostRow, LinksTable, PagesTable, WarcWriter, write_domains, write_hosts
+from fyke.archive.asked import AskedLater
+from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.statistics import CrawlStatistics
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, StateDamaged
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin
 from fyke.core.resolve import LinkResolver
-from fyke.core.urls import host_keys, split
+from fyke.core.seeds import seeds_of
+from fyke.core.urls import SCHEMES, host_keys, split
+from fyke.core.version import VERSION
 from fyke.crawl.barn import Barn
-from fyke.crawl.control import AskedLater, Steering
+from fyke.crawl.control import Steering
 from fyke.crawl.counts import Counts
-from fyke.crawl.directory import CrawlDirectory
-from fyke.crawl.fetcher import Fetcher, Wiring
 from fyke.crawl.gathering import Gathering
-from fyke.crawl.harvest import Harvest, NamedSitemaps
-from fyke.crawl.keeper import Keeper, saved_state
+from fyke.crawl.keeper import Keeper
 from fyke.crawl.loop import Ending, Engines, Loop
 from fyke.crawl.mail import LinkCache, Outbox
-from fyke.crawl.seeds import seeds_of
-from fyke.crawl.statistics import CrawlStatistics
 from fyke.disk.checkpoint import Checkpoint
-from fyke.fetch import CurlEngine, build_registry
+from fyke.fetcher.book import HostBook
+from fyke.fetcher.dns_query import server_of
+from fyke.fetcher.engine import Fetcher, Wiring
+from fyke.fetcher.names import Resolver
+from fyke.fetcher.rests import Rests
+from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.registry import build_registry
+from fyke.fetcher.workbench import Workbench
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier
 from fyke.frontier.order import crawl_order
-from fyke.frontier.seen import ContentSeen
-from fyke.hosts.book import HostBook
-from fyke.hosts.dns import Resolver
-from fyke.hosts.dns_query import server_of
-from fyke.hosts.politeness import Workbench
-from fyke.hosts.rests import Rests
-from fyke.parse import Parser
-from fyke.store import SCHEMAS, HostRow, LinksTable, PagesTable, WarcWriter, write_domains, write_hosts
-
-SCHEMES = ("http", "https", "ftp", "gopher")
+from fyke.harvest import Parser
+from fyke.harvest.content_seen import ContentSeen
+from fyke.harvest.worker import Harvest, NamedSitemaps
 
 
 class Agent:
@@ -81,7 +81,7 @@ class Agent:
         if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
             raise ConfigurationError(f"fetch.ca_file = {config.fetch.ca_file!r}: there is no such file")
         self._open_plugins()
-        self._filtering = filters_for(config.crawl, self._seeds, SCHEMES, self._filters)
+        self._filtering = filters_for(config.crawl, self._seeds, sorted(SCHEMES), self._filters)
         self._news = asyncio.Event()  # something ended, or was asked for
         self._ending: Ending | None = None
         self._log: Any = None
@@ -163,7 +163,7 @@ class Agent:
         store, path = self.config.store, self.directory.path
         info = {"operator": self.config.agent.contact, "robots": "RFC 9309", "http-header-user-agent": ""}
         self._archive = WarcWriter(
-            path, store.warc_bytes, f"fyke/{__version__}", crawl=path.resolve().name or "crawl",
+            path, store.warc_bytes, f"fyke/{VERSION}", crawl=path.resolve().name or "crawl",
             info={key: value for key, value in info.items() if value},
         )  # fmt: skip
         self._pages = PagesTable(path, store.table_rows)

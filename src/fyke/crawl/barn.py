@@ -7,11 +7,11 @@ returns, record and rows are in files that the next checkpoint names, and the bo
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from fyke.archive import LinksTable, PagesTable, WarcWriter
 from fyke.core.batches import Kind
 from fyke.core.plugins import PageSink
 from fyke.core.visits import Page, Purpose
-from fyke.crawl.harvest import Reaped
-from fyke.store import LinksTable, PagesTable, WarcWriter
+from fyke.harvest.worker import Reaped
 
 
 class Barn:

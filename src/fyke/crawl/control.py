@@ -9,7 +9,7 @@ crawl by a signal too.
 What a person asks for is kept in `state/asked.json`, and safe there before it is answered: seeds added later
 are seeds at each restart; of a *blocked* host nothing is requested, its URLs wait in a queue of their own, links to
 it join them, and unblocking it lets them go on, so nothing is lost by it. A crawl that has nothing else left to
-do ends as `blocked`, and goes on with them once the block is taken back (`fyke.crawl.orders`).
+do ends as `blocked`, and goes on with them once the block is taken back (`fyke.archive.orders`).
 
 Invariant: nobody listening costs nothing; a listener that does not read is dropped, never waited for.
 """
@@ -17,74 +17,30 @@ Invariant: nobody listening costs nothing; a listener that does not read is drop
 import asyncio
 import heapq
 import json
-import os
 import socket
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from fyke.core.errors import BadUrl, FykeError, StateDamaged
-from fyke.core.urls import Locator, canonical, host_keys, split
-from fyke.crawl.fetcher import Fetcher
+from fyke.archive.asked import AskedLater, host_named
+from fyke.archive.orders import SOCKET, near
+from fyke.archive.statistics import CrawlStatistics
+from fyke.core.errors import BadUrl, FykeError
+from fyke.core.urls import Locator, host_keys
 from fyke.crawl.mail import Outbox
-from fyke.crawl.statistics import CrawlStatistics
-from fyke.disk.files import sync_file, writing
+from fyke.fetcher.engine import Fetcher
+from fyke.fetcher.workbench import Host
 from fyke.frontier.frontier import Frontier
-from fyke.hosts.politeness import Host
 
-SOCKET = "control.sock"
 EVERY_S = 1.0
 SLOWEST = 20  # hosts told
-BLOCKED_NAMED = 5  # blocked hosts, in a line for people
 MOST_UNREAD_BYTES = 1 << 20  # of a listener
 MOST_LISTENERS = 32
 ORDER_BYTES = 1 << 20
 MOST_SEEDS = 10_000  # added at a time
 ROWS = 8192
-
-
-class AskedLater:
-    """What was asked of the crawl after it began: the file `asked.json` in its folder `state`."""
-
-    def __init__(self, state: Path) -> None:
-        """Raises StateDamaged."""
-        self._path = state / "asked.json"
-        self.seeds: list[str] = []
-        self.blocked: list[str] = []
-        if self._path.is_file():
-            try:
-                found = json.loads(self._path.read_text())
-                self.seeds, self.blocked = list(found["seeds"]), list(found["blocked"])
-            except (ValueError, KeyError, TypeError):
-                raise StateDamaged(f"{self._path} is damaged: put it back from a copy, or delete it") from None
-
-    def __repr__(self) -> str:
-        return f"AskedLater({len(self.seeds)} seeds, {len(self.blocked)} hosts blocked)"
-
-    @property
-    def blocked_in_words(self) -> str:
-        """The blocked hosts, the first few by name."""
-        more = len(self.blocked) - BLOCKED_NAMED
-        return ", ".join(self.blocked[:BLOCKED_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-
-    def save(self) -> None:
-        """Make it safe on the disk. Raises DiskFull or DirectoryError."""
-        part = self._path.with_suffix(".part")
-        with writing(part):
-            part.write_text(json.dumps({"seeds": self.seeds, "blocked": self.blocked}, indent=1) + "\n")
-            sync_file(part)
-            part.replace(self._path)
-            sync_file(part.parent)
-
-
-def host_named(text: str) -> str:
-    """The host that a person means by `text`, a name or a URL. Raises BadUrl."""
-    url = canonical(text if "://" in text else f"http://{text}")
-    if url is None:
-        raise BadUrl(f"{text[:200]!r} is not a host: say example.org")
-    return split(url).host
 
 
 class Steering:
@@ -317,29 +273,13 @@ def bound(state: Path) -> socket.socket:
     """A socket bound in the folder `state`, in place of what a killed crawl left there. Raises OSError."""
     path = state / SOCKET
     path.unlink(missing_ok=True)
-    with _near(state) as near:
+    with near(state) as short:
         listening = socket.socket(socket.AF_UNIX)
         try:
-            listening.bind(near)
+            listening.bind(short)
             path.chmod(0o600)  # nobody can connect before it listens
         except OSError:
             listening.close()
             raise
     listening.setblocking(False)
     return listening
-
-
-async def connected(state: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """The other side's end of the socket in `state`. Raises OSError when no crawl listens there."""
-    with _near(state) as near:
-        return await asyncio.open_unix_connection(near, limit=64 * ORDER_BYTES)
-
-
-@contextmanager
-def _near(folder: Path) -> Iterator[str]:
-    """A short path of the socket in `folder`, good within the block: the system takes 107 bytes at most."""
-    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{descriptor}/{SOCKET}"
-    finally:
-        os.close(descriptor)

@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fyke.archive import WarcWriter
+from fyke.archive.statistics import CrawlStatistics
 from fyke.core.clock import Clock
+from fyke.core.memory import memory_bytes
 from fyke.core.outcomes import Outcome
 from fyke.crawl.barn import Barn
-from fyke.crawl.fetcher import Fetcher
 from fyke.crawl.mail import Outbox
-from fyke.crawl.statistics import CrawlStatistics, memory_bytes
-from fyke.fetch import Registry
+from fyke.fetcher.engine import Fetcher
+from fyke.fetcher.wire.registry import Registry
 from fyke.frontier.filters import Filters
 from fyke.frontier.frontier import Frontier
-from fyke.parse import Parser
-from fyke.store import WarcWriter
+from fyke.harvest import Parser
 
 
 @dataclass(frozen=True, slots=True)

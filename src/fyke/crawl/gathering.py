@@ -8,9 +8,9 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Purpose
 from fyke.crawl.barn import Barn
-from fyke.crawl.fetcher import Fetched
-from fyke.crawl.harvest import Harvest, Reaped
 from fyke.crawl.mail import Outbox
+from fyke.fetcher.engine import Fetched
+from fyke.harvest.worker import Harvest, Reaped
 
 
 class Gathering:

@@ -23,14 +23,14 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 import uvloop
 
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.statistics import CrawlStatistics
 from fyke.core.config import Config, build
 from fyke.core.errors import ConfigurationError, PluginError
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter
 from fyke.core.visits import Page
 from fyke.crawl.agent import Agent
-from fyke.crawl.directory import CrawlDirectory
 from fyke.crawl.loop import Ending
-from fyke.crawl.statistics import CrawlStatistics
 
 BUFFER_PAGES = 64
 SLOW_READER_S = 0.5  # a synchronous reader that is away longer gets its pages when nothing is under way

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fyke.core.clock import Clock
-from fyke.disk.checkpoint import Checkpoint, Snapshot, newest
+from fyke.disk.checkpoint import Checkpoint, Snapshot
 
 
 class Stateful(Protocol):
@@ -79,12 +79,3 @@ class Keeper:
             writer.durable()
         self._due = self._clock.now() + self._every_s
         self.taken += 1
-
-
-def saved_state(directory: Path) -> dict[str, Any]:
-    """What the newest checkpoint in the shard `directory` holds, by name; empty when there is none.
-
-    Raises StateDamaged.
-    """
-    manifest = newest(directory)
-    return {**manifest.participants, **manifest.counters, "number": manifest.number} if manifest.number else {}

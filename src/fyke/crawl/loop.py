@@ -51,7 +51,7 @@ class Ending(StrEnum):
 
 
 class FetcherEngine(Protocol):
-    """What fetches: `fyke.crawl.fetcher`, or a virtual one."""
+    """What fetches: `fyke.fetcher.engine`, or a virtual one."""
 
     @property
     def rules_room(self) -> int: ...

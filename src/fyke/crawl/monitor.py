@@ -17,8 +17,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from fyke.archive.statistics import CrawlStatistics
 from fyke.core.config import CrawlSection
-from fyke.crawl.statistics import CrawlStatistics
+from fyke.quantities import counted, duration, size
 
 PANEL_S = 0.5
 LINE_S = 5.0
@@ -65,30 +66,6 @@ def progress(asked: CrawlSection, now: CrawlStatistics) -> tuple[float, float]:
     if asked.for_s:
         return now.elapsed_s, asked.for_s
     return now.visits, max(1, now.visits + now.waiting)
-
-
-def size(count: float) -> str:
-    """Bytes for people."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if abs(count) < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"
-
-
-def duration(seconds: float) -> str:
-    """Seconds for people: `1h02m`, `3m05s`, `12s`."""
-    whole = int(seconds)
-    if whole >= 3600:
-        return f"{whole // 3600}h{whole % 3600 // 60:02}m"
-    return f"{whole // 60}m{whole % 60:02}s" if whole >= 60 else f"{whole}s"
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 host`, `2,000 hosts`."""
-    if count != 1:
-        noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{count:,} {noun}"
 
 
 ENDED = {  # by the ending of a crawl

@@ -18,24 +18,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
+from fyke.archive import SCHEMAS, generation, read_file, rows_recorded, segments
+from fyke.archive.cdxj import sort_lines
+from fyke.archive.checksum import checksum_holds, checksum_path, file_hash, write_checksum
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.inspect import archive_lengths, queue_faults
+from fyke.archive.mending import Aside, Piece, fits, pieces, write_anew
+from fyke.archive.reading import GENERATION
+from fyke.archive.reindexing import archive_files, index_path, reindex, serial_of
+from fyke.archive.table_files import TABLES
+from fyke.archive.warc import FOLDER
 from fyke.core.batches import u64
 from fyke.core.config import Config
 from fyke.core.errors import StateDamaged
-from fyke.crawl.directory import CrawlDirectory
-from fyke.crawl.inspect import archive_lengths, queue_faults
 from fyke.crawl.reread import Place, Rereader, place_of
 from fyke.disk import manifest as manifests
 from fyke.disk.checkpoint import Snapshot, held
 from fyke.disk.files import sync_file, writing
 from fyke.disk.manifest import Manifest
-from fyke.store import SCHEMAS, generation, read_file, rows_recorded, segments
-from fyke.store.cdxj import sort_lines
-from fyke.store.checksum import checksum_holds, checksum_path, file_hash, write_checksum
-from fyke.store.mending import Aside, Piece, fits, pieces, write_anew
-from fyke.store.reading import GENERATION
-from fyke.store.reindexing import archive_files, index_path, reindex, serial_of
-from fyke.store.table_files import TABLES
-from fyke.store.warc import FOLDER
 
 COPY_BYTES = 1 << 20
 

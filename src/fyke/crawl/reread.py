@@ -15,23 +15,23 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from fyke.core.batches import Kind
+from fyke.archive import SCHEMAS, RecordPlace
+from fyke.archive.reindexing import REPLAYABLE, serial_of
+from fyke.archive.tables import PAGE_ROWS, page_row, rows_batch
+from fyke.archive.warc import FOLDER
+from fyke.archive.warc_reading import Broken, Record, read_block, read_records
+from fyke.core.batches import Kind, LinkKind
 from fyke.core.config import Config
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import ProcessingModule, load_plugin
 from fyke.core.resolve import LinkResolver
+from fyke.core.seeds import seeds_of
 from fyke.core.urls import Locator, locate
 from fyke.core.visits import Exchange, Page, Visit
-from fyke.crawl.harvest import TO_PARSE, opened
-from fyke.crawl.seeds import seeds_of
-from fyke.fetch.protocols.http import outcome_of
-from fyke.parse import Parser
-from fyke.store import SCHEMAS, LinkKind, RecordPlace
-from fyke.store.reindexing import REPLAYABLE, serial_of
-from fyke.store.tables import PAGE_ROWS, page_row, rows_batch
-from fyke.store.warc import FOLDER
-from fyke.store.warc_reading import Broken, Record, read_block, read_records
+from fyke.fetcher.wire.http import outcome_of
+from fyke.harvest import Parser
+from fyke.harvest.worker import TO_PARSE, opened
 
 BATCH_ROWS = 500
 

@@ -17,15 +17,17 @@ from typing import Any
 import uvloop
 from rich.console import Console
 
+from fyke.archive.asked import AskedLater
+from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.statistics import CrawlStatistics
 from fyke.core.config import Config
 from fyke.core.errors import EXIT_INTERRUPTED, NetworkDown
+from fyke.core.memory import peak_memory_bytes
 from fyke.crawl.agent import Agent, brought_nothing
-from fyke.crawl.control import AskedLater, Control
-from fyke.crawl.directory import CrawlDirectory
-from fyke.crawl.keeper import saved_state
+from fyke.crawl.control import Control
 from fyke.crawl.loop import Ending
-from fyke.crawl.monitor import ENDED, Monitor, counted, duration, size
-from fyke.crawl.statistics import CrawlStatistics, peak_memory_bytes
+from fyke.crawl.monitor import ENDED, Monitor
+from fyke.quantities import counted, duration, size
 
 
 @dataclass(frozen=True, slots=True)

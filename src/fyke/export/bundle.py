@@ -16,9 +16,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from fyke import __version__
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical
+from fyke.core.version import VERSION
 from fyke.export.replay_index import write_index
 from fyke.export.source import Source
 from fyke.export.staging import Mark, Staging, writing
@@ -103,7 +103,7 @@ class Wacz:
             "wacz_version": WACZ_VERSION,
             "title": f"Crawl of {one_line(seeds[0], TITLE_CHARS)}{more}" if seeds else "Crawl",
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", self._created),
-            "software": f"fyke {__version__}",
+            "software": f"fyke {VERSION}",
             **({"mainPageUrl": main} if main else {}),
             "resources": [
                 {

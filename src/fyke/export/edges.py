@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pv
 
+from fyke.core.batches import LinkKind
 from fyke.export.addresses import Addresses
 from fyke.export.growing import GrowingFile
 from fyke.export.source import Part, Source
 from fyke.export.staging import Mark, Staging
 from fyke.export.tabular import Sheets
-from fyke.store import LinkKind
 
 FILE_LINKS = 400_000
 PART_LINKS = 50_000

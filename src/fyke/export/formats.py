@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from fyke.archive.directory import CrawlDirectory
 from fyke.core.errors import ConfigurationError
-from fyke.crawl.directory import CrawlDirectory
 
 FOLDER = "export"
 

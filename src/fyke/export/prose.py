@@ -13,7 +13,7 @@ from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fyke.core.visits import Page
-from fyke.parse.markup import bounded
+from fyke.harvest.markup import bounded
 from fyke.search.extract import HTML_TYPES
 
 TEXT_CHARS = 1_000_000

@@ -1,6 +1,6 @@
 """The index of a whole archive, as replay wants it: CDXJ in gzip blocks, and a small file that says where they begin.
 
-Made for the WACZ export of the indexes beside the WARC files (`fyke.store.cdxj`). The pair is called ZipNum; a reader
+Made for the WACZ export of the indexes beside the WARC files (`fyke.archive.cdxj`). The pair is called ZipNum; a reader
 fetches one block for a URL, however large the archive. Invariant: lines are sorted by bytes, and exactly the records
 within the exported lengths have one.
 """
@@ -17,11 +17,11 @@ from typing import BinaryIO
 
 from isal import igzip
 
+from fyke.archive.cdxj import sort_lines
 from fyke.core.errors import StateDamaged
 from fyke.export.growing import GZIP_LEVEL
 from fyke.export.source import Source
 from fyke.export.staging import writing
-from fyke.store.cdxj import sort_lines
 
 BLOCK_LINES = 1_024
 FILES_TOGETHER = 64

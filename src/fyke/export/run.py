@@ -15,8 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from fyke.crawl.directory import CrawlDirectory
-from fyke.crawl.monitor import counted
+from fyke.archive.directory import CrawlDirectory
 from fyke.export.bundle import Wacz
 from fyke.export.edges import EdgeLines, EdgeSheets
 from fyke.export.formats import FOLDER, Format, Target, target_of
@@ -27,7 +26,7 @@ from fyke.export.source import Source, Until
 from fyke.export.staging import Staging, writing
 from fyke.export.tabular import Pages
 from fyke.export.textual import Csv, JsonLines
-from fyke.plan.quantities import bytes_text
+from fyke.quantities import bytes_text, counted
 
 FORMAT = 1  # of what is exported; raise it when the same crawl comes to something else
 LINE_S = 5.0  # between two lines where there is no terminal

@@ -12,14 +12,13 @@ from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
+from fyke.archive import generation
+from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.inspect import archive_lengths
+from fyke.archive.table_files import TABLES
 from fyke.core.errors import NotACrawl
-from fyke.crawl.directory import CrawlDirectory
-from fyke.crawl.inspect import archive_lengths
-from fyke.crawl.keeper import saved_state
 from fyke.export.staging import Mark
 from fyke.search.arrivals import arrivals, safe_rows
-from fyke.store import generation
-from fyke.store.table_files import TABLES
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fyke.archive.schemas import PAGES
+from fyke.archive.table_files import parquet_writer
 from fyke.export import reading, selection
 from fyke.export.prose import plain
 from fyke.export.source import Part, Source
 from fyke.export.staging import Mark, Staging, sync, writing
-from fyke.store.schemas import PAGES
-from fyke.store.table_files import parquet_writer
 
 FILE_PAGES = 20_000
 GROUP_BYTES = 16 << 20  # of text

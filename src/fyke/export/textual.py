@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
 
+from fyke.archive.schemas import PAGES, journalled
 from fyke.export import reading, selection
 from fyke.export.growing import GrowingFile
 from fyke.export.prose import plain
 from fyke.export.source import Part, Source
 from fyke.export.staging import Mark, Staging
 from fyke.search.extract import TITLE_CHARS, one_line
-from fyke.store.schemas import PAGES, journalled
 
 PART_ROWS = 2_000
 

@@ -1,16 +1,13 @@
-"""Which URLs were met before, and which bodies: two Drums.
+"""Which URLs were met before: a Drum.
 
-`UrlSeen` is IRLbot's (section 4.3): check+update by URL key, the URL itself as aux. `ContentSeen`
-answers at once, because a page that waits for a merge would have to be read again from the archive: a
-look-up in the table for the pages of a turn, and a bounded set for what was met since the drum was told.
+`UrlSeen` is IRLbot's (section 4.3): check+update by URL key, the URL itself as aux.
 
 Invariant: a URL is handed on by `UrlSeen.merge` once in the life of a crawl.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from fyke.core.batches import URLS, u64
@@ -63,48 +60,6 @@ class UrlSeen:
 
     def statistics(self) -> DrumStatistics:
         return self._drum.statistics()
-
-    def close(self) -> None:
-        self._drum.close()
-
-
-class ContentSeen:
-    """Every body read, by a key made of its bytes and of the place where the same bytes mean the same links."""
-
-    def __init__(self, store: Store, memory_bytes: int, state: dict[str, Any] | None = None) -> None:
-        self._drum = Drum(store, "content", state, memory_bytes=memory_bytes)
-        self._limit = max(1, memory_bytes // 200)  # a Python integer in a set costs about half of that
-        self._new: set[int] = set()  # since the drum was last told
-
-    def __repr__(self) -> str:
-        return f"ContentSeen({self._drum!r})"
-
-    def __len__(self) -> int:
-        return len(self._drum) + len(self._new)
-
-    def known(self, keys: Sequence[int]) -> set[int]:
-        """Those of `keys` that were entered in the drum; what was entered since it was told, `entered` says."""
-        if len(self._new) >= self._limit:
-            self._tell()
-        held = self._drum.contains(np.array(keys, np.uint64)).tolist()
-        return {key for key, there in zip(keys, held, strict=True) if there}
-
-    def entered(self, key: int) -> bool:
-        """Whether `key` was entered since the drum was told."""
-        return key in self._new
-
-    def enter(self, key: int) -> None:
-        """The body with `key` was read."""
-        self._new.add(key)
-
-    def _tell(self) -> None:
-        self._drum.update(np.fromiter(self._new, np.uint64, len(self._new)))
-        self._drum.settle()
-        self._new.clear()
-
-    def state(self) -> dict[str, Any]:
-        self._tell()
-        return self._drum.state()
 
     def close(self) -> None:
         self._drum.close()

@@ -16,11 +16,11 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fyke.archive import SCHEMAS, scan_table
+from fyke.archive.table_files import TABLES
 from fyke.core.batches import Kind
 from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
 from fyke.search.arrivals import arrivals, safe_rows
-from fyke.store import SCHEMAS, scan_table
-from fyke.store.table_files import TABLES
 
 _LISTING = Kind.LISTING.name.lower()
 MEMORY = "512MB"

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from fyke.plan.quantities import count_mark, count_text, number, share_text, time_text
 from fyke.plots import BLUE, FAINT, GREEN, INK, ORANGE, RED, Floats
+from fyke.quantities import count_mark, count_text, number, share_text, time_text
 from fyke.report.asking import Rows
 from fyke.report.drawing import canvas, svg
 from fyke.report.shown import shown

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import NamedTuple
 
-from fyke.crawl.statistics import CrawlStatistics
-from fyke.plan.quantities import bytes_text, count_text, number, share_text, time_text
+from fyke.archive.statistics import CrawlStatistics
+from fyke.quantities import bytes_text, count_text, number, share_text, time_text
 from fyke.report import papers
 from fyke.report.asking import Rows
 from fyke.report.survey import Survey

@@ -15,12 +15,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from rich.console import Console
 
-from fyke import __version__
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.inspect import CrawlStatus, status_of
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError, DirectoryError, DiskFull
-from fyke.crawl.directory import CrawlDirectory
-from fyke.crawl.inspect import CrawlStatus, status_of
-from fyke.plan.quantities import bytes_text, count_text, number, time_text
+from fyke.core.version import VERSION
+from fyke.quantities import bytes_text, count_text, number, time_text
 from fyke.report import charts, comparison
 from fyke.report.asking import Questions
 from fyke.report.languages import languages
@@ -81,7 +81,7 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
         spoken, sample = languages(questions, crawl.path)
     config = crawl.config()
     values = {
-        "version": __version__,
+        "version": VERSION,
         "made_s": now_s,
         "status": status,
         "config": config,

@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fyke.archive import read_file
+from fyke.archive.table_files import TABLES
 from fyke.report.asking import Questions, Rows
-from fyke.store import read_file
-from fyke.store.table_files import TABLES
 
 TOP_DOMAINS = 20
 

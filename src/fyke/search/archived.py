@@ -16,12 +16,12 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from isal import isal_zlib
 
 from fyke.core.config import FetchSection
+from fyke.core.decoding import decode_body
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Page, Visit
-from fyke.fetch import decode_body
-from fyke.parse import Parser
+from fyke.harvest import Parser
 
 OPEN_FILES = 8
 _BLANK = re.compile(rb"\n\r*\n")

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from fyke.archive import SCHEMAS, rows_recorded, scan_table, segments
+from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.table_files import TABLES
 from fyke.core.errors import NotACrawl, StateDamaged
-from fyke.crawl.directory import CrawlDirectory
-from fyke.crawl.keeper import saved_state
-from fyke.store import SCHEMAS, rows_recorded, scan_table, segments
-from fyke.store.table_files import TABLES
 
 
 def safe_rows(crawl: Path, name: str) -> int:

@@ -16,8 +16,8 @@ from selectolax.lexbor import LexborCSSSelector, LexborNode
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical, key_of
 from fyke.core.visits import Page
-from fyke.parse.markup import bounded
-from fyke.parse.queries import with_queries_encoded
+from fyke.harvest.markup import bounded
+from fyke.harvest.queries import with_queries_encoded
 from fyke.search.dates import META_NAMES, date_of
 from fyke.search.language import LanguageGuesser
 

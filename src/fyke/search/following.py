@@ -14,8 +14,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.status import Status
 
-from fyke.crawl.directory import CrawlDirectory
-from fyke.crawl.inspect import in_use
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.inspect import in_use
 from fyke.search.indexer import Indexed, Indexer, Limits, be_gentle
 
 POLL_S = 2.0

@@ -19,10 +19,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from fyke.archive import generation
+from fyke.archive.directory import CrawlDirectory
 from fyke.core.errors import NotACrawl
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import key_of, split
-from fyke.crawl.directory import CrawlDirectory
 from fyke.search.archived import ArchiveReader
 from fyke.search.arrivals import arrivals, safe_rows
 from fyke.search.documents import Writing
@@ -33,7 +34,6 @@ from fyke.search.lots import Fate, LotWriter, Read
 from fyke.search.merge import merge
 from fyke.search.ranges import RANGE_ROWS
 from fyke.search.schema import Analysis, open_engine
-from fyke.store import generation
 
 LOT_PAGES = 8_000
 LOT_BYTES = 64 << 20  # of text

@@ -17,6 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fyke.archive.checksum import write_checksum
+from fyke.archive.table_files import TABLES, parquet_writer
+from fyke.core.batches import LinkKind
 from fyke.core.urls import key_of, pay_level_domain
 from fyke.disk.files import sync_file, writing
 from fyke.search.arrivals import arrivals
@@ -26,9 +29,6 @@ from fyke.search.names import Names
 from fyke.search.pagerank import pagerank
 from fyke.search.ranges import Keys, append
 from fyke.search.ranks import rank_files
-from fyke.store import LinkKind
-from fyke.store.checksum import write_checksum
-from fyke.store.table_files import TABLES, parquet_writer
 
 PAGE_RANKS = pa.schema([("key", pa.uint64()), ("pagerank", pa.float64())])
 DOMAIN_RANKS = pa.schema([("domain", pa.string()), ("key", pa.uint64()), ("pagerank", pa.float64())])

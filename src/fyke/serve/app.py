@@ -17,8 +17,8 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from fyke import __version__
 from fyke.core.errors import BadUrl, ConfigurationError, DirectoryError, DirectoryInUse, FykeError, StateDamaged
+from fyke.core.version import VERSION
 from fyke.serve.api import router
 from fyke.serve.dashboard import Dashboard
 from fyke.serve.metrics import routes as metrics_routes
@@ -46,7 +46,7 @@ def application(shelf: Shelf, token: Token, host: str = "127.0.0.1") -> ASGIApp:
                 await task
 
     app = FastAPI(
-        title="Fyke", version=__version__, summary="An archive, searched; and the crawls that fill it.",
+        title="Fyke", version=VERSION, summary="An archive, searched; and the crawls that fill it.",
         docs_url=None, redoc_url=None, openapi_url="/api/openapi.json", lifespan=watching,
     )  # fmt: skip
     app.include_router(router(shelf, pages))

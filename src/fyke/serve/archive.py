@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from fyke.archive.surt import surt
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Page
 from fyke.search.archived import ArchiveReader
-from fyke.store.surt import surt
 
 MOST_CAPTURES = 200  # of a URL, in each file
 LINE_BYTES = 64 << 10

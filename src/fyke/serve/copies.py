@@ -18,9 +18,9 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fyke.core.urls import canonical
 from fyke.core.visits import Page
-from fyke.crawl.monitor import size
-from fyke.parse.markup import bounded
-from fyke.parse.queries import with_queries_encoded
+from fyke.harvest.markup import bounded
+from fyke.harvest.queries import with_queries_encoded
+from fyke.quantities import size
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 IMAGES = frozenset(

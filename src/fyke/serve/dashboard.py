@@ -16,9 +16,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from fyke.archive.asked import host_named
 from fyke.core.errors import FykeError, NotACrawl
 from fyke.core.urls import pay_level_domain
-from fyke.crawl.control import host_named
 from fyke.serve.hosts import known_host, known_hosts, last_visits, rules_of
 from fyke.serve.rendering import Pages
 from fyke.serve.security import Token

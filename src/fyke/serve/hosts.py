@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fyke.archive import segments
+from fyke.archive.directory import CrawlDirectory
 from fyke.core.urls import split
-from fyke.crawl.directory import CrawlDirectory
-from fyke.hosts.book import HostBook, HostRecord
-from fyke.hosts.robots import RobotsRecord, RobotsState
-from fyke.store import segments
+from fyke.fetcher.book import HostBook, HostRecord
+from fyke.fetcher.robots import RobotsRecord, RobotsState
 
 NEWEST_FILES = 4
 ROBOTS_CHARS = 20_000

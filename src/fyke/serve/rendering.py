@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from starlette.responses import HTMLResponse
 
-from fyke import __version__
+from fyke.core.version import VERSION
 from fyke.serve.wording import FILTERS, LANGUAGES, query_string
 
 HERE = Path(__file__).parent
@@ -25,7 +25,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(FILTERS)
-    made.globals.update(version=__version__, languages=LANGUAGES, query_string=query_string)
+    made.globals.update(version=VERSION, languages=LANGUAGES, query_string=query_string)
     return made
 
 

@@ -14,15 +14,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from fyke.archive import read_table
+from fyke.archive.asked import AskedLater
+from fyke.archive.directory import CrawlDirectory
 from fyke.core.errors import NotACrawl, StateDamaged
 from fyke.core.urls import key_of
-from fyke.crawl.control import AskedLater
-from fyke.crawl.directory import CrawlDirectory
 from fyke.disk.checkpoint import newest
 from fyke.disk.store import Store
 from fyke.frontier.filters import Filters
 from fyke.frontier.frontier import Frontier
-from fyke.store import read_table
 
 LOOKS = 3
 _Found = TypeVar("_Found")

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 
+from fyke.archive.directory import CrawlDirectory
 from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
-from fyke.crawl.directory import CrawlDirectory
-from fyke.crawl.explain import Answer, why
+from fyke.explain import Answer, why
 from fyke.search import Searcher
 from fyke.search.folder import INDEX, IndexFolder
 from fyke.serve.archive import Archive, Capture

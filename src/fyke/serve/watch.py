@@ -13,11 +13,10 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.inspect import status_of
+from fyke.archive.orders import block, connected, ordered
 from fyke.core.errors import FykeError, NotACrawl
-from fyke.crawl.control import connected
-from fyke.crawl.directory import CrawlDirectory
-from fyke.crawl.inspect import status_of
-from fyke.crawl.orders import block, ordered
 from fyke.serve.history import History, Sample
 from fyke.serve.shard import queues_of
 

@@ -7,7 +7,7 @@ direction of text, and is never longer than it may be; what it holds is escaped 
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
-from fyke.crawl.monitor import duration, size
+from fyke.quantities import duration, size
 from fyke.search.terminal import clean as without_steering
 
 MOST_CHARS = 300

@@ -1,0 +1,56 @@
+"""What a person asked of a crawl after it began: seeds added later, hosts blocked.
+
+The file `asked.json` in the crawl's folder `state`. Written by the running crawl, or under its lock when none runs;
+read by both, and by those who explain. Invariant: what was asked is safe on the disk before it is answered.
+"""
+
+import json
+from pathlib import Path
+
+from fyke.core.errors import BadUrl, StateDamaged
+from fyke.core.urls import canonical, split
+from fyke.disk.files import sync_file, writing
+
+BLOCKED_NAMED = 5  # blocked hosts, in a line for people
+
+
+class AskedLater:
+    """What was asked of the crawl after it began: the file `asked.json` in its folder `state`."""
+
+    def __init__(self, state: Path) -> None:
+        """Raises StateDamaged."""
+        self._path = state / "asked.json"
+        self.seeds: list[str] = []
+        self.blocked: list[str] = []
+        if self._path.is_file():
+            try:
+                found = json.loads(self._path.read_text())
+                self.seeds, self.blocked = list(found["seeds"]), list(found["blocked"])
+            except (ValueError, KeyError, TypeError):
+                raise StateDamaged(f"{self._path} is damaged: put it back from a copy, or delete it") from None
+
+    def __repr__(self) -> str:
+        return f"AskedLater({len(self.seeds)} seeds, {len(self.blocked)} hosts blocked)"
+
+    @property
+    def blocked_in_words(self) -> str:
+        """The blocked hosts, the first few by name."""
+        more = len(self.blocked) - BLOCKED_NAMED
+        return ", ".join(self.blocked[:BLOCKED_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+    def save(self) -> None:
+        """Make it safe on the disk. Raises DiskFull or DirectoryError."""
+        part = self._path.with_suffix(".part")
+        with writing(part):
+            part.write_text(json.dumps({"seeds": self.seeds, "blocked": self.blocked}, indent=1) + "\n")
+            sync_file(part)
+            part.replace(self._path)
+            sync_file(part.parent)
+
+
+def host_named(text: str) -> str:
+    """The host that a person means by `text`, a name or a URL. Raises BadUrl."""
+    url = canonical(text if "://" in text else f"http://{text}")
+    if url is None:
+        raise BadUrl(f"{text[:200]!r} is not a host: say example.org")
+    return split(url).host

@@ -1,0 +1,88 @@
+"""The index beside each WARC file: which URL lies at which offset.
+
+`WarcWriter` notes a line for every response, resource and revisit in `<name>.cdxj.open`, in the order
+of writing; when the WARC file is closed the lines are sorted into `<name>.cdxj`, in bounded memory. A
+line is `SURT timestamp {JSON}`, with the fields and the spelling of `cdxj-indexer`, so pywb and
+everything built on it can use the file as it is.
+
+Invariant: a `.cdxj` is sorted by bytes and whole (it appears by rename), and has one line for every
+record that can be replayed.
+"""
+
+import heapq
+import json
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO
+
+from fyke.archive.surt import surt
+
+SORT_BYTES = 32 << 20  # lines held in memory while sorting
+
+_TYPE = re.compile(rb"\ncontent-type:[ \t]*([^;\s]+)", re.IGNORECASE)
+
+
+def index_line(url: str, date: str, mime: str, status: int | None, digest: str, place: tuple[str, int, int]) -> bytes:
+    """The line for a record at `place` (file name, offset, length); `date` is its WARC-Date."""
+    name, offset, length = place
+    mime = f', "mime": {_quoted(mime)}' if mime else ""
+    code = f', "status": "{status}"' if status is not None else ""
+    return (
+        f'{surt(url)} {_stamp(date[:19])} {{"url": {_quoted(url)}{mime}{code}, "digest": "{digest}", '
+        f'"length": "{length}", "offset": "{offset}", "filename": "{name}"}}\n'
+    ).encode()
+
+
+def media_type_of(head: bytes) -> str:
+    """The media type a message head names, without parameters; empty when it names none."""
+    found = _TYPE.search(head)
+    return found[1].decode("latin-1") if found else ""
+
+
+@lru_cache(maxsize=16)
+def _stamp(second: str) -> str:
+    """The 14 digits of a date to the second; many records have the same."""
+    return "".join(filter(str.isdigit, second))
+
+
+def _quoted(text: str) -> str:
+    """`text` as JSON has it."""
+    plain = text.isascii() and text.isprintable() and '"' not in text and "\\" not in text
+    return f'"{text}"' if plain else json.dumps(text)
+
+
+def sort_lines(source: Path, target: Path, sort_bytes: int = SORT_BYTES) -> None:
+    """The lines of `source` in order as a new file `target`, which appears whole or not at all.
+
+    Holds at most about `sort_bytes` of lines: sorted runs go to unnamed files, then one merge.
+    """
+    part = target.with_name(target.name + ".part")
+    with ExitStack() as stack, source.open("rb") as lines, part.open("wb") as out:
+        runs: list[BinaryIO] = []
+        run = sorted(lines.readlines(sort_bytes))
+        while len(run) and lines.peek(1):
+            runs.append(stack.enter_context(TemporaryFile(dir=target.parent)))
+            runs[-1].writelines(run)
+            runs[-1].seek(0)
+            run = sorted(lines.readlines(sort_bytes))
+        out.writelines(heapq.merge(*runs, run) if runs else run)
+    part.replace(target)
+
+
+def read_lines(path: Path) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Key, timestamp and fields of each line of the index at `path`. Raises ValueError for a bad line.
+
+    The last line of an index that is still written (`.open`) may be half there, and is left out then.
+    """
+    with path.open("rb") as lines:
+        for line in lines:
+            if not line.endswith(b"\n"):
+                if path.suffix == ".open":
+                    return
+                raise ValueError("the last line does not end")
+            key, stamp, fields = line.decode().split(" ", 2)
+            yield key, stamp, json.loads(fields)

@@ -1,0 +1,204 @@
+"""Is the archive whole? Every record, every index line, every table row, against each other.
+
+`fyke check` and the tests call `check_archive`. It reads everything once, keeps in memory what one WARC
+file's index keeps, and names the file and the offset of what is wrong. A crawl that is running is
+checked up to the lengths its manifest records.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from fyke.archive.cdxj import read_lines
+from fyke.archive.checksum import checksum_holds
+from fyke.archive.reading import Segment, segments
+from fyke.archive.repeats import Repeats
+from fyke.archive.schemas import SCHEMAS
+from fyke.archive.surt import surt
+from fyke.archive.table_files import TABLES
+from fyke.archive.warc import FOLDER
+from fyke.archive.warc_reading import Record, read_records
+from fyke.core.errors import StateDamaged
+
+_REPLAYABLE = frozenset({"response", "resource", "revisit"})
+_ROW = ["url", "digest", "warc_offset", "warc_length"]
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong: `place` is a file below the crawl directory, mostly with an offset."""
+
+    place: str
+    what: str
+
+
+class _Entry(NamedTuple):
+    """What index and table may say of a record."""
+
+    url: str
+    digest: str
+    length: int
+    stamp: str
+
+
+Progress = Callable[[str, int, int], None]
+
+
+def check_archive(
+    folder: Path,
+    lengths: Mapping[str, int] | None = None,
+    *,
+    once: bool = True,
+    progress: Progress | None = None,
+) -> Iterator[Fault]:
+    """The faults of the crawl directory `folder`; none when all is well.
+
+    `lengths` gives, by name below `folder`, how much of a file counts; files not named count whole.
+    With `once`, a URL answered with success twice is a fault (robots.txt apart). `progress` is called
+    with a file's name, the bytes read of it and its length.
+    """
+    names = sorted(path.name for path in (folder / FOLDER).glob("*.warc.gz"))
+    with Repeats() as repeats:
+        for number, name in enumerate(names):
+            try:
+                yield from _check_file(folder, name, (lengths or {}), (number, repeats if once else None), progress)
+            except OSError as error:
+                yield Fault(f"{FOLDER}/{name}", _unreadable(error))
+        for number, offset, first in repeats.found():
+            place = f"{FOLDER}/{names[number]}:{offset}"
+            yield Fault(place, f"the URL of this record was archived before, at {names[first[0]]}:{first[1]}")
+    yield from _check_tables(folder, {f"{FOLDER}/{name}" for name in names})
+
+
+def _check_file(
+    folder: Path, name: str, lengths: Mapping[str, int], fetches: tuple[int, Repeats | None], progress: Progress | None
+) -> Iterator[Fault]:
+    place = f"{FOLDER}/{name}"
+    path = folder / place
+    end = lengths.get(place, path.stat().st_size)
+    if path.stat().st_size < end:
+        yield Fault(place, f"it is {path.stat().st_size} bytes long and should be {end}")
+    if place not in lengths and checksum_holds(path) is False:
+        yield Fault(place, "its bytes are not those its checksum was made of")
+    entries: dict[int, _Entry] = {}
+    number, repeats = fetches
+    for record in read_records(path, end):
+        yield from (Fault(f"{place}:{record.offset}", what) for what in record.faults)
+        if record.get("warc-type") in _REPLAYABLE:
+            entries[record.offset] = _entry_of(record)
+            if repeats is not None and _is_fetch(record):
+                repeats.add(record.get("warc-target-uri"), number, record.offset)
+        if progress is not None:
+            progress(place, record.offset + record.length, end)
+    if lengths.get(place) != 0:
+        yield from _check_index(path, entries, growing=place in lengths)
+    yield from _check_rows(folder, place, entries)
+
+
+def _entry_of(record: Record) -> _Entry:
+    stamp = "".join(filter(str.isdigit, record.get("warc-date")[:19]))
+    digest = record.get("warc-payload-digest") or record.get("warc-block-digest")
+    return _Entry(record.get("warc-target-uri"), digest, record.length, stamp)
+
+
+def _is_fetch(record: Record) -> bool:
+    """Whether the record is a page's successful fetch: what may be there once."""
+    if record.get("warc-target-uri").endswith("/robots.txt"):
+        return False
+    kind, words = record.get("warc-type"), record.first_line.split()
+    return kind == "resource" or (kind == "response" and len(words) > 1 and words[1].startswith("2"))
+
+
+def _check_index(path: Path, entries: Mapping[int, _Entry], *, growing: bool) -> Iterator[Fault]:
+    """Each record has its line and each line its record, up to a length if `growing`; a closed index is sorted."""
+    index = path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj")
+    closed = index.exists()
+    index = index if closed else index.with_name(index.name + ".open")
+    place = f"{FOLDER}/{index.name}"
+    if not index.exists():
+        yield Fault(place, "the index is missing")
+        return
+    seen, before, count = set(), ("", ""), 0
+    try:
+        for count, (key, stamp, fields) in enumerate(read_lines(index), 1):
+            if closed and (key, stamp) < before:
+                yield Fault(f"{place}, line {count}", "it is out of order")
+            before = (key, stamp)
+            entry = entries.get(int(fields["offset"]))
+            told = _Entry(fields["url"], fields["digest"], int(fields["length"]), stamp)
+            if entry is None and (growing or not closed):
+                continue  # written since the length was recorded
+            if told != entry or key != surt(told.url) or fields["filename"] != path.name:
+                yield Fault(f"{place}, line {count}", f"no such record at {path.name}:{fields['offset']}")
+            seen.add(int(fields["offset"]))
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        yield Fault(f"{place}, line {count + 1}", _unreadable(error))
+        return
+    yield from (Fault(f"{FOLDER}/{path.name}:{at}", "the index has no line for it") for at in entries.keys() - seen)
+
+
+def _check_rows(folder: Path, place: str, entries: Mapping[int, _Entry]) -> Iterator[Fault]:
+    """Each row of `pages` that names this file names a record of its URL in it."""
+    if not (folder / TABLES).is_dir():
+        return
+    for segment in segments(folder, "pages"):
+        yield from _check_segment(segment, place, entries)
+
+
+def _check_segment(segment: Segment, place: str, entries: Mapping[int, _Entry]) -> Iterator[Fault]:
+    try:
+        for batch in segment.batches(_ROW, ds.field("warc_file") == place):
+            for url, digest, offset, length in zip(*(batch.column(name).to_pylist() for name in _ROW), strict=True):
+                entry = entries.get(offset)
+                if entry is None or entry[:3] != (url, digest, length):
+                    yield Fault(
+                        f"{place}:{offset}", f"the pages table says that {url} is here, {length} bytes; it is not"
+                    )
+    except StateDamaged:
+        return  # a file that cannot be read is reported once, by _check_tables
+
+
+def _check_tables(folder: Path, warcs: set[str]) -> Iterator[Fault]:
+    """Each file is there, readable to the last page, as it was sealed, and names files that are there."""
+    for segment in (one for name in SCHEMAS if (folder / TABLES).is_dir() for one in segments(folder, name)):
+        if not segment.path.exists():
+            yield Fault(f"{TABLES}/{segment.path.name}", "it is gone")
+    for path in sorted((folder / TABLES).glob("*.parquet")):
+        place = f"{TABLES}/{path.name}"
+        schema = SCHEMAS.get(path.name.rpartition("-")[0])
+        try:
+            yield from _checksum_faults(place, path)
+            yield from (Fault(place, what) for what in _parquet_faults(path, schema, warcs))
+        except (pa.ArrowException, OSError) as error:
+            yield Fault(place, _unreadable(error))
+
+
+def _checksum_faults(place: str, path: Path) -> Iterator[Fault]:
+    holds = checksum_holds(path)
+    if not holds:
+        what = "its checksum is missing" if holds is None else "its bytes are not those its checksum was made of"
+        yield Fault(place, what)
+
+
+def _unreadable(error: Exception) -> str:
+    reason = error.strerror if isinstance(error, OSError) else None
+    return f"it cannot be read: {reason or next(iter(str(error).splitlines()), type(error).__name__)}"
+
+
+def _parquet_faults(path: Path, schema: pa.Schema | None, warcs: set[str]) -> Iterator[str]:
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        if schema is not None and file.schema_arrow.names != schema.names:
+            yield f"its columns are {', '.join(file.schema_arrow.names)}"
+            return
+        rows, unknown = 0, set()
+        for batch in file.iter_batches(1 << 14):
+            rows += batch.num_rows
+            if "warc_file" in batch.schema.names:
+                unknown |= set(pc.unique(batch.column("warc_file").cast(pa.string())).to_pylist()) - warcs - {None}
+        if rows != file.metadata.num_rows:
+            yield f"it holds {rows} rows and says {file.metadata.num_rows}"
+        yield from (f"rows name the file {name}, which is not there" for name in sorted(unknown))

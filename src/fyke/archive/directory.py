@@ -1,0 +1,137 @@
+"""A crawl's directory: where things are, and whether it may be used.
+
+    fyke.toml   what was asked, complete
+    warc/       the archive, with its indexes
+    tables/     Parquet
+    state/      what a restart needs
+    logs/       what happened, one JSON object a line
+
+Used by the agent to begin or resume a crawl and by the commands that read one. Invariant: a directory
+that holds anything but a crawl is never written to.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fyke.core.config import Config, literal, load, render
+from fyke.core.errors import DirectoryError, DiskFull, NotACrawl, OtherCrawl
+from fyke.core.seeds import seeds_of
+from fyke.disk.checkpoint import newest
+
+SAME_CRAWL = ("seeds", "scope", "depth", "allow", "deny", "requisites")
+
+LEAST_ROOM_BYTES = 1 << 20  # with less it is not worth beginning
+
+
+class CrawlDirectory:
+    """The paths of the crawl in the folder `path`."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises DirectoryError for a path that is not UTF-8: Arrow takes no other."""
+        try:
+            os.fsencode(path).decode()
+        except UnicodeDecodeError:
+            raise DirectoryError(f"{str(path)!r} is not UTF-8: rename the folder, or choose another") from None
+        self.path = path
+        self.settings = path / "fyke.toml"
+        self.warc = path / "warc"
+        self.tables = path / "tables"
+        self.state = path / "state"
+        self.logs = path / "logs"
+        self.shard = self.state / "shard-0000"
+        self.hosts = self.state / "hosts.sqlite"
+
+    def __repr__(self) -> str:
+        return f"CrawlDirectory({str(self.path)!r})"
+
+    @property
+    def holds_crawl(self) -> bool:
+        return self.settings.is_file()
+
+    def config(self) -> Config:
+        """What was asked of the crawl here. Raises NotACrawl."""
+        if not self.holds_crawl:
+            raise NotACrawl(
+                f"{self.path} holds no crawl (no fyke.toml): begin one with fyke crawl URL --into {self.path}"
+            )
+        return load(self.settings)
+
+    def prepare(self, config: Config) -> None:
+        """Make sure that the crawl of `config` may be here; the lock in `shard` can be taken after it.
+
+        Raises OtherCrawl when a crawl that was asked something else is here, DirectoryError when the
+        folder holds other things or cannot be written.
+        """
+        if self.holds_crawl:
+            self.compare(config)
+        with self._writing():
+            self.path.mkdir(parents=True, exist_ok=True)
+            if not self.holds_crawl and not self._barely_begun():
+                raise DirectoryError(f"{self.path} is not empty and holds no crawl: choose another folder with --into")
+
+    def record(self, config: Config) -> None:
+        """Write down `config` and make the folders; whoever calls holds the lock. Raises as `prepare`."""
+        if self.holds_crawl:
+            self.compare(config)
+        with self._writing():
+            left = os.statvfs(self.path)
+            if left.f_bavail * left.f_frsize < LEAST_ROOM_BYTES:
+                raise OSError(errno.ENOSPC, "")
+            self._write(render(config))  # first: a folder is a crawl from here on
+            for folder in (self.warc, self.tables, self.logs):
+                folder.mkdir(exist_ok=True)
+
+    def forget(self) -> None:
+        """Delete the state of a crawl that has brought nothing, so that it begins anew; the lock is held."""
+        with self._writing():
+            for path in (*self.shard.iterdir(), *self.state.glob(f"{self.hosts.name}*")):
+                if path.is_file() and path.name != "lock":
+                    path.unlink()
+
+    def _barely_begun(self) -> bool:
+        """Whether nothing is here but what a start leaves that broke off before `record`."""
+        lock = self.shard / "lock"
+        ours = {self.settings.with_suffix(".part"), self.state, self.shard, lock}
+        return all(path in ours for path in self.path.rglob("*"))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise DiskFull(f"no space left for {self.path}: free some and run the command again") from None
+            raise DirectoryError(f"cannot write to {self.path}: {error.strerror}; choose another with --into") from None
+
+    def compare(self, asked: Config) -> None:
+        """Raises OtherCrawl when `asked` is not the crawl that is here, BadUrl for a seed that is no URL."""
+        there = self.config().crawl
+        before, now = ({key: getattr(crawl, key) for key in SAME_CRAWL} for crawl in (there, asked.crawl))
+        before["seeds"], now["seeds"] = ([seed.url.decode() for seed in seeds_of(of["seeds"])] for of in (before, now))
+        for key in SAME_CRAWL:
+            if before[key] != now[key]:
+                raise OtherCrawl(
+                    f"{self.path} holds another crawl ({key} = {literal(before[key])}, not {literal(now[key])}): choose"
+                    f" another folder with --into, or say only fyke crawl --into {self.path} to resume that one"
+                )
+
+    def _write(self, text: str) -> None:
+        part = self.settings.with_suffix(".part")
+        with part.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(self.settings)
+
+
+def saved_state(directory: Path) -> dict[str, Any]:
+    """What the newest checkpoint in the shard `directory` holds, by name; empty when there is none.
+
+    Raises StateDamaged.
+    """
+    manifest = newest(directory)
+    return {**manifest.participants, **manifest.counters, "number": manifest.number} if manifest.number else {}

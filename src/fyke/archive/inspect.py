@@ -1,0 +1,164 @@
+"""Looking at a crawl from outside: how it stands, and whether its files are whole.
+
+Used by `fyke status` and `fyke check`, also while the crawl runs: both read the newest manifest and
+what it names, and never write.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+from rich.console import Console
+from rich.status import Status
+
+from fyke.archive.asked import AskedLater
+from fyke.archive.check import Fault, check_archive
+from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.statistics import CrawlStatistics
+from fyke.core.errors import StateDamaged
+from fyke.disk import manifest as manifests
+from fyke.disk.files import Reader
+from fyke.disk.messages import verify
+
+TAIL_BYTES = 64 << 10  # of the log: more than its last line
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlStatus:
+    """A crawl as its newest checkpoint tells it; `state` is running, stopped, killed, finished, …
+
+    A crawl that broke off is `killed`, with the `error` that its log names, if it had time to name one.
+    """
+
+    state: str
+    error: str
+    statistics: CrawlStatistics
+    checkpoint: int
+    taken_at: float  # unix seconds
+    blocked_hosts: str = ""  # in words
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "state": self.state,
+            "error": self.error,
+            "checkpoint": self.checkpoint,
+            "taken_at": self.taken_at,
+            "blocked_hosts": self.blocked_hosts,
+            **self.statistics.as_dict(),
+        }
+
+
+def status_of(directory: CrawlDirectory) -> CrawlStatus:
+    """How the crawl in `directory` stands. Raises NotACrawl."""
+    directory.config()
+    state = saved_state(directory.shard)
+    asked = AskedLater(directory.state)
+    ending, error = str(state.get("ending", "running")), ""
+    if in_use(directory):
+        ending = "running"
+    elif ending == "running":
+        ending, error = "killed", _last_error(directory)
+    elif ending == "blocked" and not asked.blocked:
+        ending = "stopped"  # they were all unblocked since
+    statistics = CrawlStatistics(**state["totals"]) if state else CrawlStatistics()
+    number, taken_at = int(state.get("number", 0)), float(state.get("taken_at", 0.0))
+    return CrawlStatus(ending, error, statistics, number, taken_at, asked.blocked_in_words)
+
+
+def _last_error(directory: CrawlDirectory) -> str:
+    """The error that the log of the crawl in `directory` ends with; empty when it does not end with one."""
+    try:
+        with (directory.logs / "fyke.log").open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            return str(json.loads(file.read().splitlines()[-1]).get("error") or "")
+    except (OSError, ValueError, LookupError, AttributeError):
+        return ""
+
+
+def in_use(directory: CrawlDirectory) -> bool:
+    """Whether a process is crawling into `directory` now."""
+    try:
+        lock = os.open(directory.shard / "lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], None]) -> Iterator[Fault]:
+    """Every fault in the checkpoint, the archive and the tables of `directory`. Raises NotACrawl."""
+    directory.config()
+    try:
+        state = saved_state(directory.shard)
+    except StateDamaged as error:
+        yield Fault(str(directory.shard), str(error))
+        state = {}
+    else:
+        if not state and any(directory.warc.glob("*.warc.gz")):
+            yield Fault(str(directory.shard), "there is an archive and no manifest: the state is gone")
+    yield from _check_state(directory)
+    yield from check_archive(directory.path, archive_lengths(directory, state), progress=progress)
+
+
+def archive_lengths(directory: CrawlDirectory, state: dict[str, Any]) -> dict[str, int]:
+    """The lengths that count of archive files still being written, by name below the crawl directory.
+
+    What lies beyond a checkpoint, a run that goes on will fetch again.
+    """
+    archive = state.get("archive")
+    if not archive:
+        return {}
+    names = (f"{directory.warc.name}/{path.name}" for path in directory.warc.glob("*.warc.gz"))
+    return {name: 0 for name in names if name > archive["file"]} | {archive["file"]: archive["length"]}
+
+
+def _check_state(directory: CrawlDirectory) -> Iterator[Fault]:
+    """Every manifest whole, and what its queues hold as it was written."""
+    for number in manifests.numbers(directory.shard) if directory.shard.is_dir() else []:
+        manifest = manifests.load(directory.shard, number)
+        if manifest is None:
+            yield Fault(f"{directory.shard / manifests.Manifest(number).name}", "it is torn, or lacks files it names")
+            continue
+        yield from queue_faults(directory, manifest)
+
+
+def queue_faults(directory: CrawlDirectory, manifest: manifests.Manifest) -> Iterator[Fault]:
+    """What of the queues that `manifest` names is not as it was written."""
+    for name, length in manifest.files.items():
+        if name.endswith(".seg"):
+            try:
+                with Reader(directory.shard / name) as reader:
+                    verify(reader, length)
+            except StateDamaged as error:
+                yield Fault(str(directory.shard / name), str(error))
+
+
+class Progress:
+    """Counts records, and says on a terminal how far it is."""
+
+    def __init__(self, console: Console) -> None:
+        self.records = 0
+        self._status: Status = console.status("checking")
+        self._live = console.is_terminal
+
+    def advance(self, place: str, position: int, length: int) -> None:
+        """One record more; `place` is read up to `position`."""
+        self.records += 1
+        if self._live and self.records % 200 == 0:
+            self._status.update(f"checking {place}: {position / max(1, length):.0%}, {self.records:,} records")
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()

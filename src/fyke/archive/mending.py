@@ -1,0 +1,262 @@
+"""What of a table is whole, and the table made anew where it is not.
+
+Used by `fyke.crawl.repair`. A segment that cannot be read is examined row group by row group; what is lost is a
+`Piece` without a file, and whoever repairs fills it with rows out of the archive. Rows keep their order.
+
+Invariants: a whole file stays as it is; a damaged one goes to `damaged/`, and the new one takes its name in one step,
+so that a repair that is killed anywhere is only begun again. Memory holds one row group.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fyke.archive.checksum import checksum_holds, checksum_path, write_checksum
+from fyke.archive.disk_errors import writing
+from fyke.archive.journal import read_journal
+from fyke.archive.reading import BATCH_ROWS, reading, segments
+from fyke.archive.schemas import SCHEMAS, journalled
+from fyke.archive.table_files import GROUP_ROWS, journal_path, parquet_path, parquet_writer
+from fyke.core.errors import StateDamaged
+from fyke.core.urls import key_of
+from fyke.disk.files import sync_file
+
+ASIDE = "damaged"
+
+_KEYS = {"pages": ("key", "url"), "links": ("target", "target_url")}
+
+
+class Aside:
+    """The folder for what is damaged, below the crawl directory `folder`; nothing in it is ever replaced."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __repr__(self) -> str:
+        return f"Aside({str(self._folder)!r})"
+
+    def keep(self, path: Path) -> Path:
+        """Have `path` here as well, so that its name may be taken. Raises DirectoryError."""
+        target = self._folder / ASIDE / path.relative_to(self._folder)
+        number = 0
+        with writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            while os.path.lexists(target):
+                if os.path.samestat(os.lstat(target), os.lstat(path)):
+                    return target
+                number += 1
+                target = target.with_name(f"{path.name}.{number}")
+            try:
+                os.link(path, target, follow_symlinks=False)
+            except OSError:  # a folder, or a disk without links
+                path.rename(target)
+            sync_file(target.parent)
+        return target
+
+    def take(self, path: Path) -> None:
+        """Have `path` here alone."""
+        self.keep(path)
+        with writing(path):
+            if not path.is_dir():
+                path.unlink(missing_ok=True)
+            sync_file(path.parent)
+
+    def replace(self, new: Path, path: Path) -> None:
+        """Give `path` to the file `new`; what was there before is here."""
+        if os.path.lexists(path):
+            self.keep(path)
+        with writing(path):
+            sync_file(new)
+            new.replace(path)
+            sync_file(path.parent)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows of the segment `serial`: the first `rows` of the file `path` or of a row group in it; without, a hole."""
+
+    serial: int
+    name: str  # of the table
+    path: Path | None = None
+    group: int | None = None
+    rows: int = 0
+    whole: bool = False  # the file is as it was finished
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, with the columns of a journal. Raises StateDamaged."""
+        left = self.rows
+        if self.path is None:
+            return
+        source = _journal(self.path, self.name) if self.path.suffix == ".arrows" else self._parquet(self.path)
+        for batch in source:
+            yield batch.slice(0, left)
+            left -= batch.num_rows
+            if left <= 0:
+                return
+
+    def _parquet(self, path: Path) -> Iterator[pa.RecordBatch]:
+        schema = journalled(SCHEMAS[self.name])
+        with reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+            groups = None if self.group is None else [self.group]
+            for batch in file.iter_batches(BATCH_ROWS, row_groups=groups):
+                whole = batch.cast(schema)
+                whole.validate(full=True)
+                yield whole
+
+
+def _journal(path: Path, name: str) -> Iterator[pa.RecordBatch]:
+    with reading(path):
+        for batch in read_journal(path, journalled(SCHEMAS[name])):
+            batch.validate(full=True)
+            yield batch
+
+
+def pieces(folder: Path, name: str, state: Mapping[str, Any] | None) -> list[Piece]:
+    """What there is of the table `name`, in order, as far as the checkpoint `state` of it counts; None: all."""
+    there = segments(folder, name)
+    found: list[Piece] = []
+    if state is None:
+        for serial in range(len(there)):
+            found += _examined(folder, name, serial, None, sealed=True)
+        return found
+    sealed = state.get("sealed", 0)
+    for serial in range(sealed):
+        found += _examined(folder, name, serial, None, sealed=True)
+    for serial, (_, rows) in enumerate(state.get("segments", []), sealed):
+        found += _examined(folder, name, serial, rows, sealed=False)
+    return found
+
+
+def _examined(folder: Path, name: str, serial: int, rows: int | None, *, sealed: bool) -> list[Piece]:
+    """The pieces of one segment: of its file or its journal, whichever is whole, the likelier first."""
+    file, journal = parquet_path(folder, name, serial), journal_path(folder, name, serial)
+    best: list[Piece] = []
+    for path in (file, journal) if sealed else (journal, file):
+        look = _examined_file if path is file else _examined_journal
+        found = look(Piece(serial, name, path), rows) if os.path.lexists(path) else [Piece(serial, name)]
+        if all(piece.path for piece in found):
+            return found
+        if sum(piece.rows for piece in found) > sum(piece.rows for piece in best) or not best:
+            best = found
+    return best
+
+
+def _examined_journal(piece: Piece, rows: int | None) -> list[Piece]:
+    assert piece.path is not None
+    count = 0
+    with suppress(StateDamaged, pa.ArrowException):
+        for batch in _journal(piece.path, piece.name):
+            if not _keys_fit(batch, piece.name):
+                break
+            count += batch.num_rows
+            if rows is not None and count >= rows:
+                return [Piece(piece.serial, piece.name, piece.path, rows=rows)]
+    whole = [Piece(piece.serial, piece.name, piece.path, rows=count)] if count else []
+    return whole if rows is None and count else [*whole, Piece(piece.serial, piece.name)]
+
+
+def _examined_file(piece: Piece, rows: int | None) -> list[Piece]:
+    path, hole = piece.path, Piece(piece.serial, piece.name)
+    assert path is not None
+    found: list[Piece] = []
+    try:
+        with reading(path):
+            sound = bool(checksum_holds(path))
+            with pq.ParquetFile(path) as file:
+                if not file.schema_arrow.equals(SCHEMAS[piece.name]):
+                    return [hole]
+                counts = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+    except StateDamaged:
+        return [hole]
+    if sound:
+        count = sum(counts)
+        wanted = count if rows is None else min(rows, count)
+        return [Piece(piece.serial, piece.name, path, rows=wanted, whole=wanted == count)]
+    for group, count in enumerate(counts):
+        one = Piece(piece.serial, piece.name, path, group, count)
+        found.append(one if _readable(one) else hole)
+    return found or [hole]
+
+
+def _readable(piece: Piece) -> bool:
+    with suppress(StateDamaged, pa.ArrowException):
+        rows = 0
+        for batch in piece.batches():
+            if not _keys_fit(batch, piece.name):
+                return False
+            rows += batch.num_rows
+        return rows == piece.rows
+    return False
+
+
+def _keys_fit(batch: pa.RecordBatch, name: str) -> bool:
+    """Whether every URL has its key: journals have no checksum, and files no other one when theirs is gone."""
+    keys, urls = (batch.column(column).to_pylist() for column in _KEYS[name])
+    return all(url is not None and key_of(url) == key for key, url in zip(keys, urls, strict=True))
+
+
+def fits(found: list[Piece], state: Mapping[str, Any] | None) -> bool:
+    """Whether the pieces `found` are what the checkpoint `state` of the table says, so that a crawl can go on."""
+    sealed = len(found) if state is None else state.get("sealed", 0)
+    whole = all(piece.whole if piece.serial < sealed else piece.path and not piece.whole for piece in found)
+    return whole and not any(piece.path and piece.path.suffix != ".arrows" for piece in found if piece.serial >= sealed)
+
+
+Fill = Callable[[int], Iterator[pa.RecordBatch]]
+
+
+def write_anew(folder: Path, name: str, found: list[Piece], fill: Fill, aside: Aside) -> dict[str, Any]:
+    """The table `name` as files of the pieces `found`, `fill` giving the rows of the hole with that place in `found`.
+
+    Returns its state, as of a crawl that has closed. Raises DiskFull, DirectoryError.
+    """
+    total, places = 0, iter(range(len(found)))
+    serials = 0
+    for serial, group in groupby(found, key=lambda piece: piece.serial):
+        parts = [(next(places), piece) for piece in group]
+        target = parquet_path(folder, name, serial)
+        if len(parts) == 1 and parts[0][1].whole and parts[0][1].path == target:
+            total += parts[0][1].rows
+        else:
+            total += _write(target, parts, fill, aside)
+            journal = journal_path(folder, name, serial)
+            if os.path.lexists(journal) and any(piece.path is None for _, piece in parts):
+                aside.keep(journal)
+        serials = serial + 1
+    return {"sealed": serials, "sealed_rows": total, "segments": []}
+
+
+def _write(target: Path, parts: list[tuple[int, Piece]], fill: Fill, aside: Aside) -> int:
+    """One file of `parts`; how many rows it has."""
+    schema = SCHEMAS[parts[0][1].name]
+    part, count, group = target.with_name(target.name + ".part"), 0, list[pa.RecordBatch]()
+    with writing(target), parquet_writer(part, schema) as writer:
+
+        def write() -> None:
+            if group:
+                writer.write_table(pa.Table.from_batches(group).cast(schema), GROUP_ROWS)
+            group.clear()
+
+        for place, piece in parts:
+            for batch in piece.batches() if piece.path else fill(place):
+                group.append(batch)
+                count += batch.num_rows
+                if sum(one.num_rows for one in group) >= GROUP_ROWS:
+                    write()
+        write()
+    with writing(target):
+        if os.path.lexists(checksum_path(target)):
+            aside.keep(checksum_path(target))
+            checksum_path(target).unlink()  # written anew, as the kept one is the same file
+        aside.replace(part, target)
+        write_checksum(target, target)
+        sync_file(checksum_path(target))
+        sync_file(target.parent)
+    return count

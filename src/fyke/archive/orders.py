@@ -1,0 +1,103 @@
+"""Telling a crawl from another process what to do: by its control socket while it runs, else by its file.
+
+Used by `fyke block` and `fyke unblock`, and by `fyke serve`. A block is for a crawl that runs and for the next run
+alike: it is in `state/asked.json` before `block` returns, written by the crawl, or under its lock when none runs.
+"""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from fyke.archive.asked import AskedLater, host_named
+from fyke.archive.directory import CrawlDirectory
+from fyke.core.errors import BadUrl, DirectoryInUse
+from fyke.disk.checkpoint import held
+
+SOCKET = "control.sock"
+FIGURES_BYTES = 64 << 20  # of one line that a crawl sends
+PATIENCE_S = 10.0  # for an answer
+AGAIN_S = 0.1
+
+
+async def connected(state: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """The other side's end of the socket in `state`. Raises OSError when no crawl listens there."""
+    with near(state) as path:
+        return await asyncio.open_unix_connection(path, limit=FIGURES_BYTES)
+
+
+@contextmanager
+def near(folder: Path) -> Iterator[str]:
+    """A short path of the socket in `folder`, good within the block: the system takes 107 bytes at most."""
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{SOCKET}"
+    finally:
+        os.close(descriptor)
+
+
+async def ordered(state: Path, what: str, **more: Any) -> tuple[bool, Any]:
+    """Have the crawl of the folder `state` do `what`: whether it did, and what it says.
+
+    Raises OSError when none listens, TimeoutError or ValueError when it does not answer as one does.
+    """
+    order = {"do": what, "id": time.monotonic_ns(), **more}
+    async with asyncio.timeout(PATIENCE_S):
+        reader, writer = await connected(state)
+        try:
+            writer.write(json.dumps(order).encode() + b"\n")
+            await writer.drain()
+            while line := await reader.readline():
+                answer = json.loads(line)
+                if answer.get("id") == order["id"]:
+                    return bool(answer["ok"]), answer["said"]
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+    raise OSError("the crawl ended before it answered")
+
+
+async def block(directory: CrawlDirectory, host: str, blocked: bool) -> str:
+    """Block `host`, a name or a URL, or take that back, whether the crawl runs or not; what was done, in words.
+
+    Raises BadUrl, NotACrawl, and DirectoryInUse when a crawl has the folder and does not listen.
+    """
+    name = host_named(host)
+    directory.config()
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            with held(directory.shard):
+                return _written(directory, name, blocked)
+        except DirectoryInUse:
+            with suppress(OSError, TimeoutError, ValueError):  # it is beginning or ending
+                done, said = await ordered(directory.state, "block" if blocked else "unblock", host=name)
+                if not done:
+                    raise BadUrl(said) from None
+                return str(said)
+            if time.monotonic() > deadline:
+                raise DirectoryInUse(
+                    f"{directory.path}: the crawl there does not answer; wait for it or stop it, then run the same"
+                    " command again"
+                ) from None
+        await asyncio.sleep(AGAIN_S)
+
+
+def _written(directory: CrawlDirectory, name: str, blocked: bool) -> str:
+    """The same where no crawl runs, and none can begin meanwhile."""
+    asked = AskedLater(directory.state)
+    if blocked == (name in asked.blocked):
+        return f"{name} was {'blocked before' if blocked else 'not blocked'}"
+    if blocked:
+        asked.blocked.append(name)
+    else:
+        asked.blocked.remove(name)
+    asked.save()
+    if blocked:
+        return f"{name} is blocked: nothing is requested of it, and its URLs wait"
+    return f"{name} is not blocked; fyke crawl --into {directory.path} goes on with its URLs"

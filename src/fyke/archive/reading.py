@@ -1,0 +1,173 @@
+"""The one door to the tables of a crawl: search, reports, exports, explanations and servers read them here.
+
+A table is a row of segments, `pages-00000`, `pages-00001`, …, each a Parquet file or, while it is still written, a
+journal. Reads only, and needs no lock: files do not change, and of a crawl that runs or was killed the rows still in
+journals come too. A journal whose file is there is left out, so no row comes twice.
+
+Invariants: memory holds a few batches, whatever the size of the table; what cannot be read as it was written is
+`StateDamaged`, which names the file, and never another exception or other rows.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from fyke.archive.checksum import checksum_holds
+from fyke.archive.journal import read_journal
+from fyke.archive.schemas import SCHEMAS, journalled
+from fyke.archive.table_files import TABLES, journal_path, parquet_path
+from fyke.core.errors import NotACrawl, StateDamaged
+
+BATCH_ROWS = 1 << 14
+GENERATION = "mended"
+
+_SERIAL = re.compile(r"-(\d{5,})\Z")
+_FORMAT = ds.ParquetFileFormat(
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
+
+
+def damaged(path: Path, what: str) -> StateDamaged:
+    """The error for the file `path` of a table, in a line that says what to do."""
+    return StateDamaged(f"{path} is damaged: {what}; fyke check --repair {path.parent.parent} mends what can be mended")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turns what Arrow and the disk say of the file `path` into the error a person can act on."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise damaged(path, "it is gone") from None
+    except (pa.ArrowException, OSError, ValueError) as error:
+        strerror = error.strerror if isinstance(error, OSError) else None
+        raise damaged(path, strerror or next(iter(str(error).splitlines()), "it cannot be read")) from None
+
+
+def read_file(
+    path: Path, columns: Sequence[str], schema: pa.Schema | None = None, where: ds.Expression | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one Parquet file, once its bytes were checked. Raises StateDamaged."""
+    with reading(path):
+        if not _as_written(path, path.stat().st_ctime_ns):
+            raise ValueError("its bytes are not those its checksum was made of")
+        dataset = ds.dataset(str(path), schema=schema, format=_FORMAT)
+        for fragment in dataset.get_fragments():
+            if schema is not None and not fragment.physical_schema.equals(schema):
+                raise ValueError(f"its columns are {', '.join(fragment.physical_schema.names)}")
+        yield from dataset.to_batches(columns=list(columns), filter=where, batch_size=BATCH_ROWS)
+
+
+@lru_cache(maxsize=1 << 16)
+def _as_written(path: Path, changed_ns: int) -> bool:
+    """Whether the file's bytes are those that were finished; Parquet's own checksums leave out headers and footer."""
+    return checksum_holds(path) is not False
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Rows that came one after the other: the Parquet file `path`, or its journal if that is what there is."""
+
+    path: Path
+    name: str  # of the table
+    journal: bool
+
+    def rows(self) -> int | None:
+        """How many rows there are; None for a journal, which may grow. Raises StateDamaged."""
+        if self.journal:
+            return None
+        with reading(self.path):
+            return int(ds.dataset(str(self.path), schema=SCHEMAS[self.name], format=_FORMAT).count_rows())
+
+    def batches(self, columns: Sequence[str], where: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows that `where` wants, `columns` of them. Raises StateDamaged."""
+        schema = pa.schema([SCHEMAS[self.name].field(column) for column in columns], SCHEMAS[self.name].metadata)
+        source = self._journal(columns, where) if self.journal and self.path.exists() else None
+        if source is None:  # a journal that is gone was sealed since we looked
+            source = read_file(self.path.with_suffix(".parquet"), columns, SCHEMAS[self.name], where)
+        for batch in source:
+            yield batch.cast(schema)
+
+    def _journal(self, columns: Sequence[str], where: ds.Expression | None) -> Iterator[pa.RecordBatch]:
+        schema = journalled(SCHEMAS[self.name])
+        with reading(self.path):
+            for batch in read_journal(self.path, schema):
+                wanted = (
+                    pa.Table.from_batches([batch]) if where is None else pa.Table.from_batches([batch]).filter(where)
+                )
+                yield from wanted.select(list(columns)).to_batches()
+
+
+def segments(folder: Path, name: str) -> list[Segment]:
+    """The segments of the table `name` in the crawl directory `folder`, in the order of the crawl.
+
+    One that lacks between two others is among them, and cannot be read. Raises NotACrawl when there are no tables.
+    """
+    if not (folder / TABLES).is_dir():
+        raise NotACrawl(f"{folder} holds no tables: is it a crawl directory?")
+    journals = _serials(folder, name, ".arrows")  # before the files: none is missed, none comes twice
+    files = _serials(folder, name, ".parquet")
+    found = []
+    for serial in range(max(journals | files, default=-1) + 1):
+        journal = serial in journals - files
+        path = (journal_path if journal else parquet_path)(folder, name, serial)
+        found.append(Segment(path, name, journal))
+    return found
+
+
+def _serials(folder: Path, name: str, suffix: str) -> set[int]:
+    paths = (folder / TABLES).glob(f"{name}-*{suffix}")
+    return {int(match[1]) for path in paths if (match := _SERIAL.search(path.stem))}
+
+
+def generation(folder: Path) -> int:
+    """How often tables of the crawl were mended: row numbers may have changed, and who counts rows begins anew."""
+    try:
+        return int((folder / TABLES / GENERATION).read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def rows_recorded(state: Mapping[str, Any], name: str) -> int:
+    """The rows of the table `name` that the checkpoint with `state` holds."""
+    table = state.get(name, {})
+    return int(table.get("sealed_rows", 0) + sum(rows for _, rows in table.get("segments", [])))
+
+
+def scan_table(
+    folder: Path,
+    name: str,
+    columns: Sequence[str] | None = None,
+    where: ds.Expression | None = None,
+    *,
+    unsealed: bool = True,
+) -> pa.RecordBatchReader:
+    """The rows of a table in batches: those in files, then (if `unsealed`) those still in journals.
+
+    `where` is a `pyarrow.dataset` expression over any columns. DuckDB queries the answer as it is.
+    Raises NotACrawl when `folder` holds no tables; reading raises StateDamaged.
+    """
+    names = list(columns) if columns is not None else SCHEMAS[name].names
+    schema = pa.schema([SCHEMAS[name].field(column) for column in names], SCHEMAS[name].metadata)
+    wanted = [segment for segment in segments(folder, name) if unsealed or not segment.journal]
+    batches = (batch for segment in wanted for batch in segment.batches(names, where))
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def read_table(
+    folder: Path,
+    name: str,
+    columns: Sequence[str] | None = None,
+    where: ds.Expression | None = None,
+    *,
+    unsealed: bool = True,
+) -> pa.Table:
+    """As `scan_table`, all rows in memory: for tables known to be small."""
+    return scan_table(folder, name, columns, where, unsealed=unsealed).read_all()

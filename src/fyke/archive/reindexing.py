@@ -1,0 +1,81 @@
+"""The indexes of WARC files made anew from their records.
+
+Used by `fyke.crawl.repair`. Invariant: of a whole file the index comes out byte for byte as it was written; a record
+that is damaged has no line.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from fyke.archive.cdxj import index_line, media_type_of, read_lines
+from fyke.archive.disk_errors import writing
+from fyke.archive.warc import FOLDER
+from fyke.archive.warc_reading import Record, read_records
+
+REPLAYABLE = frozenset({"response", "resource", "revisit"})
+
+_SERIAL = re.compile(r"(\d{5,})\.warc\.gz\Z")
+
+
+class Damage(NamedTuple):
+    """A record that cannot be read, or not as it was written."""
+
+    place: str  # file and offset, below the crawl directory
+    what: str
+    url: str  # as far as its index knows it
+
+
+def serial_of(name: str) -> tuple[int, str]:
+    """What archive files are ordered by: their number; a crawl that was moved goes on under another name."""
+    match = _SERIAL.search(name)
+    return int(match[1]) if match else -1, name
+
+
+def archive_files(folder: Path) -> list[Path]:
+    """What is there under the names of archive files, in the order of writing."""
+    return sorted((folder / FOLDER).glob("*.warc.gz"), key=lambda path: serial_of(path.name))
+
+
+def index_path(warc: Path, *, closed: bool) -> Path:
+    return warc.with_name(warc.name.removesuffix(".warc.gz") + (".cdxj" if closed else ".cdxj.open"))
+
+
+def reindex(warc: Path, end: int, lines: BinaryIO, told: Callable[[int], None]) -> Iterator[Damage]:
+    """Write the lines of the first `end` bytes of `warc` in the order of writing; what was damaged.
+
+    `told` is called with every position reached. Raises DiskFull, OSError.
+    """
+    for record in read_records(warc, end):
+        if record.faults:
+            url = record.get("warc-target-uri") or _url_at(warc, record)
+            yield Damage(f"{FOLDER}/{warc.name}:{record.offset}", "; ".join(record.faults), url)
+        elif record.get("warc-type") in REPLAYABLE:
+            with writing(warc):
+                lines.write(_line(record, warc.name))
+        told(record.offset + record.length)
+
+
+def _line(record: Record, name: str) -> bytes:
+    words = record.first_line.split() if record.head else []
+    status = int(words[1]) if len(words) > 1 and words[1].isdecimal() else None
+    if record.get("warc-type") == "revisit":
+        mime = "warc/revisit"
+    else:
+        mime = media_type_of(record.head) if record.head else record.get("content-type")
+    digest = record.get("warc-payload-digest") or record.get("warc-block-digest")
+    place = (name, record.offset, record.length)
+    return index_line(record.get("warc-target-uri"), record.get("warc-date"), mime, status, digest, place)
+
+
+def _url_at(warc: Path, record: Record) -> str:
+    """What the old index says of a record that lies where `record` is damaged."""
+    for closed in (True, False):
+        try:
+            for _, _, fields in read_lines(index_path(warc, closed=closed)):
+                if record.offset <= int(fields["offset"]) < record.offset + record.length:
+                    return str(fields["url"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return ""

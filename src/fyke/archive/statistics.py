@@ -1,0 +1,43 @@
+"""How a crawl stands: one frozen record, read by the panel, the log, the summary and `fyke status`.
+
+Counts are over the whole crawl, across restarts; `elapsed_s` and the rates are of this run.
+"""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlStatistics:
+    """Counts, sizes in bytes, times in seconds."""
+
+    pages: int = 0  # answers archived as pages, outcome ok
+    visits: int = 0  # visits to pages that ended, whatever their outcome
+    listings: int = 0  # visits to sitemaps and feeds that ended: neither pages nor visits
+    outcomes: dict[str, int] = field(default_factory=dict)
+    bytes: int = 0  # bodies as the wire had them
+    elapsed_s: float = 0.0
+    total_s: float = 0.0  # over all runs
+    in_flight: int = 0
+    hosts: int = 0  # at the workbench
+    hosts_asleep: int = 0
+    rest_until: float = 0.0  # unix seconds: all hosts with work rest until then; 0: they do not
+    links: int = 0  # found
+    urls: int = 0  # distinct ones accepted
+    waiting: int = 0  # to be fetched, in memory and on disk
+    unchecked: int = 0  # waiting for their check against the URLs seen
+    domains: int = 0  # met
+    over_budget: int = 0  # of those waiting, URLs whose domain is over its budget
+    without_rules: int = 0  # of those waiting, URLs whose host's robots.txt is not there yet
+    blocked: int = 0  # of those waiting, URLs whose host a person blocked
+    archive_bytes: int = 0
+    memory_bytes: int = 0
+    plugin_failures: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> int:
+        """Visits that brought no page for a reason on the other side."""
+        return sum(n for kind, n in self.outcomes.items() if kind not in ("ok", "redirected", "robots_forbade"))
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)

@@ -1,0 +1,71 @@
+"""Tables that are written whole when a crawl closes: one row a host, one row a domain.
+
+The agent calls these with rows out of the host book and of the frontier; each call replaces the file of the
+run before. Invariant: the file there is whole at any time.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from fyke.archive.checksum import write_checksum
+from fyke.archive.disk_errors import writing
+from fyke.archive.schemas import DOMAINS, HOSTS, journalled
+from fyke.archive.table_files import TABLES, parquet_writer
+from fyke.archive.tables import rows_batch
+
+ROWS_IN_MEMORY = 10_000
+_HOST_ROWS = journalled(HOSTS)
+
+
+class HostRow(NamedTuple):
+    """A row of `hosts`; times in unix seconds, None for what is not known."""
+
+    host: str
+    domain: str
+    address: str
+    robots: str
+    crawl_delay_s: float | None
+    pages: int
+    failures: int
+    retired: str
+    first_seen: float | None
+    last_seen: float | None
+
+
+def write_hosts(folder: Path, rows: Iterable[HostRow]) -> int:
+    """The table `hosts` as a whole new file; returns its rows. Raises DiskFull or DirectoryError."""
+    return _write(folder, "hosts", HOSTS, _host_batches(iter(rows)))
+
+
+def write_domains(folder: Path, batches: Iterable[pa.RecordBatch]) -> int:
+    """The table `domains` (schema `DOMAINS`), in the same way."""
+    return _write(folder, "domains", DOMAINS, batches)
+
+
+def _host_batches(rows: Iterator[HostRow]) -> Iterator[pa.RecordBatch]:
+    while some := list(islice(rows, ROWS_IN_MEMORY)):
+        timed = [(*row[:8], _micros(row.first_seen), _micros(row.last_seen)) for row in some]
+        yield rows_batch(timed, _HOST_ROWS)
+
+
+def _write(folder: Path, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
+    target = folder / TABLES / f"{name}-00000.parquet"
+    part = target.with_name(target.name + ".part")
+    count = 0
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with parquet_writer(part, schema) as writer:
+            for batch in batches:
+                writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+                count += batch.num_rows
+        write_checksum(part, target)
+        part.replace(target)
+    return count
+
+
+def _micros(at: float | None) -> int | None:
+    return None if at is None else round(at * 1e6)

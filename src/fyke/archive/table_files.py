@@ -1,0 +1,242 @@
+"""How rows come to rest: journal segments that become Parquet files, exactly once.
+
+The tables of `fyke.archive.tables` hand in record batches; they are appended to the journal segment
+`tables/<name>-00007.arrows` (not in `state/`, whose files are the checkpoint's to delete). A segment
+with `table_rows` rows is closed, and a thread turns it into `tables/<name>-00007.parquet` with its
+checksum (a pure function of a file that no longer changes, so the loop need not wait). Segment and file
+have the same number, and that is the whole trick:
+
+- a state says how many files are sealed; segments from there on are named with their lengths;
+- a Parquet file that no durable state counts is deleted at `restore` and made again of its segment;
+- a segment is deleted only when `durable()` says that a manifest which counts its file is safe.
+
+Invariant: after `restore(state)` the rows in files and segments are those of that `state()`, each once.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fyke.archive.appending import cut
+from fyke.archive.background import Background
+from fyke.archive.checksum import checksum_path, write_checksum
+from fyke.archive.disk_errors import writing
+from fyke.archive.journal import Journal, read_journal
+from fyke.archive.schemas import journalled
+from fyke.core.errors import StateDamaged
+
+TABLES = "tables"
+GROUP_ROWS = 1 << 16
+ZSTD_LEVEL = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatistics:
+    """What a table holds: rows, files sealed, and rows that wait in journal and memory."""
+
+    rows: int
+    files: int
+    waiting_rows: int
+
+
+def journal_path(folder: Path, name: str, serial: int) -> Path:
+    return folder / TABLES / f"{name}-{serial:05d}.arrows"
+
+
+def parquet_path(folder: Path, name: str, serial: int) -> Path:
+    return folder / TABLES / f"{name}-{serial:05d}.parquet"
+
+
+def seal(source: Path, target: Path, schema: pa.Schema, rows: int) -> None:
+    """The `rows` rows of the segment `source` as the Parquet file `target`, by rename, in bounded memory.
+
+    Raises StateDamaged when the segment holds another number of rows.
+    """
+    part = target.with_name(target.name + ".part")
+    found = 0
+    with writing(target):
+        with parquet_writer(part, schema) as writer:
+            group: list[pa.RecordBatch] = []
+            for batch in read_journal(source, journalled(schema)):
+                group.append(batch)
+                found += batch.num_rows
+                if sum(b.num_rows for b in group) >= GROUP_ROWS:
+                    writer.write_table(pa.Table.from_batches(group).cast(schema), GROUP_ROWS)
+                    group = []
+            if group:
+                writer.write_table(pa.Table.from_batches(group).cast(schema), GROUP_ROWS)
+        if found != rows:
+            raise StateDamaged(
+                f"{source} holds {found} rows, but {rows} were written: fyke check --repair"
+                f" {source.parent.parent} mends what can be mended"
+            )
+        write_checksum(part, target)
+        part.replace(target)
+
+
+def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """A writer of one Parquet file, as all of ours are: zstd, every page with its checksum."""
+    return pq.ParquetWriter(path, schema, compression="zstd", compression_level=ZSTD_LEVEL, write_page_checksum=True)
+
+
+class TableFiles:
+    """The segments and files of the table `name` in the crawl directory `folder`.
+
+    Raises DiskFull or DirectoryError, also for what failed in the sealing thread.
+    """
+
+    def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int) -> None:
+        self._folder = folder
+        self._name = name
+        self._schema = schema
+        self._table_rows = table_rows
+        self._sealed = 0  # files 0 … sealed-1 are whole
+        self._sealed_rows = 0
+        self._closed: list[tuple[int, int, int]] = []  # serial, length, rows of segments waiting for their file
+        self._journal: Journal | None = None
+        self._sealing = Background(f"fyke-seal-{name}")
+        self._unsynced: set[Path] = set()  # written since the last `dirty_files`
+        self._syncing: set[Path] = set()  # given out by it, and not yet known to be safe
+        self._spent: list[Path] = []
+        self._spent_when_durable: list[Path] = []
+        with writing(folder):
+            (folder / TABLES).mkdir(parents=True, exist_ok=True)
+
+    def __repr__(self) -> str:
+        return f"TableFiles({self._name}, {self._sealed} sealed, {len(self._closed)} waiting, {self._journal!r})"
+
+    @property
+    def rows(self) -> int:
+        return self._sealed_rows + self.waiting_rows
+
+    @property
+    def waiting_rows(self) -> int:
+        return sum(rows for _, _, rows in self._closed) + (self._journal.rows if self._journal else 0)
+
+    @property
+    def sealed(self) -> int:
+        return self._sealed
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Add the rows of `batch` (the schema, words in full)."""
+        journal = self._journal or self._open_journal()
+        with writing(journal.path):
+            journal.append(batch)
+            self._unsynced.add(journal.path)
+            if journal.rows >= self._table_rows:
+                self._close_journal()
+
+    def _open_journal(self) -> Journal:
+        serial = self._sealed + len(self._closed)
+        path = journal_path(self._folder, self._name, serial)
+        with writing(path):
+            self._journal = Journal(path, journalled(self._schema), serial)
+        self._unsynced.add(path.parent)
+        return self._journal
+
+    def _close_journal(self) -> None:
+        journal = self._journal
+        assert journal is not None
+        journal.close()
+        self._closed.append((journal.serial, journal.length, journal.rows))
+        self._journal = None
+        if len(self._closed) > 1:  # the thread is behind: wait, so that segments cannot pile up
+            self._settle(wait=True)
+        self._start_sealing()
+
+    def _start_sealing(self) -> None:
+        if self._closed and not self._sealing.busy:
+            serial, _, rows = self._closed[0]
+            source = journal_path(self._folder, self._name, serial)
+            target = parquet_path(self._folder, self._name, serial)
+            self._sealing.start(seal, source, target, self._schema, rows)
+
+    def _settle(self, *, wait: bool) -> None:
+        """Count the file that the thread has finished, and give it the next segment."""
+        while self._sealing.finished(wait=wait):
+            serial, _, rows = self._closed.pop(0)
+            self._sealed += 1
+            self._sealed_rows += rows
+            target = parquet_path(self._folder, self._name, serial)
+            source = journal_path(self._folder, self._name, serial)
+            self._unsynced |= {target, checksum_path(target), target.parent}
+            self._unsynced.discard(source)
+            self._spent.append(source)
+            self._start_sealing()
+
+    def state(self) -> dict[str, Any]:
+        """Files sealed, and the segments after them as [length, rows]."""
+        self._settle(wait=False)
+        segments = [[length, rows] for _, length, rows in self._closed]
+        if self._journal is not None:
+            segments.append([self._journal.length, self._journal.rows])
+        self._spent_when_durable = list(self._spent)
+        return {"sealed": self._sealed, "sealed_rows": self._sealed_rows, "segments": segments}
+
+    def dirty_files(self) -> list[Path]:
+        """What must be fsynced for the last `state` to hold: files, and folders with new names."""
+        self._syncing = {path for path in self._syncing | self._unsynced if path.exists()}
+        self._unsynced = set()
+        return sorted(self._syncing)
+
+    def durable(self) -> None:
+        """The manifest that holds the last `state` is safe: segments that became files may go."""
+        for path in self._spent_when_durable:
+            with writing(path):
+                path.unlink(missing_ok=True)
+        self._spent = [path for path in self._spent if path not in self._spent_when_durable]
+        self._spent_when_durable = []
+        self._syncing = set()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Cut and delete until rows are those of `state`; an empty mapping is a crawl not begun.
+
+        Raises StateDamaged when a segment is shorter than it was then.
+        """
+        self._abandon()
+        self._sealed = state.get("sealed", 0)
+        self._sealed_rows = state.get("sealed_rows", 0)
+        segments = state.get("segments", [])
+        with writing(self._folder / TABLES):
+            self._delete_others(len(segments))
+            for serial, (length, rows) in enumerate(segments, self._sealed):
+                path = journal_path(self._folder, self._name, serial)
+                cut(path, length)
+                self._closed.append((serial, length, rows))
+            if segments and segments[-1][1] < self._table_rows:
+                serial, length, rows = self._closed.pop()
+                path = journal_path(self._folder, self._name, serial)
+                self._journal = Journal(path, journalled(self._schema), serial, length, rows)
+        self._start_sealing()
+
+    def _delete_others(self, segments: int) -> None:
+        """Delete Parquet files not sealed by then, and segments other than the `segments` after them."""
+        ours = re.compile(rf"{re.escape(self._name)}-(\d{{5,}})\.(arrows|parquet(\.part|\.xxh3)?)")
+        for path in (self._folder / TABLES).iterdir():
+            found = ours.fullmatch(path.name)
+            if found is None:
+                continue
+            place, kind = int(found[1]) - self._sealed, found[2]
+            if (kind == "arrows" and not 0 <= place < segments) or (kind != "arrows" and place >= 0):
+                path.unlink()
+
+    def _abandon(self) -> None:
+        self._sealing.close()
+        if self._journal is not None:
+            self._journal.close()
+        self._journal = None
+        self._closed, self._spent, self._spent_when_durable = [], [], []
+        self._unsynced, self._syncing = set(), set()
+
+    def close(self) -> None:
+        """Seal what there is. Segments stay until a later `state` is `durable`; call both after this."""
+        with writing(self._folder / TABLES):
+            if self._journal is not None:
+                self._close_journal()
+            self._settle(wait=True)
+        self._sealing.close()

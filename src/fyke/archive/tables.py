@@ -1,0 +1,203 @@
+"""The tables being written: `pages` and `links`.
+
+The loop calls `PagesTable.add` once a visit that ended and `LinksTable.add` once for each kind of link
+of a page. Rows are gathered in memory as the tuples that were handed in, and turned into columns a
+few thousand at a time; `fyke.archive.table_files` makes files of them and keeps them over a crash.
+Invariant: `state()` includes every row added before it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from fyke.archive.schemas import LINKS, PAGES, journalled
+from fyke.archive.table_files import TableFiles, TableStatistics
+from fyke.archive.warc import RecordPlace
+from fyke.core.batches import Kind, LinkKind, binary_array
+from fyke.core.urls import Locator, pay_level_domain
+from fyke.core.visits import Exchange, Page
+
+PAGES_IN_MEMORY = 2_000
+LINKS_IN_MEMORY = 16_000
+LINKS_PER_PAGE = 20  # how many times more rows a file of links has
+
+_KINDS = {int(kind): kind.name.lower() for kind in Kind}
+PAGE_ROWS = journalled(PAGES)
+
+
+class _Table(ABC):
+    """What both tables share: rows in memory, files below."""
+
+    def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int) -> None:
+        self._files = TableFiles(folder, name, schema, table_rows)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.statistics().rows} rows, {self._files!r})"
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Hand the rows in memory to the journal."""
+
+    @abstractmethod
+    def _in_memory(self) -> int: ...
+
+    @abstractmethod
+    def _forget(self) -> None: ...
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint records. Raises DiskFull or DirectoryError, as all of these."""
+        self.flush()
+        return self._files.state()
+
+    def dirty_files(self) -> list[Path]:
+        """What must be fsynced for the last `state` to hold."""
+        return self._files.dirty_files()
+
+    def durable(self) -> None:
+        """The manifest that holds the last `state` is safe."""
+        self._files.durable()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Back to the rows of `state`; an empty mapping is a crawl not begun. Raises StateDamaged."""
+        self._forget()
+        self._files.restore(state)
+
+    def close(self) -> None:
+        """Seal what there is; take a last `state` after it, so that the journals can go."""
+        self.flush()
+        self._files.close()
+
+    def statistics(self) -> TableStatistics:
+        files, memory = self._files, self._in_memory()
+        return TableStatistics(files.rows + memory, files.sealed, files.waiting_rows + memory)
+
+
+class PagesTable(_Table):
+    """The table `pages` of the crawl directory `folder`, `table_rows` rows to a file."""
+
+    def __init__(self, folder: Path, table_rows: int) -> None:
+        super().__init__(folder, "pages", PAGES, table_rows)
+        self._rows: list[tuple[object, ...]] = []
+
+    def add(
+        self,
+        exchange: Exchange,
+        place: RecordPlace | None = None,
+        page: Page | None = None,
+        *,
+        links: int = 0,
+        redirect_to: str | None = None,
+    ) -> None:
+        """The end of a visit: its exchange, where it is archived, and what was read in it."""
+        self._rows.append(page_row(exchange, place, page, links, redirect_to))
+        if len(self._rows) >= PAGES_IN_MEMORY:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._rows:
+            self._files.append(rows_batch(self._rows, PAGE_ROWS))
+            self._rows = []
+
+    def _in_memory(self) -> int:
+        return len(self._rows)
+
+    def _forget(self) -> None:
+        self._rows = []
+
+
+def page_row(
+    exchange: Exchange, place: RecordPlace | None, page: Page | None, links: int, redirect_to: str | None
+) -> tuple[object, ...]:
+    """A row of `pages`: where a visit ended, where it is archived, and what was read in it."""
+    visit = exchange.visit
+    host = visit.parts.host
+    return (
+        visit.key,
+        visit.url,
+        host,
+        pay_level_domain(host),
+        exchange.status,
+        exchange.outcome.value,
+        exchange.detail,
+        round(exchange.started_at * 1e6),
+        exchange.duration_s,
+        visit.depth,
+        visit.via,
+        _KINDS[visit.kind],
+        visit.tries,
+        *_facts_of(page),
+        exchange.body.size,
+        len(page.content) if page else 0,
+        place.digest if place else "",
+        page.fingerprint if page else 0,
+        page.duplicate if page else False,
+        page.noindex if page else False,
+        links,
+        redirect_to,
+        exchange.address,
+        *(place[:3] if place else (None, None, None)),
+    )
+
+
+def _facts_of(page: Page | None) -> tuple[str, str, str]:
+    return (page.media_type, page.charset, page.title) if page else ("", "", "")
+
+
+class LinksTable(_Table):
+    """The table `links` of the crawl directory `folder`, 20 times `table_rows` rows to a file."""
+
+    def __init__(self, folder: Path, table_rows: int) -> None:
+        super().__init__(folder, "links", LINKS, table_rows * LINKS_PER_PAGE)
+        self._targets: list[Locator] = []
+        self._runs: list[tuple[int, int, int]] = []  # source, kind, how many of the targets
+
+    def add(self, source: int, targets: Sequence[Locator], kind: int = LinkKind.PAGE) -> None:
+        """Links of one kind from the page with the key `source`."""
+        self._targets.extend(targets)
+        self._runs.append((source, kind, len(targets)))
+        if len(self._targets) >= LINKS_IN_MEMORY:
+            self.flush()
+
+    def flush(self) -> None:
+        if not self._targets:
+            self._runs = []
+            return
+        count = len(self._targets)
+        sources, kinds, sizes = zip(*self._runs, strict=True)
+        text = binary_array(list(map(itemgetter(0), self._targets)))  # zip(*rows) would be ten times slower
+        arrays = [
+            pa.array(np.repeat(np.fromiter(sources, np.uint64), sizes)),
+            pa.array(np.fromiter(map(itemgetter(1), self._targets), np.uint64, count)),
+            pa.StringArray.from_buffers(count, text.buffers()[1], text.buffers()[2]),
+            pa.array(np.repeat(np.fromiter(kinds, np.uint8), sizes)),
+        ]
+        self._files.append(pa.RecordBatch.from_arrays(arrays, schema=LINKS))
+        self._forget()
+
+    def _in_memory(self) -> int:
+        return len(self._targets)
+
+    def _forget(self) -> None:
+        self._targets, self._runs = [], []
+
+
+def rows_batch(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows as columns of `schema`."""
+    arrays = [_column(list(map(itemgetter(at), rows)), field.type) for at, field in enumerate(schema)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _column(values: Sequence[object], kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(values, kind)
+    except UnicodeEncodeError:  # text of the web may hold half a surrogate pair
+        return pa.array([_clean(value) for value in values], kind)
+
+
+def _clean(value: object) -> object:
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

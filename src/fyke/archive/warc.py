@@ -1,0 +1,334 @@
+"""The archive being written: WARC files one after the other, each with its index.
+
+The loop calls `write` once for every exchange with an answer, before the page is parsed. Files are
+`warc/fyke-<crawl>-00000.warc.gz` and so on; one is closed when it is `warc_bytes` long, and a thread
+sorts its index and writes its checksum. All records of an exchange (request, response or resource or
+revisit, metadata) lie side by side in one file, each a gzip member of its own.
+
+Invariant: `restore(state())` gives back exactly the bytes there were at that `state()`, whatever was
+written since. For that the unsorted index of a closed file stays until `durable()` says that a
+manifest made after the closing is safe.
+"""
+
+import re
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from fyke.archive import records
+from fyke.archive.appending import cut, open_append
+from fyke.archive.background import Background
+from fyke.archive.cdxj import index_line, media_type_of, sort_lines
+from fyke.archive.checksum import checksum_path, write_checksum
+from fyke.archive.disk_errors import explained, writing
+from fyke.archive.records import Original
+from fyke.core.visits import Exchange
+
+BUFFER_BYTES = 1 << 18
+WHOLE_BYTES = 1 << 20  # longer bodies are streamed
+FOLDER = "warc"
+
+
+class RecordPlace(NamedTuple):
+    """Where a response lies: file below the crawl directory, offset, length, and what it is called.
+
+    `digest` is the payload's (`sha1:` and Base32), `date` the WARC-Date: what an `Original` needs.
+    """
+
+    file: str
+    offset: int
+    length: int
+    digest: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class WarcStatistics:
+    """What the archive holds, over the whole crawl."""
+
+    files: int
+    exchanges: int
+    revisits: int
+    bytes: int
+
+
+def finish(warc: Path, unsorted: Path) -> None:
+    """What a closed file still needs: its sorted index and its checksum."""
+    with writing(warc):
+        sort_lines(unsorted, unsorted.with_suffix(""))
+        write_checksum(warc, warc)
+
+
+class WarcWriter:
+    """Appends exchanges to the WARC files of the crawl directory `folder`.
+
+    `crawl` names the crawl in file names, and must be the same when it is resumed; `software` is who
+    writes, in the warcinfo record, to which `info` adds fields (operator, user agent, …). Raises DiskFull or
+    DirectoryError; after that only `restore` and `close` make sense.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        warc_bytes: int,
+        software: str,
+        *,
+        crawl: str = "crawl",
+        info: Mapping[str, str] | None = None,
+    ) -> None:
+        self._folder = folder
+        self._warc_bytes = warc_bytes
+        self._crawl = re.sub(r"[^A-Za-z0-9_.]+", "-", crawl)
+        self._info = {
+            "software": software,
+            "format": "WARC File Format 1.1",
+            "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+            "isPartOf": crawl,
+            **(info or {}),
+        }
+        self._ids = records.RecordIds()
+        self._dates = records.Dates()
+        self._serial = 0
+        self._file: BinaryIO | None = None
+        self._index: BinaryIO | None = None
+        self._path = self._index_path = folder
+        self._position = self._index_position = 0
+        self._exchanges = self._revisits = self._closed_bytes = 0
+        self._name = ""
+        self._unsynced: set[Path] = set()  # written since the last `dirty_files`
+        self._syncing: set[Path] = set()  # given out by it, and not yet known to be safe
+        self._closing: list[tuple[int, int, int]] = []  # serial and two lengths of closed files not yet finished
+        self._finishing = Background("fyke-finish-warc")
+        self._spent: list[Path] = []  # unsorted indexes of closed files
+        self._spent_when_durable: list[Path] = []
+        with writing(folder):
+            (folder / FOLDER).mkdir(parents=True, exist_ok=True)
+
+    def __repr__(self) -> str:
+        return f"WarcWriter({self._file_name(self._serial)} at {self._position}, {self._exchanges} exchanges)"
+
+    def write(
+        self,
+        exchange: Exchange,
+        *,
+        via: str = "",
+        media_type: str = "",
+        charset: str = "",
+        duplicate: bool = False,
+        refers_to: Original | None = None,
+    ) -> RecordPlace:
+        """Archive `exchange`; `via` is the URL of the page that linked to it.
+
+        With `refers_to` the body is left out and a revisit record points at the original. `media_type`
+        is for what came without a head, `duplicate` what content-seen said of the page. Raises DiskFull or
+        DirectoryError.
+        """
+        try:
+            file = self._file or self._open(exchange.started_at)
+            metadata = records.metadata_fields(exchange, via, charset, duplicate)
+            place = self._write(file, exchange, (media_type, metadata), refers_to)
+            if self._position >= self._warc_bytes:
+                self._close_file()
+        except OSError as error:
+            raise explained(error, self._path) from error
+        return place
+
+    def _write(
+        self, file: BinaryIO, exchange: Exchange, facts: tuple[str, bytes], refers_to: Original | None
+    ) -> RecordPlace:
+        media_type, metadata = facts
+        date = self._dates.warc(exchange.started_at)
+        ids = self._ids.three()
+        common = records.common_header(exchange.visit.url, date)
+        wire = common + records.wire_header(exchange)
+        before = records.request_member(wire, ids, exchange.request) if exchange.request else b""
+        after = records.metadata_member(common, ids, metadata)
+        offset = self._position + len(before)
+        if refers_to is None:
+            header = records.response_header(exchange, ids[1], wire, media_type)
+        else:
+            header = records.revisit_header(ids[1], wire, refers_to)
+            self._revisits += 1
+        if refers_to is not None:
+            member, digest = records.revisit_member(header, exchange.head, exchange.body)
+            length = file.write(before + member + after) - len(before) - len(after)
+        elif exchange.body.size <= WHOLE_BYTES:
+            member, digest = records.body_member(header, exchange.head, exchange.body.read())
+            length = len(member)
+            file.write(b"".join((before, member, after)))
+        else:
+            pieces, digest = records.streamed_member(header, exchange.head, exchange.body)
+            file.write(before)
+            length = sum(map(file.write, pieces))
+            file.write(after)
+        self._position = offset + length + len(after)
+        self._exchanges += 1
+        mime = "warc/revisit" if refers_to else media_type_of(exchange.head) if exchange.head else media_type
+        status = exchange.status if exchange.head else None
+        self._note(index_line(exchange.visit.url, date, mime, status, digest, (self._name, offset, length)))
+        return RecordPlace(f"{FOLDER}/{self._name}", offset, length, digest, date)
+
+    def _note(self, line: bytes) -> None:
+        assert self._index is not None
+        self._index.write(line)
+        self._index_position += len(line)
+
+    def _file_name(self, serial: int) -> str:
+        return f"fyke-{self._crawl}-{serial:05d}.warc.gz"
+
+    def _open(self, now: float) -> BinaryIO:
+        """A new file, begun with its warcinfo record."""
+        self._name_paths()
+        self._file = open_append(self._path, BUFFER_BYTES)
+        self._index = open_append(self._index_path, BUFFER_BYTES)
+        warcinfo = records.warcinfo_member(self._ids.three()[0], self._dates.warc(now), self._name, self._info)
+        self._position = self._file.write(warcinfo)
+        self._index_position = 0
+        return self._file
+
+    def _name_paths(self) -> None:
+        self._name = self._file_name(self._serial)
+        self._path, self._index_path = self._paths(self._serial)
+        self._unsynced |= {self._path, self._index_path, self._path.parent}
+
+    def _paths(self, serial: int) -> tuple[Path, Path]:
+        """The file with this number, and its unsorted index."""
+        path = self._folder / FOLDER / self._file_name(serial)
+        return path, path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj.open")
+
+    def _close_file(self) -> None:
+        """Close the file at hand and have it finished; the next record opens the next file."""
+        assert self._file is not None and self._index is not None
+        self._let_go()
+        self._closing.append((self._serial, self._position, self._index_position))
+        self._closed_bytes += self._position
+        self._serial += 1
+        self._position = self._index_position = 0
+        if len(self._closing) > 1:  # the thread is behind: wait, so that files cannot pile up
+            self._settle(wait=True)
+        self._finish_next()
+
+    def _let_go(self) -> None:
+        with ExitStack() as both:  # closes the second when the first cannot be flushed
+            for file in (self._file, self._index):
+                if file is not None:
+                    both.callback(file.close)
+            self._file = self._index = None
+
+    def _finish_next(self) -> None:
+        if self._closing and not self._finishing.busy:
+            self._finishing.start(finish, *self._paths(self._closing[0][0]))
+
+    def _settle(self, *, wait: bool) -> None:
+        """Take note of the file that the thread has finished, and give it the next."""
+        while self._finishing.finished(wait=wait):
+            path, unsorted = self._paths(self._closing.pop(0)[0])
+            self._unsynced |= {unsorted.with_suffix(""), checksum_path(path), path.parent}
+            self._spent.append(unsorted)
+            self._finish_next()
+
+    def flush(self) -> None:
+        """Hand all that was written to the operating system, so that others can read it."""
+        with writing(self._path):
+            for file in (self._file, self._index):
+                if file is not None:
+                    file.flush()
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint records: the file being written and its length; all before it are closed."""
+        self._settle(wait=False)
+        self.flush()
+        self._spent_when_durable = list(self._spent)
+        return {
+            "serial": self._serial,
+            "file": f"{FOLDER}/{self._file_name(self._serial)}",
+            "length": self._position,
+            "index_length": self._index_position,
+            "exchanges": self._exchanges,
+            "revisits": self._revisits,
+            "closed_bytes": self._closed_bytes,
+            "closing": [list(closing) for closing in self._closing],
+        }
+
+    def dirty_files(self) -> list[Path]:
+        """What must be fsynced for the last `state` to hold; files that grew, and folders with new names."""
+        self._syncing = {path for path in self._syncing | self._unsynced if path.exists()}
+        self._unsynced = {self._path, self._index_path} if self._file else set()
+        return sorted(self._syncing)
+
+    def durable(self) -> None:
+        """The manifest that holds the last `state` is safe: what only older ones need may go."""
+        for path in self._spent_when_durable:
+            with writing(path):
+                path.unlink(missing_ok=True)
+        self._spent = [path for path in self._spent if path not in self._spent_when_durable]
+        self._spent_when_durable = []
+        self._syncing = set()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Cut and delete until the files are those of `state`; an empty mapping is a crawl not begun.
+
+        Raises StateDamaged when a file is shorter than it was then.
+        """
+        self._abandon()
+        self._serial = state.get("serial", 0)
+        self._exchanges = state.get("exchanges", 0)
+        self._revisits = state.get("revisits", 0)
+        self._closed_bytes = state.get("closed_bytes", 0)
+        length = state.get("length", 0)
+        self._closing = [(serial, size, index) for serial, size, index in state.get("closing", [])]
+        with writing(self._folder / FOLDER):
+            self._delete_others(self._serial if length else self._serial - 1)
+            for serial, size, index in self._closing:
+                path, unsorted = self._paths(serial)
+                cut(path, size)
+                cut(unsorted, index)
+            if length:
+                self._reopen(length, state["index_length"])
+        self._finish_next()
+
+    def _reopen(self, length: int, index_length: int) -> None:
+        self._name_paths()
+        cut(self._path, length)
+        cut(self._index_path, index_length)
+        self._file = open_append(self._path, BUFFER_BYTES)
+        self._index = open_append(self._index_path, BUFFER_BYTES)
+        self._position, self._index_position = length, index_length
+
+    def _delete_others(self, newest: int) -> None:
+        """Delete files of this crawl with a serial above `newest`, and what finishing a file left behind."""
+        unfinished = {self._serial, *(serial for serial, _, _ in self._closing)}
+        ours = re.compile(
+            rf"fyke-{re.escape(self._crawl)}-(\d{{5,}})\.(warc\.gz|warc\.gz\.xxh3|cdxj|cdxj\.open|cdxj\.part)"
+        )
+        for path in (self._folder / FOLDER).iterdir():
+            found = ours.fullmatch(path.name)
+            if found is None:
+                continue
+            serial, kind = int(found[1]), found[2]
+            wanted = {"warc.gz", "cdxj.open"} if serial in unfinished else {"warc.gz", "warc.gz.xxh3", "cdxj"}
+            if serial > newest or kind not in wanted:
+                path.unlink()
+
+    def _abandon(self) -> None:
+        self._finishing.close()
+        with suppress(OSError):  # what cannot be flushed is not wanted either
+            self._let_go()
+        self._path = self._index_path = self._folder
+        self._position = self._index_position = 0
+        self._unsynced, self._syncing, self._spent, self._spent_when_durable = set(), set(), [], []
+        self._name = ""
+
+    def close(self) -> None:
+        """Close the last file and finish it; take a last `state` after it. A resumed crawl begins a new file."""
+        with writing(self._path):
+            if self._file is not None:
+                self._close_file()
+            self._settle(wait=True)
+        self._finishing.close()
+
+    def statistics(self) -> WarcStatistics:
+        files = self._serial + (self._file is not None)
+        return WarcStatistics(files, self._exchanges, self._revisits, self._closed_bytes + self._position)

@@ -1,0 +1,197 @@
+"""WARC files read record by record, strictly, in bounded memory.
+
+`fyke.archive.check` walks whole files with it. Where other readers are lenient (fastwarc and warcio skip
+what they cannot read), this one says what is wrong and where: one gzip member a record, its header
+exactly as we write it, its checksum, the record's framing, length and digests. A body of any size is
+hashed as it streams by.
+
+Only padding bits inside a deflate stream carry no information and are not looked at; the checksum of a
+finished file covers them too.
+"""
+
+import re
+import zlib
+from base64 import b32encode
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha1
+from pathlib import Path
+from typing import BinaryIO
+
+CHUNK_BYTES = 1 << 18
+HEADER_BYTES = 1 << 20  # more than this without a blank line is no header
+_BLANK = re.compile(rb"\n\r*\n")  # the end of a head, in whatever line ends a server mixes
+GZIP_START = bytes.fromhex("1f8b080000000000")  # deflate, no flags, no time
+GZIP_HEADERS = frozenset(GZIP_START + bytes([level, 255]) for level in (0, 2, 4))  # isal tells the level
+
+
+class Broken(Exception):
+    """A member or record that cannot be read; the message says why."""
+
+
+@dataclass(slots=True)
+class Record:
+    """What a record says and what was found in it. `faults` is empty when both agree."""
+
+    offset: int
+    length: int = 0
+    fields: dict[str, str] = field(default_factory=dict)
+    first_line: str = ""  # of the block: the status line of a response
+    head: bytes = b""  # of an HTTP message, with its blank line
+    faults: list[str] = field(default_factory=list)
+
+    def get(self, name: str) -> str:
+        """The header field `name` (small letters), or the empty string."""
+        return self.fields.get(name, "")
+
+
+class _Block:
+    """Takes a record's bytes in pieces of any size, and judges them when they have ended."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._start = bytearray()  # the header, then the block until its head has ended
+        self._missing = -1  # bytes of the block still to come; -1 in the header
+        self._block, self._payload = sha1(usedforsecurity=False), sha1(usedforsecurity=False)
+        self._has_head = self._in_head = False
+        self._tail = b""
+
+    def feed(self, piece: bytes) -> None:
+        if self._missing < 0:
+            self._start += piece
+            end = self._start.find(b"\r\n\r\n")
+            if end < 0:
+                if len(self._start) > HEADER_BYTES:
+                    raise Broken("a record header that does not end")
+                return
+            piece = bytes(self._start[end + 4 :])
+            self._read_header(bytes(self._start[:end]))
+            self._start.clear()
+        part, rest = piece[: self._missing], piece[self._missing :]
+        self._missing -= len(part)
+        self._block.update(part)
+        if self._in_head:
+            self._start += part
+            self._find_payload(last=self._missing == 0)
+        else:
+            self._payload.update(part)
+        self._tail += rest[: 8 - len(self._tail)]
+
+    def _read_header(self, header: bytes) -> None:
+        first, *lines = header.decode("utf-8", "replace").split("\r\n")
+        if first != "WARC/1.1":
+            raise Broken(f"not a WARC/1.1 record: it begins with {first[:40]!r}")
+        fields = self._record.fields
+        for line in lines:
+            name, colon, value = line.partition(":")
+            if not colon or name.lower() in fields:
+                raise Broken(f"a header line that is none, or twice: {line[:80]!r}")
+            fields[name.lower()] = value.strip()
+        length = fields.get("content-length", "")
+        if not length.isdecimal():
+            raise Broken(f"Content-Length is {length!r}")
+        self._missing = int(length)
+        self._has_head = self._in_head = "application/http" in fields.get("content-type", "")
+
+    def _find_payload(self, *, last: bool) -> None:
+        """The payload begins after the first empty line of an HTTP message."""
+        blank = _BLANK.search(self._start)
+        if blank is None and not last and len(self._start) <= HEADER_BYTES:
+            return
+        self._in_head = False
+        self._record.first_line = bytes(self._start[:200]).split(b"\n")[0].decode("latin-1").strip()
+        if blank is not None:
+            self._record.head = bytes(self._start[: blank.end()])
+            self._payload.update(bytes(self._start[blank.end() :]))
+        self._start.clear()
+
+    def judge(self) -> None:
+        """Note in the record's faults what does not agree."""
+        record = self._record
+        if self._missing < 0:
+            raise Broken("a record header that does not end")
+        if self._missing:
+            raise Broken(f"{self._missing} bytes of the block are missing")
+        if self._tail != b"\r\n\r\n":
+            record.faults.append(f"the block is followed by {self._tail!r} instead of two line ends")
+        self._compare("warc-block-digest", self._block.digest())
+        if record.get("warc-type") != "revisit":
+            self._compare("warc-payload-digest", self._payload.digest())
+
+    def _compare(self, name: str, found: bytes) -> None:
+        told = self._record.get(name)
+        if told and told != f"sha1:{b32encode(found).decode()}":
+            self._record.faults.append(f"{name} is {told}, but the bytes give sha1:{b32encode(found).decode()}")
+
+
+def read_records(path: Path, length: int | None = None, begin: int = 0) -> Iterator[Record]:
+    """Every record of the file at `path` up to `length`, in order.
+
+    After a member that cannot be read comes a Record whose `fields` are empty, and reading goes on
+    at the next place that looks like the beginning of one.
+    """
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        end = size if length is None else min(length, size)
+        offset = begin
+        while offset < end:
+            record = Record(offset)
+            try:
+                record.length = _read_member(file, record, end)
+            except (Broken, zlib.error) as error:
+                record.fields.clear()
+                record.faults.append(str(error))
+                record.length = _next_member(file, offset + 1, end) - offset
+            yield record
+            offset += record.length
+
+
+def read_block(path: Path, offset: int, length: int) -> tuple[dict[str, str], bytes]:
+    """The header fields and the block of the whole record at `offset`, in memory. Raises Broken, zlib.error."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        record = zlib.decompress(file.read(length), 31)
+    header, _, rest = record.partition(b"\r\n\r\n")
+    lines = (line.partition(":") for line in header.decode("utf-8", "replace").split("\r\n")[1:])
+    fields = {name.lower(): value.strip() for name, _, value in lines}
+    if not fields.get("content-length", "").isdecimal():
+        raise Broken("a record without a length")
+    return fields, rest[: int(fields["content-length"])]
+
+
+def _read_member(file: BinaryIO, record: Record, end: int) -> int:
+    """Read the member at `record.offset`; returns its length."""
+    file.seek(record.offset)
+    at = record.offset
+    unpacker = zlib.decompressobj(31)
+    block = _Block(record)
+    header = b""
+    while not unpacker.eof:
+        chunk = file.read(min(CHUNK_BYTES, end - at))
+        if not chunk:
+            raise Broken("a gzip member that does not end")
+        at += len(chunk)
+        if len(header) < 10:
+            header = (header + chunk)[:10]
+        while chunk and not unpacker.eof:
+            block.feed(unpacker.decompress(chunk, CHUNK_BYTES))
+            chunk = unpacker.unconsumed_tail
+    if header not in GZIP_HEADERS:
+        raise Broken(f"a gzip header that Fyke does not write: {header.hex()}")
+    block.judge()
+    return at - len(unpacker.unused_data) - record.offset
+
+
+def _next_member(file: BinaryIO, at: int, end: int) -> int:
+    """The next offset from `at` where a member seems to begin, or `end`."""
+    overlap = len(GZIP_START) - 1
+    while at < end:
+        file.seek(at)
+        chunk = file.read(min(CHUNK_BYTES, end - at))
+        found = chunk.find(GZIP_START)
+        if found >= 0:
+            return at + found
+        if len(chunk) <= overlap:
+            break
+        at += len(chunk) - overlap
+    return end

@@ -1,0 +1,74 @@
+"""From the bytes on the wire to the content: transfer coding, then content coding, within caps.
+
+Called by the crawl for every answer that is to be parsed; the archive keeps the wire's bytes. Never
+raises for what a server sent: what could be had is returned, and what was wrong is said in `fault`.
+
+Invariant: no layer unfolds to more than `max_decoded_bytes`, nor to more than `max_decode_ratio`
+times the bytes on the wire.
+"""
+
+import re
+from typing import NamedTuple
+
+from fyke.core.codings import Decoder, dechunk, gunzip, inflate, unbrotli, unzstd
+from fyke.core.config import FetchSection
+from fyke.core.visits import Exchange
+
+MAX_LAYERS = 3
+
+_DECODERS: dict[str, Decoder] = {
+    "gzip": gunzip,
+    "x-gzip": gunzip,
+    "deflate": inflate,
+    "br": unbrotli,
+    "zstd": unzstd,
+    "chunked": dechunk,
+}
+_CODED = re.compile(rb"\n(?:transfer|content)-encoding:", re.IGNORECASE)
+_NO_CODING = frozenset({"", "identity", "none"})
+
+
+class Decoded(NamedTuple):
+    """The content, and what was wrong on the way to it (empty when nothing was)."""
+
+    content: bytes
+    fault: str
+
+
+def accepted_codings() -> tuple[str, ...]:
+    """The content codings to offer a server."""
+    return ("gzip", "deflate", "br", "zstd")
+
+
+def decode_body(exchange: Exchange, limits: FetchSection) -> Decoded:
+    """The content of an answer: its body after transfer and content coding.
+
+    A coding that is unknown, or that the body is not in, is passed over: the bytes are as they were
+    before it, and `fault` says so.
+    """
+    data = exchange.body.read(limits.max_decoded_bytes)
+    if not _CODED.search(exchange.head):
+        return Decoded(data, "")
+    coded = _codings(exchange, "transfer-encoding")
+    coded = _codings(exchange, "content-encoding") + coded
+    if not coded or not data:
+        return Decoded(data, "")
+    if len(coded) - coded.count("chunked") > MAX_LAYERS or coded.count("chunked") > 1:
+        return Decoded(data, f"more than {MAX_LAYERS} codings: {', '.join(coded)[:80]}")
+    cap = min(limits.max_decoded_bytes, limits.max_decode_ratio * len(data))
+    faults = []
+    for coding in reversed(coded):
+        decoder = _DECODERS.get(coding)
+        if decoder is None:
+            faults.append(f"unknown coding {coding[:20]!r}")
+            continue
+        data, fault = decoder(data, cap)
+        if fault:
+            faults.append(f"{coding} {fault}" if not fault.startswith("is not") else f"body {fault}")
+    return Decoded(data, "; ".join(faults))
+
+
+def _codings(exchange: Exchange, field: str) -> list[str]:
+    """The codings named by header `field`, in the order they were applied."""
+    names = (name.partition(";")[0].strip().lower() for value in exchange.headers(field) for name in value.split(","))
+    return [name for name in names if name not in _NO_CODING]

@@ -1,0 +1,5 @@
+"""Which Fyke is this?"""
+
+from importlib.metadata import version
+
+VERSION = version("fyke")

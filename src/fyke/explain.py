@@ -1,0 +1,201 @@
+"""Why was this URL fetched, or not? Everything the crawl knows of one URL.
+
+`fyke why` asks the stages in the order in which a URL meets them: the filters as they are now, the seen
+table, the queues of the newest checkpoint, the host book with the rules of robots.txt, the table of
+pages. It reads only, also while the crawl runs; what happened since the last checkpoint it cannot know.
+Where a file of the table is damaged, it answers from the others and says so; "not seen" it never says then.
+"""
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from fyke.archive import SCHEMAS, segments
+from fyke.archive.asked import AskedLater
+from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.inspect import in_use
+from fyke.core.batches import Kind, u64, url_batch
+from fyke.core.clock import SystemClock
+from fyke.core.config import Config
+from fyke.core.errors import StateDamaged
+from fyke.core.plugins import UrlFilter, load_plugin
+from fyke.core.seeds import seed_of, seeds_of
+from fyke.core.urls import SCHEMES, Locator, locate, robots_url, split
+from fyke.disk.checkpoint import look
+from fyke.fetcher.book import HostBook
+from fyke.fetcher.robots import RobotsRecord, RobotsState
+from fyke.frontier.filters import Filters, filters_for
+from fyke.frontier.frontier import BLOCKED, Frontier
+from fyke.quantities import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a URL: a `verdict` in a line, and the facts behind it."""
+
+    url: str
+    verdict: str
+    facts: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def why(directory: CrawlDirectory, asked: str) -> Answer:
+    """What happened to the URL `asked` in the crawl of `directory`. Raises BadUrl, NotACrawl."""
+    config = directory.config()
+    at = seed_of(asked)
+    url = at.url.decode()
+    facts = [] if url == asked else [f"its canonical form is {url}"]
+    facts += _host_facts(directory, config, url)
+    rows, damage = _page_rows(directory, at.key)
+    if damage:
+        facts.append(f"other visits to it may be where this cannot be read: {damage[0]}")
+    if rows:
+        return Answer(url, *_fetched(rows[-1], facts, directory))
+    record = _fetched_as_rules(directory, url)
+    if record is not None:
+        return Answer(url, *_rules_fetched(record, facts))
+    state = saved_state(directory.shard)
+    kind = Kind.SEED if at in _seeds(directory, config) else Kind.PAGE
+    refusal = _filters(directory, config, state).refusal(url_batch([at], kind=kind))
+    where = _waiting(directory, config, state, at) if state else ""
+    if where:
+        if not in_use(directory):
+            facts.append(f"the crawl is not running: fyke crawl --into {directory.path} goes on")
+        return Answer(url, f"waiting: {where}", facts)
+    if damage:
+        raise damage[0]
+    if refusal:
+        return Answer(url, f"filtered: it does not pass the rule {refusal}", facts)
+    return Answer(url, "not seen: no page fetched so far links to it, nor does a sitemap", facts)
+
+
+def _seeds(directory: CrawlDirectory, config: Config) -> list[Locator]:
+    return seeds_of([*config.crawl.seeds, *AskedLater(directory.state).seeds])
+
+
+def _filters(directory: CrawlDirectory, config: Config, state: dict[str, Any]) -> Filters:
+    plugins: list[UrlFilter] = [load_plugin(name, "filters", UrlFilter) for name in config.plugins.filters]
+    filters = filters_for(config.crawl, _seeds(directory, config), sorted(SCHEMES), plugins)
+    for seed, target in state.get("landed", {}).items():
+        filters.land(locate(seed), locate(target))
+    return filters
+
+
+def _page_rows(directory: CrawlDirectory, key: int) -> tuple[list[dict[str, Any]], list[StateDamaged]]:
+    """The visits to the page with `key`, in order, and what of the table could not be read."""
+    rows: list[dict[str, Any]] = []
+    damage: list[StateDamaged] = []
+    where = ds.field("key") == pa.scalar(key, pa.uint64())
+    for segment in segments(directory.path, "pages") if directory.tables.is_dir() else []:
+        try:
+            rows += [row for batch in segment.batches(SCHEMAS["pages"].names, where) for row in batch.to_pylist()]
+        except StateDamaged as error:
+            damage.append(error)
+    return rows, damage
+
+
+def _fetched(row: dict[str, Any], facts: list[str], directory: CrawlDirectory) -> tuple[str, list[str]]:
+    when = f"{row['fetched_at']:%Y-%m-%d %H:%M:%S} UTC"
+    detail = f" ({row['detail']})" if row["detail"] else ""
+    if row["outcome"] == "robots_forbade":
+        said_already = row["detail"].replace("line", "robots.txt forbids it in line", 1)
+        return f"refused: robots.txt forbids it{detail}", [fact for fact in facts if fact != said_already]
+    if row["warc_file"]:
+        verdict = f"fetched {when}: {row['outcome'].replace('_', ' ')}, status {row['status']}"
+        facts.append(
+            f"archived in {row['warc_file']} at byte {row['warc_offset']}, {counted(row['warc_length'], 'byte')}"
+        )
+    else:
+        verdict = f"failed {when}: {row['outcome'].replace('_', ' ')}{detail}"
+    facts.append(f"depth {row['depth']}, linked as {row['kind']}, {counted(row['tries'], 'try')} failed before")
+    if row["media_type"]:
+        held = f"{counted(row['content_bytes'], 'byte')}, {counted(row['links'], 'link')}"
+        facts.append(f"{row['media_type']} {row['charset']}, {held}")
+    if row["redirect_to"]:
+        facts.append(f"it redirects to {row['redirect_to']}")
+    if row["duplicate"]:
+        facts.append("its body was met before at the same place, so it was not parsed again")
+    via = _url_of(directory, row["via"])
+    if via:
+        facts.append(f"found on {via}")
+    return verdict, facts
+
+
+def _fetched_as_rules(directory: CrawlDirectory, url: str) -> RobotsRecord | None:
+    """What the host book has of `url`, where that is the robots.txt of an origin: the tables have pages alone."""
+    origin = split(url).origin
+    if url != robots_url(origin) or not directory.hosts.exists():
+        return None
+    with HostBook(directory.hosts, read_only=True) as book:
+        return book.robots(origin)
+
+
+def _rules_fetched(record: RobotsRecord, facts: list[str]) -> tuple[str, list[str]]:
+    when, until = (
+        f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC" for at in (record.fetched_at, record.expires_at)
+    )
+    came = f"status {record.status}" if record.state is RobotsState.RULES else record.reason
+    return f"asked for {when}, as the rules of its host: {came}", [
+        *facts,
+        f"it is asked for again after {until}, when its host is visited",
+    ]
+
+
+def _url_of(directory: CrawlDirectory, key: int) -> str:
+    if not key:
+        return ""
+    rows, _ = _page_rows(directory, key)
+    return rows[0]["url"] if rows else ""
+
+
+def _waiting(directory: CrawlDirectory, config: Config, state: dict[str, Any], at: Locator) -> str:
+    """Where the newest checkpoint has `at` waiting, in words; empty when nowhere."""
+    store, _ = look(directory.shard)
+    filters = _filters(directory, config, state)
+    moved: dict[str, Any] = {name: state[name] for name in ("leased", "blocked") if name in state}
+    frontier = Frontier(
+        store, config.frontier, filters, by_level=False, opened_at=0.0, state={**moved, **state["frontier"]}
+    )
+    for words, batches in frontier.places():
+        if any(bool(np.any(u64(batch, "key") == np.uint64(at.key))) for batch in batches):
+            was_blocked = words == BLOCKED and split(at.url.decode()).host not in AskedLater(directory.state).blocked
+            return "for the crawl to go on" if was_blocked else words
+    return "its fate is younger than the last checkpoint" if frontier.seen.holds(at.key) else ""
+
+
+def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str]:
+    """What is known of its host: rest, failures, the line of robots.txt that decides."""
+    if not directory.hosts.exists():
+        return []
+    parts, now, facts = split(url), SystemClock().now(), []
+    with HostBook(directory.hosts, read_only=True) as book:
+        host, robots = book.host(parts.host), book.robots(parts.origin)
+    if parts.host in AskedLater(directory.state).blocked:
+        taken_back = f"fyke unblock {directory.path} {parts.host}"
+        facts.append(f"{parts.host} is blocked: nothing is requested of it until {taken_back}")
+    if host is None:
+        facts.append(f"no request was made to {parts.host}, or it is too recent to be written down")
+    else:
+        if host.retired:
+            facts.append(f"{parts.host} was given up: {host.retired}")
+        if host.next_allowed_at > now:
+            until = datetime.fromtimestamp(host.next_allowed_at, UTC)
+            facts.append(f"{parts.host} rests until {until:%Y-%m-%d %H:%M:%S} UTC, as it asked or because it failed")
+        row = "" if host.retired else f", {counted(host.failures, 'failure')} in a row"
+        facts.append(f"{parts.host} had {counted(host.pages, 'page')} fetched{row}")
+    if robots is not None and url != robots_url(parts.origin):
+        verdict = robots.rules(config.agent.user_agent).verdict(parts.target)
+        word = "allows" if verdict.allowed else "forbids"
+        if robots.state is RobotsState.RULES and verdict.line_number:
+            facts.append(f"robots.txt {word} it in line {verdict.line_number}: {verdict.line_text}")
+        elif robots.state is RobotsState.RULES:
+            facts.append(f"robots.txt {word} it: no line speaks of it")
+        else:
+            facts.append(f"its host's rules: {robots.reason}")
+    return facts

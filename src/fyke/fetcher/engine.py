@@ -1,0 +1,388 @@
+"""The half of the loop that acts: from a visit to an exchange, politely.
+
+An engine: the loop puts `Visits` in and takes what has come of them out; in between it moves on its own, and
+sets `news` when there is something to take. It knows from the workbench which host may be asked, resolves names,
+brings the rules of robots.txt as visits of their own (so they are as polite as any), drops what the rules forbid,
+and sends the rest to the protocol modules. Nothing it holds must last: the frontier knows what it handed out, and
+what was learned of a host is in the host book.
+
+Invariant: every visit that was put in is in the workbench, under way, or was taken out, once.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from fyke.core.batches import EMPTY, Kind
+from fyke.core.clock import Clock
+from fyke.core.config import Config
+from fyke.core.messages import Rules
+from fyke.core.outcomes import Outcome
+from fyke.core.slices import Slicer
+from fyke.core.visits import Exchange, Purpose, Visit, batch_of, visits_of
+from fyke.fetcher.book import HostBook, HostRecord
+from fyke.fetcher.faults import FaultPolicy, retry_after
+from fyke.fetcher.known_hosts import Known, KnownHosts
+from fyke.fetcher.names import Answer, Resolver
+from fyke.fetcher.rests import Rests
+from fyke.fetcher.robots import RobotsRecord, RobotsState
+from fyke.fetcher.rules import RulesDesk
+from fyke.fetcher.wire.registry import Registry
+from fyke.fetcher.workbench import Host, Workbench
+
+UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
+LOOK_AHEAD_S = 1.0  # between looks for names to look up again; each finds as many at most as there are connections
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """The rooms the fetcher acts through."""
+
+    bench: Workbench
+    resolver: Resolver
+    book: HostBook
+    rests: Rests
+    protocols: Registry
+    abort: Callable[[], None]  # breaks off every request under way
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What came of visits since it was last asked for."""
+
+    exchanges: list[Exchange]
+    learned: list[tuple[str, Rules, float]]  # origins, what their robots.txt says, and until when (unix seconds)
+    sitemaps: list[str]  # that those robots.txt name
+
+
+class Fetcher:
+    """Drives the workbench: call `put` with visits and `pump` whenever something may be due."""
+
+    def __init__(
+        self,
+        rooms: Wiring,
+        config: Config,
+        news: asyncio.Event,
+    ) -> None:
+        """`news` is set when something ended."""
+        self._rooms = rooms
+        self.bench = self._bench = rooms.bench
+        self._clock = rooms.clock
+        self._politeness = config.politeness
+        self._faults = FaultPolicy(config.politeness)
+        self._connections = config.fetch.connections
+        self._news = news
+        self._exchanges: list[Exchange] = []
+        self._hosts = KnownHosts(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock)
+        self._slicer = Slicer(self.pump)
+        self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config, rooms.clock, self._slicer)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._look_ahead_at = 0.0
+        self.in_flight = 0
+        self.stopping = False
+        self.held = False  # start nothing, but go on with what is under way
+        self.pages_left = -1  # how many more pages may be begun; below zero: any number
+
+    def put(self, visits: pa.RecordBatch) -> None:
+        """Let `visits` (schema `URLS`) wait at their hosts; those of kind `RULES` have their origins' rules brought."""
+        now = self._clock.now()
+        for visit in visits_of(visits):
+            if visit.kind is Kind.RULES:
+                self._rules.bring(visit.parts.origin, now)
+            else:
+                self._bench.add(self._host_of(visit, now), visit)
+
+    def take(self) -> Fetched:
+        """What came of visits since this was last asked."""
+        fetched = Fetched(self._exchanges, self._rules.learned, self._rules.sitemaps)
+        self._exchanges, self._rules.learned, self._rules.sitemaps = [], [], []
+        return fetched
+
+    def recall(self, host: int) -> pa.RecordBatch:
+        """The visits that wait at the host with this key, taken out (schema `URLS`): they are not made."""
+        found = self._bench.get(host)
+        if found is None:
+            return EMPTY
+        visits = self._bench.drain(found)
+        now = self._clock.now()
+        for visit in visits:
+            if visit.purpose is Purpose.ROBOTS:
+                self._rules.put_off(visit, now)
+        return batch_of(visit for visit in visits if visit.purpose is Purpose.PAGE)
+
+    def _host_of(self, visit: Visit, now: float) -> Host:
+        return self._bench.get(visit.host) or self._hosts.at(visit.host, visit.parts.host, now)
+
+    @property
+    def ended(self) -> int:
+        """Exchanges that wait to be taken."""
+        return len(self._exchanges)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits here, is under way, or waits to be taken."""
+        return not (self._bench.visits or self.in_flight or self._exchanges)
+
+    @property
+    def has_its_pages(self) -> bool:
+        """Whether as many pages were begun as there may be, and all have been taken."""
+        return self.pages_left == 0 and not self.in_flight and not self._exchanges
+
+    @property
+    def unreached(self) -> bool:
+        """Whether there are hosts, and all of them failed `UNREACHED_TRIES` times and none is being asked."""
+        hosts = list(self._bench)
+        return bool(hosts) and not self.in_flight and all(host.failures >= UNREACHED_TRIES for host in hosts)
+
+    @property
+    def rules_room(self) -> int:
+        """How many more origins may be asked for their rules now: each is a name to look up as well."""
+        return max(0, self._connections - self._rules.under_way)
+
+    def refuse(self, visits: pa.RecordBatch) -> None:
+        """End `visits` (schema `URLS`), whose hosts forbid everything."""
+        now = self._clock.now()
+        for visit in visits_of(visits):
+            host = self._host_of(visit, now)
+            rules = self._rules.of(host, visit.parts.origin)
+            line = self._rules.refusal(host, rules, visit) if rules is not None else ""
+            if line and rules is not None:
+                self._rules.hand_on_sitemaps(host, rules)
+                self._end(visit, Outcome.ROBOTS_FORBADE, line)
+            else:  # robots.txt itself, rules that changed since, or that take longer to ask
+                self._bench.add(host, visit)
+
+    def pump(self) -> None:
+        """Start every request that may start now, and come back when the next one may."""
+        now = self._clock.now()
+        if now >= self._look_ahead_at and not (self.stopping or self.held):
+            self._look_ahead_at = now + LOOK_AHEAD_S
+            self._hosts.look_ahead(now, self._connections)
+        while self._may_start:
+            host = self._bench.next(now)
+            if host is None:
+                break
+            self._serve(host, now)
+        self._set_alarm(now)
+
+    @property
+    def _may_start(self) -> bool:
+        return self.in_flight < self._connections and self.pages_left != 0 and not (self.stopping or self.held)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is on its way: no answer, no name."""
+        return not (self.in_flight or self._tasks or self._slicer)
+
+    def _set_alarm(self, now: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        due = self._bench.next_due()
+        if due is not None and self._may_start:
+            self._alarm = asyncio.get_running_loop().call_later(max(0.0, due - now), self.pump)
+
+    # -- one host's turn -------------------------------------------------------------------------
+
+    def _serve(self, host: Host, now: float) -> None:
+        known: Known = host.known
+        if known.record.retired:
+            self._abandon(host, Outcome.HOST_RETIRED, known.record.retired)
+        elif self._at_address(host, now):
+            self._request(host, known, now)
+
+    def _request(self, host: Host, known: Known, now: float) -> None:
+        while (visit := self._bench.pop(host, now)) is not None:
+            if visit.purpose is Purpose.ROBOTS:
+                self._start(host, visit)
+                return
+            origin = visit.parts.origin
+            rules = self._rules.of(host, origin)
+            if rules is None or not (rules.fresh(now) or origin in known.answered):
+                self._bench.add(host, visit, first=True)
+                if not self._rules.ask(host, origin):
+                    return
+                continue
+            if visit.kind is not Kind.LISTING:
+                self._rules.hand_on_sitemaps(host, rules)
+            if rules.state is RobotsState.DISALLOW_ALL:
+                known.answered.discard(origin)
+                self._wait_for_rules(host, visit, rules)
+                continue
+            line = self._rules.refusal(host, rules, visit)
+            if line is None:
+                self._bench.add(host, visit, first=True)
+                self._bench.park(host)
+                return
+            known.answered.discard(origin)
+            if not line:
+                self._start(host, visit)
+                return
+            self._end(visit, Outcome.ROBOTS_FORBADE, line)
+        self._bench.rest(host)
+
+    def _wait_for_rules(self, host: Host, visit: Visit, rules: RobotsRecord) -> None:
+        """Put `visit` off until its origin's robots.txt is asked for again, or end it when that was in vain
+        too often; other origins of the host (https beside a closed port 80) go on."""
+        if rules.failures >= self._politeness.host_failures:
+            self._end(visit, Outcome.ROBOTS_UNREACHABLE, rules.reason)
+        else:
+            visit.not_before = rules.expires_at
+            self._bench.add(host, visit)
+
+    def _start(self, host: Host, visit: Visit) -> None:
+        assert host.address is not None
+        self._bench.start(host)
+        self._hosts.begin(host, self._clock.now())
+        self.in_flight += 1
+        if visit.purpose is Purpose.PAGE:
+            self._count_started()
+        self._rooms.protocols.fetch(visit, host.address.text, lambda exchange: self._done(host, exchange))
+
+    def _count_started(self) -> None:
+        if self.pages_left > 0:
+            self.pages_left -= 1
+
+    def give_back(self, pages: int) -> None:
+        """So many of what was begun as pages did not become any: others may be begun instead."""
+        if self.pages_left >= 0:
+            self.pages_left += pages
+
+    def _done(self, host: Host, exchange: Exchange) -> None:
+        self.in_flight -= 1
+        if exchange.visit.purpose is Purpose.PAGE and exchange.outcome is not Outcome.OK:
+            self.give_back(1)
+        now, address = self._clock.now(), host.address
+        if self.stopping and not exchange.outcome.answered:  # broken off by us: it is still a waiting visit
+            self._bench.finished(host, now, now - exchange.started_at)
+            self._hosts.book_rest(host, now, address)
+            return
+        wait_s = self._account(host, exchange, now)
+        visit = exchange.visit
+        again = self._faults.again(exchange.outcome, visit.tries) and not host.known.record.retired
+        again = again and visit.purpose is Purpose.PAGE
+        if again:
+            visit.tries += 1
+            visit.not_before = now + wait_s
+            self._bench.add(host, visit)
+        self._bench.finished(host, now, exchange.duration_s, wait_s)
+        if visit.purpose is Purpose.ROBOTS:
+            self._rules.answered(exchange, now)  # it may ask for a longer rest
+        self._hosts.book_rest(host, now, address)
+        if again:
+            exchange.body.close()
+        else:
+            self._hand_out(exchange)
+        self.pump()
+
+    # -- what an answer costs the host -----------------------------------------------------------
+
+    def _account(self, host: Host, exchange: Exchange, now: float) -> float:
+        """Seconds that `host` must rest beyond its usual delay because of this answer."""
+        record: HostRecord = host.known.record
+        outcome, tries = exchange.outcome, exchange.visit.tries
+        host.failures = self._faults.failures(outcome, host.failures, tries)
+        self._judge(host, outcome, exchange.detail)
+        record.failures = host.failures
+        record.last_seen = now
+        record.pages += outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE
+        self._hosts.touch(host)
+        return self._faults.wait_s(outcome, host.failures, tries, retry_after(exchange, now))
+
+    def _judge(self, host: Host, outcome: Outcome, detail: str) -> None:
+        if self._faults.gives_up(host.failures):
+            host.known.record.retired = f"{host.failures} failures in a row, the last: {outcome}" + (
+                f" ({detail})" if detail else ""
+            )
+
+    # -- names -----------------------------------------------------------------------------------
+
+    def _at_address(self, host: Host, now: float) -> bool:
+        """Whether the address of `host` is known; if not, the host is parked until it is."""
+        if host.address is not None and host.address_expires > now:
+            return True
+        answer = self._rooms.resolver.cached(host.name)
+        if answer is not None and answer.addresses:
+            self._hosts.settle(host, answer)
+            self._bench.rest(host)  # the address has its own order
+            return False
+        self._bench.park(host)
+        task = asyncio.get_running_loop().create_task(self._name(host))
+        self._tasks.add(task)
+        task.add_done_callback(self._task_ended)
+        return False
+
+    def _task_ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": "looking up a name failed", "exception": task.exception()}
+            )
+
+    async def _name(self, host: Host) -> None:
+        answer = await self._rooms.resolver.resolve(host.name)
+        now = self._clock.now()
+        if answer.addresses:
+            self._hosts.settle(host, answer)
+        else:
+            self._unnamed(host, answer, now)
+        self._bench.unpark(host)
+        self.pump()
+
+    def _unnamed(self, host: Host, answer: Answer, now: float) -> None:
+        outcome = answer.outcome
+        if outcome is Outcome.DNS_FAILED:
+            host.failures += 1
+            self._judge(host, outcome, answer.detail)
+            # Until the answer is believed no more: asked again sooner, the cache would fail, and not the name.
+            self._bench.sleep_until(host, max(now + self._faults.sleep_s(host.failures), answer.expires_at))
+        else:
+            self._abandon(host, outcome, answer.detail)
+
+    def _abandon(self, host: Host, outcome: Outcome, detail: str) -> None:
+        for visit in self._bench.drain(host):
+            if visit.purpose is Purpose.PAGE:
+                self._end(visit, outcome, detail)
+            else:
+                self._rules.unmade(visit, outcome, detail, self._clock.now())
+        self._bench.rest(host)
+
+    # -- the book --------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Write down every host that changed: all that must last of what is known here is in the host book."""
+        self._hosts.write()
+        return {}
+
+    def robots_word(self, name: str) -> str:
+        """What is known of the robots.txt of a host, in a word, for the table of hosts."""
+        return self._rules.word(name)
+
+    # -- ends ------------------------------------------------------------------------------------
+
+    def _end(self, visit: Visit, outcome: Outcome, detail: str) -> None:
+        """End `visit` without a request."""
+        self._hand_out(Exchange(visit, outcome, self._clock.now(), 0.0, detail=detail))
+
+    def _hand_out(self, exchange: Exchange) -> None:
+        self._exchanges.append(exchange)
+        self._news.set()
+
+    async def stop(self) -> None:
+        """Start nothing more, and let go of what waits for names."""
+        self.stopping = True
+        self._slicer.stop()
+        if self._alarm is not None:
+            self._alarm.cancel()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def abort(self) -> None:
+        """Break off what is under way: it stays a waiting visit."""
+        self._rooms.abort()

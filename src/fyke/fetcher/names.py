@@ -1,0 +1,256 @@
+"""How names become addresses: our own caching resolver (Mercator, section 3.7, found the system's too slow).
+
+The loop asks `resolve` for the host of every visit and pins the connection to an address of the
+`Answer`; it calls `refresh` for hosts with work, shortly before what is known of them expires. A literal
+address, `localhost` and the names of /etc/hosts are answered without DNS. An answer is kept for its TTL,
+within the configured bounds; failures are kept too, and one that says nothing about the name (a dead name
+server) for a shorter time.
+
+Saved over restarts through the `HostBook`: the loop stores an answer's addresses in its `HostRecord`,
+and when it reads the record of a host again it gives them back with `load`. So a restart asks for
+nothing that is still valid, and nothing has to be read at once.
+
+Invariants: one question in flight for each name, however many wait; every address handed out is public
+or belongs to a name the person who started the crawl chose (`trusted`), also one from `load`; at most
+`cache_names` names are held.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+
+from fyke.core.clock import Clock
+from fyke.core.config import DnsSection
+from fyke.core.outcomes import Outcome
+from fyke.fetcher.addresses import is_name, is_public, literal, local, read_hosts_file
+from fyke.fetcher.dns_query import CHANNEL_LOOKUPS, NameServers, Reply
+
+REFRESH_SHARE = 0.1  # an answer used in this last part of its time is asked for again
+FAILURE_TTL_S = 30.0  # how long "no name server answered" is believed, if negative_ttl_s is not shorter
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Addresses of a host (outcome OK) or why there are none; believed until `expires_at` (unix s)."""
+
+    host: str
+    outcome: Outcome
+    addresses: tuple[str, ...]
+    expires_at: float
+    detail: str = ""
+    refresh_at: float = inf  # when it is worth asking again, though still valid
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome is Outcome.OK
+
+
+@dataclass(frozen=True, slots=True)
+class DnsStatistics:
+    """Counts since the start, but `names` and `in_flight`, which are of now."""
+
+    names: int  # held in memory
+    in_flight: int
+    lookups: int  # names asked for over the network
+    hits: int  # answered without asking
+    negatives: int  # lookups that ended in NO_SUCH_NAME
+    failures: int  # lookups that ended in DNS_FAILED
+    refused: int  # lookups that ended in ADDRESS_REFUSED
+    refreshes: int  # lookups ahead of need
+
+
+class Resolver:
+    """Addresses of hosts, cached. Belongs to the event loop it is first used on.
+
+    `trusted(host)` says whether a seed named the host, so that a private address is meant.
+    """
+
+    def __init__(
+        self,
+        config: DnsSection,
+        clock: Clock,
+        trusted: Callable[[str], bool],
+        *,
+        hosts_file: Path = Path("/etc/hosts"),
+        channel_lookups: int = CHANNEL_LOOKUPS,
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._trusted = trusted
+        self._hosts_file = read_hosts_file(hosts_file)
+        self._servers = NameServers(config, channel_lookups)
+        self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._in_flight: dict[str, asyncio.Task[Answer]] = {}
+        self._fault: BaseException | None = None
+        self._lookups = self._hits = self._negatives = self._failures = self._refused = self._refreshes = 0
+
+    def __repr__(self) -> str:
+        return f"Resolver({len(self._answers)} names, {len(self._in_flight)} in flight)"
+
+    async def resolve(self, host: str) -> Answer:
+        """The answer for `host` (a name, an IPv4 address or an IPv6 address in brackets)."""
+        answer = self.cached(host)
+        if answer is not None:
+            return answer
+        return await asyncio.shield(self._asking(_plain(host)))  # others may wait for the same
+
+    def cached(self, host: str) -> Answer | None:
+        """The answer that needs no waiting, or None. One near its end is asked for again meanwhile."""
+        if self._fault is not None:
+            raise self._fault
+        name = _plain(host)
+        answer = self._answers.get(name) or self._without_dns(name)
+        if answer is None:
+            return None
+        now = self._clock.now()
+        if now >= answer.expires_at:
+            self._answers.pop(name, None)
+            return None
+        self._hits += 1
+        if name in self._answers:
+            self._answers.move_to_end(name)
+            if now >= answer.refresh_at:
+                self._refresh(name)
+        return answer
+
+    def refresh(self, hosts: Iterable[str]) -> int:
+        """Start asking for those of `hosts` whose answer is missing or near its end; how many."""
+        now = self._clock.now()
+        started = 0
+        for name in map(_plain, hosts):
+            answer = self._answers.get(name)
+            if answer is None:
+                answer = self._without_dns(name)
+            if name not in self._in_flight and (answer is None or now >= min(answer.refresh_at, answer.expires_at)):
+                self._refresh(name)
+                started += 1
+        return started
+
+    def load(self, saved: Iterable[tuple[str, tuple[str, ...], float]]) -> None:
+        """Believe (host, addresses, expires_at) triples from an earlier run, unless something newer is known.
+
+        Addresses are checked as if they had just come, and no saved answer is believed longer than
+        `max_ttl_s` from now.
+        """
+        now = self._clock.now()
+        for host, addresses, expires_at in saved:
+            name = _plain(host)
+            until = min(expires_at, now + self._config.max_ttl_s)
+            if until > now and addresses and name not in self._answers:
+                answer = self._judged(name, addresses, until - now)
+                if answer.ok:
+                    self._keep(answer)
+
+    def dump(self) -> Iterator[tuple[str, tuple[str, ...], float]]:
+        """The valid answers that have addresses, as `load` takes them; least recently used first."""
+        now = self._clock.now()
+        for answer in self._answers.values():
+            if answer.ok and answer.expires_at > now:
+                yield answer.host, answer.addresses, answer.expires_at
+
+    def statistics(self) -> DnsStatistics:
+        return DnsStatistics(
+            len(self._answers),
+            len(self._in_flight),
+            self._lookups,
+            self._hits,
+            self._negatives,
+            self._failures,
+            self._refused,
+            self._refreshes,
+        )
+
+    async def close(self) -> None:
+        """Give up what is in flight and close the sockets; twice does no harm."""
+        tasks = list(self._in_flight.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._in_flight.clear()
+        await self._servers.close()
+
+    def _without_dns(self, name: str) -> Answer | None:
+        """The answer for a literal address, a local name, or what cannot be a name."""
+        address = literal(name)
+        if address is not None:
+            return self._judged(name, (address,), inf)
+        addresses = local(name, self._hosts_file)
+        if addresses is not None:
+            return self._judged(name, addresses, inf)
+        if not is_name(name):
+            return Answer(name, Outcome.NO_SUCH_NAME, (), inf, f"{name[:80]!r} is not a host name")
+        return None
+
+    def _asking(self, name: str) -> asyncio.Task[Answer]:
+        """The task that asks for `name`: the one under way, or a new one."""
+        task = self._in_flight.get(name)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._ask(name))
+            task.add_done_callback(self._settled)
+            self._in_flight[name] = task
+        return task
+
+    def _refresh(self, name: str) -> None:
+        if name not in self._in_flight:
+            self._refreshes += 1
+            self._asking(name)
+
+    def _settled(self, task: asyncio.Task[Answer]) -> None:
+        """A refresh nobody waits for must not fail unseen: what went wrong is raised at the next use."""
+        if not task.cancelled() and task.exception() is not None:
+            self._fault = task.exception()
+
+    async def _ask(self, name: str) -> Answer:
+        try:
+            self._lookups += 1
+            answer = self._answer_of(name, await self._servers.ask(name))
+            self._keep(answer)
+            return answer
+        finally:
+            self._in_flight.pop(name, None)
+
+    def _answer_of(self, name: str, reply: Reply) -> Answer:
+        config = self._config
+        if reply.outcome is Outcome.OK:
+            answer = self._judged(name, reply.addresses, min(max(reply.ttl_s, config.min_ttl_s), config.max_ttl_s))
+            self._refused += not answer.ok
+            return answer
+        if reply.outcome is Outcome.NO_SUCH_NAME:
+            self._negatives += 1
+            ttl = config.negative_ttl_s
+        else:
+            self._failures += 1
+            ttl = min(FAILURE_TTL_S, config.negative_ttl_s)
+        return Answer(name, reply.outcome, (), self._clock.now() + ttl, reply.detail)
+
+    def _judged(self, name: str, addresses: tuple[str, ...], ttl_s: float) -> Answer:
+        """The answer with those of `addresses` that may be spoken to; the only place where they are let in."""
+        now = self._clock.now()
+        if not self._trusted(name):
+            public = tuple(address for address in addresses if is_public(address))
+            if not public:
+                ttl = min(ttl_s, self._config.negative_ttl_s)
+                what = f"{name} is" if literal(name) else f"{name} is at {addresses[0]},"
+                detail = f"{what} not a public address, and no seed named it"
+                return Answer(name, Outcome.ADDRESS_REFUSED, (), now + ttl, detail)
+            addresses = public
+        return Answer(name, Outcome.OK, addresses, now + ttl_s, refresh_at=now + ttl_s * (1 - REFRESH_SHARE))
+
+    def _keep(self, answer: Answer) -> None:
+        """Remember `answer`; a dead name server is no reason to forget an address that is still valid."""
+        name = answer.host
+        known = self._answers.get(name)
+        if answer.outcome is Outcome.DNS_FAILED and known and known.ok and known.expires_at > self._clock.now():
+            answer = Answer(name, known.outcome, known.addresses, known.expires_at)
+        self._answers[name] = answer
+        self._answers.move_to_end(name)
+        if len(self._answers) > self._config.cache_names:
+            self._answers.popitem(last=False)
+
+
+def _plain(host: str) -> str:
+    """`host` in the one spelling under which it is remembered."""
+    return host.lower().rstrip(".")

@@ -1,0 +1,151 @@
+"""The rests that are due, in a journal: nobody is asked too soon because a process died in between.
+
+The fetcher's `KnownHosts` notes here a request before it begins and, when it has ended, until when its host and
+its address rest. The next process reads it: a *place* (a host by its name, an address by `@` and its digits)
+rests as it was noted, and one with a request under way rests from the last instant at which that can have ended.
+A host's long rest is in the host book, which is looked into for years; a journal is for what is over soon.
+
+A note is one `write`, a few microseconds, and safe against `kill -9` once it returned. After a power cut the last
+ones may be missing; so a journal that was not written since this machine was started says nothing, and every
+place rests for as long as a rest can be that is not in the book.
+
+Invariant: whenever the process died, `due` of the next one is no sooner than the end of the rest that was due.
+The journal does not grow with the crawl: it is written anew, without what is over, once it has `MOST_LINES`
+and is twice what it must be.
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from fyke.core.config import PolitenessSection
+from fyke.disk.files import write_all, writing
+from fyke.fetcher.workbench import download_rest_s
+
+BOOKED_WAIT_S = 5.0  # a host's rest longer than this is written into the host book
+MOST_LINES = 4096
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def address_place(address: str) -> str:
+    """The place that the address of a server is."""
+    return f"@{address}"
+
+
+class Rests:
+    """The journal at `path`, of requests that last `longest_s` seconds at most.
+
+    `resumed` says that a crawl was here before: then a journal that is missing or cannot be believed makes
+    every place rest. Raises DiskFull or DirectoryError, as any note may. One thread.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        politeness: PolitenessSection,
+        longest_s: float,
+        now: float,
+        *,
+        resumed: bool,
+        most_lines: int = MOST_LINES,
+        boot_id: str | None = None,
+    ) -> None:
+        self._path = path
+        self._boot_id = boot_id or BOOT_ID.read_text().strip()
+        self._most_lines = most_lines
+        self._due: dict[str, float] = {}
+        self._under_way: dict[str, tuple[float, float]] = {}  # since when, and its least rest in seconds
+        self._unknown_host_due = self._unknown_address_due = 0.0
+        if not self._read() and resumed:
+            self._unknown_host_due = now + max(BOOKED_WAIT_S, politeness.host_delay_s)
+            self._unknown_address_due = now + politeness.address_delay_s
+        for place, (began, least_s) in self._under_way.items():
+            end = min(now, began + longest_s)
+            own_s = 0.0 if place[0] == "@" else download_rest_s(politeness, end - began)
+            self._due[place] = end + max(least_s, own_s)
+        self._under_way.clear()
+        self._descriptor = -1
+        self._write_anew(now)
+
+    def __repr__(self) -> str:
+        return f"Rests({len(self._due)} noted, {len(self._under_way)} under way)"
+
+    def due(self, place: str) -> float:
+        """Until when `place` rests because of an earlier process or of what was noted since; unix seconds."""
+        unknown = self._unknown_address_due if place[0] == "@" else self._unknown_host_due
+        return self._due.get(place, unknown)
+
+    def begin(self, places: Iterable[tuple[str, float]], now: float) -> None:
+        """Note that a request to `places` begins now; each rests for its seconds at least when it has ended."""
+        lines = []
+        for place, least_s in places:
+            began = self._under_way.get(place, (now, 0.0))[0]
+            self._under_way[place] = began, least_s
+            lines.append(_begun(place, began, least_s))
+        self._note(lines, now)
+
+    def end(self, places: Iterable[tuple[str, float]], now: float) -> None:
+        """Note that the request to `places` has ended; each rests until its unix second, 0 for one in the book."""
+        lines = []
+        for place, due in places:
+            self._under_way.pop(place, None)
+            self._due[place] = due
+            lines.append(_ended(place, due))
+        self._note(lines, now)
+
+    def close(self) -> None:
+        """Let go of the file; twice does no harm."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _note(self, lines: list[str], now: float) -> None:
+        with writing(self._path):
+            write_all(self._descriptor, "".join(lines).encode())
+        self._lines += len(lines)
+        if self._lines >= max(self._most_lines, 2 * self._lines_at_least):
+            self._write_anew(now)
+
+    def _write_anew(self, now: float) -> None:
+        """The same in a new file, without the rests that are over."""
+        self._due = {place: due for place, due in self._due.items() if due > now}
+        lines = [f"{self._boot_id}\n"]
+        lines += [_ended(place, due) for place, due in self._due.items()]
+        lines += [_begun(place, *request) for place, request in self._under_way.items()]
+        part = self._path.with_suffix(".part")
+        with writing(part):
+            new = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+            try:
+                write_all(new, "".join(lines).encode())
+                part.replace(self._path)
+            except BaseException:
+                os.close(new)
+                raise
+        self.close()
+        self._descriptor = new
+        self._lines = self._lines_at_least = len(lines)
+
+    def _read(self) -> bool:
+        """Take in what an earlier process noted; False when there is nothing that can be believed."""
+        try:
+            head, *lines = self._path.read_text(encoding="utf-8", errors="replace").split("\n")
+            if head != self._boot_id:
+                return False
+            for line in lines[:-1]:  # the last is empty, or was torn by a kill: then it was not followed
+                kind, at, seconds, place = line.split(" ", 3)
+                if kind == ">":
+                    self._under_way[place] = float(at), float(seconds)
+                else:
+                    self._under_way.pop(place, None)
+                    self._due[place] = float(at)
+        except (FileNotFoundError, ValueError):
+            return False
+        return True
+
+
+def _begun(place: str, began: float, least_s: float) -> str:
+    return f"> {began!r} {least_s!r} {place}\n"
+
+
+def _ended(place: str, due: float) -> str:
+    return f". {due!r} 0 {place}\n"

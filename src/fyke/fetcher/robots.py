@@ -1,0 +1,192 @@
+"""What came of asking for a robots.txt, and what follows from it: RFC 9309, section 2.3, as pure functions.
+
+The loop fetches `<origin>/robots.txt`; of a redirect it asks `redirect_of` where to go on, of the last
+answer `rules_from` makes the `RobotsRecord`, which `fyke.fetcher.book` keeps on disk. The rules
+themselves are `fyke.fetcher.robots_rules`.
+
+    answer                                        meaning                        believed
+    2xx                                           its rules                      the server's time, at most 24 h
+    3xx, beyond five hops or to nowhere           there is none: all allowed     "
+    4xx but 429                                   there is none: all allowed     "
+    429, 5xx, no answer, no address               nothing allowed                until retried, doubling
+
+Differs: the standard lets a crawler treat a robots.txt that could not be had for 30 days as missing;
+here it stays a "no" until the server answers. The server's time is its Cache-Control or Expires, but
+at least `MIN_TTL_S`: many sites mark all they send as stale, and their robots.txt would be fetched
+before every page.
+
+Invariant: what is not understood forbids.
+"""
+
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+
+from fyke.core.outcomes import Outcome
+from fyke.core.slices import Slices, whole
+from fyke.core.urls import canonical
+from fyke.core.visits import Exchange
+from fyke.fetcher.robots_lines import MAX_BYTES
+from fyke.fetcher.robots_rules import RobotsRules, Verdict
+
+__all__ = [
+    "MAX_REDIRECTS",
+    "RobotsRecord",
+    "RobotsRules",
+    "RobotsState",
+    "Verdict",
+    "redirect_of",
+    "rules_from",
+]
+
+MAX_REDIRECTS = 5
+MIN_TTL_S = 3600.0
+FIRST_RETRY_S = 30.0
+LONGEST_RETRY_S = 3600.0
+MAX_RETRY_AFTER_S = 86400.0
+
+
+class RobotsState(StrEnum):
+    """What a record says of its origin."""
+
+    RULES = "rules"  # there is a robots.txt: its lines decide
+    ALLOW_ALL = "allow_all"  # there is none
+    DISALLOW_ALL = "disallow_all"  # it could not be had: nothing may be fetched
+
+
+@dataclass(slots=True)
+class RobotsRecord:
+    """What is known of the robots.txt of one origin (`scheme://host:port`); times are unix seconds.
+
+    `body` is kept for state RULES only, cut at 516 KiB. `failures` counts vain attempts in a row.
+    """
+
+    origin: str
+    state: RobotsState
+    fetched_at: float
+    expires_at: float
+    status: int = 0
+    reason: str = ""
+    body: bytes = b""
+    failures: int = 0
+    _agent: str = field(default="", repr=False, compare=False)
+    _rules: RobotsRules | None = field(default=None, repr=False, compare=False)
+
+    def rules(self, agent: str) -> RobotsRules:
+        """The rules for the product token `agent`, parsed at the first call."""
+        return whole(self.reading(agent))
+
+    def reading(self, agent: str) -> Slices[RobotsRules]:
+        """As `rules`, in slices."""
+        if self._rules is None or self._agent != agent:
+            rules = yield from self._made(agent)
+            self._agent, self._rules = agent, rules
+        return self._rules
+
+    def _made(self, agent: str) -> Slices[RobotsRules]:
+        if self.state is RobotsState.RULES:
+            return (yield from RobotsRules.reading(self.body, agent))
+        if self.state is RobotsState.ALLOW_ALL:
+            return RobotsRules.allow_all()
+        return RobotsRules.disallow_all(self.reason)
+
+    def fresh(self, now: float) -> bool:
+        """Whether it may be believed at `now`; if not, robots.txt is to be fetched again."""
+        return now < self.expires_at
+
+
+def redirect_of(exchange: Exchange, hops: int) -> str | None:
+    """Where to look for the robots.txt after this redirect, or None to give up (all is allowed).
+
+    `hops` redirects were followed before this one. Other hosts and schemes are followed, whether they
+    may be spoken to is for DNS and politeness; the rules are those of `exchange.visit.robots_of`.
+    """
+    if exchange.outcome is not Outcome.REDIRECTED or hops >= MAX_REDIRECTS:
+        return None
+    target = canonical(exchange.header("location"), exchange.visit.url)
+    return target if target and target.startswith(("http://", "https://")) else None
+
+
+def rules_from(
+    exchange: Exchange,
+    body: bytes,
+    *,
+    now: float,
+    robots_ttl_s: float,
+    previous: RobotsRecord | None = None,
+    retry_s: tuple[float, float] = (FIRST_RETRY_S, LONGEST_RETRY_S),
+) -> RobotsRecord:
+    """The record that the last answer of a robots visit makes; `body` has its codings undone.
+
+    `previous` is the origin's record until now: its failures count on. `retry_s` is the wait after the
+    first vain attempt, and the longest, to which it doubles; a longer Retry-After is kept.
+    """
+    origin = exchange.visit.robots_of
+    state, reason = _judged(exchange)
+    if state is RobotsState.DISALLOW_ALL:
+        failures = previous.failures + 1 if previous else 1
+        wait = _retry_s(exchange, failures, now, retry_s)
+        return RobotsRecord(origin, state, now, now + wait, exchange.status, reason, failures=failures)
+    expires_at = now + _ttl_s(exchange, now, robots_ttl_s)
+    kept = body[: MAX_BYTES + 1] if state is RobotsState.RULES else b""
+    return RobotsRecord(origin, state, now, expires_at, exchange.status, reason, kept)
+
+
+def _judged(exchange: Exchange) -> tuple[RobotsState, str]:
+    outcome, status = exchange.outcome, exchange.status
+    if status in (0, *range(200, 300)) and outcome in (Outcome.OK, Outcome.TOO_LARGE):
+        return RobotsState.RULES, "robots.txt"
+    if outcome is Outcome.REDIRECTED:
+        return RobotsState.ALLOW_ALL, f"robots.txt leads nowhere: redirected more than {MAX_REDIRECTS} times or in vain"
+    if outcome is Outcome.CLIENT_ERROR and status != 429:
+        return RobotsState.ALLOW_ALL, f"no robots.txt: the server answered {status or exchange.detail}"
+    what = f"the server answered {status}" if status else exchange.detail or outcome.value
+    return RobotsState.DISALLOW_ALL, f"robots.txt could not be had: {what}"
+
+
+def _retry_s(exchange: Exchange, failures: int, now: float, retry_s: tuple[float, float]) -> float:
+    """Time until robots.txt is asked for again: doubling, or longer if the server says so."""
+    first, longest = retry_s
+    wait = min(first * 2.0 ** min(failures - 1, 30), longest)
+    return max(wait, min(_retry_after_s(exchange.header("retry-after"), now), MAX_RETRY_AFTER_S))
+
+
+def _retry_after_s(value: str, now: float) -> float:
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    date = _date(value)
+    return date - now if date is not None else 0.0
+
+
+def _ttl_s(exchange: Exchange, now: float, longest_s: float) -> float:
+    """How long the answer is believed: RFC 9111 between `MIN_TTL_S` and `longest_s`."""
+    said = _freshness_s(exchange, now)
+    return longest_s if said is None else min(max(said, MIN_TTL_S), longest_s)
+
+
+def _freshness_s(exchange: Exchange, now: float) -> float | None:
+    """RFC 9111, 4.2.1: max-age minus Age, else Expires minus Date; None when the server says nothing."""
+    directives = [part.strip().lower() for value in exchange.headers("cache-control") for part in value.split(",")]
+    if "no-cache" in directives or "no-store" in directives:
+        return 0.0
+    for directive in directives:
+        name, _, value = directive.partition("=")
+        if name == "max-age":
+            return _number(value.strip('" ')) - _number(exchange.header("age"))
+    expires = exchange.header("expires")
+    if not expires:
+        return None
+    end, begin = _date(expires), _date(exchange.header("date"))
+    return 0.0 if end is None else end - (now if begin is None else begin)
+
+
+def _number(text: str) -> float:
+    return float(text[:9]) if text.isascii() and text.isdigit() else 0.0
+
+
+def _date(text: str) -> float | None:
+    """Unix seconds of an HTTP date."""
+    try:
+        return parsedate_to_datetime(text).timestamp() if text else None
+    except (ValueError, OverflowError, TypeError, IndexError):
+        return None

@@ -1,0 +1,96 @@
+"""What one line of a robots.txt says: its field and its value (RFC 9309, section 2.2).
+
+Called by `fyke.fetcher.robots_rules` only. Written tolerantly, as Google's parser reads: a forgotten
+colon, the usual misspellings, any line ends, a byte order mark, anything after a NUL ignored.
+
+Invariant: line numbers are those a text editor shows, whatever the line ends.
+"""
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+MAX_BYTES = 516 << 10  # RFC 9309, 2.5: at least 500 KiB; the rest is room for the line that crosses it
+
+_LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
+_BLANK = " \t\v\f"
+_FORGOTTEN_COLON = re.compile(r"([^ \t]++)[ \t]++([^ \t]++)")
+_TOKEN = re.compile(r"[A-Za-z_-]*")
+
+
+class Field(Enum):
+    """The fields that mean something to a crawler."""
+
+    USER_AGENT = 0
+    ALLOW = 1
+    DISALLOW = 2
+    SITEMAP = 3
+    CRAWL_DELAY = 4
+
+
+class Line(NamedTuple):
+    """One line with a field we know; `text` is the whole line as it was written (Latin-1)."""
+
+    number: int
+    field: Field
+    value: str
+    text: str
+
+
+# Beginnings, as in Google's parser: `Disallowed:` and `useragent:` are what they look like.
+_BEGINNINGS = (
+    (Field.USER_AGENT, ("user-agent", "useragent", "user agent")),
+    (Field.ALLOW, ("allow",)),
+    (Field.DISALLOW, ("disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw")),
+    (Field.SITEMAP, ("sitemap", "site-map")),
+    (Field.CRAWL_DELAY, ("crawl-delay", "crawldelay", "crawl delay")),
+)
+_EXACT = {name: field for field, names in _BEGINNINGS for name in names}
+
+
+def lines_of(body: bytes) -> Iterator[Line | None]:
+    """The lines of `body` in order; None for those that say nothing. Never raises, whatever the bytes."""
+    text = body[:MAX_BYTES].decode("latin-1")
+    for mark in "\xef\xbb\xbf":  # whole or in part, at the beginning only
+        if not text.startswith(mark):
+            break
+        text = text[1:]
+    if len(body) > MAX_BYTES:  # cut in the middle of a line: what it was meant to say is not known
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
+    for number, match in enumerate(_LINE.finditer(text), 1):
+        line = match[1]
+        if not line or line[0] == "#":
+            yield None
+            continue
+        key, value = _take_apart(line)
+        field = _EXACT.get(key) or _field_of(key)
+        yield None if field is None else Line(number, field, value, line)
+
+
+def _take_apart(line: str) -> tuple[str, str]:
+    """Key (lower case) and value of a line; two empty strings when it has no separator."""
+    said = line.partition("#")[0].partition("\0")[0]
+    key, colon, value = said.partition(":")
+    if colon:
+        return key.strip(_BLANK).lower(), value.strip(_BLANK)
+    match = _FORGOTTEN_COLON.fullmatch(said.strip(_BLANK))
+    return (match[1].lower(), match[2]) if match else ("", "")
+
+
+def _field_of(key: str) -> Field | None:
+    for field, beginnings in _BEGINNINGS:
+        if key.startswith(beginnings):
+            return field
+    return None
+
+
+def product_token(value: str) -> str:
+    """The product token a User-agent value begins with, in lower case; `*` for everyone.
+
+    `FooBot/2.1 (news)` names `foobot`, and so does `FooBot Images`.
+    """
+    if value.startswith("*") and (len(value) == 1 or value[1] in _BLANK):
+        return "*"
+    match = _TOKEN.match(value)
+    return match[0].lower() if match else ""

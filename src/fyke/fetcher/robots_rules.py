@@ -1,0 +1,410 @@
+"""What a robots.txt allows one crawler: RFC 9309, section 2.2, compiled to a fast check.
+
+`fyke.fetcher.robots` parses the file once; the loop calls `allows` for every URL about to be fetched,
+`fyke why` calls `verdict`, which also names the line that decided.
+
+Written here although protego exists, because protego fails 10 of the 141 cases of Google's suite
+that follow from the standard (unknown lines between groups, agents with a blank, escaped non-ASCII
+text), cannot name the line, and costs 6 µs a check. Google's own matcher is the judge in the tests.
+Where it and the standard differ, this follows the standard:
+
+- escapes of unreserved characters mean the character (2.2.2): `/%62` is `/b`; `%2A` and `%24` in a
+  rule mean a literal `*` and `$` (2.2.3), and count as one octet; characters that may not stand in a
+  URL match their escapes: a blank `%20`, `|` `%7C`;
+- `/robots.txt` itself is always allowed (2.2.2);
+- `Allow: /dir/index.html` does not allow `/dir/`;
+- long lines are not cut at 16 KiB, only the file is, at 500 KiB and the line that crosses it.
+
+Where it follows Google rather than the standard's letter: reserved characters are compared as written
+(the table in 2.2.2 escapes those of a query), and misspelt or longer field names are understood.
+
+Whatever the file and the URL, the loop is not held: files are read, and URLs checked, in units of well under a
+millisecond (see `fyke.core.slices`; the usual ones are done in the first). Rules are tried by length, longest first,
+and no match backtracks. Where many rules have wildcards, one look at the three-byte pieces of the URL tells which of
+them can match at all: most files are then checked in less than a millisecond, and the worst of 500 KiB in 0.2 s.
+
+Invariant: what decides is the same, in slices or at once.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fyke.core.slices import Slices, whole
+from fyke.fetcher.robots_lines import Field, Line, lines_of, product_token
+
+ROBOTS_PATH = "/robots.txt"
+
+# What is not written the same on both sides of a comparison: escapes, and what may not stand in a URL.
+_ODD = re.compile(
+    r"[^\0!#$%&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~]"
+    r"|%(?:2[4ADE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E|[a-f][0-9A-Fa-f]|[0-9A-F][a-f])"
+)
+_WILDCARD = "\0"  # in a rule; `*` is the character, and NUL is in none
+_BARE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~*$")
+STRETCH = 256  # characters made normal, or looked at, in one unit
+BLOCK = 1024  # rules with wildcards in one unit
+FEW = 64  # rules with wildcards that are tried one by one
+PIECES = 8  # of a rule, looked for in a URL
+ALWAYS = 0  # the code that every URL has
+UNIT = 100  # steps of small things in one unit
+_DELAY = re.compile(r"\d{1,9}(\.\d{0,9})?|\.\d{1,9}")
+
+
+class Verdict(NamedTuple):
+    """Whether a URL may be fetched, and the line that says so (number 0: no line speaks of it)."""
+
+    allowed: bool
+    line_number: int
+    line_text: str
+
+
+_UNSAID = Verdict(True, 0, "")
+Key = TypeVar("Key")
+
+
+class _Rule(NamedTuple):
+    """One Allow or Disallow line, in the normal form of both sides."""
+
+    pattern: str  # with `_WILDCARD`s, never two in a row
+    allow: bool
+    number: int  # of the line
+    text: str
+    size: int  # octets of the pattern as written: the longest match wins
+    to_end: bool  # `$`: the last part is anchored at the end
+    probe: str  # the longest part: no match without it
+
+    @property
+    def plain(self) -> bool:
+        return not self.to_end and _WILDCARD not in self.pattern
+
+
+def _same(match: re.Match[str]) -> str:
+    text = match[0]
+    if len(text) == 3:
+        character = chr(int(text[1:], 16))
+        return character if character in _BARE else text.upper()
+    return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogateescape"))
+
+
+def _normal(target: str) -> Slices[str]:
+    """Path and query in the form in which rules and URLs are compared."""
+    if len(target) <= STRETCH:
+        return _ODD.sub(_same, target) if _ODD.search(target) else target
+    stretches = []
+    at = 0
+    while at < len(target):
+        end = at + STRETCH
+        cut = target.find("%", end - 2, end)  # an escape stays whole
+        end = end if cut < 0 else cut
+        stretch, changes = _ODD.subn(_same, target[at:end])
+        stretches.append(stretch)
+        at = end
+        yield 1 + 2 * changes
+    return "".join(stretches)
+
+
+def _rule(line: Line) -> Slices[_Rule]:
+    """The rule of an Allow or Disallow line."""
+    to_end = line.value.endswith("$")
+    value = line.value[:-1] if to_end else line.value
+    if not value.isascii():  # it was read as Latin-1; surrogates carry its bytes to `_same` one by one
+        value = value.encode("latin-1").decode("ascii", "surrogateescape")
+    pattern = yield from _normal(value.replace("*", _WILDCARD))
+    size = len(pattern) + to_end
+    while _WILDCARD * 2 in pattern:
+        pattern = pattern.replace(_WILDCARD * 2, _WILDCARD)
+    probe = max(pattern[:STRETCH].split(_WILDCARD), key=len)
+    return _Rule(pattern, line.field is Field.ALLOW, line.number, line.text, size, to_end, probe)
+
+
+def _matches(rule: _Rule, target: str) -> bool:
+    """Whether a rule with wildcards or `$` matches: leftmost match of each part is enough."""
+    pattern = rule.pattern
+    if rule.probe not in target or len(pattern) // 2 > len(target):  # no two wildcards are neighbours
+        return False
+    first, *parts = pattern.split(_WILDCARD)
+    if not target.startswith(first):
+        return False
+    at = len(first)
+    if not parts:
+        return at == len(target)
+    last = parts.pop()
+    for part in parts:
+        found = target.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    if rule.to_end:
+        return target.endswith(last) and len(target) - len(last) >= at
+    return target.find(last, at) >= 0
+
+
+def _steps(rule: _Rule, length: int) -> int:
+    """About how many microseconds `_matches` takes at worst; `str.find` is linear where the product is large."""
+    return (min(len(rule.probe) * length, 1 << 20) >> 11) + (min(len(rule.pattern), length) >> 4)
+
+
+def _codes(text: str) -> npt.NDArray[np.uint16]:
+    """A number for every three neighbouring bytes of `text`; unlike numbers are unlike bytes."""
+    raw = np.frombuffer(text.encode("utf-8", "replace"), np.uint8).astype(np.uint32)
+    threes = raw[:-2] | raw[1:-1] << 8 | raw[2:] << 16
+    return ((threes * np.uint32(0x9E3779B1)) >> 16).astype(np.uint16)
+
+
+class _Wild:
+    """Up to `BLOCK` rules with wildcards or `$`, the strongest first, and what a URL must have to match each."""
+
+    __slots__ = ("needed", "rules")
+
+    def __init__(self, rules: list[_Rule]) -> None:
+        self.rules = rules
+        self.needed: npt.NDArray[np.uint16] | None = None  # codes, a column a rule
+        if len(rules) > FEW:
+            probes = [rule.probe if len(rule.probe) > 2 else "" for rule in rules]
+            sizes = np.fromiter(map(len, probes), np.int64, len(probes))
+            places = np.maximum(sizes - 2, 0) * np.arange(PIECES)[::-1, None] // PIECES  # patterns differ at the end
+            codes = _codes("".join(probes) + "  ")
+            codes = np.append(codes, np.uint16(ALWAYS))
+            starts = np.where(sizes > 0, np.cumsum(sizes) - sizes + places, len(codes) - 1)
+            self.needed = codes[starts]
+
+    def candidates(self, present: npt.NDArray[np.bool_] | None) -> Iterator[_Rule]:
+        """The rules that may match a URL which has the codes `present`."""
+        if self.needed is None or present is None:
+            return iter(self.rules)
+        at = np.flatnonzero(present[self.needed[0]])
+        if len(at):
+            at = at[present[self.needed[1:, at]].all(axis=0)]
+        return (self.rules[place] for place in at.tolist())
+
+
+class RobotsRules:
+    """The rules of one robots.txt for one product token.
+
+    `crawl_delay_s` is the group's Crawl-delay (None when it names none), `sitemaps` the values of
+    all Sitemap lines as written, `specific` whether a group names the token itself.
+    """
+
+    __slots__ = ("_plain", "_sizes", "_wild", "closed", "crawl_delay_s", "sitemaps", "specific")
+
+    def __init__(
+        self, *, crawl_delay_s: float | None = None, sitemaps: tuple[str, ...] = (), specific: bool = False
+    ) -> None:
+        self.crawl_delay_s = crawl_delay_s
+        self.sitemaps = sitemaps
+        self.specific = specific
+        self.closed = False  # nothing may be fetched, whatever its path (but robots.txt itself)
+        self._plain: dict[str, _Rule] = {}
+        self._sizes: list[int] = []  # of plain patterns, longest first; few, since the file has an end
+        self._wild: list[_Wild] = []
+
+    def _take(self, lines: Iterable[Line]) -> Slices[None]:
+        """Take the rules of `lines`, which are all."""
+        wild: dict[tuple[str, int, bool], _Rule] = {}
+        sizes = set()
+        allowing = False
+        steps = 0
+        for line in lines:
+            rule = yield from _rule(line)
+            allowing |= rule.allow
+            if rule.plain:
+                sizes.add(rule.size)
+                _keep(self._plain, rule.pattern, rule)
+            else:
+                _keep(wild, (rule.pattern, rule.size, rule.to_end), rule)
+            steps += 4 + (len(line.value) >> 8)
+            if steps >= UNIT:
+                yield steps
+                steps = 0
+        yield steps
+        root = self._plain.get("/")
+        self.closed = root is not None and not allowing
+        self._sizes = sorted(sizes, reverse=True)
+        yield from self._order(wild.values())
+
+    def _order(self, rules: Iterable[_Rule]) -> Slices[None]:
+        """Put `rules` into blocks, the strongest first: longest, Allow before Disallow, and as they were written."""
+        by_strength: dict[tuple[int, bool], list[_Rule]] = {}
+        for at, rule in enumerate(rules):
+            by_strength.setdefault((rule.size, rule.allow), []).append(rule)
+            if not (at + 1) % BLOCK:
+                yield BLOCK // 2
+        strongest_first = chain.from_iterable(by_strength[strength] for strength in sorted(by_strength, reverse=True))
+        while block := list(islice(strongest_first, BLOCK)):
+            self._wild.append(_Wild(block))
+            yield 1 + len(block) // 2
+
+    def __repr__(self) -> str:
+        return f"RobotsRules({len(self._plain)} plain, {len(self) - len(self._plain)} with wildcards)"
+
+    def __len__(self) -> int:
+        return len(self._plain) + sum(len(block.rules) for block in self._wild)
+
+    @classmethod
+    def reading(cls, body: bytes, agent: str) -> "Slices[RobotsRules]":
+        """The rules of `body` for the product token `agent`, read in slices. Never raises, whatever the bytes."""
+        groups = _Groups(agent.lower())
+        steps = len(body) >> 10
+        for line in lines_of(body):
+            steps += 1
+            if line is not None:
+                groups.read(line)
+                steps += 3 + (len(line.text) >> 8)
+            if steps >= UNIT:
+                yield steps
+                steps = 0
+        yield steps
+        return (yield from groups.rules())
+
+    @classmethod
+    def parse(cls, body: bytes, agent: str) -> "RobotsRules":
+        """As `reading`, at once."""
+        return whole(cls.reading(body, agent))
+
+    @classmethod
+    def allow_all(cls) -> "RobotsRules":
+        """No rules: a robots.txt that does not exist."""
+        return cls()
+
+    @classmethod
+    def disallow_all(cls, reason: str) -> "RobotsRules":
+        """Nothing may be fetched; `reason` stands in the verdict where a line would."""
+        rules = cls()
+        whole(rules._take([Line(0, Field.DISALLOW, "/", reason)]))
+        return rules
+
+    def allows(self, target: str) -> bool:
+        """Whether `target` (path and query of a canonical URL) may be fetched."""
+        return self.verdict(target).allowed
+
+    def verdict(self, target: str) -> Verdict:
+        """As `allows`, with the line that decides."""
+        return whole(self.judging(target))
+
+    def judging(self, target: str) -> Slices[Verdict]:
+        """As `verdict`, in slices."""
+        if target == ROBOTS_PATH:
+            return _UNSAID
+        rule = yield from self._deciding((yield from _normal(target.replace(_WILDCARD, "%00"))))
+        if rule is None:
+            return _UNSAID
+        text = rule.text.encode("latin-1", "replace").decode("utf-8", "replace").strip()
+        return Verdict(rule.allow, rule.number, text)
+
+    def _deciding(self, target: str) -> Slices[_Rule | None]:
+        """The longest rule that matches, Allow before Disallow."""
+        best = self._longest_plain(target)
+        size, allow = (best.size, best.allow) if best else (0, True)
+        present = None
+        for block in self._wild:
+            if block.needed is not None and present is None:
+                present = np.zeros(1 << 16, np.bool_)
+                present[_codes(target)] = present[ALWAYS] = True
+            for rule in block.candidates(present):
+                if rule.size < size or (rule.size == size and (allow or not rule.allow)):
+                    return best
+                if _matches(rule, target):
+                    return rule
+                yield 1 + _steps(rule, len(target))
+            yield 1 + (len(block.rules) >> 6)
+        return best
+
+    def _longest_plain(self, target: str) -> _Rule | None:
+        """The longest plain pattern that `target` begins with."""
+        for size in self._sizes:
+            rule = self._plain.get(target[:size])
+            if rule is not None:
+                return rule
+        return None
+
+
+def _keep(known: dict[Key, _Rule], key: Key, rule: _Rule) -> None:
+    """Of two rules with one pattern, Allow counts, else the first."""
+    if known.setdefault(key, rule).allow < rule.allow:
+        known[key] = rule
+
+
+class _Speaker:
+    """Whose group a line belongs to: the agents named since the last line that was not one."""
+
+    __slots__ = ("closed", "everyone", "us")
+
+    def __init__(self) -> None:
+        self.us = self.everyone = self.closed = False
+
+    def name(self, *, us: bool, everyone: bool) -> None:
+        if self.closed:
+            self.us = self.everyone = self.closed = False
+        self.us |= us
+        self.everyone |= everyone
+
+
+class _Groups:
+    """Reads lines in order and keeps those of our groups, merged (RFC 9309, 2.2.1).
+
+    Only Allow and Disallow end a run of User-agent lines, as in the standard. Crawl-delay, which is
+    not in it, also does so for itself: files that give several agents a delay each are common.
+    """
+
+    def __init__(self, agent: str) -> None:
+        self._agent = agent
+        self._ruled = _Speaker()
+        self._delayed = _Speaker()
+        self._named = False
+        self._ours: list[Line] = []
+        self._everyones: list[Line] = []
+        self._our_delay: float | None = None
+        self._everyones_delay: float | None = None
+        self._sitemaps: dict[str, None] = {}
+
+    def read(self, line: Line) -> None:
+        if line.field is Field.USER_AGENT:
+            self._name(product_token(line.value))
+        elif line.field is Field.SITEMAP:
+            if line.value:
+                self._sitemaps[line.value.encode("latin-1").decode("utf-8", "replace")] = None
+        elif line.field is Field.CRAWL_DELAY:
+            self._delay(line.value)
+        else:
+            self._rule(line)
+
+    def _name(self, token: str) -> None:
+        us = token == self._agent
+        self._named |= us
+        for speaker in (self._ruled, self._delayed):
+            speaker.name(us=us, everyone=token == "*")
+
+    def _rule(self, line: Line) -> None:
+        self._ruled.closed = self._delayed.closed = True
+        if not line.value:  # restricts nothing
+            return
+        if self._ruled.us:
+            self._ours.append(line)
+        elif self._ruled.everyone:
+            self._everyones.append(line)
+
+    def _delay(self, value: str) -> None:
+        """Of several delays for one agent the longest counts."""
+        self._delayed.closed = True
+        match = _DELAY.match(value)
+        if match is None:
+            return
+        delay = float(match[0])
+        if self._delayed.us:
+            self._our_delay = max(delay, self._our_delay or 0.0)
+        elif self._delayed.everyone:
+            self._everyones_delay = max(delay, self._everyones_delay or 0.0)
+
+    def rules(self) -> Slices[RobotsRules]:
+        rules = RobotsRules(
+            crawl_delay_s=self._our_delay if self._named else self._everyones_delay,
+            sitemaps=tuple(self._sitemaps),
+            specific=self._named,
+        )
+        yield from rules._take(self._ours if self._named else self._everyones)
+        return rules

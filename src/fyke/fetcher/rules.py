@@ -1,0 +1,241 @@
+"""How the rules of robots.txt come, are kept, and are asked.
+
+Rules are fetched by visits of their own, which wait at their host like any other and are as polite. The
+frontier's gate asks for origins it has not met (`bring`), and the fetcher for what has become stale since
+(`ask`). What an answer means is decided by `fyke.fetcher.robots`; it is kept in the host book, with the host at
+the workbench, and told to the gate.
+
+A server may send rules that are long to read, or hard to ask. Both are work for the loop in slices: an ordinary
+robots.txt is read, and asked, before the call returns; else the host is parked until that is done.
+
+Invariants: of the rules of one origin, one visit at most is waiting or under way. Rules with a host are read. Each
+answer decides about one visit at least, however short it may be believed: else a crawl whose delays are longer than
+that would never end.
+"""
+
+from fyke.core.clock import Clock
+from fyke.core.config import Config
+from fyke.core.decoding import decode_body
+from fyke.core.messages import Rules
+from fyke.core.outcomes import Outcome
+from fyke.core.slices import Slicer, Slices
+from fyke.core.urls import canonical, host_keys, robots_url, split
+from fyke.core.visits import Exchange, Visit, robots_visit
+from fyke.fetcher.book import HostBook
+from fyke.fetcher.known_hosts import Known, KnownHosts, Question
+from fyke.fetcher.robots import RobotsRecord, RobotsState, Verdict, redirect_of, rules_from
+from fyke.fetcher.robots_lines import MAX_BYTES
+from fyke.fetcher.workbench import Host, Workbench
+
+MOST_SITEMAPS = 5_000  # that are taken from one robots.txt
+
+
+class RulesDesk:
+    """The rules of all origins whose hosts are at `bench`."""
+
+    def __init__(
+        self,
+        bench: Workbench,
+        hosts: KnownHosts,
+        book: HostBook,
+        config: Config,
+        clock: Clock,
+        slicer: Slicer,
+    ) -> None:
+        self._bench = bench
+        self._hosts = hosts
+        self._book = book
+        self._politeness = config.politeness
+        self._clock = clock
+        self._slicer = slicer
+        most = min(config.fetch.max_decoded_bytes, MAX_BYTES + 1)  # more is not read
+        self._limits = config.fetch.model_copy(update={"max_decoded_bytes": most})
+        self._negative_s = config.dns.negative_ttl_s
+        self._product = config.agent.user_agent
+        self._read_sitemaps = config.crawl.sitemaps
+        self.learned: list[tuple[str, Rules, float]] = []  # what the frontier is to know, since it was taken
+        self.sitemaps: list[str] = []  # the same
+        self._brought: set[str] = set()  # origins that the gate asked for and that were not answered yet
+
+    @property
+    def under_way(self) -> int:
+        """How many origins the gate waits for."""
+        return len(self._brought)
+
+    def of(self, host: Host, origin: str) -> RobotsRecord | None:
+        """What is known of the rules of `origin`, fresh or stale; None also while it is being read."""
+        known: Known = host.known
+        if origin not in known.rules and origin not in known.asking:
+            record = self._book.robots(origin)
+            if record is not None:
+                known.asking.add(origin)
+                self._slicer.run(self._read(record), self._recalled)
+        return known.rules.get(origin)
+
+    def _read(self, record: RobotsRecord) -> Slices[RobotsRecord]:
+        yield from record.reading(self._product)
+        return record
+
+    def _recalled(self, record: RobotsRecord) -> None:
+        """A record out of the book is read."""
+        self._adopt(record)
+        if record.origin in self._brought:
+            self._brought.discard(record.origin)
+            self.bring(record.origin, self._clock.now())
+
+    def _adopt(self, record: RobotsRecord) -> Host | None:
+        """Keep `record`, which is read, with its host, if that is at the workbench still."""
+        host = self._host_of(record.origin)
+        if host is None:
+            return None
+        known: Known = host.known
+        known.asking.discard(record.origin)
+        known.rules[record.origin] = record
+        delays = (one.rules(self._product).crawl_delay_s or 0.0 for one in known.rules.values())
+        host.crawl_delay_s = max(delays, default=0.0)
+        known.record.crawl_delay_s = host.crawl_delay_s
+        if host.parked:
+            self._bench.unpark(host)
+        return host
+
+    def _host_of(self, origin: str) -> Host | None:
+        return self._bench.get(host_keys(split(f"{origin}/").host)[0])
+
+    def refusal(self, host: Host, record: RobotsRecord, visit: Visit) -> str | None:
+        """The line that forbids `visit`, with its number; empty when it may be made; None when that takes longer:
+        ask again when the slicer has resumed."""
+        known: Known = host.known
+        asked = known.question
+        if asked is not None and known.answer is None:
+            return None  # one at a time
+        if asked is None or asked.key != visit.key or asked.rules is not record:
+            known.question = asked = Question(visit.key, record)
+            known.answer = None
+            self._slicer.run(self._judging(record, visit), lambda verdict: self._judged(host, asked, verdict))
+        answer = known.answer
+        if answer is not None:
+            known.question = known.answer = None
+        return answer
+
+    def _judging(self, record: RobotsRecord, visit: Visit) -> Slices[Verdict]:
+        rules = yield from record.reading(self._product)
+        return (yield from rules.judging(visit.parts.target))
+
+    def _judged(self, host: Host, question: Question, verdict: Verdict) -> None:
+        if host.known.question is question:
+            host.known.answer = "" if verdict.allowed else f"line {verdict.line_number}: {verdict.line_text}"
+            if host.parked:
+                self._bench.unpark(host)
+
+    def hand_on_sitemaps(self, host: Host, record: RobotsRecord) -> None:
+        """A page of the origin of `record` is begun: now its sitemaps may be read as well.
+
+        Handed on once for as long as `host` is at the workbench; after that, or after a crash, once more, for what was
+        seen before is not visited again.
+        """
+        known: Known = host.known
+        if not self._read_sitemaps or record.origin in known.listed:
+            return
+        known.listed.add(record.origin)
+        base = robots_url(record.origin)
+        named = record.rules(self._product).sitemaps[:MOST_SITEMAPS]
+        self.sitemaps += [url for url in (canonical(line, base) for line in named) if url]
+
+    # --- asking
+
+    def bring(self, origin: str, now: float) -> None:
+        """Have the rules of `origin` fetched, or tell at once what is known of them."""
+        name = split(f"{origin}/").host
+        host = self._hosts.at(host_keys(name)[0], name, now)
+        record = self.of(host, origin)
+        if record is not None and record.fresh(now):
+            self._tell(record)
+            return
+        self._brought.add(origin)
+        if origin not in host.known.asking:
+            self.ask(host, origin)
+
+    def ask(self, host: Host, origin: str) -> bool:
+        """Put the visit that brings the rules of `origin` first in line; False when they are on their way."""
+        if origin in host.known.asking:
+            self._bench.park(host)
+            return False
+        host.known.asking.add(origin)
+        self._bench.add(host, robots_visit(robots_url(origin), origin), first=True)
+        return True
+
+    # --- answers
+
+    def answered(self, exchange: Exchange, now: float) -> None:
+        """The robots visit of `exchange` has ended: follow it, or learn the rules."""
+        visit = exchange.visit
+        target = redirect_of(exchange, visit.depth)
+        if target is None:
+            self._learn(exchange, decode_body(exchange, self._limits).content, now)
+            return
+        hop = robots_visit(target, visit.robots_of)
+        hop.depth = visit.depth + 1
+        self._bench.add(self._hosts.at(hop.host, split(target).host, now), hop, first=True)
+
+    def unmade(self, visit: Visit, outcome: Outcome, detail: str, now: float) -> None:
+        """A robots visit could not even be made: its host is gone, as those who want to visit it will find."""
+        origin = visit.robots_of
+        self._learn(Exchange(visit, outcome, now, 0.0, detail=detail), b"", now, tell=False)
+        self.learned.append((origin, Rules.OPEN, now + self._negative_s))
+
+    def put_off(self, visit: Visit, now: float) -> None:
+        """A robots visit is not made now, since its host is blocked; the pages of its origin may pass the gate: they
+        wait where blocked hosts' do, and ask again when they come from there."""
+        origin = visit.robots_of
+        host = self._host_of(origin)
+        if host is None or host.key != visit.host:  # a redirect led here: for its origin it is out of reach
+            self.unmade(visit, Outcome.HOST_RETIRED, "it redirects to a blocked host", now)
+            return
+        self._brought.discard(origin)
+        host.known.asking.discard(origin)
+        self.learned.append((origin, Rules.OPEN, now + self._negative_s))
+
+    def _learn(self, exchange: Exchange, content: bytes, now: float, *, tell: bool = True) -> None:
+        origin = exchange.visit.robots_of
+        host = self._host_of(origin)
+        record = rules_from(
+            exchange,
+            content,
+            now=now,
+            robots_ttl_s=self._politeness.robots_ttl_s,
+            previous=host.known.rules.get(origin) if host is not None else self._book.robots(origin),
+            retry_s=(self._politeness.failure_delay_s, self._politeness.max_sleep_s),
+        )
+        self._book.save_robots(record)
+        if host is not None:
+            self._bench.park(host)  # it may ask for a longer rest
+        self._slicer.run(self._read(record), lambda _: self._learned(record, now, tell=tell))
+
+    def _learned(self, record: RobotsRecord, now: float, *, tell: bool) -> None:
+        """The rules that a server sent before `now` are read."""
+        self._brought.discard(record.origin)
+        if tell:
+            self._tell(record)
+        host = self._adopt(record)
+        if host is not None:  # else it left the workbench while its rules were sought elsewhere, by a redirect
+            host.known.answered.add(record.origin)
+            host.known.listed.discard(record.origin)
+            self._bench.sleep_until(host, now + host.crawl_delay_s)  # it asks for a rest after this very request
+            self._hosts.book_rest(host, now)
+
+    def _tell(self, record: RobotsRecord) -> None:
+        """Say at the gate what may pass. What was in vain too often passes: the fetcher ends it."""
+        rules = Rules.OPEN
+        if record.state is RobotsState.DISALLOW_ALL and record.failures < self._politeness.host_failures:
+            rules = Rules.UNREACHABLE
+        elif record.state is RobotsState.RULES and record.rules(self._product).closed:
+            rules = Rules.CLOSED
+        self.learned.append((record.origin, rules, record.expires_at))
+
+    def word(self, name: str) -> str:
+        """What is known of the robots.txt of a host, in a word, for the table of hosts."""
+        for scheme in ("https", "http"):
+            known = self._book.robots(split(f"{scheme}://{name}/").origin)
+            if known is not None:
+                return known.state.value
+        return ""

@@ -1,0 +1,305 @@
+"""Carries out requests: libcurl's multi interface on the event loop.
+
+Protocol modules call `start`; the engine calls `done` with an `Exchange`. libcurl tells which sockets
+it waits for (its socket API), we keep those in an epoll set of our own, and the event loop watches
+that one descriptor: adding and removing a socket, which libcurl does for every request on a kept
+connection, is then one system call instead of a new watcher of the loop.
+
+Invariant: `done` is called exactly once for every `start`, never from inside `start`, whatever the
+server does, also at `close`. Idle handles are bounded by `connections`, kept connections (idle or
+not) by twice that.
+"""
+
+import asyncio
+import select
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pycurl
+
+from fyke.core.clock import Clock
+from fyke.core.config import FetchSection
+from fyke.core.document import Document
+from fyke.core.errors import DiskFull
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import Exchange
+from fyke.fetcher.wire.curl_errors import Ending, ending
+from fyke.fetcher.wire.options import constant_options
+from fyke.fetcher.wire.transfer import Dialect, Done, Request, Slot
+
+CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
+
+_FINE = Ending(Outcome.OK, "")
+_IN, _OUT, _BROKEN = select.EPOLLIN, select.EPOLLOUT, select.EPOLLERR | select.EPOLLHUP
+_EVENTS = {pycurl.POLL_IN: _IN, pycurl.POLL_OUT: _OUT, pycurl.POLL_INOUT: _IN | _OUT, pycurl.POLL_NONE: 0}
+_SELECTS = {
+    events: (pycurl.CSELECT_IN if events & (_IN | _BROKEN) else 0)
+    | (pycurl.CSELECT_OUT if events & _OUT else 0)
+    | (pycurl.CSELECT_ERR if events & select.EPOLLERR else 0)
+    for events in range(32)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatistics:
+    """Counters since the start, and the present state."""
+
+    started: int
+    finished: int
+    body_bytes: int
+    in_flight: int
+    idle_handles: int
+    watched_sockets: int
+
+
+class CurlEngine:
+    """Transfers over one libcurl multi handle, on one event loop.
+
+    `document_folder` is where bodies too large for memory go. Raises ConfigurationError when
+    `config.ca_file` cannot be used.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, config: FetchSection, clock: Clock, document_folder: str | None = None
+    ) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._folder = document_folder
+        self._limit_bytes = config.max_body_bytes
+        self._max_idle = config.connections
+        self._options = constant_options(config)
+        self._active: dict[Any, Slot] = {}
+        self._idle: dict[Dialect, list[Slot]] = {}
+        self._idle_count = 0
+        self._refused: list[tuple[Done, Exchange]] = []
+        self._started = self._finished = self._body_bytes = 0
+        self._kicked = False
+        self._closed = False
+        self._failure: DiskFull | None = None
+        self._deadline: float | None = None
+        self._timer: asyncio.Handle | None = None
+        self._timer_due = 0.0
+        self._watched: set[int] = set()
+        self._epoll = select.epoll()
+        self._multi = pycurl.CurlMulti()
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, 2 * config.connections)
+        self._multi.setopt(pycurl.M_PIPELINING, 0)
+        loop.add_reader(self._epoll.fileno(), self._ready)
+
+    def __repr__(self) -> str:
+        return f"CurlEngine({self.in_flight} in flight{', closed' if self._closed else ''})"
+
+    @property
+    def in_flight(self) -> int:
+        """Requests started whose `done` has not been called."""
+        return len(self._active) + len(self._refused)
+
+    def statistics(self) -> EngineStatistics:
+        """What has been done so far."""
+        return EngineStatistics(
+            self._started, self._finished, self._body_bytes, self.in_flight, self._idle_count, len(self._watched)
+        )
+
+    def start(self, request: Request, done: Done) -> None:
+        """Carry out `request` and call `done` once, later, on the loop.
+
+        Raises DiskFull once a body could not be written: nothing can be kept from then on.
+        """
+        if self._failure is not None:
+            raise self._failure
+        if self._closed:
+            raise RuntimeError("start() after close()")
+        self._started += 1
+        slot = self._slot(request.dialect)
+        try:
+            slot.aim(request, done, self._clock.now(), Document(folder=self._folder))
+            self._multi.add_handle(slot.curl)
+        except (pycurl.error, ValueError) as error:
+            exchange = Exchange(
+                request.visit, Outcome.UNSUPPORTED, slot.started, 0.0, request.address, f"cannot be asked for: {error}"
+            )
+            self._rest(slot)
+            self._refused.append((done, exchange))
+            self._kick()
+            return
+        self._active[slot.curl] = slot
+
+    def close(self) -> None:
+        """Break off what is in flight, each with `BROKEN_OFF` and detail `CLOSED`, and let go of everything."""
+        if self._closed:
+            return
+        self._closed = True
+        self._loop.remove_reader(self._epoll.fileno())
+        if self._timer is not None:
+            self._timer.cancel()
+        unfinished, self._active = list(self._active.values()), {}
+        for slot in unfinished:
+            self._multi.remove_handle(slot.curl)
+            self._deliver(slot, Ending(Outcome.BROKEN_OFF, CLOSED))
+        self._deliver_refused()
+        for slots in self._idle.values():
+            for slot in slots:
+                slot.curl.close()
+        self._idle.clear()
+        self._idle_count = 0
+        self._multi.close()
+        self._watched.clear()
+        self._epoll.close()
+
+    # libcurl's callbacks: they note what it wants and call nothing of it
+
+    def _watch(self, what: int, fd: int, _multi: object, _data: object) -> None:
+        if what == pycurl.POLL_REMOVE:
+            if fd in self._watched:
+                self._watched.discard(fd)
+                try:
+                    self._epoll.unregister(fd)
+                except OSError:  # closed already, and so gone from the set
+                    return
+        elif fd in self._watched:
+            self._epoll.modify(fd, _EVENTS[what])
+        else:
+            self._epoll.register(fd, _EVENTS[what])
+            self._watched.add(fd)
+
+    def _set_timer(self, timeout_ms: int) -> None:
+        if timeout_ms <= 0:
+            self._deadline = None
+            if timeout_ms == 0:
+                self._kick()
+            return
+        self._deadline = deadline = self._loop.time() + timeout_ms / 1000
+        if self._timer is None:
+            self._arm(deadline)
+        elif self._timer_due > deadline:
+            self._timer.cancel()
+            self._arm(deadline)
+
+    def _arm(self, deadline: float) -> None:
+        # Not asked of the timer itself: uvloop gives a plain Handle for a moment that rounds to now.
+        self._timer, self._timer_due = self._loop.call_at(deadline, self._alarm), deadline
+
+    # the event loop's callbacks
+
+    def _alarm(self) -> None:
+        self._timer = None
+        if self._deadline is None or self._closed:
+            return
+        if self._deadline - self._loop.time() > 0.001:  # moved since: libcurl moves it with every step
+            self._arm(self._deadline)
+            return
+        self._deadline = None
+        self._act(pycurl.SOCKET_TIMEOUT, 0)
+
+    def _kick(self) -> None:
+        """Let libcurl run at the loop's next turn, once for all that is started in this one."""
+        if not self._kicked:
+            self._kicked = True
+            self._loop.call_soon(self._run)
+
+    def _run(self) -> None:
+        self._kicked = False
+        self._deliver_refused()
+        if not self._closed:
+            self._act(pycurl.SOCKET_TIMEOUT, 0)
+
+    def _ready(self) -> None:
+        for fd, events in self._epoll.poll(0):
+            if self._closed:
+                return
+            self._act(fd, _SELECTS[events & 31])
+
+    def _act(self, fd: int, selected: int) -> None:
+        _, running = self._multi.socket_action(fd, selected)
+        if running < len(self._active):
+            self._drain()
+
+    # endings
+
+    def _drain(self) -> None:
+        queued = 1
+        while queued and not self._closed:
+            queued, fine, failed = self._multi.info_read()
+            for curl in fine:
+                self._finish(curl, 0, "")
+            for curl, code, message in failed:
+                self._finish(curl, code, message)
+
+    def _finish(self, curl: Any, code: int, message: str) -> None:
+        slot = self._active.pop(curl, None)
+        if slot is None:  # `close`, called by an owner's `done` in this same turn, has seen to it
+            return
+        self._multi.remove_handle(curl)
+        if code == 0:
+            self._deliver(slot, _FINE)
+        elif slot.cut:
+            self._deliver(slot, Ending(Outcome.TOO_LARGE, f"cut at {self._limit_bytes} bytes"))
+        elif slot.disk_error is not None:
+            self._failure = DiskFull(f"cannot write a body to {self._folder or 'the temporary folder'}: free some room")
+            self._failure.__cause__ = slot.disk_error
+            self._deliver(slot, Ending(Outcome.BROKEN_OFF, f"our disk: {slot.disk_error}"))
+        else:
+            # On a kept connection there is no time of connecting, but something was sent.
+            connected = bool(slot.lines or curl.getinfo(pycurl.CONNECT_TIME) or curl.getinfo(pycurl.REQUEST_SIZE))
+            self._deliver(slot, ending(code, message, connected=connected))
+
+    def _deliver(self, slot: Slot, how: Ending) -> None:
+        request, body, curl = slot.request, slot.body, slot.curl
+        size = body.size
+        self._body_bytes += size
+        exchange = Exchange(
+            request.visit,
+            how.outcome,
+            slot.started,
+            curl.getinfo(pycurl.TOTAL_TIME),
+            request.address,
+            how.detail,
+            0,
+            request.head,
+            b"",
+            body,
+            how.truncated(size),
+        )
+        request.dialect.conclude(exchange, slot.lines, curl)
+        done = slot.done
+        self._rest(slot)
+        self._call(done, exchange)
+
+    def _deliver_refused(self) -> None:
+        refused, self._refused = self._refused, []
+        for done, exchange in refused:
+            self._call(done, exchange)
+
+    def _call(self, done: Done, exchange: Exchange) -> None:
+        self._finished += 1
+        try:
+            done(exchange)
+        except Exception as error:  # noqa: BLE001 - an owner's bug is the loop's to report; other transfers go on
+            self._loop.call_exception_handler(
+                {"message": f"done() failed for {exchange.visit.url}", "exception": error}
+            )
+
+    # the pool
+
+    def _slot(self, dialect: Dialect) -> Slot:
+        idle = self._idle.get(dialect)
+        if idle:
+            self._idle_count -= 1
+            return idle.pop()
+        return Slot(self._all_options(dialect), self._limit_bytes)
+
+    def _all_options(self, dialect: Dialect) -> Iterable[tuple[int, Any]]:
+        yield from self._options
+        yield from dialect.options()
+
+    def _rest(self, slot: Slot) -> None:
+        dialect = slot.request.dialect
+        slot.forget()
+        if self._idle_count < self._max_idle and not self._closed:
+            self._idle.setdefault(dialect, []).append(slot)
+            self._idle_count += 1
+        else:
+            slot.curl.close()

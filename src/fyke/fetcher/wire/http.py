@@ -1,0 +1,143 @@
+"""HTTP and HTTPS: words the request, reads the head, says what the status means.
+
+Called by the registry. The head of the request is composed here, in the order in which libcurl
+writes it, because asking libcurl what it sent costs a callback for every event; a test holds the two
+against each other byte for byte. With HTTP/2 request and head are recorded in the form of HTTP/1.1,
+as WARC tools expect, and `effective_protocol` says "h2".
+
+A Content-Length that is no number is passed over (Fetch Standard, "extract a length"): the visit is broken off and,
+like any that was, made again, then to the end of the connection. So are several that differ: libcurl does not tell.
+
+A 3xx with a Location is REDIRECTED. One without leads nowhere and is taken at its word: OK (300 may
+carry a list of choices, 304 says that nothing changed).
+
+Invariants: `exchange.head` is the final answer's: interim answers (1xx) and trailers are not in it. An
+exchange whose outcome is `answered` has a head, with a version that we know. 101 is final: what follows it is
+no HTTP (RFC 9110, 15.2.2), and since we never ask for another protocol it is a BAD_ANSWER.
+"""
+
+import re
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import Any
+
+import pycurl
+
+from fyke.core.config import AgentSection
+from fyke.core.decoding import accepted_codings
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import Exchange, Visit
+from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.transfer import Done, Option, Request
+
+ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+MOST_LENGTHLESS = 10_000  # URLs remembered
+
+_NO_LENGTH = "Invalid Content-Length"  # libcurl's words, as a test knows
+_BLANK = re.compile(rb"\n\r*\n")
+_INTERIM = re.compile(rb"HTTP/\S{1,8} 1(?!01)")
+_PROTOCOLS = {b"HTTP/1.1": "http/1.1", b"HTTP/1.0": "http/1.0", b"HTTP/2 ": "h2", b"HTTP/3 ": "h3"}
+
+
+def agent_name(agent: AgentSection) -> str:
+    """The User-Agent value: product token, version, and how to reach the people behind it."""
+    name = f"{agent.user_agent}/{version('fyke')}"
+    return f"{name} (+{agent.contact})" if agent.contact else name
+
+
+class Http:
+    """The protocol module for `http` and `https`."""
+
+    schemes = ("http", "https")
+
+    def __init__(self, engine: CurlEngine, agent: AgentSection) -> None:
+        self._engine = engine
+        self._name = agent_name(agent)
+        self._fields = [f"Accept: {ACCEPT}", f"Accept-Encoding: {', '.join(accepted_codings())}"]
+        self._lengthless: set[int] = set()  # keys of URLs whose Content-Length was no number
+        self._old_ports: set[int] = set()  # our ends of connections whose last answer was HTTP/1.0
+        self._rest = "\r\n".join(["", f"User-Agent: {self._name}", *self._fields, "", ""])
+
+    def fetch(self, visit: Visit, address: str, done: Done) -> None:
+        """Start fetching `visit` from `address`; `done` is called once."""
+        to_the_end = visit.key in self._lengthless
+        self._engine.start(Request(visit, address, self, self.request_head(visit.url), to_the_end), done)
+
+    def request_head(self, url: str) -> bytes:
+        """The request for a canonical `url`, as it is on the wire."""
+        start = url.index("//") + 2
+        path = url.index("/", start)
+        return f"GET {url[path:]} HTTP/1.1\r\nHost: {url[start:path]}{self._rest}".encode()
+
+    def options(self) -> Iterable[Option]:
+        """What libcurl must know once for each handle."""
+        return [(pycurl.USERAGENT, self._name), (pycurl.HTTPHEADER, self._fields)]
+
+    def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
+        """Head, status and outcome of an answer."""
+        if exchange.detail.startswith(_NO_LENGTH):
+            self._note_no_length(exchange)
+        head = final_head(lines)
+        if self._old_ports or head.startswith(b"HTTP/1.0"):
+            self._note_version(exchange, head, curl)
+        protocol = _PROTOCOLS.get(head[:8]) or _PROTOCOLS.get(head[:7])
+        if protocol is None:  # libcurl takes "http/" too, and calls its status 200
+            if exchange.outcome.answered:
+                exchange.outcome, exchange.detail = (
+                    Outcome.BAD_ANSWER,
+                    "the answer has no head: no status line, or no end",
+                )
+            return
+        exchange.head = head
+        exchange.effective_protocol = protocol
+        exchange.status = code = curl.getinfo(pycurl.RESPONSE_CODE)
+        if exchange.outcome is Outcome.OK and not 200 <= code < 300:
+            exchange.outcome = outcome_of(code, exchange)
+            if exchange.outcome is Outcome.BAD_ANSWER:
+                exchange.detail = f"status {code} ends no request of ours"
+
+    def _note_no_length(self, exchange: Exchange) -> None:
+        """Have the visit made again: browsers pass over such a length, libcurl does so when it is told before."""
+        if len(self._lengthless) >= MOST_LENGTHLESS:
+            self._lengthless.clear()
+        self._lengthless.add(exchange.visit.key)
+        exchange.outcome = Outcome.BROKEN_OFF
+
+    def _note_version(self, exchange: Exchange, head: bytes, curl: Any) -> None:
+        """Keep the recorded request true: on a connection that last answered in HTTP/1.0, libcurl asks in it."""
+        port = curl.getinfo(pycurl.LOCAL_PORT)
+        if port in self._old_ports and not curl.getinfo(pycurl.NUM_CONNECTS):
+            exchange.request = exchange.request.replace(b" HTTP/1.1\r\n", b" HTTP/1.0\r\n", 1)
+        if head.startswith(b"HTTP/1.0"):
+            self._old_ports.add(port)
+        else:
+            self._old_ports.discard(port)
+
+
+def final_head(lines: list[bytes]) -> bytes:
+    """The status line and fields of the last answer in `lines`, with its blank line; nothing when that is missing.
+
+    libcurl also takes a line that only begins like a blank one for the end: nobody could find it again in an archive.
+    """
+    head = b"".join(lines)
+    if head[9:10] != b"1" and head.find(b"\r\n\r\n") + 4 == len(head):  # nearly always
+        return head
+    start = 0
+    blank = _BLANK.search(head)
+    while _INTERIM.match(head, start) and blank is not None:
+        start = blank.end()
+        blank = _BLANK.search(head, start)
+    return head[start : blank.end()] if blank else b""
+
+
+def outcome_of(code: int, exchange: Exchange) -> Outcome:
+    """What an answer with a status that is not 2xx comes to."""
+    if code in (429, 503):
+        return Outcome.THROTTLED
+    if code >= 500:
+        return Outcome.SERVER_ERROR
+    if code >= 400:
+        return Outcome.CLIENT_ERROR
+    if code >= 300:
+        return Outcome.REDIRECTED if exchange.header("location") else Outcome.OK
+    return Outcome.BAD_ANSWER

@@ -1,0 +1,72 @@
+"""What every libcurl handle is told once: our limits, whom to trust, and to touch nothing.
+
+`CurlEngine` sets these on each new handle before the dialect's own. The invariant: bytes are neither
+decoded nor redirected nor rewritten, and the only server ever connected to is the address we give,
+also when the environment names a proxy.
+"""
+
+import ssl
+from importlib.util import find_spec
+from pathlib import Path
+
+import pycurl
+
+from fyke.core.config import FetchSection
+from fyke.core.errors import ConfigurationError
+from fyke.fetcher.wire.transfer import Option
+
+BUFFER_BYTES = 128 << 10
+_SYSTEM_BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",  # Debian, Arch
+    "/etc/pki/tls/certs/ca-bundle.crt",  # Fedora
+    "/etc/ssl/ca-bundle.pem",  # openSUSE
+    "/etc/ssl/cert.pem",  # Alpine, macOS
+)
+
+
+def constant_options(config: FetchSection) -> list[Option]:
+    """The options of every handle. Raises ConfigurationError when `ca_file` cannot be read."""
+    options: list[Option] = [
+        (pycurl.NOSIGNAL, 1),
+        (pycurl.PROXY, ""),
+        (pycurl.NOPROXY, "*"),
+        (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS | pycurl.PROTO_FTP | pycurl.PROTO_GOPHER),
+        (pycurl.FOLLOWLOCATION, 0),
+        (pycurl.PATH_AS_IS, 1),
+        (pycurl.HTTP_CONTENT_DECODING, 0),
+        (pycurl.HTTP_TRANSFER_DECODING, 0),
+        (pycurl.TCP_NODELAY, 1),
+        (pycurl.BUFFERSIZE, BUFFER_BYTES),
+        (pycurl.CONNECTTIMEOUT_MS, int(config.connect_timeout_s * 1000)),
+        (pycurl.TIMEOUT_MS, int(config.timeout_s * 1000)),
+        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if config.http2 else pycurl.CURL_HTTP_VERSION_1_1),
+        (pycurl.SSL_VERIFYPEER, int(config.verify_tls)),
+        (pycurl.SSL_VERIFYHOST, 2 if config.verify_tls else 0),
+    ]
+    if config.min_rate_bytes_s:
+        options += [(pycurl.LOW_SPEED_LIMIT, config.min_rate_bytes_s), (pycurl.LOW_SPEED_TIME, config.stall_s)]
+    bundle = certificate_bundle(config.ca_file)
+    if config.verify_tls and bundle:
+        options.append((pycurl.CAINFO, bundle))
+    return options
+
+
+def certificate_bundle(ca_file: str) -> str:
+    """The PEM file of certificates to trust: `ca_file`, else the system's, else certifi's, else none.
+
+    Raises ConfigurationError when `ca_file` is given and is not a file of certificates.
+    """
+    if ca_file:
+        try:
+            ssl.create_default_context(cafile=ca_file)
+        except OSError as error:
+            raise ConfigurationError(
+                f"fetch.ca_file = {ca_file!r} holds no certificates ({error}): name a PEM file"
+            ) from None
+        return ca_file
+    for path in (ssl.get_default_verify_paths().cafile, *_SYSTEM_BUNDLES):
+        if path and Path(path).is_file():
+            return path
+    found = find_spec("certifi")  # not asked for by Fyke, but often there
+    bundle = Path(found.origin).with_name("cacert.pem") if found and found.origin else None
+    return str(bundle) if bundle and bundle.is_file() else ""

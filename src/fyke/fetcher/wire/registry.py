@@ -1,0 +1,106 @@
+"""Which module speaks this scheme? The built-in protocol modules and the plug-ins, plug-ins first.
+
+The crawl asks it for every visit. A plug-in that raises costs its page and is counted by its class
+name. Invariant: `done` is called at most once for a visit, also by a plug-in that calls it twice or
+calls it and then raises, and never from inside `fetch`.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fyke.core.clock import Clock
+from fyke.core.config import AgentSection
+from fyke.core.outcomes import Outcome
+from fyke.core.plugins import ProtocolModule
+from fyke.core.visits import Exchange, Visit
+from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.ftp import Ftp
+from fyke.fetcher.wire.gopher import Gopher
+from fyke.fetcher.wire.http import Http
+from fyke.fetcher.wire.transfer import Done
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryStatistics:
+    """Visits nobody could fetch, and the failures of each plug-in by class name."""
+
+    unsupported: int
+    plugin_failures: Mapping[str, int]
+
+
+class Registry:
+    """Scheme to protocol module; the first of `plugins`, then of `built_in`, that names a scheme has it."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        built_in: Sequence[ProtocolModule],
+        plugins: Sequence[ProtocolModule] = (),
+    ) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._built_in: dict[str, ProtocolModule] = {}
+        self._plugins: dict[str, ProtocolModule] = {}
+        self._unsupported = 0
+        self._failures: Counter[str] = Counter()
+        for modules, by_scheme in ((built_in, self._built_in), (plugins, self._plugins)):
+            for module in modules:
+                for scheme in module.schemes:
+                    by_scheme.setdefault(scheme, module)
+
+    def __repr__(self) -> str:
+        return f"Registry({', '.join(sorted(self._built_in | self._plugins))})"
+
+    def statistics(self) -> RegistryStatistics:
+        """What went wrong so far."""
+        return RegistryStatistics(self._unsupported, dict(self._failures))
+
+    def module(self, scheme: str) -> ProtocolModule | None:
+        """Who fetches `scheme`, or None."""
+        return self._plugins.get(scheme) or self._built_in.get(scheme)
+
+    def fetch(self, visit: Visit, address: str, done: Done) -> None:
+        """Have `visit` fetched from the server at `address`; `done` is called later, on the loop."""
+        scheme = visit.url.partition(":")[0]
+        plugin = self._plugins.get(scheme)
+        if plugin is not None:
+            self._by_plugin(plugin, visit, address, done)
+            return
+        module = self._built_in.get(scheme)
+        if module is not None:
+            module.fetch(visit, address, done)
+            return
+        self._unsupported += 1
+        exchange = Exchange(
+            visit, Outcome.UNSUPPORTED, self._clock.now(), 0.0, address, f"no protocol module for {scheme!r}"
+        )
+        self._loop.call_soon(done, exchange)
+
+    def _by_plugin(self, plugin: ProtocolModule, visit: Visit, address: str, done: Done) -> None:
+        waiting = [done]
+
+        def once(exchange: Exchange) -> None:
+            if waiting:
+                self._loop.call_soon(waiting.pop(), exchange)
+
+        started_at = self._clock.now()
+        try:
+            plugin.fetch(visit, address, once)
+        except Exception as error:  # noqa: BLE001 - whatever a plug-in raises costs its page, nothing else
+            name = type(plugin).__name__
+            self._failures[name] += 1
+            once(Exchange(visit, Outcome.PLUGIN_FAILED, started_at, 0.0, address, f"{name}: {error!r}"))
+
+
+def build_registry(
+    loop: asyncio.AbstractEventLoop,
+    engine: CurlEngine,
+    agent: AgentSection,
+    clock: Clock,
+    plugins: Sequence[ProtocolModule] = (),
+) -> Registry:
+    """The registry of a crawl: http, https, ftp and gopher over `engine`, after `plugins`."""
+    return Registry(loop, clock, [Http(engine, agent), Ftp(engine, agent), Gopher(engine)], plugins)

@@ -1,0 +1,255 @@
+"""Which characters the bytes of a page mean, by the HTML Standard (13.2.3) and the Encoding Standard.
+
+Called by `fyke.harvest.parser` once a page of text. In order: byte order mark, the label the server
+gave, the label in the first 1024 bytes, that of a `<meta>` anywhere in the tree of an HTML page, then
+the bytes themselves: what decodes as UTF-8 is UTF-8, else a statistical guess, else windows-1252.
+Differs from the standard: a UTF-8 page that declares nothing is recognised over its whole length.
+
+Invariant: the name returned is a codec Python knows, decoding by it with `errors="replace"` never
+raises, and gives the characters a browser would show. The labels are the Encoding Standard's, the
+codecs behind them are Python's where these agree with it, else ours (`install`).
+"""
+
+import codecs
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
+from selectolax.lexbor import LexborHTMLParser
+
+from fyke.harvest.markup import MAX_BYTES, bounded
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer  # `collections.abc` has it from Python 3.12 on
+
+DEFAULT = "windows-1252"
+
+_PRESCAN_BYTES = 1024
+_SAMPLE_BYTES = 4096
+_PREFIX = "x-whatwg-"
+
+# Python's name of what resiliparse calls an encoding, where a wider one is meant.
+_CODECS = {
+    "cp1252": DEFAULT,
+    "gbk": "gb18030",
+    "gb2312": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "cp949": "cp949",
+    "euc_jp": "euc_jis_2004",
+    "iso2022_jp": "iso2022_jp_ext",
+    "big5": "big5hkscs",
+    "iso8859-11": "cp874",
+    "iso8859-1": DEFAULT,
+    "ascii": DEFAULT,
+}
+_REPLACED = frozenset({"csiso2022kr", "hz-gb-2312", "iso-2022-cn", "iso-2022-cn-ext", "iso-2022-kr", "replacement"})
+_LABELS = {
+    "utf8": "utf-8",
+    "utf-8": "utf-8",
+    "x-user-defined": f"{_PREFIX}user-defined",
+    "x-mac-cyrillic": "mac_cyrillic",
+    "x-mac-ukrainian": "mac_cyrillic",
+    "utf-16be": "utf-16-be",
+    "unicodefffe": "utf-16-be",
+} | dict.fromkeys(_REPLACED, f"{_PREFIX}replacement")
+_WIDE = frozenset({"utf-16-le", "utf-16-be"})
+
+_BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+# The prescan's tokens; blanks are the standard's five. A quote without an end takes all that follows, as there.
+_MARKUP = re.compile(rb"<(?:(!--)|(meta)(?=[\t\n\f\r /])|(/?[a-z])|[!/?])", re.IGNORECASE)
+_NAME_END = re.compile(rb"[\t\n\f\r >]")
+_ATTRIBUTE = re.compile(
+    rb"[\t\n\f\r /]*+(=?[^\t\n\f\r /=>]*+)(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+"
+    rb"(?:\"([^\"]*+)\"?|'([^']*+)'?|([^\t\n\f\r >]*+)))?"
+)
+_IN_CONTENT = re.compile(
+    r"charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:\"([^\"]*)\"|'([^']*)'|(?![\"'])([^\t\n\f\r ;]*)|)", re.IGNORECASE
+)
+_XML_DECLARATION = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([^\"'>]+)[\"']")
+_XML_IN_UTF16 = ((b"<\0?\0x\0", "utf-16-le"), (b"\0<\0?\0x", "utf-16-be"))
+_CSS_DECLARATION = re.compile(rb'@charset "([^"]+)";')
+
+
+def charset_of(content: bytes, label: str = "", *, html: bool = False) -> str:
+    """The Python codec for `content`, given the `label` of the server (`""`: none).
+
+    With a byte order mark a codec that takes it off: `utf-8-sig`, `utf-16`. `html`: a `<meta>` counts wherever it is.
+    """
+    head = content[:3]
+    if head[:1] in b"\xef\xff\xfe":
+        for mark, marked in _BOMS:
+            if head.startswith(mark):
+                return marked
+    codec = codec_of(label) if label else None
+    if codec is None:
+        codec = _prescanned(content[:_PRESCAN_BYTES]) or (_in_tree(content) if html else None) or _detected(content)
+    if codec.startswith("windows-") and _has_gap(codec, content):
+        return _PREFIX + codec
+    return codec
+
+
+@lru_cache(maxsize=1024)
+def codec_of(label: str) -> str | None:
+    """The Python codec for a label of the Encoding Standard; None when it is none."""
+    label = label.strip("\t\n\f\r ").lower()
+    if label in _LABELS:
+        return _LABELS[label]
+    name = map_encoding_to_html5(label, False) if label.isascii() else None
+    if name is None:
+        return None
+    name = _CODECS.get(name, name)
+    return f"windows-{name[2:]}" if name.startswith("cp125") else name
+
+
+def _prescanned(head: bytes) -> str | None:
+    """The encoding a page declares in its first bytes (13.2.3.2, "prescan a byte stream")."""
+    for start, wide in _XML_IN_UTF16:
+        if head.startswith(start):
+            return wide
+    lower = head.lower()
+    if b"charset" in lower:
+        css = _CSS_DECLARATION.match(head)
+        if css is not None:
+            return _declared(css[1].decode("latin-1"))
+        for attributes in _metas(head):
+            codec = _of_meta(attributes)
+            if codec is not None:
+                return codec
+    if b"encoding" in lower:
+        xml = _XML_DECLARATION.match(head)
+        if xml is not None:
+            return _declared(xml[1].decode("latin-1"))
+    return None
+
+
+def _metas(head: bytes) -> Iterator[Mapping[str, str | None]]:
+    """The attributes of the `<meta>` tags that are whole within `head`, in order."""
+    position = 0
+    while (match := _MARKUP.search(head, position)) is not None:
+        comment, meta, tag = match.groups()
+        if meta or tag:
+            name_end = _NAME_END.search(head, match.end())
+            attributes, position = _attributes(head, match.end() if meta or name_end is None else name_end.start())
+            if head[position : position + 1] != b">":
+                return
+            if meta:
+                yield attributes
+        else:  # the dashes that end a comment may be those that begin it
+            position = head.find(b"-->", match.start() + 2) if comment else head.find(b">", match.end())
+            if position < 0:
+                return
+
+
+def _attributes(head: bytes, position: int) -> tuple[dict[str, str | None], int]:
+    """The attributes from `position` on, the first of a name, and where they end: at a `>`, or `head` does."""
+    found: dict[str, str | None] = {}
+    while match := _ATTRIBUTE.match(head, position):
+        position = match.end()
+        name, *values = match.groups(b"")
+        if not name:
+            break
+        found.setdefault(name.decode("latin-1").lower(), b"".join(values).decode("latin-1"))
+    return found, position
+
+
+def _in_tree(content: bytes) -> str | None:
+    """The encoding a `<meta>` behind the prescan declares, in what is markup to a parser (13.2.3.4)."""
+    lower = content[:MAX_BYTES].lower()
+    if b"<meta" not in lower or b"charset" not in lower:
+        return None
+    for node in LexborHTMLParser(bounded(content)).css("meta[charset],meta[http-equiv][content]"):
+        codec = _of_meta(node.attributes)
+        if codec is not None:
+            return codec
+    return None
+
+
+def _of_meta(attributes: Mapping[str, str | None]) -> str | None:
+    codec = _declared(attributes.get("charset") or "")
+    if codec is not None or (attributes.get("http-equiv") or "").lower() != "content-type":
+        return codec
+    match = _IN_CONTENT.search(attributes.get("content") or "")
+    return _declared("".join(match.groups(""))) if match else None
+
+
+def _declared(label: str) -> str | None:
+    """A label read as ASCII: so the page is no UTF-16, whatever it says."""
+    codec = codec_of(label)
+    if codec in _WIDE:
+        return "utf-8"
+    return DEFAULT if codec == f"{_PREFIX}user-defined" else codec
+
+
+def _detected(content: bytes) -> str:
+    try:
+        if not content.isascii():
+            content.decode()
+    except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data" and error.end == len(content) and error.start > 0:
+            return "utf-8"  # whole but for its end, which was cut
+        at = max(0, error.start - _SAMPLE_BYTES // 4)  # where it is not ASCII is where it tells
+        name = detect_encoding(content[at : at + _SAMPLE_BYTES], html5_compatible=False) or ""
+        guess = _CODECS.get(name) or codec_of(name)
+        return DEFAULT if guess is None or guess == "utf-8" or guess in _WIDE else guess
+    start = content[:_SAMPLE_BYTES]
+    if b"\x1b" in start and b"\x1b$" in start:  # one byte is found ten times as fast as two
+        return "iso2022_jp_ext"
+    return "utf-8"
+
+
+def _has_gap(codec: str, content: bytes) -> bool:
+    """Whether `content` holds bytes that Python's `codec` leaves undefined and WHATWG's does not."""
+    gaps = _gaps(codec)
+    return bool(gaps) and len(content) != len(content.translate(None, gaps))
+
+
+@lru_cache(maxsize=16)
+def _gaps(codec: str) -> bytes:
+    every = bytes(range(0x80, 0xA0))
+    return bytes(byte for byte in every if bytes([byte]).decode(codec, "replace") == "\ufffd")
+
+
+@lru_cache(maxsize=1)
+def install() -> None:
+    """Make the codecs Python lacks known to it, once in a process: those named `x-whatwg-…`."""
+    codecs.register(_find)
+
+
+def _find(name: str) -> codecs.CodecInfo | None:
+    prefix = _PREFIX.replace("-", "_")
+    name = name.replace("-", "_")
+    if not name.startswith(prefix):
+        return None
+    short = name.removeprefix(prefix)
+    if short == "replacement":
+        return codecs.CodecInfo(_refuse, _replacement, name=f"{_PREFIX}{short}")
+    table = single_byte_table(short)
+
+    def decode(data: "Buffer", errors: str = "strict", /) -> tuple[str, int]:
+        return codecs.charmap_decode(bytes(data), errors, table)
+
+    return codecs.CodecInfo(_refuse, decode, name=f"{_PREFIX}{short.replace('_', '-')}")
+
+
+def single_byte_table(codec: str) -> str:
+    """The 256 characters of a single-byte encoding; U+FFFE where there is none."""
+    short = codec.removeprefix(_PREFIX)
+    lower = "".join(map(chr, range(0x80)))
+    if short in ("user-defined", "user_defined"):
+        return lower + "".join(map(chr, range(0xF780, 0xF800)))
+    upper = bytes(range(0x80, 0x100)).decode(short, "replace")
+    controls = "".join(chr(0x80 + i) if c == "\ufffd" else c for i, c in enumerate(upper[:0x20]))
+    return lower + controls + upper[0x20:].replace("\ufffd", "\ufffe")
+
+
+def _replacement(data: "Buffer", errors: str = "strict", /) -> tuple[str, int]:
+    size = len(bytes(data))
+    return ("\ufffd" if size else ""), size
+
+
+def _refuse(text: str, errors: str = "strict", /) -> tuple[bytes, int]:
+    raise UnicodeError("this codec only decodes")

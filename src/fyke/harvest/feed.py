@@ -1,0 +1,101 @@
+"""XML and JSON documents that list pages: feeds, and sitemaps by their root element.
+
+Processing modules run by `fyke.harvest.parser` for every XML and JSON media type. RSS 0.9 to 2.0, RDF,
+Atom and JSON Feed give the links of their entries; XML with the root `html` is read as HTML; all
+other XML and JSON is left alone.
+
+Invariant: links are as written, relative to the document's URL; absolute below an `xml:base`.
+"""
+
+import json
+from typing import Any
+
+from fyke.core.visits import Page
+from fyke.harvest.links import HtmlLinks, collapsed, fit
+from fyke.harvest.sitemap import ROOTS, add_links
+from fyke.harvest.xmlscan import Attributes, root_of, scan, seen_from
+
+_FEEDS = frozenset({"rss", "rdf", "feed", "channel"})
+_OWNERS = frozenset({"item", "entry", "channel", "feed", "rdf", "rss"})
+_PAGE_RELS = frozenset({"", "alternate", "next", "prev", "previous", "prev-archive", "next-archive"})
+
+
+class XmlLinks:
+    """Finds the links of XML documents whose root element it knows."""
+
+    media_types = ("text/xml", "application/xml", "application/*+xml")
+
+    def __init__(self, html: HtmlLinks) -> None:
+        self._html = html
+
+    def process(self, page: Page) -> None:
+        """Add the links of a feed or sitemap to `page`, and a feed's title."""
+        if page.media_type in self._html.media_types:
+            return
+        content = utf8(page)
+        root = root_of(content)
+        if root in ROOTS:
+            add_links(page, root, content)
+        elif root in _FEEDS:
+            _read_feed(page, content)
+        elif root == "html":
+            self._html.process(page)
+
+    def lists(self, page: Page) -> bool:
+        """Whether `page` is a feed or sitemap."""
+        return page.media_type not in self._html.media_types and root_of(utf8(page)) in ROOTS | _FEEDS
+
+
+class JsonFeed:
+    """Finds the links of JSON Feed (jsonfeed.org); other JSON is left alone."""
+
+    media_types = ("application/feed+json", "application/json")
+
+    def process(self, page: Page) -> None:
+        """Add the links of the items to `page`, and the title."""
+        if not self.lists(page):
+            return
+        try:
+            feed = json.loads(page.text)
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(feed, dict) or "jsonfeed.org" not in str(feed.get("version")):
+            return
+        items = feed.get("items")
+        entries = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+        links = [feed.get("home_page_url"), feed.get("next_url")]
+        links += [item.get(name) for item in entries for name in ("url", "external_url")]
+        page.links.pages += fit([link for link in links if isinstance(link, str)])
+        page.title = collapsed(_text(feed.get("title")))
+
+    def lists(self, page: Page) -> bool:
+        """Whether `page` is a feed, by its beginning."""
+        return b"jsonfeed.org" in page.content[:4096]
+
+
+def utf8(page: Page) -> bytes:
+    """The content of `page` as UTF-8 without a byte order mark."""
+    return page.content if page.charset == "utf-8" else page.text.encode("utf-8", "replace")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _read_feed(page: Page, content: bytes) -> None:
+    found: list[str] = []
+
+    def see(name: str, parent: str, attributes: Attributes, text: str, base: str) -> None:
+        if name == "link" and parent in _OWNERS:
+            if attributes.get("href") is None:
+                found.append(seen_from(base, text, page.url))
+            elif attributes.get("rel", "").lower() in _PAGE_RELS:
+                found.append(seen_from(base, attributes["href"], page.url))
+        elif name == "guid" and attributes.get("ispermalink", attributes.get("isPermaLink")) != "false":
+            if text.startswith(("http://", "https://")):
+                found.append(text)
+        elif name == "title" and parent in ("channel", "feed") and not page.title:
+            page.title = collapsed(text)
+
+    scan(content, page.url, see)
+    page.links.pages += fit(found)

@@ -1,0 +1,126 @@
+"""What the header of an answer says about links and robots.
+
+Called by `fyke.harvest.parser` once a page; `rel_of`, `obey` and `refresh_target` also by the HTML
+module, for `<link>` and `<meta>` say the same things. Links here are relative to the page's URL
+whatever its `<base>` is, so they are given resolved.
+
+Invariant: what is malformed is passed over, never raised.
+"""
+
+import re
+from typing import NamedTuple
+
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import canonical
+from fyke.core.visits import Exchange, Page
+
+PAGE_RELS = frozenset({"canonical", "next", "prev", "previous", "alternate"})
+REQUISITE_RELS = frozenset(
+    {
+        "stylesheet",
+        "icon",
+        "apple-touch-icon",
+        "apple-touch-icon-precomposed",
+        "mask-icon",
+        "preload",
+        "modulepreload",
+        "manifest",
+    }
+)
+_LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[^,;="\s]+\s*(?:=\s*(?:"[^"]*"|[^,;"]*))?)*)')
+_REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^,;"\s]*))', re.IGNORECASE)
+_REFRESH = re.compile(r"\s*[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*=\s*)?(\"[^\"]*|'[^']*|.*)", re.IGNORECASE | re.DOTALL)
+_VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+_MARKED = re.compile(rb"\n(?:link|location|refresh|x-robots-tag):", re.IGNORECASE)
+
+
+class Rel(NamedTuple):
+    """What the `rel` of a link makes of it."""
+
+    page: bool
+    requisite: bool
+    nofollow: bool
+
+
+def rel_of(value: str) -> Rel:
+    """The meaning of a `rel` attribute; a link to an alternate stylesheet is no link to a page."""
+    words = set(value.lower().split())
+    requisite = not words.isdisjoint(REQUISITE_RELS)
+    return Rel(not requisite and not words.isdisjoint(PAGE_RELS), requisite, "nofollow" in words)
+
+
+def refresh_target(value: str) -> str:
+    """The URL of a `Refresh` header or `<meta http-equiv=refresh>`; empty when it only reloads."""
+    match = _REFRESH.match(value)
+    return match[1].strip("\"' \t\r\n\f") if match else ""
+
+
+def directives(value: str, product: str) -> set[str]:
+    """The robots directives of an `X-Robots-Tag` that are for everyone or for `product`, lower case."""
+    found: set[str] = set()
+    ours = True
+    for part in value.lower().split(","):
+        name, colon, rest = part.strip().partition(":")
+        if colon and name.strip() not in _VALUED:
+            ours = name.strip() in (product, "*")
+            part = rest
+        if ours:
+            found.update(part.split())
+    return found
+
+
+def obey(page: Page, words: set[str]) -> None:
+    """Note on `page` what the robots directives `words` ask."""
+    if "none" in words:
+        page.noindex = page.nofollow = True
+    page.noindex |= "noindex" in words
+    page.nofollow |= "nofollow" in words
+
+
+def read_headers(page: Page, product: str, requisites: bool) -> list[str]:
+    """Put the links and robots directives of the header on `page`; return the redirect's target, if any.
+
+    A redirect is the server's own instruction: it is followed whatever robots directives say.
+    """
+    exchange = page.exchange
+    if not _MARKED.search(exchange.head):
+        return []
+    for value in exchange.headers("x-robots-tag"):
+        obey(page, directives(value, product))
+    _read_links(page, requisites)
+    for value in exchange.headers("refresh"):
+        page.links.pages += _resolved(refresh_target(value), page.url)
+    if exchange.outcome is Outcome.REDIRECTED or exchange.status == 201:
+        return _resolved(_unmangled(exchange.header("location")), page.url)
+    return []
+
+
+def said_of_links(exchange: Exchange) -> str:
+    """All that the header says of links and robots: answers that differ in it may lead elsewhere with the same body."""
+    if not _MARKED.search(exchange.head):
+        return ""
+    return repr([exchange.headers(name) for name in ("x-robots-tag", "link", "refresh", "location")])
+
+
+def _read_links(page: Page, requisites: bool) -> None:
+    for value in page.exchange.headers("link"):
+        for target, parameters in _LINK.findall(value):
+            rel = _REL.search(parameters)
+            means = rel_of(rel[1] or rel[2]) if rel else Rel(False, False, False)
+            if means.page:
+                (page.links.nofollow if means.nofollow else page.links.pages).extend(_resolved(target, page.url))
+            elif means.requisite and requisites:
+                page.links.requisites += _resolved(target, page.url)
+
+
+def _resolved(target: str, base: str) -> list[str]:
+    url = canonical(target, base) if target else None
+    return [url] if url else []
+
+
+def _unmangled(value: str) -> str:
+    """A header value read as Latin-1 that was UTF-8, as browsers take a Location."""
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value

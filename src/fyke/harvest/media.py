@@ -1,0 +1,152 @@
+"""What kind of thing an answer is: its media type, and the charset label its server gave.
+
+Called by `fyke.harvest.parser` once a page. The server's Content-Type is believed when it says
+anything; what is missing or generic is sniffed as in the WHATWG MIME Sniffing Standard (sections 5
+and 7), with fewer kinds of audio, video and archives told apart. Protocols without headers go by
+the name: a gopher item type, a file's extension.
+
+Invariant: the result is a lower-case `type/subtype`, and sniffing never turns what a server calls
+text into something that is run (section 7.2: the Apache fault only becomes octet-stream).
+"""
+
+import mimetypes
+import re
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from fyke.core.urls import split
+from fyke.core.visits import Exchange
+
+HTML = "text/html"
+GOPHER_MENU = "application/gopher-menu"
+FTP_LISTING = "text/ftp-dir-listing"
+OCTETS = "application/octet-stream"
+
+_FIELD = re.compile(rb"\n[cC][oO][nN][tT][eE][nN][tT]-[tT][yY][pP][eE][ \t]*:([^\r\n]*)")
+_TOKEN = r"[!#$%&'*+.^_`|~0-9a-z-]+"
+_ESSENCE = re.compile(rf"{_TOKEN}/{_TOKEN}")
+_CHARSET = re.compile(r";\s*charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^;,\s]+))", re.IGNORECASE)
+_GENERIC = frozenset({"", "unknown/unknown", "application/unknown", "*/*"})
+_APACHE_FAULT = frozenset(
+    {
+        b"text/plain",
+        b"text/plain; charset=ISO-8859-1",
+        b"text/plain; charset=iso-8859-1",
+        b"text/plain; charset=UTF-8",
+    }
+)
+_BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+_MARKUP = re.compile(
+    rb"[\t\n\f\r ]*<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p)[ >])",
+    re.IGNORECASE,
+)
+_XML = re.compile(rb"[\t\n\f\r ]*<\?xml")
+_FEED = re.compile(rb"(?s)[\t\n\f\r ]*(?:(?><(?:\?.*?\?|!--.*?--|![^>]*)>)[\t\n\f\r ]*+)*+<(rss|feed|rdf:RDF)[\s>]")
+_FEED_TYPES = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"rdf:RDF": "application/rss+xml"}
+_MAGIC = (
+    (b"%PDF-", "application/pdf"),
+    (b"%!PS-Adobe-", "application/postscript"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"BM", "image/bmp"),
+    (b"\x00\x00\x01\x00", "image/x-icon"),
+    (b"\x00\x00\x02\x00", "image/x-icon"),
+    (b"OggS\x00", "application/ogg"),
+    (b"MThd\x00\x00\x00\x06", "audio/midi"),
+    (b"ID3", "audio/mpeg"),
+    (b"\x1a\x45\xdf\xa3", "video/webm"),
+    (b"\x1f\x8b\x08", "application/x-gzip"),
+    (b"PK\x03\x04", "application/zip"),
+    (b"Rar!\x1a\x07", "application/x-rar-compressed"),
+    (b"wOFF", "font/woff"),
+    (b"wOF2", "font/woff2"),
+)
+_RIFF = {b"WEBPVP": "image/webp", b"AVI ": "video/avi", b"WAVE": "audio/wave"}
+_GOPHER_ITEMS = {"0": "text/plain", "1": GOPHER_MENU, "7": GOPHER_MENU, "h": HTML, "g": "image/gif"}
+_SNIFFED_BYTES = 1445  # the standard's resource header
+
+# Only the types the standard library itself knows: the machine's own tables would change results.
+_EXTENSIONS = mimetypes.MimeTypes(filenames=())
+
+
+def describe(exchange: Exchange, content: bytes) -> tuple[str, str]:
+    """The media type of an answer and the charset label given with it (both lower case; `""`: none)."""
+    field = _FIELD.search(exchange.head)
+    if field is not None:
+        value = field[1].strip(b" \t")
+        essence, label = _parsed(value)
+        if essence in _GENERIC:
+            return sniff(content), label
+        if value in _APACHE_FAULT and looks_binary(content):
+            return OCTETS, ""
+        if essence == HTML:
+            return _html_or_feed(content), label
+        return essence, label
+    if exchange.visit.url.startswith(("ftp:", "gopher:")):
+        return named(exchange.visit.url), ""
+    return sniff(content), ""
+
+
+def label_of(exchange: Exchange) -> str:
+    """The charset label alone, of an answer that `describe` found to be text."""
+    field = _FIELD.search(exchange.head)
+    return _parsed(field[1].strip(b" \t"))[1] if field is not None else ""
+
+
+@lru_cache(maxsize=1024)
+def _parsed(value: bytes) -> tuple[str, str]:
+    text = value.decode("latin-1").lower()
+    essence = text.partition(";")[0].strip()
+    match = _CHARSET.search(text)
+    label = next(filter(None, match.groups()), "") if match else ""
+    return (essence if _ESSENCE.fullmatch(essence) else ""), label.strip()
+
+
+def _html_or_feed(content: bytes) -> str:
+    """Feeds sent as text/html, as many are (section 7.3, "feed or HTML")."""
+    if content[:2] == b"<!" or content[:5] == b"<html":
+        return HTML
+    match = _FEED.match(content, 0, _SNIFFED_BYTES)
+    return _FEED_TYPES[match[1]] if match else HTML
+
+
+def looks_binary(content: bytes) -> bool:
+    """Whether the beginning of `content` holds bytes no text has."""
+    return not content.startswith(_BOMS) and _BINARY.search(content, 0, _SNIFFED_BYTES) is not None
+
+
+def sniff(content: bytes) -> str:
+    """The media type `content` has by its first bytes."""
+    head = content[:_SNIFFED_BYTES]
+    if _MARKUP.match(head.removeprefix(_BOMS[0])):
+        return HTML
+    if _XML.match(head.removeprefix(_BOMS[0])):
+        return "text/xml"
+    for magic, media_type in _MAGIC:
+        if head.startswith(magic):
+            return media_type
+    if head[:4] == b"RIFF":
+        return next((kind for mark, kind in _RIFF.items() if head[8:].startswith(mark)), OCTETS)
+    if head[4:8] == b"ftyp":
+        return "video/mp4"
+    return OCTETS if looks_binary(head) else "text/plain"
+
+
+@lru_cache(maxsize=1024)
+def named(url: str) -> str:
+    """The media type an ftp or gopher URL (canonical) promises."""
+    scheme, _, _, target = split(url)
+    path = target.partition("?")[0]
+    if scheme == "ftp" and path.endswith("/"):
+        return FTP_LISTING
+    if scheme == "gopher":
+        item = path[1:2]
+        if not item or item in _GOPHER_ITEMS:
+            return _GOPHER_ITEMS.get(item, GOPHER_MENU)
+    guess, coding = _EXTENSIONS.guess_type(PurePosixPath(path).name)
+    if coding == "gzip":
+        return "application/gzip"
+    return OCTETS if coding or not guess else guess

@@ -1,0 +1,181 @@
+"""The room's one door: from an answer to a page.
+
+Called by `fyke.crawl`'s loop for every answer. Two steps, since a body met before needs only the first:
+`page_of` tells media type, fingerprint, and whether it is a sitemap or feed; `process` does the rest: charset,
+header, built-in modules, plug-ins, each chosen by media type. The body of an error page or redirect is not
+mined: its relative links are a trap, and whatever it says the header says better.
+
+Invariant: whatever the bytes, a page comes back; a plug-in that raises harms neither it nor the others.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Protocol, runtime_checkable
+
+import xxhash
+
+from fyke.core.outcomes import Outcome
+from fyke.core.plugins import ProcessingModule
+from fyke.core.visits import Exchange, Links, Page
+from fyke.harvest.charset import charset_of, install
+from fyke.harvest.feed import JsonFeed, XmlLinks
+from fyke.harvest.headers import read_headers
+from fyke.harvest.links import HtmlLinks, fit
+from fyke.harvest.listing import FtpListing, GopherMenu
+from fyke.harvest.media import FTP_LISTING, GOPHER_MENU, HTML, describe, label_of
+from fyke.harvest.requisites import CssLinks
+from fyke.harvest.sitemap import GzipSitemap, TextSitemap
+
+_WITH_BODY = frozenset({Outcome.OK, Outcome.TOO_LARGE})
+_TEXTUAL = (
+    "text/*",
+    "*/*+xml",
+    "*/*+json",
+    "*/xml",
+    "*/json",
+    "*/javascript",
+    "*/ecmascript",
+    GOPHER_MENU,
+    FTP_LISTING,
+)
+_KINDS_REMEMBERED = 1000  # servers may invent media types without end
+
+
+@dataclass(frozen=True, slots=True)
+class ParserStatistics:
+    """Since the start: pages processed, the links in them, and how often each plug-in failed."""
+
+    pages: int
+    links: int
+    nofollow: int
+    requisites: int
+    failures: Mapping[str, int]
+
+
+@runtime_checkable
+class Lister(Protocol):
+    """A processing module that knows lists of pages: sitemaps and feeds."""
+
+    def lists(self, page: Page) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What is done with one media type."""
+
+    textual: bool
+    modules: tuple[ProcessingModule, ...]
+    listers: tuple[Lister, ...]  # those of them that know sitemaps or feeds
+    plugins: tuple[ProcessingModule, ...]
+
+
+def fingerprint(content: bytes) -> int:
+    """The xxh3-64 of `content`: bodies with the same are the same page."""
+    return xxhash.xxh3_64_intdigest(content)
+
+
+class Parser:
+    """Turns answers into pages; `product` is our name in robots directives.
+
+    `shared` says that somebody beside `modules` will ask for the trees of pages: a sink, an index. Without it
+    nothing breaks, but a tree asked for later is made a second time.
+    """
+
+    def __init__(
+        self,
+        modules: Sequence[ProcessingModule] = (),
+        requisites: bool = False,
+        *,
+        product: str = "fyke",
+        shared: bool = False,
+    ) -> None:
+        install()
+        html = HtmlLinks(product.lower(), requisites, shared=shared or bool(modules))
+        self._built_in: list[ProcessingModule] = [html, XmlLinks(html), JsonFeed(), TextSitemap(), GzipSitemap()]
+        self._built_in += [GopherMenu(), FtpListing()]
+        if requisites:
+            self._built_in.append(CssLinks())
+        self._plugins = list(modules)
+        self._product = product.lower()
+        self._requisites = requisites
+        self._kinds: dict[str, _Kind] = {}
+        self._pages = self._links = self._nofollow = self._needed = 0
+        self._failures: Counter[str] = Counter()
+
+    def __repr__(self) -> str:
+        return f"Parser({self._pages} pages, {self._links} links)"
+
+    def parse(self, exchange: Exchange, content: bytes) -> Page:
+        """The page an answer is; `content` is its body after transfer and content coding."""
+        page = self.page_of(exchange, content)
+        self.process(page)
+        return page
+
+    def page_of(self, exchange: Exchange, content: bytes) -> Page:
+        """The page before its links are read: enough to tell whether it is a duplicate, and whether a listing."""
+        media_type, _ = describe(exchange, content)
+        page = Page(exchange, media_type, content, links=Links(exchange.visit.url), fingerprint=fingerprint(content))
+        listers = self._kind(media_type).listers
+        if listers:
+            page.charset = charset_of(content, label_of(exchange))
+            page.listing = any(lister.lists(page) for lister in listers)
+        return page
+
+    def process(self, page: Page) -> None:
+        """Understand `page`: charset, links, title, robots directives, and what the plug-ins find."""
+        redirect = read_headers(page, self._product, self._requisites)
+        kind = self._kind(page.media_type)
+        if kind.textual:
+            page.charset = charset_of(page.content, label_of(page.exchange), html=page.media_type == HTML)
+        if page.exchange.outcome in _WITH_BODY:
+            for module in kind.modules:
+                module.process(page)
+        self._settle(page.links, page.nofollow, redirect)
+        if page.exchange.outcome in _WITH_BODY:
+            for module in kind.plugins:
+                self._run(module, page)
+
+    def statistics(self) -> ParserStatistics:
+        """Counts since the start."""
+        failures = MappingProxyType(dict(self._failures))
+        return ParserStatistics(self._pages, self._links, self._nofollow, self._needed, failures)
+
+    def _settle(self, links: Links, nofollow: bool, redirect: list[str]) -> None:
+        """Sort what the modules found: a page that says nofollow says it of all its links."""
+        if nofollow:
+            links.nofollow = fit(links.pages + links.listings + links.nofollow)
+            links.pages, links.listings = [], []
+        if redirect:
+            links.pages = redirect + links.pages
+        self._pages += 1
+        self._links += len(links.pages) + len(links.listings)
+        self._nofollow += len(links.nofollow)
+        self._needed += len(links.requisites)
+
+    def _run(self, module: ProcessingModule, page: Page) -> None:
+        try:
+            module.process(page)
+        except Exception:  # noqa: BLE001 - someone else's code: its fault is counted, ours is the page
+            self._failures[type(module).__name__] += 1
+
+    def _kind(self, media_type: str) -> _Kind:
+        kind = self._kinds.get(media_type)
+        if kind is None:
+            if len(self._kinds) >= _KINDS_REMEMBERED:
+                self._kinds.clear()
+            built_in = _for_type(self._built_in, media_type)
+            kind = self._kinds[media_type] = _Kind(
+                any(fnmatchcase(media_type, pattern) for pattern in _TEXTUAL),
+                built_in,
+                tuple(module for module in built_in if isinstance(module, Lister)),
+                _for_type(self._plugins, media_type),
+            )
+        return kind
+
+
+def _for_type(modules: Sequence[ProcessingModule], media_type: str) -> tuple[ProcessingModule, ...]:
+    """Those of `modules` that read `media_type`, in order."""
+    return tuple(m for m in modules if any(fnmatchcase(media_type, pattern) for pattern in m.media_types))

@@ -1,0 +1,124 @@
+"""Sitemaps: lists of pages a site wants visited (sitemaps.org), in XML, plain text, either in gzip.
+
+Processing modules run by `fyke.harvest.parser`. An index's entries are links like any other: what they
+lead to is a sitemap, and is read when it is fetched.
+
+Invariant: a gzip body unfolds to at most `MAX_UNFOLDED_BYTES`, and only when it begins like a sitemap.
+"""
+
+import re
+
+from isal import igzip_lib, isal_zlib
+
+from fyke.core.batches import Kind
+from fyke.core.visits import Page
+from fyke.harvest.xmlscan import Attributes, root_of, scan, seen_from
+
+MAX_UNFOLDED_BYTES = 64 << 20  # sitemaps.org allows 50 MB
+ROOTS = frozenset({"urlset", "sitemapindex"})
+
+_ENTRIES = frozenset({"url", "sitemap"})
+_CHUNK_BYTES = 1 << 20
+_GZIP = 31  # zlib's number for "a gzip header, and nothing else"
+_TEXT_NAME = re.compile(r"[^/?#]*sitemap[^/?#]*\.txt(?:\.gz)?", re.IGNORECASE)
+_LINE = re.compile(rb"^[ \t]*((?:https?|ftp|gopher)://[^\s<>\"]+)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+
+
+class TextSitemap:
+    """Reads `…sitemap….txt`, one URL a line; other plain text is left alone."""
+
+    media_types = ("text/plain",)
+
+    def process(self, page: Page) -> None:
+        """Add the links of a text sitemap to `page`."""
+        if self.lists(page):
+            page.links.pages += text_links(page.content)
+
+    def lists(self, page: Page) -> bool:
+        """Whether `page` is a text sitemap: it is named like one, or was called one by somebody."""
+        return page.exchange.visit.kind is Kind.LISTING or is_text_sitemap(page.url)
+
+
+class GzipSitemap:
+    """Reads sitemaps that are gzip files by their own media type."""
+
+    media_types = ("application/gzip", "application/x-gzip")
+
+    def process(self, page: Page) -> None:
+        """Add the links of a sitemap in gzip to `page`."""
+        root = _root_within(page)
+        if is_text_sitemap(page.url):
+            page.links.pages += text_links(unfold(page.content))
+        elif root in ROOTS:
+            add_links(page, root, unfold(page.content))
+
+    def lists(self, page: Page) -> bool:
+        """Whether `page` is a sitemap."""
+        return is_text_sitemap(page.url) or _root_within(page) in ROOTS
+
+
+def _root_within(page: Page) -> str:
+    """The root element of the XML that `page` holds in gzip, or the empty string."""
+    head = unfold(page.content, 1 << 12)
+    return root_of(head) if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<" else ""
+
+
+def add_links(page: Page, root: str, content: bytes) -> None:
+    """Add what the sitemap `content` names to `page`: sitemaps when its root is an index, else pages."""
+    found = sitemap_links(content, page.url)
+    if root == "sitemapindex":
+        page.links.listings += found
+    else:
+        page.links.pages += found
+
+
+def is_text_sitemap(url: str) -> bool:
+    """Whether `url` is named like a text sitemap."""
+    path = url.partition("?")[0]
+    return _TEXT_NAME.fullmatch(path.rpartition("/")[2]) is not None
+
+
+def text_links(content: bytes) -> list[str]:
+    """The URLs that stand on a line of their own."""
+    return [line.decode("utf-8", "replace") for line in _LINE.findall(content.removeprefix(b"\xef\xbb\xbf"))]
+
+
+def sitemap_links(content: bytes, url: str) -> list[str]:
+    """The locations in the XML sitemap or sitemap index (UTF-8) at `url`, and the alternates of each."""
+    found: dict[str, None] = {}
+
+    def see(name: str, parent: str, attributes: Attributes, text: str, base: str) -> None:
+        if name == "loc":
+            if parent in _ENTRIES:
+                found[seen_from(base, text, url)] = None
+        elif name in _ENTRIES:
+            if text.startswith(("http://", "https://")):  # without its <loc>
+                found[seen_from(base, text, url)] = None
+        elif name == "link" and attributes.get("rel") == "alternate":
+            found[seen_from(base, attributes.get("href", ""), url)] = None
+
+    scan(content, url, see)
+    found.pop("", None)
+    return list(found)
+
+
+def unfold(data: bytes, limit: int = MAX_UNFOLDED_BYTES) -> bytes:
+    """The first `limit` bytes `data` (gzip, any number of members) holds; as far as it can be read."""
+    parts: list[bytes] = []
+    room = limit
+    while data and room > 0:
+        member = isal_zlib.decompressobj(wbits=_GZIP)
+        try:
+            while room > 0 and not member.eof:
+                part = member.decompress(data, min(room, _CHUNK_BYTES))
+                data = member.unconsumed_tail
+                if not part and not data:
+                    break
+                parts.append(part)
+                room -= len(part)
+        except igzip_lib.IsalError:  # type: ignore[misc]  # its stub has an instance for the class
+            break
+        if not member.eof:
+            break
+        data = member.unused_data
+    return b"".join(parts)

@@ -1,0 +1,184 @@
+"""XML read safely, as a stream of elements: what sitemaps and feeds are read through.
+
+Called by `fyke.harvest.sitemap` and `fyke.harvest.feed`. Expat parses; entity declarations are refused,
+nothing external is loaded, nothing is kept but the path to the current element. Broken XML is common:
+what Expat refuses is read once more by the HTML parser, which takes anything and expands nothing.
+
+Invariant: never raises, whatever the bytes; memory is bounded by the document and its depth. Text and attributes
+that refer to an entity nobody knows are empty or missing: of a URL only a part would be left.
+"""
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from html.entities import html5
+from xml.parsers import expat
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from fyke.core.urls import canonical
+from fyke.harvest.markup import bounded
+
+Attributes = dict[str, str]
+See = Callable[[str, str, Attributes, str, str], None]
+"""Called at the end of each element with its name, its parent's, its attributes, its own text and its base URL."""
+
+_CLOSED = re.compile(rb"<([\w:.-]++)([^<>]*)/>")
+_LITERAL = re.compile(rb"<!\[CDATA\[(.*?)(?:\]\]>|\Z)|&([A-Za-z_:][\w:.-]*+);", re.DOTALL)
+_FOREIGN = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z_:]")  # not one of XML's own entities
+_BEFORE_DOCTYPE = rb"(?:[^<]++|<\?.*?\?>|<!--.*?-->)*+"
+_QUOTED = rb"\"[^\"]*+\"|'[^']*+'"
+_DOCTYPE = re.compile(
+    _BEFORE_DOCTYPE + rb"<!DOCTYPE(?:[^\[<>\"']|" + _QUOTED + rb")*+"
+    rb"(?:\[(?:<!--.*?-->|<\?.*?\?>|" + _QUOTED + rb"|[^\]\"'<]|<(?!!--|\?))*+\]\s*+)?+>",
+    re.DOTALL | re.IGNORECASE,
+)
+_UNKNOWN = "\uffff"  # stands for the text of an entity nobody knows: no character, so that XML cannot have it
+_HEAD_BYTES = 1 << 16  # the root element stands in them
+_TEXT_CHARS = 1 << 14  # more is no URL and no title
+_BASE_CHARS = 1 << 8  # each link below would be as long: a few bytes of it are written, all of them are held
+
+
+class _Refused(Exception):
+    """The document declares entities: only a bomb needs them."""
+
+
+def root_of(content: bytes) -> str:
+    """The local name of the outermost element, lower case; empty when there is none."""
+    found: list[str] = []
+
+    def start(name: str, _: object) -> None:
+        found.append(_local(name))
+        raise _Refused
+
+    parser = expat.ParserCreate("utf-8")
+    parser.StartElementHandler = start
+    parser.EntityDeclHandler = _refuse
+    with suppress(_Refused, expat.ExpatError, ValueError):
+        parser.Parse(content[:_HEAD_BYTES], False)
+    return found[0] if found else _root_by_force(content[:_HEAD_BYTES])
+
+
+def scan(content: bytes, url: str, see: See) -> None:
+    """Show `see` every element of `content` (UTF-8, no byte order mark needed), which came from `url`.
+
+    After a fault all elements are shown again, from the beginning, by the HTML parser.
+    """
+    if not _scan_strictly(content, url, see):
+        _scan_by_force(content, url, see)
+
+
+def seen_from(base: str, href: str, url: str) -> str:
+    """`href` as the document at `url` has it; absolute where its element has another `base`. Empty when it is none."""
+    return href if base == url or not href else canonical(href, base) or ""
+
+
+def _scan_strictly(content: bytes, url: str, see: See) -> bool:
+    path: list[tuple[str, Attributes, str]] = [("", {}, url)]
+    text: list[str] = []
+
+    def start(name: str, attributes: Attributes) -> None:
+        base = path[-1][2]
+        if "xml:base" in attributes:
+            base = _base(attributes["xml:base"], base)
+        path.append((_local(name), attributes, base))
+        text.clear()
+
+    def end(_: str) -> None:
+        name, attributes, base = path.pop()
+        see(name, path[-1][0], attributes, "".join(text).strip()[:_TEXT_CHARS], base)
+        text.clear()
+
+    def doctype(_: str, system: str | None, public: str | None, subset: int) -> None:
+        # What is declared elsewhere Expat leaves out without a word.
+        if (system or public or subset) and _FOREIGN.search(content):
+            raise _Refused
+
+    parser = expat.ParserCreate("utf-8")
+    parser.buffer_text = True
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = text.append
+    parser.StartDoctypeDeclHandler = doctype
+    parser.EntityDeclHandler = _refuse
+    try:
+        parser.Parse(content, True)
+    except (_Refused, expat.ExpatError, ValueError):
+        return False
+    return True
+
+
+def _base(own: str, above: str) -> str:
+    """The base of an element (XML Base) that names its `own`, below one whose base is `above`."""
+    base = canonical(own, above)
+    return base if base is not None and len(base) <= _BASE_CHARS else above
+
+
+def _refuse(*_: object) -> None:
+    raise _Refused
+
+
+def _local(name: str) -> str:
+    return name.rpartition(":")[2].lower()
+
+
+def _plain(content: bytes) -> bytes:
+    """`content` without what HTML has no or another word for: what is declared, CDATA, elements closed as they open."""
+    doctype = _DOCTYPE.match(content)
+    if doctype is not None:
+        content = content[doctype.end() :]
+    elif b"<!ENTITY" in content:
+        return b""  # who knows where the declarations end
+    return _CLOSED.sub(rb"<\1\2></\1>", _LITERAL.sub(_in_html, content))
+
+
+def _in_html(match: re.Match[bytes]) -> bytes:
+    literal, entity = match.groups()
+    if literal is not None:
+        return bytes(literal).replace(b"&", b"&amp;").replace(b"<", b"&lt;")
+    return match[0] if f"{entity.decode()};" in html5 else _UNKNOWN.encode()
+
+
+def _root_by_force(content: bytes) -> str:
+    body = LexborHTMLParser(bounded(_plain(content))).body
+    node = body.first_child if body is not None else None
+    while node is not None and not node.is_element_node:
+        node = node.next
+    return _local(node.tag or "") if node is not None else ""
+
+
+def _scan_by_force(content: bytes, url: str, see: See) -> None:
+    root = LexborHTMLParser(bounded(_plain(content))).root
+    if root is None:
+        return
+    bases = [(-1, url)]  # of the elements around this one
+    for node in root.traverse():
+        if not node.is_element_node:
+            continue
+        parent = node.parent
+        while len(bases) > 1 and (parent is None or bases[-1][0] != parent.mem_id):
+            bases.pop()
+        every = node.attributes.items()
+        attributes = {name: value or "" for name, value in every if not value or _UNKNOWN not in value}
+        base = bases[-1][1]
+        if "xml:base" in attributes:
+            base = _base(attributes["xml:base"], base)
+        bases.append((node.mem_id, base))
+        text = _own_text(node)[:_TEXT_CHARS]
+        see(
+            _local(node.tag or ""),
+            _local(parent.tag or "") if parent else "",
+            attributes,
+            "" if _UNKNOWN in text else text,
+            base,
+        )
+
+
+def _own_text(node: LexborNode) -> str:
+    text = node.text(deep=False).strip()
+    if text:
+        return text
+    after = node.next
+    if after is not None and after.is_text_node:  # <link> is empty in HTML: what it held now follows it
+        return after.text().strip()
+    return ""

@@ -1,0 +1,64 @@
+"""Which requests end when: the future of a simulation, in slices of virtual time.
+
+The driver notes each request that begins and asks, slice by slice, for those that have ended. A heap would
+order what ends within a slice, which nobody needs; a list a slice costs one append a request.
+
+Invariant: `due(now)` gives each noted request once, when `now` is not before its end.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fyke.core.visits import Visit
+from fyke.fetcher.workbench import Host
+
+
+class Ending(NamedTuple):
+    """A request under way, and how it will end."""
+
+    at: float
+    host: Host
+    visit: Visit
+    reply: int  # a `Reply`
+    duration_s: float
+
+
+class Calendar:
+    """Requests under way by the slice, `slice_s` seconds long, in which they end."""
+
+    def __init__(self, slice_s: float) -> None:
+        self.slice_s = slice_s
+        self._slices: dict[int, list[Ending]] = {}
+        self._count = 0
+
+    def __repr__(self) -> str:
+        return f"Calendar({self._count} under way)"
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Ending]:
+        """All requests under way."""
+        for endings in self._slices.values():
+            yield from endings
+
+    def note(self, endings: list[Ending]) -> None:
+        """These requests began."""
+        slices = self._slices
+        for ending in endings:
+            slices.setdefault(math.ceil(ending.at / self.slice_s), []).append(ending)
+        self._count += len(endings)
+
+    def due(self, now: float) -> list[Ending]:
+        """Requests that have ended by `now`."""
+        last = math.floor(now / self.slice_s)
+        ended = [
+            ending for number in sorted(n for n in self._slices if n <= last) for ending in self._slices.pop(number)
+        ]
+        self._count -= len(ended)
+        return ended
+
+    def next_due(self) -> float | None:
+        """When `due` will have something, None when nothing is under way."""
+        return min(self._slices) * self.slice_s if self._slices else None

@@ -1,0 +1,244 @@
+"""A fetcher that opens no socket: the real workbench and the real fault policy, over a virtual web in virtual time.
+
+The loop puts `Visits` in, as into `fyke.fetcher.engine`, and takes out what has ended by now. Requests end at
+their own times, and a host's rest counts from there; only that the next one begins is noticed a slice late, never
+early. Every robots.txt is there at once, and allows everything. The other half, `Pages`, makes the links.
+
+Invariant: every visit that was put in is at the workbench, under way, or was taken out, once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from fyke.core.batches import Kind, keep, numbers
+from fyke.core.clock import Clock
+from fyke.core.config import Config
+from fyke.core.messages import Links, Rules
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import split
+from fyke.core.visits import Visit, visits_of
+from fyke.crawl.mail import Outbox
+from fyke.fetcher.faults import FaultPolicy
+from fyke.fetcher.workbench import Host, Workbench
+from fyke.lab.simulate import texts
+from fyke.lab.simulate.calendar import Calendar, Ending
+from fyke.lab.simulate.servers import Reply
+from fyke.lab.simulate.tally import Tally
+from fyke.lab.simulate.texts import Text
+from fyke.lab.simulate.web import START, Web
+
+BATCH_PAGES = 1024  # pages whose links are made together
+MOST_RULES = 4096  # answers about robots.txt in one turn
+PRUNE_S = 60.0
+RULES_END = START + 1e9  # rules do not change here
+FOREVER = float("inf")
+
+OUTCOMES: Mapping[int, Outcome] = MappingProxyType(
+    {Reply.PAGE: Outcome.OK, Reply.WEARY: Outcome.THROTTLED, Reply.DEAD: Outcome.CONNECT_FAILED}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VirtuallyFetched:
+    """What came of visits since it was last asked for."""
+
+    ended: list[tuple[Visit, Outcome]]
+    origins: list[str]  # whose robots.txt came
+
+
+class VirtualFetcher:
+    """Fetches from `web`; counts into `tally`."""
+
+    def __init__(
+        self, web: Web, config: Config, clock: Clock, tally: Tally, *, slice_s: float, rested_since: float
+    ) -> None:
+        """`rested_since`: when a simulation that goes on was opened, else 0; hosts may have been asked just before."""
+        self._web = web
+        self._clock = clock
+        self._tally = tally
+        self._connections = config.fetch.connections
+        self._faults = FaultPolicy(config.politeness)
+        self._may_ask_at = rested_since + config.politeness.host_delay_s if rested_since else 0.0
+        self.bench = Workbench(config.politeness, config.frontier.default_budget_urls)
+        self._calendar = Calendar(slice_s)
+        self._ended: list[tuple[Visit, Outcome]] = []
+        self._origins: list[str] = []
+        self._prune_at = clock.now()
+
+    def __repr__(self) -> str:
+        return f"VirtualFetcher({self.bench!r})"
+
+    # --- what the loop asks
+
+    @property
+    def rules_room(self) -> int:
+        return MOST_RULES
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._calendar)
+
+    @property
+    def ended(self) -> int:
+        return len(self._ended)
+
+    @property
+    def idle(self) -> bool:
+        return not (self.bench.visits or self._calendar or self._ended)
+
+    @property
+    def has_its_pages(self) -> bool:
+        return False  # who simulates counts them
+
+    @property
+    def unreached(self) -> bool:
+        return False
+
+    def give_back(self, pages: int) -> None:
+        """Pages are not counted here."""
+
+    async def stop(self) -> None:
+        """Nothing moves between turns."""
+
+    def abort(self) -> None:
+        """What is under way is handed out by the frontier still."""
+
+    def refuse(self, visits: pa.RecordBatch) -> None:
+        """No host forbids everything here."""
+        assert not visits.num_rows
+
+    # --- visits
+
+    def put(self, visits: pa.RecordBatch) -> None:
+        """Let `visits` (schema `URLS`) wait at their hosts; the rules of those of kind `RULES` are there at once."""
+        rules = numbers(visits, "kind") == Kind.RULES
+        if rules.any():
+            self._origins += [split(visit.url).origin for visit in visits_of(keep(visits, rules))]
+            visits = keep(visits, ~rules)
+        if not visits.num_rows:
+            return
+        addresses = self._web.addresses(texts.of_column(visits.column("url"))).tolist()
+        for visit, address in zip(visits_of(visits), addresses, strict=True):
+            host = self.bench.get(visit.host)
+            if host is None:
+                host = self.bench.enter(visit.host, visit.url[texts.HOST], self._may_ask_at)
+                self.bench.add(host, visit)
+                self.bench.settle(host, str(address), FOREVER)
+            else:
+                self.bench.add(host, visit)
+
+    def take(self) -> VirtuallyFetched:
+        """What has ended by now."""
+        self._end(self._calendar.due(self._clock.now()))
+        fetched = VirtuallyFetched(self._ended, self._origins)
+        self._ended, self._origins = [], []
+        return fetched
+
+    def pump(self) -> None:
+        """Start every request that may start now."""
+        now = self._clock.now()
+        hosts: list[Host] = []
+        visits: list[Visit] = []
+        bench, room = self.bench, self._connections - len(self._calendar)
+        while len(visits) < room and (host := bench.next(now)) is not None:
+            visit = bench.pop(host, now)
+            if visit is None:
+                bench.rest(host)
+                continue
+            bench.start(host)
+            hosts.append(host)
+            visits.append(visit)
+        if visits:
+            self._begin(now, hosts, visits)
+        if now >= self._prune_at:
+            bench.prune(now)
+            self._prune_at = now + PRUNE_S
+
+    def next_due(self) -> float | None:
+        """When something may happen here, None when nothing waits for a time."""
+        dues = [due for due in (self._calendar.next_due(), self.bench.next_due()) if due is not None]
+        return min(dues, default=None)
+
+    def _begin(self, now: float, hosts: Sequence[Host], visits: Sequence[Visit]) -> None:
+        answers = self._web.answers(texts.of_strings([visit.url for visit in visits]), now)
+        ends = (now + answers.duration_s).tolist()
+        replies, durations = answers.reply.tolist(), answers.duration_s.tolist()
+        self._calendar.note(list(map(Ending, ends, hosts, visits, replies, durations)))
+        self._tally.totals.page_bytes += int(answers.size_bytes.sum())
+
+    def _end(self, endings: Sequence[Ending]) -> None:
+        finished, ended = self.bench.finished, self._ended.append
+        for at, host, visit, reply, duration_s in endings:
+            if reply == Reply.PAGE:
+                host.failures = 0
+                finished(host, at, duration_s)
+                ended((visit, Outcome.OK))
+            else:
+                self._fail(at, host, visit, OUTCOMES[reply], duration_s)
+
+    def _fail(self, at: float, host: Host, visit: Visit, outcome: Outcome, duration_s: float) -> None:
+        host.failures = self._faults.failures(outcome, host.failures, visit.tries)
+        wait_s = self._faults.wait_s(outcome, host.failures, visit.tries, None)
+        retired = self._faults.gives_up(host.failures)
+        if self._faults.again(outcome, visit.tries) and not retired:
+            visit.tries += 1
+            visit.not_before = at + wait_s
+            self.bench.add(host, visit)
+            self._tally.totals.retries += 1
+        else:
+            self._lose([visit], outcome)
+        if retired:
+            self._lose(self.bench.drain(host), Outcome.HOST_RETIRED)
+        self.bench.finished(host, at, duration_s, wait_s)
+
+    def _lose(self, visits: Sequence[Visit], outcome: Outcome) -> None:
+        self._ended += [(visit, outcome) for visit in visits]
+        self._tally.totals.failures += len(visits)
+
+
+class Pages:
+    """Makes the links of the pages fetched, when they are enough to be worth it."""
+
+    answered = True
+
+    def __init__(self, web: Web, tally: Tally, told: Callable[[Text], None] | None) -> None:
+        """`told` is told the URLs of each batch of pages, before their links are handed on."""
+        self._web = web
+        self._tally = tally
+        self._told = told
+        self._waiting: list[Visit] = []
+
+    def gather(self, fetched: Any, outbox: Outbox) -> int:
+        """Put what the frontier is to know into `outbox`; a page ends with its links."""
+        for visit, outcome in fetched.ended:
+            if outcome is Outcome.OK:
+                self._waiting.append(visit)
+            else:
+                outbox.put_ended(visit, outcome)
+        for origin in fetched.origins:
+            outbox.put_learned(origin, Rules.OPEN, RULES_END)
+        self._tally.totals.rules += len(fetched.origins)
+        if len(self._waiting) >= BATCH_PAGES or not fetched.ended:
+            self.hand_on(outbox)
+        return 0
+
+    def hand_on(self, outbox: Outbox) -> None:
+        """Make the links of all pages that wait for that."""
+        visits, self._waiting = self._waiting, []
+        if not visits:
+            return
+        text = texts.of_strings([visit.url for visit in visits])
+        if self._told is not None:
+            self._told(text)
+        domain, _, _ = texts.read(text)
+        self._tally.fetched(domain, self._web.domains.is_spam(domain))
+        links = self._web.links_of(text, np.fromiter((visit.depth for visit in visits), np.int64, len(visits)))
+        outbox.put_columns(Links(links.urls, links.sources))
+        for visit in visits:
+            outbox.put_ended(visit, Outcome.OK)
+        self._tally.linked(links.urls.column("key").to_numpy(), links.spam)

@@ -1,0 +1,198 @@
+"""A simulation in a directory: checkpoints while it runs, and going on from the newest one.
+
+`simulate` is what the command, the benches and the tests call. What was asked lies beside the checkpoints, so
+that the same command goes on and another one is refused.
+
+Invariant: a checkpoint holds frontier, tally, time and what is leased at one instant. Nothing is drawn by
+chance, so from there on everything happens as if nothing had happened; pages fetched after it are fetched again.
+"""
+
+import gc
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from fyke.core.config import Config
+from fyke.core.errors import ConfigurationError
+from fyke.core.memory import memory_bytes, peak_memory_bytes
+from fyke.disk.checkpoint import Checkpoint
+from fyke.frontier.order import crawl_order
+from fyke.lab.simulate.policy import config_of
+from fyke.lab.simulate.run import Fetched, Simulation
+from fyke.lab.simulate.spec import WebSpec
+from fyke.lab.simulate.tally import Sample
+from fyke.lab.simulate.web import Web
+
+CHECKPOINT_PAGES = 500_000
+WATCH_S = 0.5
+ASKED, STATE = "simulation.json", "state"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which crawl of which web."""
+
+    spec: WebSpec
+    policy: str
+    order: str = "breadth-first"
+    politeness: Mapping[str, Any] | None = None  # settings of that section over the policy's
+    frontier: Mapping[str, Any] | None = None
+    fetch: Mapping[str, Any] | None = None
+
+    def config(self) -> Config:
+        """Raises ConfigurationError or PluginError for what is not there."""
+        sections = {"politeness": self.politeness, "frontier": self.frontier, "fetch": self.fetch}
+        config = config_of(self.policy, self.order, **{name: section or {} for name, section in sections.items()})
+        crawl_order(config.frontier)
+        return config
+
+
+class Kept:
+    """A simulation and the checkpoints it is kept by."""
+
+    def __init__(self, checkpoint: Checkpoint, asked: Asked, fetched: Fetched | None) -> None:
+        self._checkpoint = checkpoint
+        self._store = checkpoint.store
+        saved = {"frontier": self._store.participant("frontier"), "tally": self._store.participant("tally")}
+        saved = {**saved, "now": checkpoint.counters["now"]} if checkpoint.number else {}
+        self.simulation = Simulation(Web(asked.spec), asked.config(), self._store, saved, fetched=fetched)
+        self._wall_before_s = self.simulation.tally.totals.wall_s
+        self._policy_before = self.simulation.tally.totals.policy_bytes
+        self._opened_at = perf_counter()
+
+    def __repr__(self) -> str:
+        return f"Kept({self.simulation!r}, {self._checkpoint!r})"
+
+    @property
+    def number(self) -> int:
+        """Of the newest checkpoint."""
+        return self._checkpoint.number
+
+    def checkpoint(self) -> None:
+        """Make everything durable as it is now."""
+        simulation = self.simulation
+        self.count()
+        state = simulation.state(self._store)
+        participants = {"frontier": state["frontier"], "tally": state["tally"]}
+        snapshot = self._checkpoint.take(participants, {"now": state["now"]})
+        snapshot.make_durable()
+        self._checkpoint.committed(snapshot)
+        gc.collect()
+
+    def count(self) -> None:
+        """Bring the totals up to date that nobody counts as they come."""
+        totals = self.simulation.tally.totals
+        totals.wall_s = self._wall_before_s + perf_counter() - self._opened_at
+        totals.policy_bytes = self._policy_before + policy_bytes(self.simulation)
+        totals.peak_memory_bytes = max(totals.peak_memory_bytes, peak_memory_bytes())
+
+    def sample(self) -> Sample:
+        """How the simulation stands now."""
+        self.count()
+        simulation, tally = self.simulation, self.simulation.tally
+        now = simulation.frontier.statistics()
+        return Sample(
+            virtual_s=simulation.virtual_s,
+            pages=tally.totals.pages,
+            spam_pages=tally.totals.spam_pages,
+            links=tally.totals.links - now.unchecked,
+            unique=now.unique,
+            spam_share=tally.discovered.spam_share,
+            waiting=now.waiting,
+            over_budget=now.over_budget,
+            ready=now.ready,
+            spilled=now.spilled,
+            at_workbench=simulation.fetcher.bench.visits,
+            domains=now.domains,
+            policy_bytes=tally.totals.policy_bytes,
+            wall_s=tally.totals.wall_s,
+            memory_bytes=memory_bytes(),
+        )
+
+    def close(self) -> None:
+        self.simulation.close()
+
+
+def policy_bytes(simulation: Simulation) -> int:
+    """Bytes written and read so far, in this process, by the queues in which URLs wait for their rounds."""
+    counts = [queue.statistics() for queue in simulation.frontier.beast.queues()]
+    return sum(count.written_bytes + count.read_bytes for count in counts)
+
+
+@contextmanager
+def kept(directory: Path, asked: Asked, fetched: Fetched | None = None) -> Iterator[Kept]:
+    """The simulation in `directory`, new or where its newest checkpoint left it.
+
+    Raises ConfigurationError when `directory` holds another one, and what `Checkpoint` raises.
+    """
+    asked.config()
+    with Checkpoint(directory / STATE) as checkpoint:
+        _note(directory / ASKED, asked)
+        simulation = Kept(checkpoint, asked, fetched)
+        try:
+            yield simulation
+        finally:
+            simulation.close()
+
+
+def simulate(
+    simulation: Kept,
+    pages: int,
+    *,
+    checkpoint_pages: int = CHECKPOINT_PAGES,
+    watch: Callable[[Sample], None] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> None:
+    """Go on until `pages` pages were fetched in all, nothing is left, or `stopped`; then take a checkpoint.
+
+    `watch` is told how it stands every `WATCH_S` seconds. What has its pages already stays as it is.
+    """
+    tally = simulation.simulation.tally
+    if tally.totals.pages >= pages:
+        return
+    checkpoint_at = tally.totals.pages + checkpoint_pages
+    watch_at = 0.0
+    going = True
+    with _garbage_kept():
+        while going and tally.totals.pages < pages and not stopped():
+            going = simulation.simulation.step()
+            if tally.sample_due:
+                tally.add(simulation.sample())
+            if watch is not None and perf_counter() >= watch_at:
+                watch(simulation.sample())
+                watch_at = perf_counter() + WATCH_S
+            if tally.totals.pages >= checkpoint_at:
+                simulation.checkpoint()
+                checkpoint_at = tally.totals.pages + checkpoint_pages
+        tally.add(simulation.sample())
+        simulation.checkpoint()
+
+
+@contextmanager
+def _garbage_kept() -> Iterator[None]:
+    """Cycles are looked for at checkpoints alone: there are many objects, and hardly a cycle."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _note(path: Path, asked: Asked) -> None:
+    """Write down what was asked, or hold it against what was asked before."""
+    now = json.loads(json.dumps(asdict(asked)))
+    if not path.exists():
+        path.write_text(json.dumps(now, indent=2) + "\n")
+        return
+    before = json.loads(path.read_text())
+    if before != now:
+        raise ConfigurationError(
+            f"{path.parent} holds the simulation of another web or policy: give another directory, or what"
+            f" {path.name} there says"
+        )

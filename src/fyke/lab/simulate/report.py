@@ -1,0 +1,127 @@
+"""What a simulation came to: a summary for people and machines, and a report with pictures.
+
+Written by `fyke simulate` into the simulation's directory when it has ended or was stopped.
+
+Invariant: every figure of the summary is of the whole simulation, over all its runs. The report and the picture of the
+policy are the same bytes for the same web and policy; what the machine took for it is in a picture of its own.
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fyke.lab.simulate import figures
+from fyke.lab.simulate.keep import Asked, Kept
+from fyke.lab.simulate.standing import Bins, Standings, by_in_degree, standings
+from fyke.plots import save
+from fyke.quantities import bytes_text, count_text, number, share_text, time_text
+
+REPORT = "report.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How a simulation stands at its end, or where it was stopped."""
+
+    policy: str
+    order: str
+    pages: int
+    spam_pages: int
+    failures: int
+    retries: int
+    links: int
+    unique: int
+    domains: int
+    spam_share_of_fetches: float
+    spam_share_of_urls: float
+    unique_share: float
+    policy_bytes_per_page: float
+    virtual_s: float
+    wall_s: float
+    pages_s: float  # simulated a second
+    peak_memory_bytes: int  # over all runs
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def summary_of(kept: Kept, asked: Asked, of: Standings) -> Summary:
+    """The summary of `kept`, whose domains came out as `of`."""
+    sample, totals = kept.simulation.tally.samples[-1], kept.simulation.tally.totals
+    return Summary(
+        policy=asked.policy,
+        order=asked.order,
+        pages=totals.pages,
+        spam_pages=totals.spam_pages,
+        failures=totals.failures,
+        retries=totals.retries,
+        links=totals.links,
+        unique=sample.unique,
+        domains=sample.domains,
+        spam_share_of_fetches=totals.spam_pages / max(1, totals.pages),
+        spam_share_of_urls=of.spam_share_of_urls,
+        unique_share=sample.unique / max(1, totals.links),
+        policy_bytes_per_page=totals.policy_bytes / max(1, totals.pages),
+        virtual_s=sample.virtual_s,
+        wall_s=totals.wall_s,
+        pages_s=totals.pages / max(1e-9, totals.wall_s),
+        peak_memory_bytes=totals.peak_memory_bytes,
+    )
+
+
+def text(summary: Summary) -> str:
+    """The summary in a few lines."""
+    return "\n".join(f"{name:>28}  {value}" for name, value in [*_rows(summary), *_machine_rows(summary)])
+
+
+def write(kept: Kept, asked: Asked, directory: Path) -> Summary:
+    """Write the report of `kept` to `directory`, and give its summary."""
+    of = standings(kept.simulation)
+    summary = summary_of(kept, asked, of)
+    samples = kept.simulation.tally.samples
+    lines = [f"# Simulation of {asked.policy}", "", "| | |", "|---|---:|"]
+    lines += [f"| {name} | {value} |" for name, value in _rows(summary)]
+    if len(samples) > 1:
+        name = f"{asked.policy}, {asked.order}" if asked.order != "breadth-first" else asked.policy
+        save(figures.of_policy(samples, of, name), directory / "policy.svg")
+        save(figures.of_machine(samples, name), directory / "machine.svg")
+        lines += ["", "![What the policy did to the web](policy.svg)", "", "![What it cost the machine](machine.svg)"]
+    lines += ["", *_table(by_in_degree(of, ~of.spam)), "", *_web(asked), ""]
+    (directory / REPORT).write_text("\n".join(lines))
+    return summary
+
+
+def _rows(summary: Summary) -> list[tuple[str, str]]:
+    return [
+        ("pages fetched", count_text(summary.pages)),
+        ("of spam farms", share_text(summary.spam_share_of_fetches)),
+        ("URLs discovered", count_text(summary.unique)),
+        ("of spam farms, of these", share_text(summary.spam_share_of_urls)),
+        ("new among links", share_text(summary.unique_share)),
+        ("domains met", count_text(summary.domains)),
+        ("budgets moved on disk, a page", bytes_text(summary.policy_bytes_per_page)),
+        ("virtual time", time_text(summary.virtual_s)),
+    ]
+
+
+def _machine_rows(summary: Summary) -> list[tuple[str, str]]:
+    return [
+        ("time", time_text(summary.wall_s)),
+        ("pages simulated a second", number(summary.pages_s)),
+        ("peak memory", bytes_text(summary.peak_memory_bytes)),
+    ]
+
+
+def _table(bins: Bins) -> list[str]:
+    lines = [
+        "Honest domains by the number of other domains that link to them (IRLbot, Figure 6(b)):", "",
+        "| in-degree, mean | domains | pages fetched, mean | most |", "|---:|---:|---:|---:|",
+    ]  # fmt: skip
+    rows = zip(bins.in_degree, bins.domains, bins.pages, bins.most_pages, strict=True)
+    return [*lines, *(f"| {number(d)} | {n:,} | {number(mean)} | {most:,} |" for d, n, mean, most in rows)]
+
+
+def _web(asked: Asked) -> list[str]:
+    lines = ["The web and the policy, as asked:", ""]
+    described = {**asked.spec.as_dict(), **{name: value for name, value in asdict(asked).items() if name != "spec"}}
+    return [*lines, *(f"- {name} = {value}" for name, value in described.items() if value is not None)]

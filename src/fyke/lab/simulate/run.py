@@ -1,0 +1,94 @@
+"""A crawl that never opens a socket: the real loop, frontier and workbench, a virtual clock, a virtual web.
+
+`step` is one turn of the real loop (`fyke.crawl.loop`) and then the next slice of virtual time; where nothing
+happens, the clock jumps. What is virtual is the fetcher and what reads its pages (`fyke.lab.simulate.fetcher`).
+
+Used by `fyke simulate` and the benches, through `fyke.lab.simulate.keep`. Invariant: no wall clock is read and nothing
+is drawn by chance, so the same web and policy give the same bytes on any machine.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from fyke.core.clock import VirtualClock
+from fyke.core.config import Config
+from fyke.core.messages import Links
+from fyke.crawl.loop import Engines, Loop
+from fyke.crawl.mail import LinkCache, Outbox
+from fyke.disk.store import Store
+from fyke.frontier.filters import filters_for
+from fyke.frontier.frontier import Frontier
+from fyke.lab.simulate.fetcher import Pages, VirtualFetcher
+from fyke.lab.simulate.tally import Tally, tally_of
+from fyke.lab.simulate.texts import Text
+from fyke.lab.simulate.web import START, Web
+
+SLICE_S = 0.25
+MERGE_S = 1.0  # between merges of less than a full batch while visits run low: in place of their cost by the clock
+SEEDS = 100
+
+Fetched = Callable[[Text], None]
+
+
+class Simulation:
+    """A crawl of `web` under `config`, on the files of `store`; goes on from `saved`."""
+
+    def __init__(
+        self, web: Web, config: Config, store: Store, saved: Mapping[str, Any], *, fetched: Fetched | None = None
+    ) -> None:
+        """`fetched` is told the URLs of each batch of pages, before their links are handed in."""
+        self.web = web
+        started = float(saved.get("now", START))
+        self.clock = VirtualClock(started)
+        self.tally: Tally = tally_of(web.spec.all_domains, store, saved.get("tally", {}))
+        filters = filters_for(config.crawl, [], ("http",), [])
+        self.frontier = Frontier(
+            store, config.frontier, filters, by_level=False, opened_at=started, state=saved.get("frontier")
+        )
+        rested_since = started if saved else 0.0
+        self.fetcher = VirtualFetcher(web, config, self.clock, self.tally, slice_s=SLICE_S, rested_since=rested_since)
+        self._pages = Pages(web, self.tally, fetched)
+        self._outbox = Outbox(LinkCache(0, by_depth=False))
+        self._loop = Loop(
+            Engines(self.frontier, self.fetcher, self._pages, self._outbox), config.crawl, self.clock, asyncio.Event(),
+            least_merge_s=MERGE_S,
+        )  # fmt: skip
+        if saved:
+            self.frontier.resume()
+        else:
+            seeds = web.seeds(SEEDS)
+            self.frontier.put_links(Links(seeds, np.zeros(seeds.num_rows, np.uint64)))
+
+    def __repr__(self) -> str:
+        return f"Simulation({self.tally.totals.pages} pages in {self.virtual_s:.0f} s, {self.frontier!r})"
+
+    @property
+    def virtual_s(self) -> float:
+        """Virtual time since the simulation began."""
+        return self.clock.now() - START
+
+    def step(self) -> bool:
+        """One turn of the loop, and the next slice of time; whether there is anything left to do."""
+        self._loop.turn()
+        if self._loop.idle and (self._loop.moved or self.frontier.empty):
+            return not self.frontier.empty
+        self._advance(self.clock.now())
+        return True
+
+    def _advance(self, now: float) -> None:
+        """Move the clock to the next slice in which something may happen."""
+        due = self.fetcher.next_due()
+        number = max(np.floor(now / SLICE_S) + 1, np.ceil((due or 0.0) / SLICE_S))
+        self.clock.advance(max(0.0, float(number) * SLICE_S - now))
+
+    def state(self, store: Store) -> dict[str, Any]:
+        """Everything a restart needs."""
+        self._pages.hand_on(self._outbox)
+        self._loop.deliver()
+        return {"now": self.clock.now(), "frontier": self.frontier.state(), "tally": self.tally.save(store)}
+
+    def close(self) -> None:
+        self.frontier.close()

@@ -1,0 +1,87 @@
+"""How the virtual servers answer: from which address, how fast, how much, or not at all.
+
+Called by `Web` for each batch of visits that begins. Addresses are shared: most small domains are on
+shared hosting, where the fullest addresses have thousands of hosts; giants and farms have some of their own.
+
+Invariant: what a visit meets depends on its URL and on the time, never on visits before it.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fyke.lab.simulate.chance import F64, I64, dice, high, low, spread
+from fyke.lab.simulate.domains import Domains
+from fyke.lab.simulate.links import Pages
+from fyke.lab.simulate.spec import WebSpec
+
+_ADDRESSES, _HEALTH, _SPEED, _TIMES = 4, 5, 6, 7
+SHARED_SHARE = 0.7  # of honest domains: on shared hosting
+DOMAINS_PER_SHARED_ADDRESS = 40
+OWN_ADDRESSES = 64  # of each giant
+FARM_ADDRESSES = 64  # of each farm
+TIME_SIGMA, SIZE_SIGMA = 0.5, 1.0
+CONNECT_TIMEOUT_S = 15.0
+REFUSAL_S = 0.05
+_KIND = 1 << 40  # keeps apart the numbers of shared, own and farm addresses
+
+
+class Reply(IntEnum):
+    """How a visit ends."""
+
+    PAGE = 0
+    WEARY = 1  # 503
+    DEAD = 2  # no answer to a connect
+
+
+class Answers(NamedTuple):
+    """What n visits meet."""
+
+    reply: npt.NDArray[np.uint8]  # a `Reply`
+    duration_s: F64
+    size_bytes: I64
+
+
+class Servers:
+    """The servers of the web that `spec` describes; time begins at `start`."""
+
+    def __init__(self, spec: WebSpec, domains: Domains, start: float) -> None:
+        self._spec = spec
+        self._domains = domains
+        self._weary_until = start + spec.weary_s
+        self._shared = max(1, spec.domains // DOMAINS_PER_SHARED_ADDRESS)
+
+    def addresses(self, domain: I64, host: I64) -> I64:
+        """A number for the address of each host: int64[n]."""
+        chance = dice(self._spec.seed, _ADDRESSES, domain)
+        shared = (high(chance) ** 2 * self._shared).astype(np.int64)  # the first have the most
+        address = np.where(low(chance) < SHARED_SHARE, shared, _KIND + domain)
+        giant = np.isin(domain, self._domains.giants)
+        address[giant] = 2 * _KIND + domain[giant] * OWN_ADDRESSES + host[giant] % OWN_ADDRESSES
+        farm = (domain - self._domains.honest) // max(1, self._spec.farm_domains)
+        spam = self._domains.is_spam(domain)
+        return np.where(spam, 3 * _KIND + farm * FARM_ADDRESSES + host % FARM_ADDRESSES, address)
+
+    def answers(self, pages: Pages, host: I64, now: F64 | float) -> Answers:
+        """What visits that begin at `now` meet."""
+        spec = self._spec
+        rolls = dice(spec.seed, _TIMES, *pages)
+        slow = high(dice(spec.seed, _SPEED, pages.domain)) < spec.slow_share
+        duration_s = np.where(slow, spec.slow_download_s, spec.download_s) * spread(rolls, TIME_SIGMA)
+        size_bytes = spec.page_bytes * spread(rolls << np.uint64(12), SIZE_SIGMA)
+        reply = self._replies(pages.domain, host, now)
+        duration_s[reply == Reply.WEARY] = REFUSAL_S
+        duration_s[reply == Reply.DEAD] = CONNECT_TIMEOUT_S
+        size_bytes[reply != Reply.PAGE] = 0
+        return Answers(reply, duration_s, size_bytes.astype(np.int64))
+
+    def _replies(self, domain: I64, host: I64, now: F64 | float) -> npt.NDArray[np.uint8]:
+        spec = self._spec
+        chance = high(dice(spec.seed, _HEALTH, domain, host))
+        chance[self._domains.is_spam(domain)] = 1.0
+        reply = np.full(len(domain), Reply.PAGE, np.uint8)
+        reply[(chance < spec.dead_share + spec.weary_share) & (now < self._weary_until)] = Reply.WEARY
+        reply[chance < spec.dead_share] = Reply.DEAD
+        return reply

@@ -1,0 +1,98 @@
+"""A simulation from the command line: how it goes, Ctrl-C, and the report at the end.
+
+`fyke simulate` calls `run`. The first Ctrl-C (or SIGTERM) stops at the end of the step that is under way and
+writes checkpoint and report; the second kills, and what came after the newest checkpoint is simulated again.
+"""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from fyke.lab.simulate.keep import Asked, kept, simulate
+from fyke.lab.simulate.report import Summary, write
+from fyke.lab.simulate.tally import Sample
+from fyke.quantities import bytes_text, count_mark, duration, number, share_text
+
+LINE_S = 5.0  # between two lines where there is no terminal
+
+
+class Stopped:
+    """Whether the person wants it to end."""
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def __call__(self) -> bool:
+        return self._asked
+
+    def ask(self, number: int, frame: FrameType | None) -> None:
+        """A signal: the next one of its kind has its usual effect."""
+        self._asked = True
+        signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def stopping() -> Iterator[Stopped]:
+    """SIGINT and SIGTERM ask to stop."""
+    stopped = Stopped()
+    before = {number: signal.signal(number, stopped.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class Monitor:
+    """Shows on `console` how a simulation goes: one line that is rewritten, or one every `LINE_S` in a pipe."""
+
+    def __init__(self, console: Console, pages: int) -> None:
+        self._pages = pages
+        self._console = console
+        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+        self._first: Sample | None = None
+        self._said_s = 0.0
+
+    def __enter__(self) -> "Monitor":
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, now: Sample) -> None:
+        """How it stands now."""
+        self._first = self._first or now
+        if self._live is not None:
+            self._live.update(Text(self._line(self._first, now)), refresh=True)
+        elif now.wall_s - self._said_s >= LINE_S:
+            self._said_s = now.wall_s
+            self._console.print(self._line(self._first, now), highlight=False, soft_wrap=True)
+
+    def _line(self, first: Sample, now: Sample) -> str:
+        pages_s = (now.pages - first.pages) / max(1e-9, now.wall_s - first.wall_s)
+        left = f", about {duration((self._pages - now.pages) / pages_s)} left" if pages_s > 0 else ""
+        return (
+            f"{count_mark(now.pages)} of {count_mark(self._pages)} pages  {number(pages_s)} pages/s{left}"
+            f"  virtual {duration(now.virtual_s)}  spam {share_text(now.spam_pages / max(1, now.pages))} of fetches,"
+            f" {share_text(now.spam_share)} of URLs  {bytes_text(now.memory_bytes)}"
+        )
+
+
+def run(directory: Path, asked: Asked, pages: int, console: Console) -> tuple[Summary, bool]:
+    """Simulate up to `pages` pages in `directory`, and write the report; whether the person stopped it.
+
+    Raises FykeError.
+    """
+    with kept(directory, asked) as simulation:
+        with stopping() as stopped, Monitor(console, pages) as monitor:
+            simulate(simulation, pages, watch=monitor.show, stopped=stopped)
+        return write(simulation, asked, directory), stopped()

@@ -1,0 +1,71 @@
+"""Which of all possible webs: its parameters, named.
+
+Given by who simulates (`fyke simulate`, benches, tests) to `Web`. A spec and a page's number are all that a
+page is made of, so the same spec is the same web after a restart.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fyke.core.errors import ConfigurationError
+from fyke.lab.simulate.texts import MOST_DOMAINS
+
+
+@dataclass(frozen=True, slots=True)
+class WebSpec:
+    """A web of honest domains by falling popularity, and spam farms behind them."""
+
+    seed: int = 1
+    domains: int = 200_000  # honest ones; domain 0 is the most popular
+    links_per_page: int = 15
+    popularity: float = 1.1  # exponent of Zipf's law by which links choose a domain
+    size_scale: float = 8.0  # pages of the least popular domain, in the median
+    size_growth: float = 0.75  # a domain's size grows with this power of domains / rank
+    size_sigma: float = 1.2  # of the lognormal noise on sizes
+    giants: int = 12  # honest domains with millions of pages on many hosts
+    giant_pages: int = 5_000_000
+    giant_host_pages: int = 500  # pages on each of a giant's hosts
+    branching: float = 1.25  # deeper pages of its domain that an honest page leads to, in the mean
+    outward_share: float = 0.25  # of an honest page's links: to other domains
+    deep_share: float = 0.05  # of those: to any page of the domain instead of its home page
+    farms: int = 133
+    farm_domains: int = 3  # domains a farm has paid for
+    spammed_share: float = 0.01  # of honest domains: anybody may write there, and a farm does
+    spam_entry: float = 0.9  # of their links to other domains: to that farm
+    spam_branching: float = 4.0  # never-seen pages of its own domain that a spam page links to, in the mean
+    spam_cousins: int = 1  # never-seen pages of other domains of its farm that it links to
+    spam_camouflage: int = 5  # links of a spam page to honest domains
+    spam_host_pages: int = 16  # pages on each of a spam domain's hosts, which never end
+    dead_share: float = 0.01  # of honest hosts: no answer to a connect
+    weary_share: float = 0.01  # of honest hosts: 503 for a while
+    weary_s: float = 300.0  # from the first second of the crawl
+    slow_share: float = 0.05  # of domains: on slow servers
+    download_s: float = 0.3  # median time of a download
+    slow_download_s: float = 4.0
+    page_bytes: int = 20_000  # median
+
+    def __post_init__(self) -> None:
+        honest = self.outward_links + math.ceil(self.branching) + 2
+        spam = math.ceil(self.spam_branching) + self.spam_cousins + self.spam_camouflage + 1
+        if self.links_per_page < max(honest, spam):
+            raise ConfigurationError(f"{self.links_per_page} links a page are too few for the kinds of links there are")
+        if not 0 < self.all_domains < MOST_DOMAINS:
+            raise ConfigurationError(f"{self.all_domains} domains: a virtual web has 1 to {MOST_DOMAINS - 1:,}")
+
+    @property
+    def spam_domains(self) -> int:
+        """Domains of all farms; their numbers follow those of the honest."""
+        return self.farms * self.farm_domains
+
+    @property
+    def all_domains(self) -> int:
+        return self.domains + self.spam_domains
+
+    @property
+    def outward_links(self) -> int:
+        """Links of an honest page to other domains."""
+        return round(self.links_per_page * self.outward_share)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)

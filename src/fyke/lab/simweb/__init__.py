@@ -1,0 +1,25 @@
+"""simweb: what if the web were on this machine?
+
+A seeded synthetic web with its own DNS (names under `.sim`) and servers on 127.0.0.0/8: the judge of
+the crawler's laws, and what newcomers crawl in the first minute. A URL goes through it like this:
+`dns` gives the address, `http` reads the request, `answers` decides, `layout` says what is meant,
+`bodies` writes it, `ledger` notes it; afterwards `perfect` says what should have been fetched and
+`audit` whether it was done politely. Nothing is kept per page, so a web of a billion pages costs no
+more memory than one of a thousand. It imports nothing of the crawler.
+"""
+
+from fyke.lab.simweb.audit import Rule, Violation, audit_politeness
+from fyke.lab.simweb.child import RunningWeb, running_web
+from fyke.lab.simweb.layout import Layout, Ports, Resource, What
+from fyke.lab.simweb.ledger import Ledger, Request, read_queries, read_requests, table_of
+from fyke.lab.simweb.perfect import Expectation, Plan, perfect, resource_of
+from fyke.lab.simweb.spec import NameShares, PageShares, RobotsShares, StyleShares, WebSpec, lively, plain
+from fyke.lab.simweb.tree import tree_host, tree_path, tree_url, write_tree
+from fyke.lab.simweb.web import Web, serve
+
+__all__ = [
+    "Expectation", "Layout", "Ledger", "NameShares", "PageShares", "Plan", "Ports", "Request",
+    "Resource", "RobotsShares", "Rule", "RunningWeb", "StyleShares", "Violation", "Web", "WebSpec",
+    "What", "audit_politeness", "lively", "perfect", "plain", "read_queries", "read_requests",
+    "resource_of", "running_web", "serve", "table_of", "tree_host", "tree_path", "tree_url", "write_tree",
+]  # fmt: skip

@@ -1,0 +1,205 @@
+"""The HTTP/1.1 server: bytes in, replies out, one row in the ledger for each request.
+
+Called by `web`, one listener for each address. It decides nothing: `Answers` does. Requests on a
+connection are answered in order, however they are cut or pipelined. Invariant: each request whose
+head arrived whole gets exactly one row, also when the client leaves before the reply has ended.
+"""
+
+import asyncio
+import email.utils
+import socket
+import struct
+from collections.abc import Callable
+from typing import NamedTuple, cast
+
+from fyke.lab.simweb.answers import Answers, Manner, Reply, refusal
+from fyke.lab.simweb.ledger import Ledger, Request
+
+MAX_HEAD_BYTES = 64 * 1024
+DRIPS = 10  # a slow reply comes in so many pieces
+
+_END = b"\r\n\r\n"
+
+
+class Head(NamedTuple):
+    """What matters of a request's head."""
+
+    method: bytes
+    target: str
+    host: str
+    agent: str
+    accept: bytes
+    closing: bool
+
+
+def parse_head(head: bytes) -> Head | None:
+    """The head of a request (without its blank line), or None when it is none."""
+    first, *lines = head.split(b"\r\n")
+    words = first.split(b" ")
+    if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
+        return None
+    host, agent, accept, connection = b"", b"", b"", b""
+    for line in lines:
+        name, _, value = line.partition(b":")
+        name = name.lower()
+        if name == b"host":
+            host = value.strip()
+        elif name == b"user-agent":
+            agent = value.strip()
+        elif name == b"accept-encoding":
+            accept = value.strip()
+        elif name == b"connection":
+            connection = value.strip().lower()
+    closing = connection == b"close" or (words[2] == b"HTTP/1.0" and connection != b"keep-alive")
+    name_only = host.partition(b":")[0].decode("latin-1").lower()
+    return Head(words[0], words[1].decode("latin-1"), name_only, agent.decode("latin-1"), accept, closing)
+
+
+class Site:
+    """What all connections of one web share."""
+
+    def __init__(self, answers: Answers, ledger: Ledger, now: Callable[[], float]) -> None:
+        self.answers, self.ledger, self.now = answers, ledger, now
+        self.names = answers.layout.names
+        self.scheme = answers.layout.scheme
+        self._at: dict[str, tuple[int, frozenset[str]]] = {}
+        self.connections: set[Connection] = set()
+
+    def host_at(self, name: str, address: str) -> int | None:
+        """The host of that name if it answers at that address."""
+        known = self._at.get(name)
+        if known is None:
+            host = self.names.find(name)
+            if host is None:
+                return None
+            if len(self._at) > 1 << 16:
+                self._at.clear()
+            known = self._at[name] = (host, frozenset(self.names.addresses(host)))
+        return known[0] if address in known[1] else None
+
+    def reply(self, head: Head | None, address: str) -> Reply:
+        """What to say to a request that came to `address`."""
+        if head is None:
+            return refusal(400, "Connection: close")
+        if head.method != b"GET":
+            return refusal(405, "Connection: close", "Allow: GET")
+        host = self.host_at(head.host, address)
+        if host is None:
+            return refusal(421)
+        wait = self.answers.layout.spec.retry_after_s
+        # The header has whole seconds: rounded up, so that whoever obeys the date waits long enough.
+        date = email.utils.formatdate(int(self.now()) + 1 + wait, usegmt=True) if wait else ""
+        return self.answers.reply(host, head.target, head.accept, date)
+
+
+class Connection(asyncio.Protocol):
+    """One connection of a client."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._buffer = b""
+        self._transport: asyncio.Transport | None = None
+        self._address, self._client_port = "", 0
+        # The request being answered, while its reply has not ended: (head, arrived, reply, bytes sent).
+        self._open: tuple[Head | None, float, Reply, int] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._address = transport.get_extra_info("sockname")[0]
+        self._client_port = transport.get_extra_info("peername")[1]
+        self._site.connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._site.connections.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._open is not None:
+            self._note(*self._open)
+        self._transport = self._open = None
+
+    def close(self) -> None:
+        """End the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer = self._buffer + data if self._buffer else data
+        if self._open is None:
+            self._answer()
+
+    def _answer(self) -> None:
+        """Answer what is in the buffer, until it holds no whole head or a reply takes its time."""
+        site = self._site
+        while self._transport is not None and self._open is None:
+            end = self._buffer.find(_END)
+            if end < 0:
+                if len(self._buffer) > MAX_HEAD_BYTES:
+                    self._transport.write(refusal(431, "Connection: close").data)
+                    self._transport.close()
+                    self._transport = None
+                return
+            raw, self._buffer = self._buffer[:end], self._buffer[end + len(_END) :]
+            arrived = site.now()
+            head = parse_head(raw)
+            reply = site.reply(head, self._address)
+            if reply.manner is Manner.WHOLE:
+                self._note(head, arrived, reply, len(reply.data))
+                self._transport.write(reply.data)
+                if reply.closing or head is None or head.closing:
+                    self._transport.close()
+                    self._transport = None
+            else:
+                self._send_oddly(head, arrived, reply)
+
+    def _note(self, head: Head | None, arrived: float, reply: Reply, size: int) -> None:
+        site = self._site
+        host, path, agent = (head.host, head.target, head.agent) if head else ("", "", "")
+        status = reply.status if size else 0
+        site.ledger.add(
+            Request(
+                arrived, site.now(), site.scheme, self._address, self._client_port, host, path, agent,
+                status, size, reply.retry_after_s,
+            )
+        )  # fmt: skip
+
+    def _send_oddly(self, head: Head | None, arrived: float, reply: Reply) -> None:
+        transport = self._transport
+        if transport is None:
+            return
+        half = reply.data[: len(reply.data) // 2]
+        if reply.manner is Manner.SLOWLY:
+            self._drip(head, arrived, reply, 0)
+        elif reply.manner is Manner.RESET:
+            self._note(head, arrived, reply, 0)
+            # A close with no linger time is a reset.
+            raw = transport.get_extra_info("socket")
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            transport.abort()
+            self._transport = None
+        elif reply.manner is Manner.CUT:
+            self._note(head, arrived, reply, len(half))
+            transport.write(half)
+            transport.close()
+            self._transport = None
+        else:
+            sent = half if reply.manner is Manner.HALF else b""
+            self._open = (head, arrived, reply, len(sent))
+            transport.write(sent)
+
+    def _drip(self, head: Head | None, arrived: float, reply: Reply, sent: int) -> None:
+        if self._transport is None:
+            return
+        size = len(reply.data)
+        upto = min(size, sent + size // DRIPS + 1)
+        if upto == size:
+            self._open = None
+            self._note(head, arrived, reply, size)
+            self._transport.write(reply.data[sent:])
+            self._answer()
+            return
+        self._open = (head, arrived, reply, upto)
+        self._transport.write(reply.data[sent:upto])
+        pause = self._site.answers.layout.spec.slow_s / DRIPS
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(pause, self._drip, head, arrived, reply, upto)

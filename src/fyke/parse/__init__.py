@@ -1,9 +1,0 @@
-"""What is in this page? Media type, charset, links, title, and whatever processing modules find.
-
-`fyke.crawl` makes one `Parser` and hands it every answer. Nothing here does I/O or remembers pages.
-"""
-
-from fyke.parse.links import HTML_TYPES
-from fyke.parse.parser import Parser, ParserStatistics, fingerprint
-
-__all__ = ["HTML_TYPES", "Parser", "ParserStatistics", "fingerprint"]

@@ -1,0 +1,145 @@
+"""Quantities as people write them: `8e9`, `500M`, `8GiB`, `675MB/s`, and back.
+
+`fyke.lab.plan.question` reads with it and `fyke.lab.plan.report` writes. Invariant: what is written is read back as the
+same quantity, but for the digits that rounding to three took.
+"""
+
+import re
+
+from fyke.core.errors import ConfigurationError
+
+_NUMBER = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?) ?([A-Za-z/]*)")
+_PREFIXES = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
+_LEAST, _MOST = 1e-3, 1e18  # far beyond any machine, and no sum of them overflows
+
+_PLAIN = {"": 1.0}
+_COUNTS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}  # B as in billion
+_BYTES = (
+    {prefix: 1000.0**power for prefix, power in _PREFIXES.items()}
+    | {f"{prefix}B": 1000.0**power for prefix, power in _PREFIXES.items()}
+    | {f"{prefix}iB": 1024.0**power for prefix, power in _PREFIXES.items() if prefix}
+)
+_SPEEDS = {f"{unit}/s": factor for unit, factor in _BYTES.items() if unit.endswith("B")} | {
+    f"{prefix}bit/s": 1000.0**power / 8 for prefix, power in _PREFIXES.items()
+}
+
+
+def _read(option: str, text: str, units: dict[str, float], hint: str) -> float:
+    match = _NUMBER.fullmatch(text.strip())
+    value = float(match[1]) * units.get(match[2], 0.0) if match else 0.0
+    if not _LEAST <= value <= _MOST:
+        raise ConfigurationError(f"{option} {text}: {hint}")
+    return value
+
+
+def read_count(option: str, text: str) -> float:
+    """`8e9`, `8B`, `500M` or `3100`; raises `ConfigurationError` naming `option`."""
+    return _read(option, text, _COUNTS, "not a number above 0; say 8e9, 500M or 3100")
+
+
+def read_bytes(option: str, text: str) -> float:
+    """`8GB`, `8GiB` or `21.2kB` in bytes; raises `ConfigurationError` naming `option`."""
+    return _read(option, text, _BYTES, "not a size; say 8GB, 8GiB or 21.2kB")
+
+
+def read_speed(option: str, text: str) -> float:
+    """`675MB/s`, `675MiB/s` or `1Gbit/s` in bytes a second; raises `ConfigurationError` naming `option`."""
+    return _read(option, text, _SPEEDS, "not a speed; say 675MB/s, 675MiB/s or 1Gbit/s")
+
+
+def read_share(option: str, text: str) -> float:
+    """`0.15`, `1/9` or `1`, above 0 and at most 1; raises `ConfigurationError` naming `option`."""
+    hint = "not a share; say a number above 0 and at most 1, such as 0.15 or 1/9"
+    above, _, below = text.partition("/")
+    value = _read(option, above, _PLAIN, hint) / (_read(option, below, _PLAIN, hint) if below else 1.0)
+    if value > 1:
+        raise ConfigurationError(f"{option} {text}: {hint}")
+    return value
+
+
+def read_whole(option: str, text: str) -> int:
+    """A count that is a whole number: `1M`, `1.5k`; raises `ConfigurationError` naming `option`."""
+    value = read_count(option, text)
+    if value != round(value):
+        raise ConfigurationError(f"{option} {text}: not a whole number; say 300k, 1M or 1234567")
+    return round(value)
+
+
+def number(value: float, *, as_given: bool = False) -> str:
+    """Three digits, or all of a whole number's: `0.189`, `2.71`, `4,192`; or all that a person gave."""
+    if as_given:
+        return f"{value:,.12g}"
+    rounded = float(f"{value:.3g}")
+    return f"{value:,.0f}" if rounded >= 100 else f"{rounded:.12g}"
+
+
+def _scaled(value: float, names: tuple[str, ...], *, as_given: bool = False) -> str:
+    rank = 0
+    while rank < len(names) - 1 and float(f"{value:.3g}") >= 1000:
+        value, rank = value / 1000, rank + 1
+    return f"{number(value, as_given=as_given)} {names[rank]}".rstrip()
+
+
+def count_text(value: float, *, as_given: bool = False) -> str:
+    """`8 billion`, `1.5 million`."""
+    if value < 1e6:
+        return number(value, as_given=as_given)
+    return _scaled(value / 1e6, ("million", "billion", "trillion"), as_given=as_given)
+
+
+def count_mark(value: float) -> str:
+    """The same, short: `8B`, `1.5M`."""
+    return _scaled(value, ("", "k", "M", "B", "T")).replace(" ", "")
+
+
+def bytes_text(value: float, *, as_given: bool = False) -> str:
+    """`420 GB`."""
+    return _scaled(value, ("B", "kB", "MB", "GB", "TB", "PB", "EB"), as_given=as_given)
+
+
+def speed_text(value: float, *, as_given: bool = False) -> str:
+    """`8.18 MB/s`."""
+    return f"{bytes_text(value, as_given=as_given)}/s"
+
+
+def bits_text(value: float, *, as_given: bool = False) -> str:
+    """Bytes a second as networks are sold: `1 Gbit/s`."""
+    names = ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s", "Ebit/s")
+    return _scaled(8 * value, names, as_given=as_given)
+
+
+def share_text(value: float, *, as_given: bool = False) -> str:
+    """`15 %`."""
+    return f"{number(100 * value, as_given=as_given)} %"
+
+
+def time_text(seconds: float) -> str:
+    """In the largest unit of which there is one: `12 s`, `5.1 hours`, `29.9 days`, `3.2 years`."""
+    for name, length_s in (("years", 365.25 * 86400), ("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length_s:
+            return f"{count_text(seconds / length_s)} {name}"
+    return f"{number(seconds)} s"
+
+
+def size(count: float) -> str:
+    """Bytes for people."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(count) < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: `1h02m`, `3m05s`, `12s`."""
+    whole = int(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600}h{whole % 3600 // 60:02}m"
+    return f"{whole // 60}m{whole % 60:02}s" if whole >= 60 else f"{whole}s"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 host`, `2,000 hosts`."""
+    if count != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun}"
