@@ -3,7 +3,7 @@
 import asyncio
 import re
 
-from tests.fetch.conftest import Client, web
+from tests.fetcher.wire.conftest import Client, web
 
 from conformance.oracles import ORACLES, judge
 from fyke.core.config import FetchSection

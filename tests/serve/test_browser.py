@@ -9,8 +9,8 @@ from urllib.parse import quote
 import pytest
 
 from crawl.runs import command, settings, wait_for
-from fyke import simweb
 from fyke.archive.orders import SOCKET
+from fyke.lab import simweb
 from fyke.lab.simweb.child import running_web
 from serve.hostile import MARK, hostile_visits
 from serve.kit import CHROMIUM, TOKEN, needs_browser, served

@@ -6,7 +6,7 @@ import string
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.fetch.conftest import Client, saying, web
+from tests.fetcher.wire.conftest import Client, saying, web
 
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical

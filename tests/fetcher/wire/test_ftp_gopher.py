@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.fetch.conftest import LOCAL, Client, listening
+from tests.fetcher.wire.conftest import LOCAL, Client, listening
 
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical

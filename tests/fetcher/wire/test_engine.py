@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from tests.fetch.conftest import AGENT, LOCAL, Client, saying, visit_to, web
+from tests.fetcher.wire.conftest import AGENT, LOCAL, Client, saying, visit_to, web
 
 from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.config import FetchSection

@@ -5,7 +5,7 @@ import ssl
 
 import pytest
 import trustme
-from tests.fetch.conftest import LOCAL, Client, listening, saying, visit_to, web
+from tests.fetcher.wire.conftest import LOCAL, Client, listening, saying, visit_to, web
 
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical, robots_url, split

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from crawl.test_fetcher import Server
+from fetcher.conftest import NameServer
+from fetcher.test_engine import Server
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
 from fyke.core.urls import locate
@@ -18,7 +19,6 @@ from fyke.fetcher.engine import Fetcher, Wiring
 from fyke.fetcher.names import Resolver
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.workbench import Workbench
-from hosts.conftest import NameServer
 
 TTL_S = 300
 BUSY = [f"busy{number}.test" for number in range(12)]

@@ -1,24 +1,22 @@
 """Content-seen saves parsing and loses no link, whatever a page says and wherever the same page is again."""
 
 import tempfile
-from collections import Counter, deque
 from pathlib import Path
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fyke.archive import PagesTable, WarcWriter, read_table
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import LinkResolver
-from fyke.core.urls import Locator, canonical, locate
+from fyke.core.urls import canonical, locate
 from fyke.core.visits import Exchange, Visit
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser
 from fyke.harvest.content_seen import ContentSeen
-from fyke.harvest.worker import Barn, Harvest
+from fyke.harvest.worker import Harvest, NamedSitemaps
 
 HREFS = [
     "?page=2", " ?page=2", "\t?\npage=2", "http:?page=2", "HTTP:?x", "?", "http:?", "", "#top", "http:#top", "http:",
@@ -30,18 +28,6 @@ HEADERS = ["", "Link: </n>; rel=next\r\n", "Refresh: 0; url=?r\r\n", "X-Robots-T
 TYPES = ["text/html", "text/plain", "text/html; charset=koi8-r", "application/rss+xml"]
 
 
-class Frontier:
-    """What was discovered."""
-
-    def __init__(self) -> None:
-        self.found: set[bytes] = set()
-
-    def discover(self, links: list[Locator], **_: object) -> None:
-        self.found |= {at.url for at in links}
-
-    def fetched(self, domain: int) -> None: ...
-
-
 def exchange_of(name: str, body: bytes, media_type: str = "text/html", header: str = "") -> Exchange:
     at = locate(canonical(f"http://h.example/a/{name}") or "")
     head = f"HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n{header}\r\n".encode()
@@ -50,25 +36,17 @@ def exchange_of(name: str, body: bytes, media_type: str = "text/html", header: s
 
 
 def taken_in(rounds: list[list[Exchange]]) -> tuple[set[bytes], int, list[bool]]:
-    """What a harvest of `rounds` discovers, how many pages it parses, and which it takes for duplicates."""
+    """What a harvest of `rounds` finds to follow, how many pages it parses, and which it takes for duplicates."""
     with tempfile.TemporaryDirectory() as name, Checkpoint(Path(name) / "shard") as checkpoint:
-        folder, frontier, parser = Path(name), Frontier(), Parser()
-        warc, pages, seen = (
-            WarcWriter(folder, 1 << 30, "test"),
-            PagesTable(folder, 10_000),
-            ContentSeen(checkpoint.store, 1 << 16),
-        )
-        barn = Barn(warc, pages, None, frontier, seen, [])  # type: ignore[arg-type]
-        harvest = Harvest(
-            parser, barn, FetchSection(), LinkResolver(100),
-            done=lambda exchange: None, landed=lambda seed, target: None, outcomes=Counter(),
-        )  # fmt: skip
+        parser, seen = Parser(), ContentSeen(checkpoint.store, 1 << 16)
+        harvest = Harvest(parser, seen, NamedSitemaps({}), FetchSection(), LinkResolver(100))
+        reaped = []
         for exchanges in rounds:
-            harvest.take_in(deque(exchanges))
+            reaped += harvest.reap(exchanges)
             seen.state()
-        for closing in (warc, pages, seen):
-            closing.close()
-        return frontier.found, parser.statistics().pages, read_table(folder, "pages").column("duplicate").to_pylist()
+        seen.close()
+    found = {at.url for one in reaped for links in one.pointers if links.kind is not None for at in links.found}
+    return found, parser.statistics().pages, [one.page.duplicate for one in reaped]
 
 
 def parsed(exchange: Exchange) -> set[bytes]:

@@ -20,7 +20,7 @@ from fyke.lab.simulate.keep import Asked, kept, simulate
 from fyke.lab.simulate.policy import POLICIES
 from fyke.lab.simulate.spec import WebSpec
 from fyke.lab.simulate.web import Web
-from simulate.runs import FINITE, Log, asked, logged, reachable
+from lab.simulate.runs import FINITE, Log, asked, logged, reachable
 
 ALL = reachable(Web(FINITE))
 SMALL = WebSpec(domains=3000, giants=3, giant_pages=5000, farms=4, farm_domains=5, weary_share=0.05, dead_share=0.05)
