@@ -10,7 +10,7 @@ where it was cut and the lines that were left out.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -23,8 +23,7 @@ CONTEXT_CHARS = 50  # before the first match
 SEARCHED_CHARS = 60_000
 BEGINNING_CHARS = 6_000  # the rest is read if these have too little
 ENOUGH = 0.6  # of the weight of all words, in one piece
-MAX_MATCHES = 500
-MAX_CANDIDATES = 1_000  # words looked at
+MAX_CANDIDATES = 200  # words looked at, for each way a word may begin
 
 _REST = re.compile(r"[^\W_]*")
 _ACCENTED = re.compile(r"[\u00c0-\u024f]")
@@ -93,7 +92,9 @@ class _Finder:
         return self._analysis.stems(self._stems, word)
 
     def _prefix(self, word: str) -> str:
-        """What every word with the same stem begins with."""
+        """What every word with the same stem begins with; a word with signs is all of it."""
+        if not word.isalnum():
+            return word
         length = len(word)
         for stem in self._stem(word):
             while length > 1 and not stem.startswith(word[:length]):
@@ -104,20 +105,14 @@ class _Finder:
         """Where words are met, in order."""
         folded = fold(text)
         found: dict[tuple[int, int], str] = {}
-        left = MAX_CANDIDATES
-        for prefix in self._prefixes:  # a search each: a tenth of what one expression for all of them takes
-            at = folded.find(prefix)
-            while at >= 0 and left:
-                left -= 1
-                rest = _REST.match(folded, at + len(prefix))
-                end = rest.end() if rest else at + len(prefix)
-                word = self._word(folded[at:end])
-                if word and not folded[at - 1 : at].isalnum():
-                    found[at, end] = word
-                at = folded.find(prefix, end)
+        for prefix in self._prefixes:  # a search each: cheaper than one expression for all of them
+            for begin, end in islice(_candidates(folded, prefix), MAX_CANDIDATES):
+                word = self._word(folded[begin:end])
+                if word and not folded[begin - 1 : begin].isalnum():
+                    found[begin, end] = word
         for character in self._unspaced:
-            found |= {m.span(): character for m in islice(re.finditer(re.escape(character), folded), MAX_MATCHES)}
-        return [(begin, end, word) for (begin, end), word in sorted(found.items())[:MAX_MATCHES]]
+            found |= {m.span(): character for m in islice(re.finditer(re.escape(character), folded), MAX_CANDIDATES)}
+        return [(begin, end, word) for (begin, end), word in sorted(found.items())]
 
     def _word(self, candidate: str) -> str:
         """The query's word that `candidate` is, or the empty string."""
@@ -128,6 +123,16 @@ class _Finder:
                 known = known or self._stemmed.get(stem, "")
             self._known[candidate] = known
         return known
+
+
+def _candidates(folded: str, prefix: str) -> Iterator[tuple[int, int]]:
+    """Where a run of letters goes on after `prefix`, which may stand within a word; one with signs stands alone."""
+    at = folded.find(prefix)
+    while at >= 0:
+        rest = _REST.match(folded, at + len(prefix)) if prefix.isalnum() else None
+        end = rest.end() if rest else at + len(prefix)
+        yield at, end
+        at = folded.find(prefix, end)
 
 
 @lru_cache(maxsize=1)
