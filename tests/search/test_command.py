@@ -53,12 +53,16 @@ def test_nothing_found(folder: Path) -> None:
 
 
 def test_mistakes(tmp_path: Path) -> None:
+    made = archive(tmp_path / "made", [("http://a.example/", html("x"))])
+    indexed(made)
     archive(tmp_path / "crawl", [("http://a.example/", html("x"))])
     for arguments, status, told in (
         (("search", str(tmp_path / "crawl"), "x"), 3, "there is no index; make it with fyke index"),
         (("search", str(tmp_path / "none"), "x"), 3, "there is no index; make it with fyke index"),
         (("index", str(tmp_path / "none")), 3, "holds no crawl: begin one with fyke crawl URL --into"),
         (("search", str(tmp_path)), 2, "missing argument"),
+        (("search", str(made), "plum site:"), 2, "site: it says nothing; write the name of a host"),
+        (("search", str(made), "plum", "after:foo"), 2, "after: 'foo' cannot be what it looks for; write a year"),
     ):
         done = fyke(*arguments)
         assert done.returncode == status, done.stderr

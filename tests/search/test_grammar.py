@@ -1,4 +1,4 @@
-"""Any text is a question; the words of the language mean what they say."""
+"""Any text is a question or is refused in a line; the words of the language mean what they say."""
 
 from datetime import UTC, datetime
 
@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from fyke.core.errors import BadQuery
 from fyke.search.grammar import Clause, Dated, Language, Occur, Site, Words, parse
 from fyke.search.searcher import Searcher
 from search.archives import Answer, archive, html, indexed, urls
@@ -38,14 +39,37 @@ def day(year: int, month: int = 1, of_month: int = 1) -> int:
         ("LANG:DE", (Clause((Language("de"),), Occur.MUST),)),
         ("after:2024", (Clause((Dated(begin_s=day(2024)),), Occur.MUST),)),
         ("before:2024-02-03", (Clause((Dated(end_s=day(2024, 2, 3)),), Occur.MUST),)),
-        ("after:soon", (Clause((Words("soon", 6),), Occur.SHOULD),)),
-        ("before:2024-13-01", (Clause((Words("2024-13-01", 7),), Occur.SHOULD),)),
-        ("site:", (Clause((Words("site:", 0),), Occur.SHOULD),)),
+        ('"site:"', (Clause((Words("site:", 1, phrase=True),), Occur.SHOULD),)),
+        ("off-site: x", (Clause((Words("off-site:", 0),), Occur.SHOULD), Clause((Words("x", 10),), Occur.SHOULD))),
         ("state-of-the-art", (Clause((Words("state-of-the-art", 0),), Occur.SHOULD),)),
     ],
 )
 def test_means(text: str, clauses: tuple[Clause, ...]) -> None:
     assert parse(text).clauses == clauses
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "instead"),
+    [
+        ("river site:", "site: it says nothing", "site:docs.example.org"),
+        ("river -site: x", "site: it says nothing", "site:docs.example.org"),
+        ("site:...", "site: '...' cannot be", "site:docs.example.org"),
+        ('site:""', "site: it says nothing", "site:docs.example.org"),
+        ("after:foo", "after: 'foo' cannot be", "after:2024-06-15"),
+        ("Before:2024-13-01", "before: '2024-13-01' cannot be", "before:2024-06-15"),
+        ("lang:", "lang: it says nothing", "lang:de"),
+        ("lang:42", "lang: '42' cannot be", "lang:de"),
+        ("intitle:!", "intitle: '!' cannot be", "intitle:howto"),
+        ("inurl:", "inurl: it says nothing", "inurl:library"),
+    ],
+)
+def test_refuses_what_says_nothing(text: str, wrong: str, instead: str) -> None:
+    with pytest.raises(BadQuery) as refused:
+        parse(text)
+    said = str(refused.value)
+    assert said.startswith(wrong) and instead in said and said.isprintable()
+    quoted = said[said.index('"') : said.rindex('"') + 1]  # what it offers is a query
+    assert all(isinstance(part, Words) for clause in parse(quoted).clauses for part in clause.parts)
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +127,54 @@ def test_finds(searcher: Searcher, query: str, found: set[str]) -> None:
     assert {url.rpartition("/")[2] for url in urls(searcher, query)} == found
 
 
+NAMED = {
+    "cpp": "C++", "c": "C", "csharp": "C#", "fsharp": "F#", "dotnet": ".NET", "objc": "Objective-C++",
+    "node": "Node.js", "aplus": "A++", "net": "net", "js": "JS",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def languages(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
+    """A page for each language, named in its text alone."""
+    pages = [
+        (
+            f"http://l{at}.example/{path}",
+            html(f"Number {at}", f"This page is about {name}, and ({name}) is a name. {at}"),
+        )
+        for at, (path, name) in enumerate(NAMED.items())
+    ]
+    folder = archive(tmp_path_factory.mktemp("languages") / "crawl", pages)
+    indexed(folder)
+    return Searcher([folder])
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("c++", {"cpp", "objc"}),
+        ("C++", {"cpp", "objc"}),
+        ("c", {"c"}),
+        ("c#", {"csharp"}),
+        ("f#", {"fsharp"}),
+        (".net", {"dotnet"}),
+        (".NET", {"dotnet"}),
+        ("net", {"net"}),
+        ("objective-c++", {"objc"}),
+        ('"objective-c++"', {"objc"}),
+        ("node.js", {"node"}),
+        ("a++", {"aplus"}),
+        ("c++ -objective", {"cpp"}),
+    ],
+)
+def test_signs_make_names(languages: Searcher, query: str, found: set[str]) -> None:
+    hits = languages.search(query).hits
+    paths = [hit.url.rpartition("/")[2] for hit in hits]
+    assert set(paths) == found or (query in ("objective-c++", "node.js") and paths[0] in found)
+    marked = "".join(text for text, marked in hits[0].snippet if marked).lower()
+    named = query.lower().split()[0].strip('"')
+    assert named.replace("node.", "node").replace("-", "") in marked
+
+
 FIELDS = ["site:", "after:", "before:", "lang:", "inurl:", "intitle:"]
 MARKS = [":", '"', "+", "-", "OR", "|", "()", "*", "\\", "~2", "^", "[x TO y]", " ", "\x00", "\u202e", "' OR 1=1"]
 
@@ -125,8 +197,12 @@ PIECES = st.sampled_from([*FIELDS, *MARKS, "river", "trees", "2024", "a.b", "東
 @example(query="OR " * 50)
 @example(query="after:9999-12-31 before:0001-01-01")
 @example(query="\ud800")
-def test_any_text_is_answered(searcher: Searcher, query: str) -> None:
-    results = searcher.search(query)
+def test_any_text_is_answered_or_refused_in_a_line(searcher: Searcher, query: str) -> None:
+    try:
+        results = searcher.search(query)
+    except BadQuery as refused:
+        assert str(refused).isprintable() and "; write " in str(refused)
+        return
     assert results.total >= len(results.hits)
     assert results.query == query
     assert all(url.startswith("http") for url in (hit.url for hit in results.hits))

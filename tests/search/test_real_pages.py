@@ -1,8 +1,15 @@
-"""Real pages, real questions: Debian's documentation of Python, crawled, indexed and asked."""
+"""Real pages, real questions: documentation that Debian packages, crawled, indexed and asked.
+
+`questions/` has a file for each site: 20 questions as people type them, written before anybody saw what they find, and
+the pages that answer. Those of the sites marked `held_back` were not looked at when the ranking was made.
+"""
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -10,40 +17,67 @@ from crawl.nginx import NGINX, nginx
 from crawl.runs import crawl, fyke, settings
 from fyke.search.searcher import Searcher
 
-DOCS = Path("/usr/share/doc/python3.11/html")
-QUESTIONS = tomllib.loads((Path(__file__).parent / "questions.toml").read_text())["question"]
-LEAST_RIGHT = 18
+LEAST_RIGHT = {  # of 20; others are not installed where these tests always run
+    "python": 18, "postgresql": 17, "cmake": 17, "sqlite": 16, "handbook": 15,
+    "git": 11, "django": 17, "apache": 17, "nodejs": 16,
+}  # fmt: skip
+SITES = {
+    path.stem: tomllib.loads(path.read_text()) for path in sorted((Path(__file__).parent / "questions").glob("*.toml"))
+}
 
-pytestmark = pytest.mark.skipif(not (NGINX.exists() and DOCS.is_dir()), reason="needs nginx and python3.11-doc")
+pytestmark = pytest.mark.skipif(not NGINX.exists(), reason="needs nginx")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The documentation, crawled and indexed."""
-    base = tmp_path_factory.mktemp("docs")
-    with nginx(DOCS.resolve()) as start:
-        run = crawl(base / "crawl", settings(base), start)
-        assert run.status == 0, run.errors
-        assert fyke("index", str(base / "crawl")).returncode == 0
-        (base / "start").write_text(start)
-    yield base / "crawl"
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], tuple[Path, str]]]:
+    """A function that gives the directory of a site, crawled and indexed, and its address."""
+    made: dict[str, tuple[Path, str]] = {}
+
+    def give(name: str) -> tuple[Path, str]:
+        if name not in made:
+            root = Path(SITES[name]["root"])
+            if not root.is_dir():
+                pytest.skip(f"needs {SITES[name]['package']}")
+            base = tmp_path_factory.mktemp(name)
+            with ExitStack() as serving:
+                start = serving.enter_context(nginx(root.resolve()))
+                run = crawl(base / "crawl", settings(base), start)
+            assert run.status == 0, run.errors
+            assert fyke("index", str(base / "crawl")).returncode == 0
+            made[name] = base / "crawl", start
+        return made[name]
+
+    yield give
 
 
-def test_the_page_is_in_the_first_three(folder: Path) -> None:
-    start = (folder.parent / "start").read_text()
+@pytest.mark.parametrize("name", SITES)
+def test_the_page_is_in_the_first_three(name: str, crawled: Callable[[str], tuple[Path, str]]) -> None:
+    folder, start = crawled(name)
+    questions: list[dict[str, Any]] = SITES[name]["question"]
     wrong = {}
     with Searcher([folder]) as searcher:
-        for question in QUESTIONS:
-            hits = searcher.search(question["query"]).hits
-            found = [hit.url.removeprefix(start) for hit in hits]
-            if question["page"] not in found[:3]:
+        for question in questions:
+            found = [unquote(hit.url.removeprefix(start)) for hit in searcher.search(question["query"]).hits]
+            if not set(question["pages"]) & set(found[:3]):
                 wrong[question["query"]] = found[:5]
-    assert len(QUESTIONS) == 20
-    assert len(QUESTIONS) - len(wrong) >= LEAST_RIGHT, wrong
+    assert len(questions) == 20
+    assert len(questions) - len(wrong) >= LEAST_RIGHT[name], wrong
 
 
-def test_the_command(folder: Path) -> None:
-    done = fyke("search", str(folder), "asyncio", "gather")
+@pytest.mark.parametrize(
+    ("name", "query", "navigation"),
+    [("postgresql", "inserting data", "Prev Up"), ("sqlite", "drop index", "Choose any three")],
+)
+def test_snippets_have_no_navigation(
+    name: str, query: str, navigation: str, crawled: Callable[[str], tuple[Path, str]]
+) -> None:
+    with Searcher([crawled(name)[0]]) as searcher:
+        shown = ["".join(text for text, _ in hit.snippet) for hit in searcher.search(query).hits]
+    assert len(shown) == 10 and not [snippet for snippet in shown if navigation in snippet]
+
+
+def test_the_command(crawled: Callable[[str], tuple[Path, str]]) -> None:
+    done = fyke("search", str(crawled("python")[0]), "asyncio", "gather")
     assert done.returncode == 0 and not done.stderr
     assert done.stdout.splitlines()[0].startswith("Coroutines and Tasks")
     assert "\x1b" not in done.stdout

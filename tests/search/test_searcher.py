@@ -119,6 +119,50 @@ def test_snippets(tmp_path: Path) -> None:
         assert marked[:2] == ["café", "défleuris"]
 
 
+def test_snippets_leave_out_what_a_site_repeats(tmp_path: Path) -> None:
+    """By role, by the name that a generator gives it, and whatever else is on every page."""
+    header = '<div class="navheader"><a href="/">Previous plum</a></div>'
+    menu = f"<nav>Plum menu</nav>{header}<p>Plums: skip to the content</p>"
+    pages = [
+        (
+            f"http://a.example/{n}",
+            Answer(f"<title>{n}</title>{menu}<h2>Page {n}</h2><p>{FILLING}</p><p>Plum no. {n} is ripe."),
+        )
+        for n in range(12)
+    ]
+    archive(tmp_path, pages)
+    with searched(tmp_path) as searcher:
+        hits = searcher.search("plum").hits
+        assert len(hits) == 10
+        for hit in hits:
+            shown = "".join(text for text, _ in hit.snippet)
+            assert f"Plum no. {hit.title} is ripe" in shown
+            assert not any(words in shown for words in ("menu", "Previous", "skip", "mean nothing"))
+        assert "skip to the content" in "".join(text for text, _ in searcher.search("skip").hits[0].snippet)
+
+
+def test_what_stands_around_a_question_is_left_out(tmp_path: Path) -> None:
+    archive(
+        tmp_path,
+        [
+            ("http://a.example/1", html("Bread", f"{FILLING} The oven must be hot to bake bread.")),
+            ("http://a.example/2", html("How do I", f"{FILLING} How do I do what I do? How to do my own.")),
+            *[(f"http://a.example/{n}", html(f"Other {n}", f"{FILLING} {n}")) for n in range(3, 20)],
+        ],
+    )
+    with searched(tmp_path) as searcher:
+        assert urls(searcher, "how do I bake my own bread") == ["http://a.example/1"]
+        assert urls(searcher, "how do I")[0] == "http://a.example/2"
+
+
+def test_two_words_are_found_as_one(tmp_path: Path) -> None:
+    pages = [("http://a.example/1", html("Datatypes", f"{FILLING} Datatypes are five."))]
+    pages += [(f"http://a.example/{n}", html(f"Data {n}", f"{FILLING} some data {n}")) for n in range(2, 12)]
+    archive(tmp_path, pages)
+    with searched(tmp_path) as searcher:
+        assert urls(searcher, "data types")[0] == "http://a.example/1"
+
+
 def test_similar(tmp_path: Path) -> None:
     def page(fruit: str, n: int) -> Answer:
         return html(f"{fruit} {n}", f"{FILLING} {fruit} grows in the {fruit} orchard. {n}")

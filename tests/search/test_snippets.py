@@ -23,7 +23,7 @@ def test_a_piece_of_the_text(text: str, query: list[str], language: str) -> None
         pieces = pieces[1:]
     if pieces and pieces[-1] == " …":
         pieces = pieces[:-1]
-    assert "".join(pieces) in text
+    assert "".join(pieces) in " ".join(text.split("\n"))
     assert len("".join(pieces)) <= SNIPPET_CHARS + 2 * CONTEXT_CHARS
     for piece, marked in spans:
         if marked:
@@ -41,6 +41,25 @@ def test_the_best_piece() -> None:
     assert [piece for piece, marked in spans if marked] == ["two", "one", "three"]
     assert Highlighter(ANALYSIS, {"zebra": 1.0}).snippet(text, "a zebra", "") == (("a ", False), ("zebra", True))
     assert Highlighter(ANALYSIS, {}).snippet("", "", "") == ()
+
+
+LINES = st.lists(st.sampled_from(["Previous | Next", "Skip to sort", "sorting plums", "a plum", "x"]), max_size=12)
+
+
+@given(lines=LINES, repeated=st.sets(st.sampled_from(["Previous | Next", "Skip to sort"])))
+def test_repeated_lines_are_not_shown_where_others_answer(lines: list[str], repeated: set[str]) -> None:
+    spans = Highlighter(ANALYSIS, {"sort": 1.0}).snippet("\n".join(lines), "", "en", repeated)
+    shown = "".join(piece for piece, _ in spans)
+    if any(line.startswith("sorting") for line in lines):
+        assert not any(line in shown for line in repeated)
+    if any("sort" in line for line in lines):
+        assert any(marked for _, marked in spans)
+
+
+def test_what_stands_late_in_a_page_is_found() -> None:
+    text = "\n".join([*["sort nothing"] * 1000, "sort the ripe persimmon"])
+    spans = Highlighter(ANALYSIS, {"sort": 1.0, "persimmon": 3.0}).snippet(text, "", "en")
+    assert "persimmon" in [piece for piece, marked in spans if marked]
 
 
 @given(st.text())

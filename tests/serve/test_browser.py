@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from crawl.runs import command, settings, wait_for
+from crawl.runs import command, crawl, fyke, settings, wait_for
 from fyke.archive.orders import SOCKET
 from fyke.lab import simweb
 from fyke.lab.simweb.child import running_web
@@ -99,6 +99,33 @@ def test_phones_need_no_sideways_scrolling(browser: Any, plums: Path, hostile: P
     context.close()
 
 
+OUTSIDE = """() => [...document.querySelectorAll("caption, figcaption, h1, h2, h3, th, td, dt, dd, button")]
+    .map((one) => [one.textContent, one.getBoundingClientRect()])
+    .filter(([_, box]) => box.width && (box.left < 0 || box.right > document.documentElement.clientWidth))
+    .map(([words]) => words)"""
+
+
+@pytest.mark.parametrize("width", [360, 400])
+def test_on_a_phone_nothing_is_cut(browser: Any, tmp_path: Path, width: int) -> None:
+    """Captions and every cell of a table are in the window, of the dashboard and of the report."""
+    with running_web(simweb.plain(pages=60, hosts=8, seed=5)) as web:
+        config = settings(tmp_path, web, crawl={"scope": "web"})
+        assert crawl(tmp_path / "web", config, *web.seeds[:1]).status == 0
+    assert fyke("report", str(tmp_path / "web")).returncode == 0
+    context = browser.new_context(viewport={"width": width, "height": 640})
+    page = context.new_page()
+    with served(tmp_path / "web") as base:
+        dashboard = f"{base}crawl/web"
+        page.goto(f"{dashboard}/hosts")
+        host = page.locator("tbody a").first.get_attribute("href")
+        for url in (dashboard, f"{dashboard}/hosts", f"{base}{host[1:]}", (tmp_path / "web/report.html").as_uri()):
+            page.goto(url)
+            assert page.locator("table").count() > 0
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, url
+            assert page.evaluate(OUTSIDE) == [], url
+    context.close()
+
+
 def test_nothing_a_page_wrote_runs_or_calls(page: Any, hostile: Path) -> None:
     """Each copy in its frame and opened by itself: no script, no request but to us, no way out of the frame."""
     asked: list[Any] = []
@@ -172,4 +199,6 @@ def _watch_and_steer(page: Any, base: str, crawling: "subprocess.Popen[bytes]") 
     page.get_by_role("button", name="Stop").click()
     crawling.wait(20)
     until(page, "document.getElementById('state').textContent == 'stopped'")
+    until(page, "document.getElementById('all-orders').hidden")
+    assert page.get_by_role("button", name="Pause").count() == page.get_by_role("button", name="Stop").count() == 0
     assert "last checkpoint" in page.locator("#told").inner_text()

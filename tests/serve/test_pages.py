@@ -21,6 +21,32 @@ def test_search_and_paging(plums: Path) -> None:
         assert "Nothing found" in beyond.text
 
 
+def test_only_indexed_crawls_are_counted(plums: Path, tmp_path: Path) -> None:
+    bare = archive(tmp_path / "bare", [("http://a.example/", html("Nothing"))])
+    more = archive(tmp_path / "more", [("http://b.example/", html("More"))])
+    indexed(more)
+    with client(plums, bare) as ask:
+        assert "61 pages of 1 crawl; 1 more without an index yet." in ask.get("/").text
+    with client(plums, more) as ask:
+        assert "62 pages of 2 crawls." in ask.get("/").text
+
+
+def test_a_filter_that_says_nothing(plums: Path) -> None:
+    with client(plums) as ask:
+        page = ask.get("/", params={"q": "plum after:foo"})
+        assert page.status_code == 400 and 'value="plum after:foo"' in page.text
+        assert "after: &#39;foo&#39; cannot be what it looks for; write a year, month or day" in page.text
+        answer = ask.get("/api/search", params={"q": "plum site:"})
+        assert answer.status_code == 400 and answer.json()["error"].startswith("site: it says nothing; write the name")
+
+
+def test_a_crawl_that_has_ended_takes_no_orders(plums: Path) -> None:
+    with client(plums) as ask:
+        for path in ("/crawl/fruit", "/crawl/fruit/host/fruit.example"):
+            page = ask.get(path).text
+            assert re.search(r'<(?:div|section)[^>]* id="(?:all-orders|steer)"[^>]* hidden>', page), path
+
+
 def test_groups_and_filters(plums: Path) -> None:
     with client(plums) as ask:
         grouped = ask.get("/", params={"q": "plum"}).text

@@ -24,6 +24,10 @@ class BadUrl(ConfigurationError):
     """A seed that is not a URL Fyke can fetch."""
 
 
+class BadQuery(ConfigurationError):
+    """A search whose filter says nothing, or what it cannot say."""
+
+
 class PluginError(ConfigurationError):
     """A plug-in that cannot be imported or does not fit its protocol."""
 

@@ -15,6 +15,7 @@ import tantivy
 from tantivy import Occur
 
 from fyke.core.urls import split
+from fyke.search.repeated import shown
 from fyke.search.results import Hit
 from fyke.search.shard import View
 from fyke.search.snippets import Highlighter
@@ -112,12 +113,15 @@ class Answer:
         return max(0, count - PER_SITE)
 
     def _hit(self, found: Found, highlight: Highlighter, more: int) -> Hit:
-        page = self._views[found.shard].engine.doc(found.address)
+        view = self._views[found.shard]
+        page = view.engine.doc(found.address)
         url, language = _first(page, "url"), _first(page, "language")
         return Hit(
             url=url,
             title=shown(page, "title"),
-            snippet=highlight.snippet(shown(page, "text"), shown(page, "description"), language),
+            snippet=highlight.snippet(
+                shown(page, "text"), shown(page, "description"), language, view.repeated.on_host(found.host)
+            ),
             site=split(url).host,
             dated=datetime.fromtimestamp(_first(page, "date_s"), UTC),
             fetched_at=datetime.fromtimestamp(_first(page, "fetched_at") / 1e6, UTC),
@@ -140,8 +144,3 @@ def _count(result: tantivy.SearchResult) -> int:
 
 def _first(page: tantivy.Document, field: str) -> Any:
     return page.get_first(field)
-
-
-def shown(page: tantivy.Document, field: str) -> str:
-    """A text of a page as it is shown: `field` is one of `fyke.search.schema.SHOWN`."""
-    return bytes(page.get_first(f"shown_{field}") or b"").decode("utf-8", "replace")

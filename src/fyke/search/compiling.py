@@ -1,12 +1,18 @@
 """A question as a query of the engine, with what makes the better page come first.
 
-Called by the searcher for each index it answers from. What ranks is BM25 over all texts of a page as one, by stems:
-title, headings, description and text, so that a word of the title counts as often as it stands there, as BM25F weights
-fields (Robertson and Zaragoza 2009, section 3.6). Where a word stands as it was typed, the fields add a little each.
-Of the important words, three in four must be there; words that are in every fourth page are not important where there
-are others. A query of more than `FEW_WORDS` is a question: any of its words may be there, and neighbours mean less.
-The constants are the best found for both: questions of a line (`benches/relevance.py`), and a few words
-(`tests/search/questions.toml`); half and double of each change little.
+Called by the searcher for each index it answers from. A word scores by BM25 in each of the texts of a page: by stems
+in all that it says (title, headings, description, text), and in what it is called (title, headings, the words of
+links, address); and a little more where it stands as it was typed. The best of these counts, the others a quarter
+(`TIE`), so that a page that has all words comes before one that has a single word everywhere. A sum would let one word
+of the title outweigh the others; repeating the title in the text, as BM25F does (Robertson and Zaragoza 2009, section
+3.6), is lost in a long page.
+
+Words that stand around what is asked ("how do I") are left out where there are others, by the languages of the pages.
+Of the important words that are left, three in five must be there; words that are in every fourth page are not important
+where there are others. Two neighbours may be there as one word ("data types"). A query of more than `FEW_WORDS` is a
+question: any of its words may be there, and neighbours mean less. The constants are round ones near the best for five
+sites of documentation (`tests/search/questions`) and for questions of a line (`benches/relevance.py`); the sites marked
+`held_back` there were not used to choose them. Half and double of each change little.
 
 Where several indexes answer as one, the rarity of a word must be that in all of them: BM25's inverse document
 frequency, ln(1 + (N - n + 1/2) / (n + 1/2)) (Robertson and Zaragoza 2009, section 3.1), is put right by a boost.
@@ -26,19 +32,15 @@ from tantivy import Occur as Engine
 
 from fyke.search import grammar
 from fyke.search.grammar import Clause, Dated, Language, Occur, Part, Question, Site, Words
-from fyke.search.schema import STEM_FIELDS, Analysis
+from fyke.search.schema import LANGUAGES, Analysis, spelt, stem_field
 
-BOOSTS = {
-    "title": 0.25,
-    "headings": 0.06,
-    "anchors": 0.25,
-    "address": 0.06,
-    "description": 0.04,
-    "text": 0.12,
-}  # stems: 1
+BOOSTS = {"title": 0.1, "headings": 0.1, "anchors": 0.1, "address": 0.1, "description": 0.04, "text": 0.12}  # as typed
+NAMED = {"title_stems": 0.4, "headings_stems": 0.3, "anchors_stems": 0.4, "address_stems": 0.2}  # all it says: 1
+TIE = 0.25  # of what the best field gives, for each other
+JOINED = 0.6  # for two words met as one
 COMMON = 0.25  # of all pages
 COMMON_PAGES = 10  # at least
-NEEDED = 0.75  # of the important words
+NEEDED = 0.6  # of the important words
 FEW_WORDS = 5
 NEAR_WORDS = 8  # this many words may be moved
 NEAR_FIELDS = ("title", "text")
@@ -50,14 +52,30 @@ _IN = {"title": ("title",), "url": ("address",), "": tuple(BOOSTS)}
 class Statistics:
     """How often words are met in all indexes that answer together."""
 
-    def __init__(self, searchers: Sequence[tantivy.Searcher]) -> None:
+    def __init__(self, searchers: Sequence[tantivy.Searcher], analysis: Analysis) -> None:
         self._searchers = searchers
+        self._analysis = analysis
         self.pages = sum(searcher.num_docs for searcher in searchers)
         self._known: dict[tuple[str, str], list[int]] = {}
+        spoken = {code: count for code in LANGUAGES if (count := self.frequency("language", code))}
+        self.stem_fields = tuple(dict.fromkeys(["stem_", *map(stem_field, spoken)]))
+        self._spoken = [code for code, count in spoken.items() if count > COMMON * self.pages]
 
     def common(self, term: str) -> bool:
         """Whether `term` is in so many texts that it tells little."""
         return self.frequency("text", term) > max(COMMON * self.pages, COMMON_PAGES)
+
+    def is_filler(self, part: Part) -> bool:
+        """Whether `part` stands around what is asked, in a language of many pages here."""
+        if not isinstance(part, Words) or part.phrase or part.where:
+            return False
+        return any(self._analysis.is_filler(part.text, code) for code in self._spoken)
+
+    def tells_little(self, part: Part) -> bool:
+        """Whether `part` is such a word, or a common one."""
+        if not isinstance(part, Words) or part.phrase:
+            return False
+        return self.is_filler(part) or all(map(self.common, self._analysis.words(part.text)))
 
     def frequency(self, field: str, term: str) -> int:
         """Pages with `term` in `field`."""
@@ -96,24 +114,25 @@ class Compiler:
         """The query for `question`."""
         musts: list[tantivy.Query] = []
         nots: list[tantivy.Query] = []
-        words: list[tuple[Clause, tantivy.Query]] = []
+        asked: list[tuple[Clause, tantivy.Query]] = []
         for clause in question.clauses:
             query = self._clause(clause)
             if query is None:
                 continue
             if clause.occur is Occur.SHOULD:
-                words.append((clause, query))
+                asked.append((clause, query))
             else:
                 (musts if clause.occur is Occur.MUST else nots).append(query)
-        if not (musts or words):
+        if not (musts or asked):
             return tantivy.Query.empty_query()
+        words = self._with_joined([one for one in asked if not self._is_filler(one[0])] or asked)
         important, others = self._sorted_out(words)
         parts = [(Engine.Must, query) for query in musts] + [(Engine.Should, query) for query in others]
         if important:
-            needed = ceil(NEEDED * len(important)) if len(words) <= FEW_WORDS else 1
+            needed = ceil(NEEDED * len(important)) if len(asked) <= FEW_WORDS else 1
             parts.append((Engine.Must, _some_of(important, needed)))
-        if len(words) <= FEW_WORDS:
-            parts += [(Engine.Should, query) for query in self._near([clause for clause, _ in words])]
+        if len(asked) <= FEW_WORDS:
+            parts += [(Engine.Should, query) for query in self._near([clause for clause, _ in asked])]
         parts += [(Engine.MustNot, query) for query in nots]
         return tantivy.Query.boolean_query(parts)
 
@@ -126,20 +145,34 @@ class Compiler:
                     query = tantivy.Query.phrase_query(self._schema, field, [*one, *other], NEAR_WORDS)
                     yield tantivy.Query.boost_query(query, BOOSTS[field])
 
+    def _with_joined(self, words: list[tuple[Clause, tantivy.Query]]) -> list[tuple[Clause, tantivy.Query]]:
+        """`words`, each of two neighbours also met where pages write both as one: "data types" as "datatypes"."""
+        found = list(words)
+        texts = [
+            part.text if isinstance(part := clause.parts[0], Words) and part.text.isalpha() else ""
+            for clause, _ in words
+        ]
+        for at, (one, other) in enumerate(pairwise(texts)):
+            joined = _best_of(self._stems(one + other, whole=True)) if one and other else None
+            if joined is not None:
+                boosted = tantivy.Query.boost_query(joined, JOINED)
+                for place in (at, at + 1):
+                    clause, query = found[place]
+                    found[place] = clause, tantivy.Query.disjunction_max_query([query, boosted], TIE)
+        return found
+
+    def _is_filler(self, clause: Clause) -> bool:
+        return all(map(self._statistics.is_filler, clause.parts))
+
     def _sorted_out(self, words: list[tuple[Clause, tantivy.Query]]) -> tuple[list[tantivy.Query], list[tantivy.Query]]:
         """Important words and others; all are important where no word is."""
-        common = [all(self._common(part) for part in clause.parts) for clause, _ in words]
+        common = [all(map(self._statistics.tells_little, clause.parts)) for clause, _ in words]
         if all(common):
             return [query for _, query in words], []
         return (
             [query for (_, query), often in zip(words, common, strict=True) if not often],
             [query for (_, query), often in zip(words, common, strict=True) if often],
         )
-
-    def _common(self, part: Part) -> bool:
-        if not isinstance(part, Words) or part.phrase:
-            return False
-        return all(map(self._statistics.common, self._analysis.words(part.text)))
 
     def _clause(self, clause: Clause) -> tantivy.Query | None:
         whole = clause.occur is not Occur.SHOULD
@@ -168,7 +201,7 @@ class Compiler:
         found = [self._field(field, terms) for field in _IN[words.where]]
         if not words.phrase and not words.where:
             found += self._stems(words.text, whole)
-        return _any_of(found)
+        return _best_of(found)
 
     def _field(self, field: str, terms: list[str]) -> tantivy.Query:
         correction = sum(self._statistics.correction(field, term, self._shard) for term in terms) / len(terms)
@@ -181,8 +214,8 @@ class Compiler:
     def _stems(self, text: str, whole: bool) -> list[tantivy.Query]:
         """In each language that has pages with the stem of a run of letters in `text`; of all runs if `whole`."""
         found = []
-        runs = _RUNS.findall(text)
-        for field in STEM_FIELDS:
+        runs = _RUNS.findall(spelt(text))
+        for field in self._statistics.stem_fields:
             queries = [query for run in runs if (query := self._stem(field, run)) is not None]
             if not whole:
                 found += queries
@@ -195,8 +228,18 @@ class Compiler:
         stems = self._analysis.stems(field, run)
         if len(stems) != 1 or not self._statistics.frequency(field, stems[0]):
             return None
-        query = tantivy.Query.term_query(self._schema, field, stems[0], "freq")
-        return tantivy.Query.boost_query(query, self._statistics.correction(field, stems[0], self._shard))
+        return _best_of([self._boosted(name, stems[0], boost) for name, boost in {field: 1.0, **NAMED}.items()])
+
+    def _boosted(self, field: str, stem: str, boost: float) -> tantivy.Query:
+        query = tantivy.Query.term_query(self._schema, field, stem, "freq")
+        return tantivy.Query.boost_query(query, boost * self._statistics.correction(field, stem, self._shard))
+
+
+def _best_of(queries: list[tantivy.Query]) -> tantivy.Query | None:
+    """What any of `queries` finds, by the best of them and a part of each other."""
+    if len(queries) < 2:
+        return queries[0] if queries else None
+    return tantivy.Query.disjunction_max_query(queries, TIE)
 
 
 def _any_of(queries: list[tantivy.Query]) -> tantivy.Query | None:

@@ -17,7 +17,7 @@ from fyke.core.urls import key_of, pay_level_domain, split
 from fyke.search.folder import IndexFolder, IndexState
 from fyke.search.lots import Lot
 from fyke.search.ranges import mapped
-from fyke.search.schema import SHOWN, Analysis, engine_at, open_engine, schema, spaced, stem_field
+from fyke.search.schema import NAMES, SHOWN, Analysis, engine_at, open_engine, prepared, schema, stem_field
 from fyke.search.weights import as_field
 
 LOTS_TOGETHER = 16  # of a group: a commit each
@@ -33,8 +33,9 @@ class Writing:
         self._folder = folder
         self._state = state
         self._engine = folder.engine(state)
+        self._analysis = Analysis()
         with engine_at(self._engine):
-            self._writer = open_engine(self._engine, Analysis()).writer(HEAP_BYTES, 1)
+            self._writer = open_engine(self._engine, self._analysis).writer(HEAP_BYTES, 1)
 
     def carry_out(self, written: int, on_group: Callable[[int], None], *, again: bool) -> int:
         """Write what the plan says from group `written` on; returns how many documents.
@@ -73,7 +74,7 @@ class Writing:
         rows = zip(keys, as_field(factors).tolist(), plan.column("anchors").to_pylist(), strict=True)
         for block in lot.texts(plan.column("text").to_numpy()):
             for text, (key, weight, anchors) in zip(_records(block), rows, strict=False):
-                self._writer.add_document(document(key, weight, anchors, *text))
+                self._writer.add_document(document(self._analysis, key, weight, anchors, *text))
 
     def _delete(self, keys: list[int]) -> None:
         for key in keys:  # by query: the call for a term takes every number for a signed one, and finds none
@@ -103,10 +104,10 @@ def _records(block: pa.RecordBatch) -> Iterator[tuple[str, str, str, str, str, s
 
 
 def document(  # noqa: PLR0913 - the columns of TEXTS, as they come
-    key: int, weight: float, anchors: list[str], url: str, title: str, headings: str, description: str, text: str,
-    language: str, date_s: int, fetched_at: int, fingerprint: int,
+    analysis: Analysis, key: int, weight: float, anchors: list[str], url: str, title: str, headings: str,
+    description: str, text: str, language: str, date_s: int, fetched_at: int, fingerprint: int,
 ) -> tantivy.Document:  # fmt: skip
-    """A page as the engine gets it; all but the first three are a row of TEXTS."""
+    """A page as the engine gets it; all but the first four are a row of TEXTS."""
     out = tantivy.Document()
     out.add_unsigned("key", key)
     out.add_float("weight", weight)
@@ -120,12 +121,16 @@ def document(  # noqa: PLR0913 - the columns of TEXTS, as they come
     for site in sites(host):
         out.add_text("site", site)
     for anchor in anchors:
-        out.add_text("anchors", spaced(anchor))
-    searched = [spaced(part) for part in (title, headings, description, text)]
+        out.add_text("anchors", prepared(anchor))
+    searched = [prepared(part) for part in (title, headings, description, text)]
     for name, value in zip(("title", "headings", "description", "text"), searched, strict=True):
         out.add_text(name, value)
     out.add_text("address", address_words(url))
-    out.add_text(stem_field(language), " ".join(searched))
+    stems = stem_field(language)
+    out.add_text(stems, " ".join(searched))
+    for name, values in zip(NAMES, ([title], [headings], anchors, [address_words(url)]), strict=True):
+        for value in values:
+            out.add_text(f"{name}_stems", " ".join(analysis.stems(stems, value)))
     for name, value in zip(SHOWN, (title, description, text), strict=True):
         out.add_bytes(f"shown_{name}", value.encode())
     return out

@@ -1,16 +1,20 @@
 """What a page says, for search: title, headings, description, main text, language, date, and its anchors.
 
-Called by the indexer once a page. The tree is the one the parser made for links; the main text is resiliparse's.
-Invariant: text is one line, without control characters, and no longer than its limit, whatever the page is.
+Called by the indexer once a page. Links are read in the tree that the parser made; main text and headings in
+resiliparse's, after what is marked as navigation was taken out of it. Invariant: text is without control characters and
+no longer than its limit, whatever the page is; the main text has a line for each block of the page, all else is one
+line.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from resiliparse.extract.html2text import extract_plain_text
+from resiliparse.parse.html import DOMNode, HTMLTree
 from selectolax.lexbor import LexborCSSSelector, LexborNode
 
 from fyke.core.resolve import LinkResolver
@@ -31,6 +35,13 @@ DESCRIPTION_CHARS = 500
 TEXT_CHARS = 200_000
 ANCHOR_CHARS = 120
 LINKS_REMEMBERED = 100_000
+
+# What leads elsewhere, by the roles of HTML and ARIA, and by the names that DocBook, Sphinx and others give it.
+_NAVIGATION = (
+    "nav, aside, footer, menu, "
+    "[role=navigation], [role=complementary], [role=contentinfo], [role=search], [role=banner], [role=menu], "
+    ".navheader, .navfooter, .navbar, .breadcrumb, .breadcrumbs, .pagination, .pager, .skip-link"
+)
 
 _HTML_CHARS = 4 << 20
 _LITTLE_TEXT = 250  # where the main text is shorter, the main part may have been missed
@@ -74,6 +85,12 @@ def one_line(text: str, limit: int) -> str:
     return " ".join(_NOT_SHOWN.sub("", text).split())[:limit].rstrip().encode("utf-8", "ignore").decode()
 
 
+def by_lines(text: str, limit: int) -> str:
+    """`text` without invisible characters, its lines as `one_line` has them, about `limit` characters."""
+    lines = (" ".join(line.split()) for line in _NOT_SHOWN.sub("", text[: 4 * limit + 1000]).splitlines())
+    return "\n".join(filter(None, lines))[:limit].rstrip().encode("utf-8", "ignore").decode()
+
+
 class Extractor:
     """Reads pages. Holds the language model and a cache of links."""
 
@@ -92,7 +109,7 @@ class Extractor:
         return self._plain(page) if page.media_type in PLAIN_TYPES else None
 
     def _plain(self, page: Page) -> Extract:
-        text = one_line(page.text, TEXT_CHARS)
+        text = by_lines(page.text, TEXT_CHARS)
         first = next((line for line in page.text[:4000].splitlines() if _SAYS_SOMETHING.search(line)), "")
         return Extract(
             one_line(first, ANCHOR_CHARS), "", "", text, self._languages.guess(text), self._date(page, []), 0, ()
@@ -104,8 +121,7 @@ class Extractor:
             return self._plain(page)
         find = self._selector.find
         metas = [node.attributes for node in find("meta", root)]
-        headings = one_line(" ".join(_texts(find("h1,h2,h3,h4", root)[:MAX_HEADINGS], HEADINGS_CHARS)), HEADINGS_CHARS)
-        text = main_text(page)
+        text, headings = _main(page)
         declared = (root.attributes.get("lang") or "") if root.attributes else ""
         return Extract(
             title=one_line(page.title, TITLE_CHARS) or headings[:ANCHOR_CHARS],
@@ -140,13 +156,25 @@ class Extractor:
 
 
 def main_text(page: Page) -> str:
-    """The text of an HTML page without its navigation; all of it where little is left."""
+    """The text of an HTML page without its navigation, a line for each block."""
+    return _main(page)[0]
+
+
+def _main(page: Page) -> tuple[str, str]:
+    """Main text and headings of an HTML page; all text where the main part has little of it."""
     html = bounded(page.text[:_HTML_CHARS].encode("utf-8", "replace")).decode("utf-8", "ignore")
-    main = "" if _deep(html) else one_line(_plain_text(html, main_content=True), TEXT_CHARS)
-    if len(main) >= _LITTLE_TEXT:
-        return main
-    whole = one_line(_plain_text(html, main_content=False), TEXT_CHARS)
-    return whole if len(whole) > 2 * len(main) else main
+    tree = HTMLTree.parse(html)
+    if tree.body is None:
+        return "", ""
+    for node in tree.body.query_selector_all(_NAVIGATION):
+        node.decompose()
+    deep = _deep(html)
+    main = "" if deep else by_lines(_plain_text(tree, main_content=True), TEXT_CHARS)
+    if len(main) < _LITTLE_TEXT:
+        whole = by_lines(_plain_text(tree, main_content=False), TEXT_CHARS)
+        main = whole if len(whole) > 2 * len(main) else main
+    headings = [] if deep else tree.body.query_selector_all("h1,h2,h3,h4")
+    return main, one_line(" ".join(_texts(headings, HEADINGS_CHARS)), HEADINGS_CHARS)
 
 
 def _deep(html: str) -> bool:
@@ -157,14 +185,14 @@ def _deep(html: str) -> bool:
     return bool(len(ends)) and int(np.cumsum(1 - 2 * ends).max()) > _DEEP
 
 
-def _plain_text(html: str, *, main_content: bool) -> str:
-    return str(extract_plain_text(html, main_content=main_content, list_bullets=False, alt_texts=False))
+def _plain_text(tree: HTMLTree, *, main_content: bool) -> str:
+    return str(extract_plain_text(tree, main_content=main_content, list_bullets=False, alt_texts=False))
 
 
-def _texts(nodes: list[LexborNode], limit: int) -> Iterator[str]:
-    """The text of `nodes` until there are `limit` characters."""
-    for node in nodes:
-        text = node.text()
+def _texts(nodes: Iterable[DOMNode], limit: int) -> Iterator[str]:
+    """The text of the first `nodes` until there are `limit` characters."""
+    for node in islice(nodes, MAX_HEADINGS):
+        text = node.text or ""
         yield text
         limit -= len(text)
         if limit <= 0:

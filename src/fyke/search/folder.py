@@ -22,7 +22,7 @@ from pathlib import Path
 from fyke.core.errors import DirectoryError, DirectoryInUse, NotACrawl
 from fyke.disk.files import sync_file, writing
 
-FORMAT = 2  # of lots and merges; raise it when they, or what is read in a page, change
+FORMAT = 3  # of lots and merges; raise it when they, or what is read in a page, change
 INDEX = "index"
 ENGINE_META = "meta.json"  # tantivy's: where it is, there is an index
 

@@ -10,7 +10,8 @@
     after:  before:    dated from that day on, before that day        after:2024 before:2024-06-15
 
 `parse` is called by the searcher; `fyke.search.compiling` makes queries of the engine of it. Invariant: any text
-parses; what is malformed (`after:soon`) is taken as words.
+parses, or is refused with one line that says what to write instead (`after:soon`): taken as words, a filter that says
+nothing would answer another question.
 """
 
 import re
@@ -18,6 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+
+from fyke.core.errors import BadQuery
 
 MAX_CHARS = 2_000
 MAX_CLAUSES = 40
@@ -29,6 +32,15 @@ _TOKEN = re.compile(
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 _PORT = re.compile(r":\d*$")
 _OR = frozenset({"OR", "|"})
+_FILTER = re.compile(r"(site|inurl|intitle|lang|after|before):", re.IGNORECASE)
+_INSTEAD = {
+    "site": "the name of a host or domain, such as site:docs.example.org",
+    "inurl": "a word of the address, such as inurl:library",
+    "intitle": "a word of the title, such as intitle:howto",
+    "lang": "a language by its two letters, such as lang:de",
+    "after": "a year, month or day, such as after:2024 or after:2024-06-15",
+    "before": "a year, month or day, such as before:2024 or before:2024-06-15",
+}
 
 
 class Occur(Enum):
@@ -102,7 +114,7 @@ class Question:
 
 
 def parse(text: str) -> Question:
-    """The question that `text` (as much as is reasonable of it) asks."""
+    """The question that `text` (as much as is reasonable of it) asks. Raises BadQuery."""
     text = text[:MAX_CHARS].encode("utf-8", "replace").decode()  # half characters are none
     clauses: list[Clause] = []
     either = False
@@ -126,17 +138,31 @@ def parse(text: str) -> Question:
 def _part(match: re.Match[str]) -> Part:
     phrase = match["phrase"]
     value = match["word"] if phrase is None else phrase
-    field = (match["field"] or "").lower()
     begin = match.start("word" if phrase is None else "phrase")
-    if field == "site" and value.strip("./"):
-        return Site(_host(value.partition("://")[2] or value))
-    if field == "lang" and value.isalpha():
+    if match["field"]:
+        return _filter(match["field"].lower(), value, begin)
+    if phrase is None and (empty := _FILTER.fullmatch(value)):
+        raise _refused(empty[1].lower(), "")
+    return Words(value, begin, phrase is not None)
+
+
+def _filter(field: str, value: str, begin: int) -> Part:
+    """What `field:value` narrows the answer to. Raises BadQuery."""
+    if field == "site" and (host := _host(value.partition("://")[2] or value)):
+        return Site(host)
+    if field == "lang" and value.isalpha() and len(value) > 1:
         return Language(value.lower()[:2])
     if field in ("after", "before") and (day := _day(value)) is not None:
         return Dated(begin_s=day) if field == "after" else Dated(end_s=day)
-    if field in ("inurl", "intitle"):
+    if field in ("inurl", "intitle") and any(map(str.isalnum, value)):
         return Words(value, begin, phrase=True, where=field.removeprefix("in"))
-    return Words(value, begin, phrase is not None)
+    raise _refused(field, value)
+
+
+def _refused(field: str, value: str) -> BadQuery:
+    shown = "".join(letter if letter.isprintable() else " " for letter in value[:60])
+    what = f"{shown!r} cannot be what it looks for" if value else "it says nothing"
+    return BadQuery(f'{field}: {what}; write {_INSTEAD[field]}, or "{field}:{shown}" in quotes to find it as words')
 
 
 def _host(value: str) -> str:

@@ -2,9 +2,10 @@
 
 Used by the writing of documents and by searching. Words are runs of letters and digits, in small letters and
 without accents; each character of the scripts that write without blanks is a word by itself, and a word of a query
-in such a script a phrase. `stem_<language>` holds the words of a page by their stems in its own language, so
-that "sorting" finds "sort"; `stem_` those of languages without a stemmer, as they are. What is shown is kept apart
-from what is looked for.
+in such a script a phrase. The signs that make a name (`c++`, `f#`, `.net`) are spelt out in letters first.
+`stem_<language>` holds the words of a page by their stems in its own language, so that "sorting" finds "sort"; `stem_`
+those of languages without a stemmer, as they are. `title_stems` and its like hold what the page is called, by stems of
+whatever language it is in. What is shown is kept apart from what is looked for.
 
 Invariant: `Analysis.words` of a text gives exactly the terms under which a document with it is found.
 """
@@ -27,17 +28,48 @@ STEMMED = {
     "el": "greek", "hu": "hungarian", "it": "italian", "no": "norwegian", "pt": "portuguese", "ro": "romanian",
     "ru": "russian", "es": "spanish", "sv": "swedish", "tr": "turkish",
 }  # fmt: skip
+NAMES = ("title", "headings", "anchors", "address")  # what a page is called, here and elsewhere
 STEM_FIELDS = ("stem_", *(f"stem_{code}" for code in STEMMED))
 _ALIKE = {"nb": "no", "nn": "no"}
+LANGUAGES = (*STEMMED, *_ALIKE)
+# Words around what is asked, in any language with a list; the engine's list for English has no question words.
+_LISTED = {"da", "nl", "fi", "fr", "de", "hu", "it", "no", "pt", "ru", "es", "sv"}
+_ENGLISH = """
+    a an the this that these those i me my mine we us our ours you your yours he him his she her hers it its
+    they them their theirs one is am are was were be been being do does did done doing have has had having can
+    could may might must shall should will would need needs want wants and or but nor if so as at by for from in
+    into of off on onto out over to than then too up with without about via what which who whom whose when where
+    why how whether there here now just only very really also any some all each every both either such same own
+    other another more most not no yes please
+"""
 # Thai, Lao, Burmese, Khmer, kana, Han: written without blanks.
 _UNSPACED = re.compile(
     r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])"
 )
+# Signs that make another name of a name: c++, a++; c#, f#; .net. Not those of j++k, a#b, example.net, 3#.
+_SIGNS = re.compile(r"(?<=[^\W_])\+\+(?![^\W\d]|[_+])|(?<=\b[^\W\d_])#(?![\w#])|(?<![\w.])\.(?=net\b)", re.IGNORECASE)
+_SPELT = {"++": "plusplus ", "#": "sharp ", ".": "dot"}
 
 
-def spaced(text: str) -> str:
-    """`text` with blanks around each character of a script that is written without."""
+def spelt(text: str) -> str:
+    """`text` with the signs that make a name in letters."""
+    if "++" in text or "#" in text or "." in text:
+        text = _SIGNS.sub(lambda match: _SPELT[match[0]], text)
+    return text
+
+
+def prepared(text: str) -> str:
+    """`text` as the analysers cut it best: signs spelt, blanks around what is written without."""
+    text = spelt(text)
     return text if text.isascii() else _UNSPACED.sub(r" \1 ", text)
+
+
+def as_written(term: str) -> str:
+    """A term as people write it, in small letters: the signs that `prepared` spelt out."""
+    for sign, letters in (("++", "plusplus"), ("#", "sharp")):
+        if term.endswith(letters) and len(term) > len(letters):
+            return term.removesuffix(letters) + sign
+    return ".net" if term == "dotnet" else term
 
 
 def stem_field(language: str) -> str:
@@ -58,6 +90,8 @@ def schema() -> tantivy.Schema:
     build.add_text_field("site", tokenizer_name="raw", index_option="basic")  # the host and all that end it
     for name in ("title", "headings", "description", "anchors", "address", "text"):
         build.add_text_field(name, tokenizer_name="words")
+    for name in NAMES:
+        build.add_text_field(f"{name}_stems", tokenizer_name="stems", index_option="freq")
     for name in STEM_FIELDS:
         build.add_text_field(name, tokenizer_name=name, index_option="freq")
     for name in SHOWN:
@@ -74,20 +108,29 @@ class Analysis:
     def __init__(self) -> None:
         self._words = _analyser()
         self._stems = {stem_field(code): _analyser(name) for code, name in STEMMED.items()} | {"stem_": self._words}
+        self._fillers = {code: _fillers(STEMMED[code]) for code in _LISTED} | {
+            "en": _fillers("english", _ENGLISH.split())
+        }
         self.words: Callable[[str], list[str]] = lru_cache(maxsize=4096)(self._words_of)
         self.stems: Callable[[str, str], list[str]] = lru_cache(maxsize=4096)(self._stems_of)
 
     def register(self, index: tantivy.Index) -> None:
         """Make them known to `index`."""
         index.register_tokenizer("words", self._words)
+        index.register_tokenizer("stems", TextAnalyzerBuilder(Tokenizer.whitespace()).build())
         for name, analyser in self._stems.items():
             index.register_tokenizer(name, analyser)
 
+    def is_filler(self, text: str, language: str) -> bool:
+        """Whether all words of `text` are such as stand around what is asked in `language`: "how", "do", "the"."""
+        analyser = self._fillers.get(language)
+        return analyser is not None and not analyser.analyze(text)
+
     def _words_of(self, text: str) -> list[str]:
-        return self._words.analyze(spaced(text))
+        return self._words.analyze(prepared(text))
 
     def _stems_of(self, field: str, text: str) -> list[str]:
-        return self._stems[field].analyze(spaced(text))
+        return self._stems[field].analyze(prepared(text))
 
 
 def _analyser(language: str | None = None) -> TextAnalyzer:
@@ -95,6 +138,12 @@ def _analyser(language: str | None = None) -> TextAnalyzer:
     if language is not None:  # before accents go: the stemmers know them
         built = built.filter(Filter.stemmer(language))
     return built.filter(Filter.ascii_fold()).build()
+
+
+def _fillers(language: str, words: list[str] | None = None) -> TextAnalyzer:
+    """What is left of a text without its fillers."""
+    among = Filter.stopword(language) if words is None else Filter.custom_stopword(words)
+    return TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.lowercase()).filter(among).build()
 
 
 def open_engine(path: Path, analysis: Analysis) -> tantivy.Index:

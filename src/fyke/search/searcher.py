@@ -28,12 +28,13 @@ from typing import Self
 import tantivy
 
 from fyke.core.urls import canonical, key_of
-from fyke.search.answering import Answer, shown
+from fyke.search.answering import Answer
 from fyke.search.compiling import Compiler, Statistics
 from fyke.search.grammar import Question, Words, parse
 from fyke.search.inlinks import inlinks
+from fyke.search.repeated import shown
 from fyke.search.results import Hit, InLink, Results
-from fyke.search.schema import Analysis, spaced
+from fyke.search.schema import Analysis, prepared
 from fyke.search.shard import Shard, View
 from fyke.search.snippets import Highlighter
 from fyke.search.spelling import better_word
@@ -68,10 +69,13 @@ class Searcher:
         return sum(view.engine.num_docs for view in self._views())
 
     def search(self, query: str, offset: int = 0, limit: int = 10) -> Results:
-        """The pages that answer `query` (see `fyke.search.grammar`), from number `offset` on, at most `limit`."""
+        """The pages that answer `query` (see `fyke.search.grammar`), from number `offset` on, at most `limit`.
+
+        Raises BadQuery.
+        """
         begun = perf_counter()
         views = self._views()
-        statistics = Statistics([view.engine for view in views])
+        statistics = Statistics([view.engine for view in views], self._analysis)
         question = parse(query)
         answer = Answer(views, self._compiled(views, statistics, question), grouped=not question.of_one_site)
         highlight = Highlighter(self._analysis, self._weights(question, statistics))
@@ -112,9 +116,10 @@ class Searcher:
 
     def _weights(self, question: Question, statistics: Statistics) -> dict[str, float]:
         """The words to be marked, each with how rare it is; where some are rare, not those that are everywhere."""
-        terms = [term for words in question.words() for term in self._analysis.words(words.text)]
-        rare = [term for term in terms if not statistics.common(term)]
-        found = {term: statistics.frequency("text", term) for term in rare or terms}
+        asked = list(question.words())
+        telling = [words for words in asked if not statistics.tells_little(words)]
+        terms = {term for words in telling or asked for term in self._analysis.words(words.text)}
+        found = {term: statistics.frequency("text", term) for term in terms}
         return {term: log(1 + statistics.pages / (1 + count)) for term, count in found.items()}
 
     def _suggestion(self, views: list[View], statistics: Statistics, question: Question, total: int) -> str | None:
@@ -142,7 +147,7 @@ class Searcher:
 
 def _like(view: View, page: tantivy.Document) -> tantivy.Query:
     """Pages like `page`, which may be of another index."""
-    fields = {"title": [spaced(shown(page, "title"))], "text": [spaced(shown(page, "text")[:SIMILAR_TEXT_CHARS])]}
+    fields = {"title": [prepared(shown(page, "title"))], "text": [prepared(shown(page, "text")[:SIMILAR_TEXT_CHARS])]}
     return tantivy.Query.more_like_this_document_fields_query(
         view.schema, fields, min_doc_frequency=2, min_term_frequency=1, min_word_length=3, max_query_terms=30
     )

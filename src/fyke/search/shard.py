@@ -12,6 +12,7 @@ import tantivy
 from tantivy import Occur
 
 from fyke.search.folder import IndexFolder, IndexState, require
+from fyke.search.repeated import RepeatedLines
 from fyke.search.schema import Analysis, engine_at
 
 
@@ -23,6 +24,7 @@ class View:
     state: IndexState
     engine: tantivy.Searcher
     schema: tantivy.Schema
+    repeated: RepeatedLines
     hosts: frozenset[int]  # keys of two hosts that have pages here, of one if there are no others
 
     def page(self, key: int) -> tantivy.DocAddress | None:
@@ -61,7 +63,8 @@ class Shard:
                 self._index.config_reader("manual")
             self._index.reload()
             searcher, schema = self._index.searcher(), self._index.schema
-            return stamp, View(self._folder, state, searcher, schema, _two_hosts(searcher, schema))
+            repeated = RepeatedLines(searcher, schema)
+            return stamp, View(self._folder, state, searcher, schema, repeated, _two_hosts(searcher, schema))
 
 
 def _two_hosts(engine: tantivy.Searcher, schema: tantivy.Schema) -> frozenset[int]:

@@ -2,24 +2,33 @@
 
 Called by the searcher for each hit it returns. A word of the page is matched when it is one of the query's words,
 or has the same stem in the page's language. The piece is the one with the most different words, the rarer
-counting more, the earlier winning. Invariant: the spans put together are a piece of the page's text, but for the
-dots where it was cut.
+counting more, the earlier winning. Lines that stand on other pages of the site too (menus, notices) are left out where
+something is found without them. Invariant: the spans put together are a piece of the page's text, but for the dots
+where it was cut and the lines that were left out.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from fyke.search.results import Spans
-from fyke.search.schema import Analysis, stem_field
+from fyke.search.schema import Analysis, as_written, stem_field
 
 SNIPPET_CHARS = 240
 CONTEXT_CHARS = 50  # before the first match
 SEARCHED_CHARS = 60_000
-MAX_MATCHES = 500
+BEGINNING_CHARS = 6_000  # the rest is read if these have too little
+ENOUGH = 0.6  # of the weight of all words, in one piece
+MAX_CANDIDATES = 200  # words looked at, for each way a word may begin
 
+_REST = re.compile(r"[^\W_]*")
 _ACCENTED = re.compile(r"[\u00c0-\u024f]")
+
+_WORTH = (1.0, 0.1, 0.1, 0.1, 0.0)  # of a word where it is met so many times already
 
 Match = tuple[int, int, str]  # begin, end, the word of the query
 
@@ -30,17 +39,34 @@ class Highlighter:
     def __init__(self, analysis: Analysis, words: Mapping[str, float]) -> None:
         self._analysis = analysis
         self._weights = dict(words)
+        self._asked = sum(self._weights.values())
         self._by_language: dict[str, _Finder] = {}
 
-    def snippet(self, text: str, description: str, language: str) -> Spans:
-        """The best piece of `text`; of `description`, or the beginning, where no word is met."""
+    def snippet(self, text: str, description: str, language: str, repeated: Set[str] = frozenset()) -> Spans:
+        """The best piece of `text` but for its lines in `repeated`.
+
+        Of all its lines, of `description`, or the beginning, where no word is met.
+        """
         finder = self._finder(language)
-        matches = finder.matches(text[:SEARCHED_CHARS])
-        if not matches and description:
-            text = description
-            matches = finder.matches(text)
-        begin, end = _cut(text, *_best(matches, self._weights))
-        return _spans(text, begin, end, [m for m in matches if begin <= m[0] and m[1] <= end])
+        for begun in (BEGINNING_CHARS, SEARCHED_CHARS):
+            lines = text[:begun].split("\n")
+            piece = self._piece(finder, " ".join(line for line in lines if line not in repeated))
+            if len(text) <= begun or piece.worth >= ENOUGH * self._asked:
+                break
+        if not piece.matches and repeated:
+            piece = self._piece(finder, " ".join(lines), piece)
+        if not piece.matches and description:
+            piece = self._piece(finder, description)
+        return piece.spans()
+
+    def _piece(self, finder: "_Finder", text: str, other: "_Piece | None" = None) -> "_Piece":
+        """The best piece of `text`; `other`, if it has text, where no word is met."""
+        matches = finder.matches(text)
+        if other is not None and other.text and not matches:
+            return other
+        worth, begin, end = _best(matches, self._weights)
+        begin, end = _cut(text, begin, end)
+        return _Piece(text, begin, end, [m for m in matches if begin <= m[0] and m[1] <= end], worth)
 
     def _finder(self, language: str) -> "_Finder":
         finder = self._by_language.get(language)
@@ -50,27 +76,25 @@ class Highlighter:
 
 
 class _Finder:
-    """Finds words in the text of one language: candidates by an expression, then by analysis."""
+    """Finds words in the text of one language: candidates by how they begin, then by analysis."""
 
     def __init__(self, analysis: Analysis, words: Iterable[str], stems: str) -> None:
         self._analysis = analysis
         self._stems = stems
-        self._words = {word: word for word in words}
-        self._stemmed = {stem: word for word in self._words for stem in self._stem(word)}
+        words = tuple(words)
+        self._words = {form: word for word in words for form in (word, as_written(word))}
+        self._stemmed = {stem: word for word in words for stem in self._stem(word)}
         self._known: dict[str, str] = {}
-        prefixes = {self._prefix(word) for word in self._words}
-        self._candidate = (
-            re.compile(rf"(?:{'|'.join(sorted(map(re.escape, prefixes), key=len, reverse=True))})[^\W_]*")
-            if prefixes
-            else None
-        )
+        self._prefixes = sorted({self._prefix(form) for form in self._words})
         self._unspaced = [word for word in self._words if len(word) == 1 and not word.isascii()]
 
     def _stem(self, word: str) -> list[str]:
         return self._analysis.stems(self._stems, word)
 
     def _prefix(self, word: str) -> str:
-        """What every word with the same stem begins with."""
+        """What every word with the same stem begins with; a word with signs is all of it."""
+        if not word.isalnum():
+            return word
         length = len(word)
         for stem in self._stem(word):
             while length > 1 and not stem.startswith(word[:length]):
@@ -79,19 +103,16 @@ class _Finder:
 
     def matches(self, text: str) -> list[Match]:
         """Where words are met, in order."""
-        if self._candidate is None:
-            return []
         folded = fold(text)
-        found: list[Match] = []
-        for match in self._candidate.finditer(folded):
-            word = self._word(match[0])
-            if word and not folded[match.start() - 1 : match.start()].isalnum():  # dearer before than after
-                found.append((match.start(), match.end(), word))
-                if len(found) >= MAX_MATCHES:
-                    break
+        found: dict[tuple[int, int], str] = {}
+        for prefix in self._prefixes:  # a search each: cheaper than one expression for all of them
+            for begin, end in islice(_candidates(folded, prefix), MAX_CANDIDATES):
+                word = self._word(folded[begin:end])
+                if word and not folded[begin - 1 : begin].isalnum():
+                    found[begin, end] = word
         for character in self._unspaced:
-            found += [(m.start(), m.end(), character) for m in re.finditer(re.escape(character), folded)][:MAX_MATCHES]
-        return sorted(set(found)) if self._unspaced else found
+            found |= {m.span(): character for m in islice(re.finditer(re.escape(character), folded), MAX_CANDIDATES)}
+        return [(begin, end, word) for (begin, end), word in sorted(found.items())]
 
     def _word(self, candidate: str) -> str:
         """The query's word that `candidate` is, or the empty string."""
@@ -102,6 +123,16 @@ class _Finder:
                 known = known or self._stemmed.get(stem, "")
             self._known[candidate] = known
         return known
+
+
+def _candidates(folded: str, prefix: str) -> Iterator[tuple[int, int]]:
+    """Where a run of letters goes on after `prefix`, which may stand within a word; one with signs stands alone."""
+    at = folded.find(prefix)
+    while at >= 0:
+        rest = _REST.match(folded, at + len(prefix)) if prefix.isalnum() else None
+        end = rest.end() if rest else at + len(prefix)
+        yield at, end
+        at = folded.find(prefix, end)
 
 
 @lru_cache(maxsize=1)
@@ -123,20 +154,23 @@ def fold(text: str) -> str:
     return lower if len(lower) == len(text) else text
 
 
-def _best(matches: list[Match], weights: Mapping[str, float]) -> tuple[int, int]:
-    """Begin and end of the matches worth showing together; (0, 0) when there are none."""
-    best, place = -1.0, (0, 0)
+def _best(matches: list[Match], weights: Mapping[str, float]) -> tuple[float, int, int]:
+    """Worth, begin and end of the matches to be shown together; zeros when there are none."""
+    best, place = 0.0, (0, 0)
     begin = 0
-    counts: dict[str, int] = {}
+    value = 0.0
+    counts: Counter[str] = Counter()
     for at, (_, end, word) in enumerate(matches):
-        counts[word] = counts.get(word, 0) + 1
+        value += weights.get(word, 0.0) * _WORTH[min(counts[word], 4)]
+        counts[word] += 1
         while end - matches[begin][0] > SNIPPET_CHARS - CONTEXT_CHARS and begin < at:
-            counts[matches[begin][2]] -= 1
+            gone = matches[begin][2]
+            counts[gone] -= 1
+            value -= weights.get(gone, 0.0) * _WORTH[min(counts[gone], 4)]
             begin += 1
-        value = sum(weights.get(word, 0.0) * (1 + 0.1 * min(count - 1, 3)) for word, count in counts.items() if count)
         if value > best * 1.001:
             best, place = value, (matches[begin][0], end)
-    return place
+    return best, *place
 
 
 def _cut(text: str, begin: int, end: int) -> tuple[int, int]:
@@ -152,14 +186,25 @@ def _cut(text: str, begin: int, end: int) -> tuple[int, int]:
     return begin, min(end, len(text))
 
 
-def _spans(text: str, begin: int, end: int, matches: list[Match]) -> Spans:
-    spans: list[tuple[str, bool]] = [("… ", False)] if begin else []
-    at = begin
-    for match_begin, match_end, _ in matches:
-        if match_begin >= at:
-            spans += [(text[at:match_begin], False), (text[match_begin:match_end], True)]
-            at = match_end
-    spans.append((text[at:end], False))
-    if end < len(text):
-        spans.append((" …", False))
-    return tuple(span for span in spans if span[0])
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """From `begin` to `end` of `text`, with what is matched there, and what that is worth."""
+
+    text: str
+    begin: int
+    end: int
+    matches: list[Match]
+    worth: float
+
+    def spans(self) -> Spans:
+        """As it is shown."""
+        text, at = self.text, self.begin
+        spans: list[tuple[str, bool]] = [("… ", False)] if at else []
+        for begin, end, _ in self.matches:
+            if begin >= at:
+                spans += [(text[at:begin], False), (text[begin:end], True)]
+                at = end
+        spans.append((text[at : self.end], False))
+        if self.end < len(text):
+            spans.append((" …", False))
+        return tuple(span for span in spans if span[0])

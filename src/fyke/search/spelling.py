@@ -30,9 +30,12 @@ def better_word(word: str, searchers: Iterable[tantivy.Searcher]) -> str | None:
                 terms[term] = terms.get(term, 0) + count
     most = 1 if len(word) < LONG_WORD else MAX_DISTANCE
     least = max(terms.pop(word, 0) * TIMES_AS_FREQUENT, LEAST_PAGES - 1)
+    letters = frozenset(word)  # an edit takes away one of them at most
     best, suggestion = 0.0, None
     for term, count in terms.items():
         if abs(len(term) - len(word)) > most or count <= least or term.isdigit():
+            continue
+        if len(letters.intersection(term)) < len(letters) - most:
             continue
         edits = distance(word, term, most)
         if edits <= most:

@@ -2,7 +2,7 @@
 
 Called by merges. Two gentle factors: of the page's and its domain's PageRank, and of its address. Rank goes
 in by the logarithm and in steps, so that a growing crawl does not write every document again; ten thousand times the
-mean rank counts about twice. Long, deep addresses lose up to a quarter, and a page that names another
+mean rank counts about two and a half times. Long, deep addresses lose up to a quarter, and a page that names another
 address as its own a fifth.
 
 Invariant: a factor is at least 1 and the same for the same page and rank.
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from fyke.search.ranges import Array
 
 RANK_STEP = 0.5  # of the binary logarithm
-RANK_GAIN = 0.08
+RANK_GAIN = 0.12
 DOMAIN_SHARE = 0.25
 STEP_LOSS = 0.03  # a segment of the path
 CHAR_LOSS = 0.001  # a character of the URL

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fyke.core.errors import BadUrl, DirectoryError
+from fyke.core.errors import BadQuery, BadUrl, DirectoryError
 from fyke.core.urls import canonical, split
 from fyke.core.visits import Page
 from fyke.search import Hit, InLink, Results
@@ -61,18 +61,21 @@ class ArchivePages:
             day_of(given.get("before", "")),
         )
         at = _whole(given.get("page", ""), 1, FARTHEST // PER_PAGE)
-        results, more, trouble, pages = None, False, "", 0
+        results, more, trouble, wrong, pages = None, False, "", "", 0
         try:
             searcher = self._shelf.searcher()
             if asked.words.strip() or asked.filters:
                 results, more = self._answer(asked, at)
             else:
                 pages = searcher.pages
+        except BadQuery as error:
+            wrong = str(error)
         except DirectoryError as error:
             trouble = str(error)
         return self._pages.page(
-            "search.html", asked=asked, filters=asked.filters, at=at, results=results, more=more, trouble=trouble,
-            pages=pages, crawls=list(self._shelf), farthest=FARTHEST // PER_PAGE,
+            "search.html", 400 if wrong else 200, asked=asked, filters=asked.filters, at=at, results=results, more=more,
+            trouble=trouble, wrong=wrong, pages=pages, crawls=list(self._shelf),
+            indexed=sum(crawl.indexed for crawl in self._shelf), farthest=FARTHEST // PER_PAGE,
         )  # fmt: skip
 
     def _answer(self, asked: Asked, at: int) -> tuple[Results, bool]:

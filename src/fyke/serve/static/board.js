@@ -78,7 +78,8 @@
     byId("told").textContent = standing.live ? "Live, from the crawl itself."
       : `As of its last checkpoint, ${new Date(standing.at * 1000).toLocaleString()}.`;
     byId("blocked").textContent = figures.blocked.length ? `Blocked: ${clean(figures.blocked.join(", ").slice(0, 400))}.` : "";
-    if (standing.live) byId("not-running")?.remove();
+    byId("not-running").hidden = standing.live;
+    byId("all-orders").hidden = !standing.live;
     const outcomes = Object.entries(now.outcomes).sort((a, b) => b[1] - a[1]);
     fill("outcome-rows", outcomes.map(([name, count]) => row([name.replaceAll("_", " "), number(count)])), 2, "None has ended yet.");
     fill("slowest-rows", figures.slowest.slice(0, SLOWEST).map((host) => row(
