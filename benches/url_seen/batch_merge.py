@@ -18,7 +18,7 @@ import pyarrow as pa
 from fyke.core.batches import U64
 from fyke.disk import messages
 from fyke.disk.files import Appender, Reader, raw
-from fyke.disk.operations import stable_order
+from fyke.disk.operations import stably_sorted
 from fyke.disk.part import merged
 from url_seen import Texts
 
@@ -66,8 +66,7 @@ class BatchMerge:
         keys = np.concatenate(self._waiting)
         self._waiting, self._rows, self._writer = [], 0, None
         is_new = np.zeros(len(keys), np.bool_)
-        order = stable_order(keys)
-        keys = keys[order]
+        order, keys = stably_sorted(keys)
         first = np.insert(keys[1:] != keys[:-1], 0, True)
         order, keys = order[first], keys[first]
         is_new[order[self._merge(keys)]] = True

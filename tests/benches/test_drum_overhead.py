@@ -38,7 +38,7 @@ def test_the_overhead_is_the_models_when_nothing_can_be_packed(tmp_path: Path, m
 
 
 def test_packed_the_overhead_is_below_the_models_floor_and_a_pass_over_the_table(tmp_path: Path) -> None:
-    found = overhead(filled("drum", tmp_path / "drum", 300_000, 2 << 20), 3)
+    found = overhead(filled("drum", tmp_path / "drum", 300_000, 1 << 20), 3)
     assert found.waiting < 0.6 * (found.least - found.crawl.unique_share)
     assert found.measured < found.least
 

@@ -8,13 +8,17 @@ frontier stages own them and use them on the event loop. Ours differs from the p
 - The table is cut into parts by key, and a bucket is what waits for one part. A part that grows over
   `part_keys` is split: a small crawl has one small file, a huge one many; a part without news is left alone.
 - What fits in memory is merged from memory. Buckets go to disk only when memory is full, all of them in one
-  sequential write (the paper keeps two open files a bucket), so a checkpoint has few files to sync. The aux is
-  packed on its way (`fyke.disk.packed`).
+  sequential write (the paper keeps two open files a bucket), so a checkpoint has few files to sync. Of URLs, only
+  the keys are put into buckets: the text stays in order of arrival, as in Mercator-B, since moving it costs more.
+  And a table that is small for the memory has one bucket: then the Drum is Mercator-B.
 - A merge writes to young runs in memory, one above each part, and a part is written anew only when its run is
   worth it. So a merge for a fetcher that starves costs a few reads and not the table; a merge of a full bucket
   reads the table as the paper's does, and writes less of it. A part that is too large to be kept in memory after
   its look-up is read again when it is folded, from the page cache.
-- The disk space for buckets, the paper's D, is the size of the table (its Table 3): `full` says when so much waits.
+- The disk space for buckets, the paper's D, is the size of the table (its Table 3), or twice the memory where that
+  is more: `full` says when so much waits. Above a table that is larger than that, the aux is packed on its way
+  (`fyke.disk.packed`), so that more waits in the same space and the disk moves half; above a smaller one, which
+  with what waits is in the system's page cache anyway, packing takes longer than it saves.
 
 Invariant: the answers are those of a plain dict to which the operations were applied one by one in order of
 arrival. Memory: of `memory_bytes`, a quarter for what waits and its merge, a quarter for the young runs, and the
@@ -31,11 +35,14 @@ import pyarrow as pa
 
 from fyke.core.batches import U64, Mask
 from fyke.disk.operations import Combine, Entries, Op, Resolved, Values, addable, resolve
-from fyke.disk.pending import Batch, Pending, joined_entries
+from fyke.disk.pending import Batch, Pending, Run, joined_entries
 from fyke.disk.store import State, Store
 from fyke.disk.table import Table
 
 MOST_RUNS = 256
+PASS_SHARE = 4  # keys of the table for each row that a merge has memory for
+SMALL_SHARE = 2  # times the memory
+NO_KEYS = np.empty(0, np.uint64)
 ENTRY_WORK_BYTES = 64  # taken while an entry is merged, besides its value's
 
 
@@ -123,9 +130,10 @@ class Drum:
         if not self.pending or (not self._pending.runs and self._memory_load < self._spill_bytes * 3 // 4):
             return False
         return (
-            self._pending.size_bytes >= self._table.size_bytes
+            self._pending.size_bytes >= max(self._table.size_bytes, self._small_bytes)
+            or self._pending.run_rows >= self._memory_bytes // 8
             or len(self._pending.runs) >= MOST_RUNS
-            or self._pending.largest_bucket * self._entry_work_bytes >= self._memory_bytes // 2
+            or self._pending.largest_bucket >= self._most_rows
         )
 
     # --- operations
@@ -159,7 +167,27 @@ class Drum:
         entries = Entries(np.ascontiguousarray(keys, np.uint64), ops, self._checked_values(keys, ops, values))
         self._pending.add(Batch(entries, self._checked_aux(ops, aux)))
         if self._memory_load >= self._spill_bytes and not self._merging:
-            self._pending.spill(self._table.lows)
+            self._spill()
+
+    def _spill(self) -> None:
+        self._pending.spill(self._bucket_lows(), pack=self._table.size_bytes > self._small_bytes)
+
+    def _bucket_lows(self) -> U64:
+        """Where buckets begin: one a part, or one for all parts of a table that a merge passes over in less time than
+        it takes to put into buckets what fits its memory. As long as there are runs, it is as theirs are."""
+        runs = self._pending.runs
+        one = len(runs[0].rows) == 2 if runs else len(self) <= PASS_SHARE * self._most_rows
+        return self._table.lows[:1] if one else self._table.lows
+
+    @property
+    def _most_rows(self) -> int:
+        """How many rows of a bucket fit the memory of a merge."""
+        return self._memory_bytes // 2 // self._entry_work_bytes
+
+    @property
+    def _small_bytes(self) -> int:
+        """A table of fewer bytes is small, and the system keeps it, and what waits for it, in its page cache."""
+        return SMALL_SHARE * self._memory_bytes
 
     @property
     def _spill_bytes(self) -> int:
@@ -205,9 +233,13 @@ class Drum:
     def merge(self) -> Iterator[Answers]:
         """Do all that waits and give the answers. Nothing happens until it is iterated; iterate it to its end.
 
-        In order of arrival overall when all waited in memory; else bucket by bucket, in order of arrival
-        within each. What is submitted in between waits for the next merge, in memory.
+        In order of arrival overall when all waited in memory, or was the same operation of a drum without values; else
+        bucket by bucket, in order of arrival within each. What is submitted in between waits for the next merge, in
+        memory.
         """
+        return self._merge(with_keys=True)
+
+    def _merge(self, *, with_keys: bool) -> Iterator[Answers]:
         if self._merging:
             raise RuntimeError(f"{self!r}: the merge before was not read to its end")
         if not self.pending:
@@ -215,8 +247,8 @@ class Drum:
         self._merging = True
         self._merges += 1
         if self._pending.runs:
-            self._pending.spill(self._table.lows)
-            yield from self._merge_runs()
+            self._spill()
+            yield from self._merge_runs(with_keys=with_keys)
         else:
             batches = self._pending.take_memory()
             resolved = self._apply(joined_entries([batch.entries for batch in batches]))
@@ -230,7 +262,7 @@ class Drum:
 
     def merge_unique(self) -> Iterator[pa.RecordBatch]:
         """URL-seen's form of `merge`: the aux of keys that were not found, as batches of at least a row."""
-        for answers in self.merge():
+        for answers in self._merge(with_keys=False):
             assert answers.aux is not None
             if answers.found.all():
                 continue
@@ -238,23 +270,40 @@ class Drum:
 
     def settle(self) -> None:
         """Merge, for a drum whose answers nobody wants."""
-        for _ in self.merge():
+        for _ in self._merge(with_keys=False):
             pass
 
-    def _merge_runs(self) -> Iterator[Answers]:
+    def _merge_runs(self, *, with_keys: bool) -> Iterator[Answers]:
+        lows = self._bucket_lows()
+        self._pending.align(lows)
         runs = list(self._pending.runs)
-        for bucket, low in enumerate(self._table.lows.tolist()):
-            pieces = [(run, self._pending.entries(run, bucket)) for run in runs]
-            pieces = [(run, entries) for run, entries in pieces if len(entries)]
+        found = [np.empty(run.rows[-1] if run.in_order else 0, np.bool_) for run in runs]  # by bucket
+        for bucket, low in enumerate(lows.tolist()):
+            pieces = [(place, self._pending.entries(run, bucket)) for place, run in enumerate(runs)]
+            pieces = [(place, entries) for place, entries in pieces if len(entries)]
             if not pieces:
                 continue
             resolved = self._apply(joined_entries([entries for _, entries in pieces]))
-            self._table.fold(low)
+            self._table.fold(low if len(lows) > 1 else None)
             start = 0
-            for run, entries in pieces:
-                yield from _answers(entries, resolved, start, self._pending.aux(run, bucket), bucket)
-                start += len(entries)
+            for place, entries in pieces:
+                run, end = runs[place], start + len(entries)
+                if run.in_order:
+                    found[place][run.rows[bucket] : run.rows[bucket + 1]] = resolved.found[start:end]
+                else:
+                    yield from _answers(entries, resolved, start, self._pending.aux(run, bucket), bucket)
+                start = end
+        for run, mask in zip(runs, found, strict=True):
+            if run.in_order:
+                yield from self._answers_in_order(run, mask, with_keys=with_keys)
         self._pending.drop_runs(runs)
+
+    def _answers_in_order(self, run: Run, found: Mask, *, with_keys: bool) -> Iterator[Answers]:
+        start = 0
+        keys = self._pending.keys_in_order(run) if with_keys else NO_KEYS
+        for there, aux in self._pending.in_order(run, found):
+            yield Answers(keys[start : start + len(there)], there, None, aux)
+            start += len(there)
 
     def _apply(self, entries: Entries) -> Resolved:
         resolved = resolve(entries, self._table.lookup, self._combine)

@@ -21,6 +21,9 @@ Lookup = Callable[[U64], tuple[Mask, Values | None]]
 Places = npt.NDArray[np.intp]
 
 
+MOST_WRONG = 1000
+
+
 class Op(IntEnum):
     """What is asked for a key."""
 
@@ -72,8 +75,7 @@ class _Groups:
 
 def resolve(entries: Entries, lookup: Lookup, combine: Combine) -> Resolved:
     """Answers and writes of `entries` against a table that `lookup` knows: (found bool[m], values[m])."""
-    order = stable_order(entries.keys)
-    keys = entries.keys[order]
+    order, keys = stably_sorted(entries.keys)
     first = np.empty(len(keys), np.bool_)
     first[:1] = True
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
@@ -87,22 +89,29 @@ def resolve(entries: Entries, lookup: Lookup, combine: Combine) -> Resolved:
     return _resolve_mixed(entries, groups, unique, stored, stored_values, combine)
 
 
-def stable_order(keys: U64) -> Places:
-    """The places of `keys` (uint64[n]) in sorted order, equal ones in order of arrival: intp[n].
+def stably_sorted(keys: U64) -> tuple[Places, U64]:
+    """`keys` (uint64[n]) in sorted order, and before them their places, equal ones in order of arrival: intp[n].
 
     NumPy sorts values many times faster than it argsorts, so the place takes the key's low bits. Hashes that
-    differ in those bits alone are rare; where they stand wrong, a sort of what is nearly sorted mends it.
+    differ in those bits alone are rare; those that stand wrong are sorted among themselves.
     """
-    low_bits = (1 << max(1, len(keys) - 1).bit_length()) - 1
-    packed = keys & np.uint64(~low_bits & (1 << 64) - 1)
+    low_bits = np.uint64((1 << max(1, len(keys) - 1).bit_length()) - 1)
+    packed = keys & ~low_bits
     packed |= np.arange(len(keys), dtype=np.uint64)
     packed.sort()
-    packed &= np.uint64(low_bits)
+    packed &= low_bits
     order = packed.view(np.intp)
     ordered = keys[order]
-    if (ordered[1:] < ordered[:-1]).any():
+    wrong = ordered[np.flatnonzero(ordered[1:] < ordered[:-1])] & ~low_bits
+    if len(wrong) > MOST_WRONG:  # these are no hashes
         order = order[np.argsort(ordered, kind="stable")]
-    return order
+        return order, keys[order]
+    for start, end in zip(
+        np.searchsorted(ordered, wrong), np.searchsorted(ordered, wrong | low_bits, "right"), strict=True
+    ):
+        order[start:end] = order[start:end][np.argsort(ordered[start:end], kind="stable")]
+        ordered[start:end] = keys[order[start:end]]
+    return order, ordered
 
 
 def _resolve_uniform(order: Places, starts: Places, unique: U64, stored: Mask) -> Resolved:
