@@ -11,9 +11,9 @@ with URLs of words and a web's popularity (`url_seen.stream`).
 Term by term, in bytes a byte of URL, and why ours differs:
 
 - `waiting`, the paper's 2 + 2H/b: text and keys are written once and read once. Ours adds to each link 4 bytes
-  for where its text begins and 1 for its operation, twice, and a header for each message; the model has URLs without
-  a length. So it is a twentieth above the model when nothing can be packed, and about half of it when URLs are
-  URLs, as a drum packs what it spills with LZ4.
+  for where its text begins and up to 4 for its key's place in the text, twice, and a header for each message; the
+  model has URLs without a length. So it is up to a tenth above the model when nothing is packed, and about half of it
+  when URLs are URLs and the table is larger than twice the memory, as a drum then packs what it spills with LZ4.
 - `queue`, the paper's p: unique URLs written to the queue, unpacked. Ours adds the same 4 bytes and a header.
 - `table`, the paper's (H + b)(2UH + pHn) / (bD): D / (H + b) links are merged at a time, and each merge reads the
   table and writes it anew. Ours reads it whole and writes only those parts for which enough has gathered in the

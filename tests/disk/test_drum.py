@@ -19,6 +19,7 @@ from fyke.disk import table as table_module
 from fyke.disk.checkpoint import Checkpoint, look
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Combine, Op, stably_sorted
+from fyke.disk.pending import Pending
 
 AUX = pa.schema([("n", pa.uint64()), ("url", pa.binary())])
 PAIR = np.dtype([("hits", "<u4"), ("size", "<i8")])
@@ -430,3 +431,63 @@ def test_a_table_written_before_there_were_digests_is_read(tmp_path: Path) -> No
     old.settle()
     assert len(old) == 200
     assert old.contains(keys).all()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("filled", [0, 10_000])
+def test_links_that_were_spilled_come_out_in_order_of_arrival(tmp_path: Path, filled: int, packed: bool) -> None:
+    """By buckets go the keys alone: the text is written and read in sequence, and a restart changes nothing."""
+    memory_bytes = 30_000 if packed else 400_000  # a table that is small for the memory is not packed
+    checkpoint, drum = opened(tmp_path, aux=AUX, memory_bytes=memory_bytes, part_keys=1000)
+    met = random_keys(filled)
+    drum.update(met)
+    drum.settle()
+    keys = random_keys(6000, seed=1)
+    keys[::3] = keys[1::3]
+    keys[2::30] = met[:200] if filled else keys[0]
+    for start in range(0, len(keys), 500):
+        drum.check_update(keys[start : start + 500], aux=aux(list(range(start, start + 500))))
+    assert drum._pending.runs and all(run.in_order for run in drum._pending.runs)
+    assert {run.packed for run in drum._pending.runs} == {packed and filled > 0}
+    snapshot = checkpoint.take({"seen": drum.state()})
+    snapshot.make_durable()
+    checkpoint.committed(snapshot)
+    drum.close()
+    checkpoint.close()
+    _, drum = opened(tmp_path, aux=AUX, memory_bytes=memory_bytes, part_keys=1000)
+    scanned = [number for _, _, batch in drum.scan_pending() if batch for number in batch.column("n").to_pylist()]
+    assert scanned == list(range(len(keys)))
+    known, expected = set(met.tolist()), []
+    for number, key in enumerate(keys.tolist()):
+        if key not in known:
+            expected.append(number)
+            known.add(key)
+    assert [number for batch in drum.merge_unique() for number in batch.column("n").to_pylist()] == expected
+    assert len(drum) == len(known) and not drum.pending
+
+
+def test_runs_by_bucket_of_an_earlier_crawl_are_merged_with_those_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields: dict[str, Any] = {"aux": AUX, "memory_bytes": 100_000, "part_keys": 1000}
+    checkpoint, drum = opened(tmp_path, **fields)
+    drum.update(random_keys(4000))
+    drum.settle()
+    keys = random_keys(4000, seed=1)
+    keys[3000:] = keys[1000:2000]
+    with monkeypatch.context() as before:
+        before.setattr(Pending, "_common_op", lambda *_: -1)
+        drum.check_update(keys[:2000], aux=aux(list(range(2000))))
+    state = drum.state()
+    for run in state["pending"]["runs"]:
+        assert run.pop("op") == -1  # as it was not recorded
+    snapshot = checkpoint.take({"seen": state})
+    snapshot.make_durable()
+    checkpoint.committed(snapshot)
+    drum.close()
+    checkpoint.close()
+    _, drum = opened(tmp_path, **fields)
+    drum.check_update(keys[2000:], aux=aux(list(range(2000, 4000))))
+    assert {run.in_order for run in drum._pending.runs} == {True, False}
+    found = [number for batch in drum.merge_unique() for number in batch.column("n").to_pylist()]
+    assert sorted(found) == list(range(3000))

@@ -10,6 +10,7 @@ frontier stages own them and use them on the event loop. Ours differs from the p
 - What fits in memory is merged from memory. Buckets go to disk only when memory is full, all of them in one
   sequential write (the paper keeps two open files a bucket), so a checkpoint has few files to sync. Of URLs, only
   the keys are put into buckets: the text stays in order of arrival, as in Mercator-B, since moving it costs more.
+  And a table that is small for the memory has one bucket: then the Drum is Mercator-B.
 - A merge writes to young runs in memory, one above each part, and a part is written anew only when its run is
   worth it. So a merge for a fetcher that starves costs a few reads and not the table; a merge of a full bucket
   reads the table as the paper's does, and writes less of it. A part that is too large to be kept in memory after
@@ -39,6 +40,7 @@ from fyke.disk.store import State, Store
 from fyke.disk.table import Table
 
 MOST_RUNS = 256
+PASS_SHARE = 4  # keys of the table for each row that a merge has memory for
 SMALL_SHARE = 2  # times the memory
 NO_KEYS = np.empty(0, np.uint64)
 ENTRY_WORK_BYTES = 64  # taken while an entry is merged, besides its value's
@@ -131,7 +133,7 @@ class Drum:
             self._pending.size_bytes >= max(self._table.size_bytes, self._small_bytes)
             or self._pending.run_rows >= self._memory_bytes // 8
             or len(self._pending.runs) >= MOST_RUNS
-            or self._pending.largest_bucket * self._entry_work_bytes >= self._memory_bytes // 2
+            or self._pending.largest_bucket >= self._most_rows
         )
 
     # --- operations
@@ -168,7 +170,19 @@ class Drum:
             self._spill()
 
     def _spill(self) -> None:
-        self._pending.spill(self._table.lows, pack=self._table.size_bytes > self._small_bytes)
+        self._pending.spill(self._bucket_lows(), pack=self._table.size_bytes > self._small_bytes)
+
+    def _bucket_lows(self) -> U64:
+        """Where buckets begin: one a part, or one for all parts of a table that a merge passes over in less time than
+        it takes to put into buckets what fits its memory. As long as there are runs, it is as theirs are."""
+        runs = self._pending.runs
+        one = len(runs[0].rows) == 2 if runs else len(self) <= PASS_SHARE * self._most_rows
+        return self._table.lows[:1] if one else self._table.lows
+
+    @property
+    def _most_rows(self) -> int:
+        """How many rows of a bucket fit the memory of a merge."""
+        return self._memory_bytes // 2 // self._entry_work_bytes
 
     @property
     def _small_bytes(self) -> int:
@@ -260,16 +274,17 @@ class Drum:
             pass
 
     def _merge_runs(self, *, with_keys: bool) -> Iterator[Answers]:
-        self._pending.align(self._table.lows)
+        lows = self._bucket_lows()
+        self._pending.align(lows)
         runs = list(self._pending.runs)
         found = [np.empty(run.rows[-1] if run.in_order else 0, np.bool_) for run in runs]  # by bucket
-        for bucket, low in enumerate(self._table.lows.tolist()):
+        for bucket, low in enumerate(lows.tolist()):
             pieces = [(place, self._pending.entries(run, bucket)) for place, run in enumerate(runs)]
             pieces = [(place, entries) for place, entries in pieces if len(entries)]
             if not pieces:
                 continue
             resolved = self._apply(joined_entries([entries for _, entries in pieces]))
-            self._table.fold(low)
+            self._table.fold(low if len(lows) > 1 else None)
             start = 0
             for place, entries in pieces:
                 run, end = runs[place], start + len(entries)

@@ -7,7 +7,7 @@ it: text is then written and read once, in sequence, and only keys are moved. A 
 what memory gained to a *log*, so that the next merge still works from memory.
 
 Invariant: runs in their order, then memory, are the entries that were added and not taken; while there are
-runs, the parts of the table do not change, so bucket n of every run is part n.
+runs, the parts of the table do not change, so bucket n of every run is part n, or their one bucket is all parts.
 """
 
 from array import array
@@ -334,7 +334,7 @@ class Pending:
 
     def of_keys(self, keys: U64, buckets: list[int]) -> list[Entries]:
         """The entries of `keys` (sorted), which belong to `buckets`, in order of arrival."""
-        found = [self.entries(run, bucket) for run in self.runs for bucket in buckets]
+        found = [self.entries(run, bucket) for run in self.runs for bucket in (buckets if len(run.rows) > 2 else [0])]
         found += [batch.entries for batch in self._memory]
         return [picked for entries in found if len(picked := _picked(entries, keys))]
 
