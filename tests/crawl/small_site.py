@@ -45,8 +45,8 @@ class SmallSite:
 
 
 @contextmanager
-def small_site(pages: int = 30, page_bytes: int = 200, host: str = "127.0.0.1") -> Iterator[SmallSite]:
-    """Serve a SmallSite until the block ends."""
+def small_site(pages: int = 30, page_bytes: int = 200, host: str = "127.0.0.1", port: int = 0) -> Iterator[SmallSite]:
+    """Serve a SmallSite until the block ends; on any free port when none is given."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -79,7 +79,7 @@ def small_site(pages: int = 30, page_bytes: int = 200, host: str = "127.0.0.1") 
         block_on_close = False
         request_queue_size = 128
 
-    server = Server((host, 0), Handler)
+    server = Server((host, port), Handler)
     site = SmallSite(pages, page_bytes, server)
     if ":" in host:
         site.url = f"http://[{host}]:{site.port}/"

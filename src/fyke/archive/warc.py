@@ -64,7 +64,7 @@ def finish(warc: Path, unsorted: Path) -> None:
 class WarcWriter:
     """Appends exchanges to the WARC files of the crawl directory `folder`.
 
-    `crawl` names the crawl in file names, and must be the same when it is resumed; `software` is who
+    `crawl` names the crawl in file names, those of a crawl that is resumed keep their name; `software` is who
     writes, in the warcinfo record, to which `info` adds fields (operator, user agent, …). Raises DiskFull or
     DirectoryError; after that only `restore` and `close` make sense.
     """
@@ -274,6 +274,8 @@ class WarcWriter:
         """
         self._abandon()
         self._serial = state.get("serial", 0)
+        if state:  # the folder may have another name than when the crawl began
+            self._crawl = state["file"].removeprefix(f"{FOLDER}/fyke-").rpartition("-")[0]
         self._exchanges = state.get("exchanges", 0)
         self._revisits = state.get("revisits", 0)
         self._closed_bytes = state.get("closed_bytes", 0)
