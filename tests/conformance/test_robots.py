@@ -56,7 +56,7 @@ def found(case: Case) -> object:
         case "escape":
             rule = RobotsRules.parse(f"user-agent: x\ndisallow: {case['pattern']}\n".encode(), "x")
             return "another" if rule.allows(case["expect"]) else case["expect"]
-    lines = list(lines_of(body(case)))
+    lines = [line for line in lines_of(body(case)) if line is not None]
     match case["field"]:
         case "valid_directives":
             return sum(line.field in (Field.USER_AGENT, Field.ALLOW, Field.DISALLOW) for line in lines)
