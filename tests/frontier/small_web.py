@@ -112,7 +112,13 @@ class Crawl(Shard[Frontier, Progress]):
         def opened(store: Store, state: Mapping[str, Any]) -> Frontier:
             filters = filters_for(crawl, self.seeds, ("http", "https"), [])
             return Frontier(
-                store, section, filters, by_level=crawl.depth > 0, opened_at=self.now, state=state.get("frontier")
+                store,
+                section,
+                filters,
+                by_level=crawl.depth > 0,
+                host_delay_s=1.0,
+                opened_at=self.now,
+                state=state.get("frontier"),
             )
 
         super().__init__(directory, opened, Progress())
@@ -144,7 +150,7 @@ class Crawl(Shard[Frontier, Progress]):
         """Once around: whether the frontier moved, or anything was taken or answered."""
         self.turns += 1
         idle = not self.model.held if idle is None else idle
-        moved = self.stage.turn(self.now, may_merge=idle, idle=idle)
+        moved = self.stage.turn(self.now, may_merge=idle, dry=idle, idle=idle)
         self.model.refused.update(texts(self.stage.refused()))
         self.answer()
         self.asked = self.stage.wanted(4)

@@ -36,8 +36,8 @@ def check_done(crawl: Crawl, expected: set[str]) -> None:
     assert set(crawl.model.refused.values()) <= {1}
     for _ in range(3):
         assert crawl.frontier.empty
-        crawl.frontier.turn(crawl.now, may_merge=True, idle=True)
-    assert not crawl.frontier.turn(crawl.now, may_merge=True, idle=True)
+        crawl.frontier.turn(crawl.now, may_merge=True, dry=True, idle=True)
+    assert not crawl.frontier.turn(crawl.now, may_merge=True, dry=True, idle=True)
     assert crawl.frontier.empty
     assert not crawl.waiting()
     assert crawl.frontier.statistics().rows == 0
@@ -267,7 +267,7 @@ def test_a_turn_without_anything_to_do_says_so(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, SmallWeb({home: []}, [home]))
 
     def still() -> bool:
-        return not any([crawl.frontier.turn(crawl.now, may_merge=True, idle=True) for _ in range(6)][-3:])
+        return not any([crawl.frontier.turn(crawl.now, may_merge=True, dry=True, idle=True) for _ in range(6)][-3:])
 
     assert not crawl.frontier.empty
     assert still()
@@ -277,7 +277,7 @@ def test_a_turn_without_anything_to_do_says_so(tmp_path: Path) -> None:
     crawl.frontier.known(split(home).origin, Rules.UNREACHABLE, crawl.now + 60, crawl.now)
     assert still()
     crawl.now += 61
-    assert crawl.frontier.turn(crawl.now, may_merge=True, idle=True)
+    assert crawl.frontier.turn(crawl.now, may_merge=True, dry=True, idle=True)
     assert crawl.frontier.wanted(10) == [split(home).origin]
     crawl.frontier.known(split(home).origin, Rules.OPEN, crawl.now + FAR, crawl.now)
     assert still()
@@ -293,7 +293,7 @@ def test_a_turn_says_when_qf_is_to_be_read_again(tmp_path: Path) -> None:
     rests = unweighed = 0
     while len(crawl.model.done) < len(web.links):
         rests += not crawl.turn()
-        crawl.frontier.turn(crawl.now, may_merge=False, idle=False)
+        crawl.frontier.turn(crawl.now, may_merge=False, dry=False, idle=False)
         unweighed = max(unweighed, crawl.frontier.statistics().unweighed)
         all_is_somewhere(crawl)
         crawl.fetch()
@@ -308,7 +308,7 @@ def test_only_what_will_soon_be_needed_is_pulled_through(tmp_path: Path, monkeyp
     monkeypatch.setattr(frontier_module, "BATCH_ROWS", 50)
     pages = [f"http://h{n}.d{n % 100}.example/" for n in range(1000)]
     crawl = Crawl(tmp_path, SmallWeb({page: [] for page in pages}, pages))
-    crawl.frontier.turn(crawl.now, may_merge=True, idle=True)
+    crawl.frontier.turn(crawl.now, may_merge=True, dry=True, idle=True)
     assert crawl.frontier.statistics().without_rules <= 150
     crawl.finish()
     check_done(crawl, set(pages))

@@ -24,13 +24,13 @@ def peaks(directory: Path, batches: int, stretches: int) -> list[int]:
     config = FrontierSection(table_memory_bytes=1 << 19, link_cache=0)
     found = []
     with Checkpoint(directory) as checkpoint:
-        frontier = Frontier(checkpoint.store, config, filters, by_level=False, opened_at=0.0)
+        frontier = Frontier(checkpoint.store, config, filters, by_level=False, host_delay_s=0.0, opened_at=0.0)
         tracemalloc.start(1)
         for number in range(batches * stretches):
             first = number * BATCH
             urls = [locate(f"http://www.d{n % DOMAINS}.example/{n}") for n in range(first, first + BATCH)]
             frontier.discover_batch(url_batch(urls), np.zeros(BATCH, np.uint64))
-            frontier.turn(0.0, may_merge=False, idle=False)
+            frontier.turn(0.0, may_merge=False, dry=False, idle=False)
             if (number + 1) % batches == 0:
                 found.append(tracemalloc.get_traced_memory()[1])
                 tracemalloc.reset_peak()

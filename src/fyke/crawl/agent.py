@@ -169,6 +169,7 @@ class Agent:
             config.frontier,
             self._filtering,
             by_level=config.crawl.depth > 0,
+            host_delay_s=config.politeness.host_delay_s,
             opened_at=self._clock.now(),
             state=saved.get("frontier"),
         )

@@ -122,7 +122,9 @@ def _waiting(directory: CrawlDirectory, config: Config, state: dict[str, Any], a
     """Where the newest checkpoint has `at` waiting, in words; empty when nowhere."""
     store, _ = look(directory.shard)
     filters = _filters(directory, config, state)
-    frontier = Frontier(store, config.frontier, filters, by_level=False, opened_at=0.0, state=state["frontier"])
+    frontier = Frontier(
+        store, config.frontier, filters, by_level=False, host_delay_s=0.0, opened_at=0.0, state=state["frontier"]
+    )
     leased = ("in memory, for its host's turn", leased_queue(store, state).scan())
     blocked = ("since its host is blocked", blocked_queue(store, state.get("blocked")).scan())
     for words, batches in (leased, blocked, *frontier.places()):

@@ -111,8 +111,9 @@ class Loop:
         """Let the frontier move on; while visits run low, its merges may take one part in `MERGE_SHARE` of the time."""
         idle, begun = self.idle, self._clock.now()
         starving = self._bench.visits < self._config.frontier.window_visits // 2 and not self._frontier.ready.waiting
+        dry = starving and self._bench.visits + self._fetcher.in_flight < self._config.fetch.connections
         may_merge = idle or (starving and begun >= self._merge_at)
-        self._moved = self._frontier.turn(begun, may_merge=may_merge, idle=idle)
+        self._moved = self._frontier.turn(begun, may_merge=may_merge, dry=dry, idle=idle)
         if may_merge:
             ended = self._clock.now()
             self._merge_at = ended + (ended - begun) * (MERGE_SHARE - 1)

@@ -2,12 +2,12 @@
 
 BEAST, Budget Enforcement with Anti-Spam Tactics: IRLbot (Lee et al., WWW 2008), section 6.2 and Figure 4. No URL
 is thrown away for being over budget. The queues `Q1...Qj` are rounds: a domain with budget B has its next B
-URLs in the next round, B more in the one after, and what does not fit into the last goes to `QF`. The current
-round is read by the frontier; when j of them were read, `QF` is read again and spread over more rounds.
+URLs in the round that is read, B more in the one after, and what does not fit into the last goes to `QF`. The
+current round is read by the frontier; when j of them were read, `QF` is read again and spread over more rounds.
 
-The frontier calls `put` with URLs and what is known of their domains, `get` when it wants some to fetch, and
-while `splitting` puts what `failed` gives through STAR again, a slice at a time, so that a long `QF` does not
-stop the crawl. Differs from the paper:
+The frontier calls `put` with URLs and what is known of their domains, `get` when it wants some to fetch, saying
+whether a new round may begin, and while `splitting` puts what `failed` gives through STAR again, a slice at a time,
+so that a long `QF` does not stop the crawl. Differs from the paper:
 
 - What a domain has left of its rounds is not an array in memory for each queue, but one number with the domain
   on disk, the *slot* up to which its URLs are planned, as in a fair queue: the next has its place there, or in
@@ -57,11 +57,16 @@ class Enforcer(Protocol):
         """Whether all that waits has no budget, and nothing changed that."""
         ...
 
+    @property
+    def round(self) -> int:
+        """The number of the round that is read."""
+        ...
+
     def __len__(self) -> int: ...
 
     def put(self, urls: pa.RecordBatch, slots: U64) -> tuple[U64, U64]: ...
 
-    def get(self, rows: int) -> pa.RecordBatch | None: ...
+    def get(self, rows: int, *, next_round: bool = True) -> pa.RecordBatch | None: ...
 
     def failed(self, rows: int) -> pa.RecordBatch | None: ...
 
@@ -81,6 +86,7 @@ class Backlog:
 
     splitting = False
     stuck = False
+    round = 0
 
     def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
         self._queue = DiskQueue(store, "backlog", URLS, (state or {}).get("backlog"))
@@ -96,8 +102,8 @@ class Backlog:
         self._queue.put(urls)
         return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
 
-    def get(self, rows: int) -> pa.RecordBatch | None:
-        """The next URLs, `rows` at most, None when none wait."""
+    def get(self, rows: int, *, next_round: bool = True) -> pa.RecordBatch | None:
+        """The next URLs, `rows` at most, None when none wait. There are no rounds."""
         return self._queue.get(rows)
 
     def failed(self, rows: int) -> pa.RecordBatch | None:
@@ -171,7 +177,7 @@ class Beast:
         order = np.argsort(domains, kind="stable")
         unique, starts, counts = np.unique(domains[order], return_index=True, return_counts=True)
         before = slots[order[starts]]
-        begin = np.maximum(before, np.uint64((self._current + 1) * _SLOT))
+        begin = np.maximum(before, np.uint64(self._current * _SLOT))
         budgets = numbers(urls, "budget")[order].astype(np.uint64)
         cost = _cost(budgets * np.uint64(self._budgets))
         taken = np.repeat(begin, counts) + _sum_before(cost, starts, counts)
@@ -196,16 +202,21 @@ class Beast:
             queue = self._round(at) if at >= 0 else self._over if at == OVER else self._barred
             queue.put(piece)
 
-    def get(self, rows: int) -> pa.RecordBatch | None:
-        """The next URLs, `rows` at most; None when all rounds are empty (there may be `failed` ones still)."""
+    def get(self, rows: int, *, next_round: bool = True) -> pa.RecordBatch | None:
+        """The next URLs, `rows` at most; None when all rounds are empty (there may be `failed` ones still).
+
+        Unless a `next_round` may begin, None also when the one that is read is empty.
+        """
         while any(map(len, self._rounds.values())):
             batch = self._round(self._current).get(rows)
             if batch is not None:
                 self._passed += batch.num_rows
                 self._passed_barred += batch.num_rows
                 return batch
+            if not next_round:
+                return None
             self._next_round()
-        if not self.splitting:
+        if next_round and not self.splitting:
             if len(self._over):
                 self._split()
             elif self._news:
@@ -251,6 +262,11 @@ class Beast:
                 self._budgets //= 2
             else:
                 self._width = max(FIRST_QUEUES, self._width // 2)
+
+    @property
+    def round(self) -> int:
+        """The number of the round that is read."""
+        return self._current
 
     @property
     def splitting(self) -> bool:

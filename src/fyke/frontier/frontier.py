@@ -12,6 +12,10 @@ seeds are done. Else a page met first by a long way round would pass its greater
 and pages within the limit would be lost. In a crawl whose scope is one domain, STAR and BEAST have nothing to
 decide and cost nothing: URLs go through `backlog`.
 
+A budget is a rate: so many URLs a round. A round lasts as long as a host without reputation takes for the default
+budget, and ends sooner only when the caller says that the crawl runs dry. Else rounds would turn as fast as URLs are
+pulled, and while the honest hosts rest, those of a farm, which never end, would take all that is left.
+
 Invariant: every URL that the filters accepted is in `seen`, and when it was new in exactly one queue
 or handed out.
 """
@@ -85,10 +89,14 @@ class Frontier:
         filters: Filters,
         *,
         by_level: bool,
+        host_delay_s: float,
         opened_at: float,
         state: Mapping[str, Any] | None = None,
     ) -> None:
-        """Raises ConfigurationError or PluginError for a budget function or an order that is none."""
+        """`host_delay_s`: how long a host without reputation rests after each visit.
+
+        Raises ConfigurationError or PluginError for a budget function or an order that is none.
+        """
         saved = state or {}
         memory = config.table_memory_bytes
         order = crawl_order(config)
@@ -101,6 +109,8 @@ class Frontier:
         self._fetched: Counter[int] = Counter()
         self._by_level = by_level
         self._ready_rows = READY_ROWS if isinstance(order, BreadthFirst) else ORDERED_ROWS
+        self._round_s = config.default_budget_urls * host_delay_s
+        self._round_ends_at = float(saved.get("round_ends_at", 0.0))
         self.level = int(saved.get("level", 0))
         self.links = int(saved.get("links", 0))
         self.accepted = int(saved.get("accepted", 0))
@@ -183,11 +193,12 @@ class Frontier:
 
     # --- from stage to stage
 
-    def turn(self, now: float, *, may_merge: bool, idle: bool) -> bool:
+    def turn(self, now: float, *, may_merge: bool, dry: bool, idle: bool) -> bool:
         """Move what was found on towards the ready queues, as far as is worth its cost; whether anything moved.
 
         `may_merge`: visits run low, and the caller grants merges of less than a full batch. Their cost is the
-        caller's to weigh, since it has a clock and the frontier has none. `idle`: nothing at all is left to fetch.
+        caller's to weigh, since it has a clock and the frontier has none. `dry`: fewer visits are left than could be
+        made at once; `idle`: none at all.
         """
         if may_merge:
             self._check_in()
@@ -196,7 +207,7 @@ class Frontier:
         if moved:
             self._advance()
         moved |= self._budget(may_merge)
-        moved |= self._let_through(now, may_merge)
+        moved |= self._let_through(now, may_merge, dry)
         if idle and not moved and self._nothing_near and len(self.later):
             self._next_level()
             moved = True
@@ -289,13 +300,13 @@ class Frontier:
             planned.update(dict(zip(grown.tolist(), by.tolist(), strict=True)))
             self.domains.add(grown, slot=by)
 
-    def _let_through(self, now: float, may_merge: bool) -> bool:
+    def _let_through(self, now: float, may_merge: bool, dry: bool) -> bool:
         """Pull URLs through the robots gate while the ready queues are low; whether any moved."""
         moved = False
         while self.ready.waiting + self.gate.unchecked < self._ready_rows and self.gate.asks < MOST_ASKS:
             batch = self.backlog.get(BATCH_ROWS)
             if batch is None:
-                batch = self.beast.get(BATCH_ROWS)
+                batch = self._of_round(now, dry)
             if batch is None:
                 break
             self.ready.put(self.gate.put(batch, now))
@@ -306,6 +317,14 @@ class Frontier:
                 self.ready.put(passed)
             moved = True
         return moved
+
+    def _of_round(self, now: float, dry: bool) -> pa.RecordBatch | None:
+        """URLs of the round that is read, or of the next one if that may begin."""
+        before = self.beast.round
+        batch = self.beast.get(BATCH_ROWS, next_round=dry or now >= self._round_ends_at)
+        if self.beast.round != before:
+            self._round_ends_at = now + self._round_s
+        return batch
 
     def _next_level(self) -> None:
         self.level += 1
@@ -372,6 +391,7 @@ class Frontier:
         self._tell_ended()
         return {
             "level": self.level,
+            "round_ends_at": self._round_ends_at,
             "links": self.links,
             "accepted": self.accepted,
             "seen": self.seen.state(),

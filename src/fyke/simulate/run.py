@@ -71,7 +71,13 @@ class Simulation:
         self.clock = VirtualClock(started)
         filters = filters_for(config.crawl, [], ("http",), [])
         self.frontier = Frontier(
-            store, config.frontier, filters, by_level=False, opened_at=started, state=saved.get("frontier")
+            store,
+            config.frontier,
+            filters,
+            by_level=False,
+            host_delay_s=config.politeness.host_delay_s,
+            opened_at=started,
+            state=saved.get("frontier"),
         )
         window = config.frontier
         self.bench = Workbench(config.politeness, window.window_visits, window.host_visits, window.default_budget_urls)
@@ -116,7 +122,8 @@ class Simulation:
         may_merge = idle or (starving and now >= self._merge_at)
         if may_merge:
             self._merge_at = now + MERGE_S
-        moved = self.frontier.turn(now, may_merge=may_merge, idle=idle)
+        dry = starving and len(self._calendar) + self.bench.visits < self._connections
+        moved = self.frontier.turn(now, may_merge=may_merge, dry=dry, idle=idle)
         origins = self.frontier.wanted(MOST_RULES)
         for origin in origins:
             self.frontier.known(origin, Rules.OPEN, RULES_END, now)
