@@ -2,8 +2,8 @@
 
 BEAST, Budget Enforcement with Anti-Spam Tactics: IRLbot (Lee et al., WWW 2008), section 6.2 and Figure 4. No URL
 is thrown away for being over budget. The queues `Q1...Qj` are rounds: a domain with budget B has its next B
-URLs in the round that is read, B more in the one after, and what does not fit into the last goes to `QF`. The
-current round is read by the frontier; when j of them were read, `QF` is read again and spread over more rounds.
+URLs in the next round, B more in the one after, and what does not fit into the last goes to `QF`. The current
+round is read by the frontier; when j of them were read, `QF` is read again and spread over more rounds.
 
 The frontier calls `put` with URLs and what is known of their domains, `get` when it wants some to fetch, saying
 whether a new round may begin, and while `splitting` puts what `failed` gives through STAR again, a slice at a time,
@@ -11,7 +11,7 @@ so that a long `QF` does not stop the crawl. Differs from the paper:
 
 - What a domain has left of its rounds is not an array in memory for each queue, but one number with the domain
   on disk, the *slot* up to which its URLs are planned, as in a fair queue: the next has its place there, or in
-  the next round if that is later.
+  the next round if that is later; in the one that is read as long as the next may not begin.
 - `j` doubles while `QF` is longer than `CARRIED` times what the rounds let through, and falls when it is not:
   the paper doubles until a limit. Beyond `MOST_QUEUES` a round lets through 2, 4, ... budgets of each domain
   instead; the shares stay, and a crawl of three huge domains needs no thousand files. So for each URL
@@ -144,6 +144,7 @@ class Beast:
         self._passed = int(saved.get("passed", 0))  # URLs let through since then
         self._passed_barred = int(saved.get("passed_barred", 0))  # URLs let through since what is barred was read
         self._recalled = int(saved.get("recalled", 0))  # URLs of what is barred that are to be read again
+        self._closed = bool(saved.get("closed", True))  # to what comes now: the next round may begin
         self._news = bool(saved.get("news", False))  # what is barred may have a budget by now
         names = saved.get("over", ["over-0", "over-1"])
         self._over = self._queue(names[0])  # QF
@@ -177,7 +178,7 @@ class Beast:
         order = np.argsort(domains, kind="stable")
         unique, starts, counts = np.unique(domains[order], return_index=True, return_counts=True)
         before = slots[order[starts]]
-        begin = np.maximum(before, np.uint64(self._current * _SLOT))
+        begin = np.maximum(before, np.uint64((self._current + self._closed) * _SLOT))
         budgets = numbers(urls, "budget")[order].astype(np.uint64)
         cost = _cost(budgets * np.uint64(self._budgets))
         taken = np.repeat(begin, counts) + _sum_before(cost, starts, counts)
@@ -205,8 +206,10 @@ class Beast:
     def get(self, rows: int, *, next_round: bool = True) -> pa.RecordBatch | None:
         """The next URLs, `rows` at most; None when all rounds are empty (there may be `failed` ones still).
 
-        Unless a `next_round` may begin, None also when the one that is read is empty.
+        Unless a `next_round` may begin, None also when the one that is read is empty, and what is put joins that one:
+        it is not to wait for a round that is far away, nor to keep one open whose time is over.
         """
+        self._closed = next_round
         while any(map(len, self._rounds.values())):
             batch = self._round(self._current).get(rows)
             if batch is not None:
@@ -307,6 +310,7 @@ class Beast:
             "passed_barred": self._passed_barred,
             "recalled": self._recalled,
             "news": self._news,
+            "closed": self._closed,
         }
 
     def close(self) -> None:
