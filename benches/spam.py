@@ -132,6 +132,14 @@ def draw(crawls: dict[str, Crawl], picture: Path) -> None:
     save(figure, picture)
 
 
+def honest_text(honest: HonestShares) -> str:
+    """What honest domains got, in words."""
+    large, small = share_text(honest.large), share_text(honest.small)
+    return (
+        f"giants {share_text(honest.giants_of_fetches)} of fetches; of their pages the large {large}, the small {small}"
+    )
+
+
 def sweep(sizes: str = SIZES, seeds: str = SEEDS, shapes: str = "own") -> None:
     """A line for each web: of each policy spam's share of fetches, giants' share, the share of pages fetched."""
     print("shape      domains seed     pages  spam: bf   star | giants: bf  star | large: bf  star | small: bf  star")
@@ -169,6 +177,7 @@ def main() -> None:
         crawls[policy] = crawl = crawled(web_of(int(float(domains))), policy, int(float(pages)))
         shares = map(share_text, (crawl.spam_of_urls, crawl.spam_of_fetches, crawl.spam_of_later_fetches))
         print("{:<16} {:>20} {:>12} {:>20}".format(policy, *shares), flush=True)
+        print(f"{'':<16} honest domains: {honest_text(crawl.honest)}", flush=True)
     draw(crawls, Path(picture))
     print(f"picture: {picture}")
 
