@@ -1,20 +1,30 @@
 """How much of a crawl spam farms get: breadth-first with fixed delays, and STAR with BEAST, over one virtual web.
 
     .venv/bin/python benches/spam.py [pages] [domains] [picture]
+    .venv/bin/python benches/spam.py sweep [domains,domains,...] [seeds] [shape,shape,...]
 
 The farms never end, and link among themselves; crawled breadth-first they come to own some 30 % of all URLs
 discovered (IRLbot, Lee et al., WWW 2008, section 5.1: "a quickly branching site that will start to dominate the
 queue"). Prints a table, and draws shares over time and Figure 6(b) into `picture` (default: spam.svg).
+
+A policy that holds at one size may fail at another: `sweep` goes through sizes, seeds and shapes of farms, with the
+settings as shipped, and prints a line for each web; beside the share of spam, what honest domains got, large and small.
 """
 
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
+from fyke.core.batches import Mask
 from fyke.lab.simulate.figures import HEIGHT_IN, WIDTH_IN, draw_discovered, draw_spam, draw_standings
 from fyke.lab.simulate.keep import Asked, kept, simulate
+from fyke.lab.simulate.run import Simulation
 from fyke.lab.simulate.spec import WebSpec
 from fyke.lab.simulate.standing import Standings, standings
 from fyke.lab.simulate.tally import Sample
@@ -22,6 +32,21 @@ from fyke.plots import BLUE, RED, panels, save
 from fyke.quantities import count_text, share_text
 
 POLICIES = {"breadth-first": RED, "star-beast": BLUE}
+SIZES = "2000,6000,20000,60000,200000"
+SEEDS = "5"
+PAGES_PER_DOMAIN = 6.5  # of a sweep
+SPARE = 3  # honest pages for each that is fetched, at least; giants not counted
+LARGE_PAGES = 1000  # of a domain
+
+
+@dataclass(frozen=True)
+class HonestShares:
+    """What honest domains got."""
+
+    pages: int  # that they have, without the giants'
+    giants_of_fetches: float
+    large: float  # share of their pages that was fetched; giants not counted
+    small: float
 
 
 @dataclass(frozen=True)
@@ -30,6 +55,7 @@ class Crawl:
 
     samples: list[Sample]
     standings: Standings
+    honest: HonestShares
 
     @property
     def spam_of_fetches(self) -> float:
@@ -52,11 +78,45 @@ def web_of(domains: int) -> WebSpec:
     return WebSpec(domains=domains, farms=max(1, domains // 1500))
 
 
+SHAPES: Mapping[str, Callable[[int], WebSpec]] = MappingProxyType(
+    {
+        "own": web_of,
+        "huge": lambda domains: WebSpec(domains=domains, farms=2, farm_domains=max(10, domains // 50)),
+        "tiny": lambda domains: WebSpec(domains=domains, farms=max(1, domains // 500), farm_domains=30, spam_cousins=3),
+        "other": lambda domains: WebSpec(  # not looked at until the policy was as it is
+            domains=domains, farms=max(1, domains // 3000), farm_domains=60, spammed_share=0.03, spam_branching=6.0,
+            spam_camouflage=2, popularity=0.95, size_growth=0.6, giants=6, giant_pages=500_000,
+        ),
+    }
+)  # fmt: skip
+
+
 def crawled(spec: WebSpec, policy: str, pages: int, **settings: Any) -> Crawl:
     """`pages` pages of the web under `policy`, with `settings` by section over the policy's."""
     with tempfile.TemporaryDirectory() as folder, kept(Path(folder), Asked(spec, policy, **settings)) as simulation:
         simulate(simulation, pages)
-        return Crawl(simulation.simulation.tally.samples, standings(simulation.simulation))
+        return Crawl(
+            simulation.simulation.tally.samples, standings(simulation.simulation), honest_shares(simulation.simulation)
+        )
+
+
+def honest_shares(simulation: Simulation) -> HonestShares:
+    """What honest domains have got of `simulation` so far."""
+    domains, totals = simulation.web.domains, simulation.tally.totals
+    fetched = simulation.tally.pages_of[: domains.honest].astype(np.int64)
+    pages = domains.pages.astype(np.int64)
+    giant = np.zeros(domains.honest, np.bool_)
+    giant[domains.giants] = True
+
+    def share(which: Mask) -> float:
+        return float(fetched[which].sum() / max(1, pages[which].sum()))
+
+    return HonestShares(
+        int(pages[~giant].sum()),
+        float(fetched[giant].sum() / totals.pages),
+        share(~giant & (pages >= LARGE_PAGES)),
+        share(~giant & (pages < LARGE_PAGES)),
+    )
 
 
 def draw(crawls: dict[str, Crawl], picture: Path) -> None:
@@ -72,7 +132,42 @@ def draw(crawls: dict[str, Crawl], picture: Path) -> None:
     save(figure, picture)
 
 
+def honest_text(honest: HonestShares) -> str:
+    """What honest domains got, in words."""
+    large, small = share_text(honest.large), share_text(honest.small)
+    return (
+        f"giants {share_text(honest.giants_of_fetches)} of fetches; of their pages the large {large}, the small {small}"
+    )
+
+
+def sweep(sizes: str = SIZES, seeds: str = SEEDS, shapes: str = "own") -> None:
+    """A line for each web: of each policy spam's share of fetches, giants' share, the share of pages fetched."""
+    print("shape      domains seed     pages  spam: bf   star | giants: bf  star | large: bf  star | small: bf  star")
+    for shape in shapes.split(","):
+        for domains in map(int, sizes.split(",")):
+            for seed in range(1, int(seeds) + 1):
+                compare(shape, domains, seed)
+
+
+def compare(shape: str, domains: int, seed: int) -> None:
+    """Crawl one web under both policies and print its line."""
+    spec, pages = replace(SHAPES[shape](domains), seed=seed), round(PAGES_PER_DOMAIN * domains)
+    first, reputation = (crawled(spec, policy, pages) for policy in POLICIES)
+    assert first.honest.pages >= SPARE * pages, "else only spam is left"
+    pairs = [
+        (first.spam_of_fetches, reputation.spam_of_fetches),
+        (first.honest.giants_of_fetches, reputation.honest.giants_of_fetches),
+        (first.honest.large, reputation.honest.large),
+        (first.honest.small, reputation.honest.small),
+    ]
+    shares = " | ".join(f"{share_text(before):>9} {share_text(after):>6}" for before, after in pairs)
+    print(f"{shape:<8} {domains:>9,} {seed:>4} {pages:>9,} {shares}", flush=True)
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["sweep"]:
+        sweep(*sys.argv[2:])
+        return
     pages, domains, picture = [*sys.argv[1:], *["1000000", "200000", "spam.svg"][len(sys.argv) - 1 :]][:3]
     crawls = {}
     print(
@@ -82,6 +177,7 @@ def main() -> None:
         crawls[policy] = crawl = crawled(web_of(int(float(domains))), policy, int(float(pages)))
         shares = map(share_text, (crawl.spam_of_urls, crawl.spam_of_fetches, crawl.spam_of_later_fetches))
         print("{:<16} {:>20} {:>12} {:>20}".format(policy, *shares), flush=True)
+        print(f"{'':<16} honest domains: {honest_text(crawl.honest)}", flush=True)
     draw(crawls, Path(picture))
     print(f"picture: {picture}")
 

@@ -160,7 +160,14 @@ def _waiting(directory: CrawlDirectory, config: Config, state: dict[str, Any], a
     filters = _filters(directory, config, state)
     moved: dict[str, Any] = {name: state[name] for name in ("leased", "blocked") if name in state}
     frontier = Frontier(
-        store, config.frontier, filters, by_level=False, opened_at=0.0, state={**moved, **state["frontier"]}
+        store,
+        config.frontier,
+        filters,
+        by_level=False,
+        host_delay_s=0.0,
+        few_visits=0,
+        opened_at=0.0,
+        state={**moved, **state["frontier"]},
     )
     for words, batches in frontier.places():
         if any(bool(np.any(u64(batch, "key") == np.uint64(at.key))) for batch in batches):

@@ -24,6 +24,8 @@ from fyke.lab.simweb import (
     running_web,
 )
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
 
 def expected_exactly(into: Path, expectation, requests, ports) -> None:
     """Every expected page archived once, nothing else fetched, nothing forbidden asked for."""
@@ -179,13 +181,17 @@ def test_politeness(tmp_path: Path) -> None:
         assert set(archived(into)) >= web.perfect(Plan(scope="web")).archived
 
 
-def test_politeness_follows_budgets_to_the_floor(tmp_path: Path) -> None:
-    """Delays that shrink with the budget of a domain: never below the floor, and not for one without reputation."""
+def test_politeness_follows_budgets_to_the_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Delays that shrink with the budget of a domain: never below the floor, and not for one without reputation.
+
+    The budget function is the example's: among so few domains ours raises nobody.
+    """
+    monkeypatch.setenv("PYTHONPATH", str(EXAMPLES))
     polite = {"host_delay_s": 0.4, "min_host_delay_s": 0.1, "address_delay_s": 0.05, "min_address_delay_s": 0.02}
     spec = WebSpec(pages=500, hosts=100, addresses=20, domains=50, pages_exponent=0.3)
     with running_web(spec) as web:
         into = tmp_path / "crawl"
-        config = settings(tmp_path, web, politeness=polite, frontier={"default_budget_urls": 1})
+        config = settings(tmp_path, web, politeness=polite, frontier={"budget": "budget_function:SquareRoot"})
         run = crawl(into, config, *web.seeds, "--scope", "web", timeout_s=110)
         assert run.status == 0, run.errors
         requests = web.ledger()

@@ -113,7 +113,14 @@ class Crawl(Shard[Frontier, Progress]):
         def opened(store: Store, state: Mapping[str, Any]) -> Frontier:
             filters = filters_for(crawl, self.seeds, ("http", "https"), [])
             return Frontier(
-                store, section, filters, by_level=crawl.depth > 0, opened_at=self.now, state=state.get("frontier")
+                store,
+                section,
+                filters,
+                by_level=crawl.depth > 0,
+                host_delay_s=1.0,
+                few_visits=0,
+                opened_at=self.now,
+                state=state.get("frontier"),
             )
 
         super().__init__(directory, opened, Progress())

@@ -317,6 +317,28 @@ def test_a_small_domain_never_waits_for_a_large_one(
     shelf.close()
 
 
+@settings(max_examples=25, deadline=None)
+@given(waves=st.lists(SMALL, min_size=1, max_size=8), budget=st.integers(1, 12), taken=st.integers(1, 60))
+def test_so_long_as_no_round_may_begin_all_get_their_budgets_and_no_more(
+    tmp_path_factory: pytest.TempPathFactory, waves: list[list[tuple[int, int]]], budget: int, taken: int
+) -> None:
+    """What is found meanwhile passes at once, so far as its domain has budget left; the next round has the rest."""
+    shelf = shard(tmp_path_factory.mktemp("held"), Beast)
+    plans, found, came = shelf.stage, Counter[int](), Counter[int]()
+    for number, wave in enumerate(waves):
+        assert plans.enforcer.get(taken, next_round=False) is None
+        plans.put(batch(wave, first=100 * number, budget=budget))
+        found.update(dict(wave))
+        while (urls := plans.enforcer.get(taken, next_round=False)) is not None:
+            came.update(domain for domain, _ in pages(urls))
+        assert came == {domain: min(budget, many) for domain, many in found.items()}
+        shelf.save()
+        shelf.restart()
+    came.update(domain for _, urls in plans.drained() for domain, _ in urls)
+    assert came == found
+    shelf.close()
+
+
 # --- without a budget
 
 

@@ -240,6 +240,7 @@ def test_what_is_never_popular_does_not_keep_the_crawl_from_its_end(
 ) -> None:
     """What becomes popular is fetched then, though it had no budget when it was met."""
     monkeypatch.setattr(star_module, "RANKED", 10)
+    monkeypatch.setattr(star_module, "MET_PER_PLACE", 1)
     web = small_web(8)
     web = replace(web, seeds=[next(page for page in web.links if f"d{domain}.example" in page) for domain in range(6)])
     crawl = Crawl(tmp_path, web, budget="popular", max_budget_urls=3)

@@ -25,7 +25,9 @@ def peaks(directory: Path, batches: int, stretches: int) -> list[int]:
     config = FrontierSection(table_memory_bytes=1 << 19, link_cache=0)
     found = []
     with Checkpoint(directory) as checkpoint:
-        frontier = Frontier(checkpoint.store, config, filters, by_level=False, opened_at=0.0)
+        frontier = Frontier(
+            checkpoint.store, config, filters, by_level=False, host_delay_s=0.0, few_visits=0, opened_at=0.0
+        )
         tracemalloc.start(1)
         for number in range(batches * stretches):
             first = number * BATCH

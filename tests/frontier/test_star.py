@@ -22,6 +22,7 @@ from fyke.frontier.star import Star
 
 DEFAULT = 10
 COUNT = 12  # domains
+PER_PLACE = COUNT // 2  # domains met for each place
 DOMAINS = st.integers(0, COUNT - 1)
 PAIRS = st.lists(st.tuples(DOMAINS, DOMAINS), min_size=1, max_size=30)
 STEPS = st.one_of(
@@ -83,9 +84,11 @@ class Graph(Shard[DomainGraph, "defaultdict[int, set[int]]"]):
         ranks = [highest.index(degree) + 1 if degree in highest else 0 for degree in asked.tolist()]
         held = np.isin(asked, highest)
         assert self.stage.star.ranking.rank(asked)[held].tolist() == [rank for rank in ranks if rank]
-        below = [sum(degree < one for degree in highest) for one in asked.tolist()]
-        standing = [min(count / (star_module.RANKED - 1), 1.0) for count in below]
-        assert self.stage.star.ranking.standing(asked).tolist() == standing
+        for met in (0, COUNT - 1, COUNT, 2 * COUNT, 1000):
+            places = min(star_module.RANKED, met // PER_PLACE)
+            under = [sum(degree < one for degree in highest[:places]) for one in asked.tolist()]
+            standing = [min(count / (places - 1), 1.0) if places > 1 else 0.0 for count in under]
+            assert self.stage.star.ranking.standing(asked, met).tolist() == standing
 
 
 def graph(directory: Path, function: BudgetFunction | None = None, memory_bytes: int = 1 << 20) -> Graph:
@@ -104,6 +107,7 @@ def test_in_degree_is_a_set_of_other_domains(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(star_module, "RANKED", 4)
+        patch.setattr(star_module, "MET_PER_PLACE", PER_PLACE)
         domains = graph(tmp_path_factory.mktemp("star"), memory_bytes=memory_bytes)
         for step, argument in steps:
             getattr(domains, step)(*([] if argument is None else [argument]))
@@ -129,9 +133,12 @@ def test_links_from_nowhere_count_for_nothing(tmp_path: Path) -> None:
 # --- budgets
 
 
-def budgets(directory: Path, function: BudgetFunction, in_degrees: list[int], asked: list[int]) -> list[int]:
-    """What `function` gives for the in-degrees `asked`, when `in_degrees` are those of the ranking."""
+def budgets(
+    directory: Path, function: BudgetFunction, in_degrees: list[int], asked: list[int], met: int = 10**7
+) -> list[int]:
+    """What `function` gives for the in-degrees `asked`, when `in_degrees` are ranked and `met` domains were met."""
     domains = graph(directory, function)
+    domains.stage.star._domains = range(met)  # type: ignore[assignment]
     keys = np.array([domain_of(n) for n in range(len(in_degrees))], np.uint64)
     domains.stage.star.ranking.note(keys, np.array(in_degrees))
     given_out: list[int] = domains.stage.star.budgets(np.array(asked, np.uint32)).tolist()
@@ -153,6 +160,11 @@ def test_equal_in_degrees_have_equal_budgets(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(star_module, "RANKED", 5)
     assert budgets(tmp_path / "ties", Reputation(10, 50), [7, 7, 3, 3, 3], [2, 3, 7]) == [10, 10, 40]
     assert budgets(tmp_path / "few", Reputation(10, 50), [7, 3], [2, 3, 7]) == [10, 10, 20]
+    three = 3 * star_module.MET_PER_PLACE
+    assert budgets(tmp_path / "met", Reputation(10, 50), [9, 8, 7, 3, 3], [3, 7, 8, 9], three) == [10, 10, 30, 50]
+    assert (
+        budgets(tmp_path / "none", Reputation(10, 50), [7, 3], [2, 3, 7], 2 * star_module.MET_PER_PLACE - 1) == [10] * 3
+    )
     assert budgets(tmp_path / "equal", Equal(12), [7, 3], [0, 3, 7]) == [12, 12, 12]
     assert budgets(tmp_path / "popular", Popular(40), [7, 6, 5, 4, 3], [0, 2, 3, 4, 7]) == [0, 0, 0, 10, 40]
 

@@ -146,7 +146,8 @@ class FrontierSection(_Section):
     )
     budget: str = Field(
         "reputation",
-        description="URLs of a domain that a round lets through: reputation, equal, popular (for many seeds).",
+        description="URLs of a domain that a round lets through: reputation (the first hundredth of the domains met get"
+        " more), equal, popular (these and seeds only).",
     )
     default_budget_urls: Positive = Field(10, description="Budget of a domain without reputation.")
     max_budget_urls: Positive = Field(10_000, le=65_535, description="Budget of the domain most others link to.")

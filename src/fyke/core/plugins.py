@@ -42,8 +42,8 @@ class BudgetFunction(Protocol):
     def budgets(self, in_degree: U64, standing: Shares) -> Numbers:
         """URLs a round for each of n domains, 0 to 65,535: integers [n].
 
-        `in_degree`: how many other domains link to it, uint64[n]. `standing`: the share of the ranking's
-        places that it stands above, float64[n], 0 for a domain that is not in the ranking.
+        `in_degree`: how many other domains link to it, uint64[n]. `standing`: float64[n], the share that it stands
+        above of the first places, a hundredth of the domains met and 10,000 at most; 0 for one that is not among them.
         """
         ...
 

@@ -198,6 +198,8 @@ class Agent:
             config.frontier,
             self._filtering,
             by_level=config.crawl.depth > 0,
+            host_delay_s=config.politeness.host_delay_s,
+            few_visits=config.fetch.connections,
             opened_at=self._clock.now(),
             state={**moved, **saved.get("frontier", {})},
         )

@@ -5,13 +5,13 @@ is thrown away for being over budget. The queues `Q1...Qj` are rounds: a domain 
 URLs in the next round, B more in the one after, and what does not fit into the last goes to `QF`. The current
 round is read by the frontier; when j of them were read, `QF` is read again and spread over more rounds.
 
-The frontier calls `put` with URLs and what is known of their domains, `get` when it wants some to fetch, and
-while `splitting` puts what `failed` gives through STAR again, a slice at a time, so that a long `QF` does not
-stop the crawl. Differs from the paper:
+The frontier calls `put` with URLs and what is known of their domains, `get` when it wants some to fetch, saying
+whether a new round may begin, and while `splitting` puts what `failed` gives through STAR again, a slice at a time,
+so that a long `QF` does not stop the crawl. Differs from the paper:
 
 - What a domain has left of its rounds is not an array in memory for each queue, but one number with the domain
   on disk, the *slot* up to which its URLs are planned, as in a fair queue: the next has its place there, or in
-  the next round if that is later.
+  the next round if that is later; in the one that is read as long as the next may not begin.
 - `j` doubles while `QF` is longer than `CARRIED` times what the rounds let through, and falls when it is not:
   the paper doubles until a limit. Beyond `MOST_QUEUES` a round lets through 2, 4, ... budgets of each domain
   instead; the shares stay, and a crawl of three huge domains needs no thousand files. So for each URL
@@ -57,11 +57,16 @@ class Enforcer(Protocol):
         """Whether all that waits has no budget, and nothing changed that."""
         ...
 
+    @property
+    def round(self) -> int:
+        """The number of the round that is read."""
+        ...
+
     def __len__(self) -> int: ...
 
     def put(self, urls: pa.RecordBatch, slots: U64) -> tuple[U64, U64]: ...
 
-    def get(self, rows: int) -> pa.RecordBatch | None: ...
+    def get(self, rows: int, *, next_round: bool = True) -> pa.RecordBatch | None: ...
 
     def failed(self, rows: int) -> pa.RecordBatch | None: ...
 
@@ -81,6 +86,7 @@ class Backlog:
 
     splitting = False
     stuck = False
+    round = 0
 
     def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
         self._queue = DiskQueue(store, "backlog", URLS, (state or {}).get("backlog"))
@@ -96,8 +102,8 @@ class Backlog:
         self._queue.put(urls)
         return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
 
-    def get(self, rows: int) -> pa.RecordBatch | None:
-        """The next URLs, `rows` at most, None when none wait."""
+    def get(self, rows: int, *, next_round: bool = True) -> pa.RecordBatch | None:
+        """The next URLs, `rows` at most, None when none wait. There are no rounds."""
         return self._queue.get(rows)
 
     def failed(self, rows: int) -> pa.RecordBatch | None:
@@ -138,6 +144,7 @@ class Beast:
         self._passed = int(saved.get("passed", 0))  # URLs let through since then
         self._passed_barred = int(saved.get("passed_barred", 0))  # URLs let through since what is barred was read
         self._recalled = int(saved.get("recalled", 0))  # URLs of what is barred that are to be read again
+        self._closed = bool(saved.get("closed", True))  # to what comes now: the next round may begin
         self._news = bool(saved.get("news", False))  # what is barred may have a budget by now
         names = saved.get("over", ["over-0", "over-1"])
         self._over = self._queue(names[0])  # QF
@@ -171,7 +178,7 @@ class Beast:
         order = np.argsort(domains, kind="stable")
         unique, starts, counts = np.unique(domains[order], return_index=True, return_counts=True)
         before = slots[order[starts]]
-        begin = np.maximum(before, np.uint64((self._current + 1) * _SLOT))
+        begin = np.maximum(before, np.uint64((self._current + self._closed) * _SLOT))
         budgets = numbers(urls, "budget")[order].astype(np.uint64)
         cost = _cost(budgets * np.uint64(self._budgets))
         taken = np.repeat(begin, counts) + _sum_before(cost, starts, counts)
@@ -196,16 +203,23 @@ class Beast:
             queue = self._round(at) if at >= 0 else self._over if at == OVER else self._barred
             queue.put(piece)
 
-    def get(self, rows: int) -> pa.RecordBatch | None:
-        """The next URLs, `rows` at most; None when all rounds are empty (there may be `failed` ones still)."""
+    def get(self, rows: int, *, next_round: bool = True) -> pa.RecordBatch | None:
+        """The next URLs, `rows` at most; None when all rounds are empty (there may be `failed` ones still).
+
+        Unless a `next_round` may begin, None also when the one that is read is empty, and what is put joins that one:
+        it is not to wait for a round that is far away, nor to keep one open whose time is over.
+        """
+        self._closed = next_round
         while any(map(len, self._rounds.values())):
             batch = self._round(self._current).get(rows)
             if batch is not None:
                 self._passed += batch.num_rows
                 self._passed_barred += batch.num_rows
                 return batch
+            if not next_round:
+                return None
             self._next_round()
-        if not self.splitting:
+        if next_round and not self.splitting:
             if len(self._over):
                 self._split()
             elif self._news:
@@ -253,6 +267,11 @@ class Beast:
                 self._width = max(FIRST_QUEUES, self._width // 2)
 
     @property
+    def round(self) -> int:
+        """The number of the round that is read."""
+        return self._current
+
+    @property
     def splitting(self) -> bool:
         """Whether QF is being read again."""
         return len(self._again) > 0 or self._recalled > 0
@@ -291,6 +310,7 @@ class Beast:
             "passed_barred": self._passed_barred,
             "recalled": self._recalled,
             "news": self._news,
+            "closed": self._closed,
         }
 
     def close(self) -> None:

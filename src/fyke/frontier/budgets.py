@@ -4,9 +4,9 @@ STAR (`fyke.frontier.star`) knows how many other domains link to each and asks o
 kind `BudgetFunction`. They are IRLbot's (section 5.2): the default of its experiment, and the two policies it
 names beside it.
 
-`standing` is the share of the ranking's places that a domain stands above, in [0, 1]. So long as the ranking
-is not full, nobody stands high: a crawl that has met a hundred domains does not yet trust the first of them
-with the budget of the web's most popular site. Domains with the same in-degree stand alike.
+`standing` is the share of the first places that a domain stands above, in [0, 1]: first are the hundredth of all
+domains met that most others link to, 10,000 at most. So a farm whose domains link to each other has to have more
+than the most popular honest ones, however few domains were met. Domains with the same in-degree stand alike.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ MOST_URLS = 65_535  # the column `budget` holds no more
 
 
 class Reputation:
-    """Linear in the rank, from the default to the highest: what IRLbot crawled with (section 7.2)."""
+    """Linear in the rank among the first, from the default to the highest: what IRLbot crawled with (section 7.2)."""
 
     def __init__(self, default_urls: int, max_urls: int) -> None:
         self._default = min(default_urls, MOST_URLS)
@@ -40,7 +40,7 @@ class Equal:
 
 
 class Popular:
-    """Nothing but for domains in the ranking, and those by their rank."""
+    """Nothing but for the first domains, and those by their rank."""
 
     def __init__(self, max_urls: int) -> None:
         self._max = max_urls

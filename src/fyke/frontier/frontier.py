@@ -11,6 +11,10 @@ seeds are done. Else a page met first by a long way round would pass its greater
 and pages within the limit would be lost. In a crawl whose scope is one domain, STAR and BEAST have nothing to
 decide and cost nothing: URLs go through `backlog`.
 
+A budget is a rate: so many URLs a round. A round lasts as long as a host without reputation takes for the default
+budget, and ends sooner only when the crawl runs dry. Else rounds would turn as fast as URLs are pulled, and while the
+honest hosts rest, those of a farm, which never end, would take all that is left.
+
 Invariant: every URL that the filters accepted is in `seen`, and when it was new in exactly one queue, or in the
 window until its outcome comes.
 """
@@ -58,7 +62,8 @@ class Need(IntEnum):
 
     NONE = 0
     LOW = 1  # the fetcher soon has too little to choose from
-    IDLE = 2  # nothing is handed out
+    DRY = 2  # fewer visits are handed out than could be made at once
+    IDLE = 3  # nothing is handed out
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +103,16 @@ class Frontier:
         filters: Filters,
         *,
         by_level: bool,
+        host_delay_s: float,
+        few_visits: int,
         opened_at: float,
         state: Mapping[str, Any] | None = None,
     ) -> None:
-        """Raises ConfigurationError or PluginError for a budget function or an order that is none."""
+        """`host_delay_s`: how long a host without reputation rests after each visit; `few_visits`: how many the
+        fetcher can make at a time.
+
+        Raises ConfigurationError or PluginError for a budget function or an order that is none.
+        """
         saved = state or {}
         memory = config.table_memory_bytes
         order = crawl_order(config)
@@ -112,6 +123,9 @@ class Frontier:
         self._ended_rows = 0
         self._by_level = by_level
         self._ready_rows = READY_ROWS if isinstance(order, BreadthFirst) else ORDERED_ROWS
+        self._few_visits = few_visits
+        self._round_s = config.default_budget_urls * host_delay_s
+        self._round_ends_at = float(saved.get("round_ends_at", 0.0))
         self.level = int(saved.get("level", 0))
         self.landed: dict[str, str] = {}  # where seeds redirect to
         for seed, target in saved.get("landed", {}).items():
@@ -211,7 +225,9 @@ class Frontier:
         """How much it wants for visits to hand out."""
         if not self.window.low or self.ready.waiting:
             return Need.NONE
-        return Need.LOW if len(self.window) else Need.IDLE
+        if not len(self.window):
+            return Need.IDLE
+        return Need.DRY if len(self.window) < self._few_visits else Need.LOW
 
     def turn(self, now: float, *, hungry: bool) -> bool:
         """Move what was found on towards the ready queues; whether anything moved.
@@ -298,7 +314,7 @@ class Frontier:
         while self.ready.waiting + self.gate.unchecked < self._ready_rows and self.gate.asks < MOST_ASKS:
             batch = self.backlog.get(BATCH_ROWS)
             if batch is None:
-                batch = self.beast.get(BATCH_ROWS)
+                batch = self._of_round(now)
             if batch is None:
                 break
             self.ready.put(self.gate.put(batch, now))
@@ -309,6 +325,14 @@ class Frontier:
                 self.ready.put(passed)
             moved = True
         return moved
+
+    def _of_round(self, now: float) -> pa.RecordBatch | None:
+        """URLs of the round that is read, or of the next one if that may begin."""
+        before = self.beast.round
+        batch = self.beast.get(BATCH_ROWS, next_round=self.need >= Need.DRY or now >= self._round_ends_at)
+        if self.beast.round != before:
+            self._round_ends_at = now + self._round_s
+        return batch
 
     def _next_level(self) -> None:
         self.level += 1
@@ -400,6 +424,7 @@ class Frontier:
         return {
             "level": self.level,
             "landed": self.landed,
+            "round_ends_at": self._round_ends_at,
             "accepted": self.accepted,
             "seen": self.seen.state(),
             "later": self.later.state(),

@@ -7,8 +7,10 @@ asks for the budgets of URLs that are new. Differs from the paper:
 
 - In-neighbours are not kept with each domain but as keys of pairs in a Drum of their own, `edges`: whether a
   pair is new is one check+update, and a domain with a million neighbours is no longer a record than another.
+- The paper raises the first 10,000 of 33 million domains. Here it is the first hundredth of the domains met, and
+  10,000 at most: a reputation is to be among the first of many, also in a crawl that has not met many yet.
 - The ranking is kept in memory, `RANKED` in-degrees of eight bytes and their domains; a budget depends on
-  the in-degree and on that array alone.
+  the in-degree, on that array and on how many domains were met.
 
 Invariant: the in-degree of a domain is the number of distinct other domains in accepted links to it, up to
 what waits for a merge; the ranking holds the highest of them.
@@ -33,6 +35,7 @@ from fyke.frontier.budgets import MOST_URLS
 from fyke.frontier.domains import Domains
 
 RANKED = 10_000  # places in the ranking (section 7.2)
+MET_PER_PLACE = 100  # domains met for each place that raises a budget, up to all of them
 EDGE = pa.schema([("target", pa.uint64())])
 _PLACE = np.dtype([("domain", "<u8"), ("in_degree", "<u8")])
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -66,10 +69,15 @@ class Ranking:
         self._sorted = np.sort(places["in_degree"])
         self._changed = True
 
-    def standing(self, in_degree: npt.NDArray[np.integer]) -> Shares:
-        """The share of the other places that hold less than each `in_degree` [n]: float64[n], in [0, 1]."""
-        below = np.searchsorted(self._sorted, in_degree.astype(np.uint64))
-        return np.minimum(below / (RANKED - 1), 1.0)
+    def standing(self, in_degree: npt.NDArray[np.integer], met: int) -> Shares:
+        """The share of the other first places that hold less than each `in_degree` [n]: float64[n], in [0, 1].
+
+        First are as many places as `met` domains give. With fewer than two there is nobody to stand above.
+        """
+        places = min(RANKED, met // MET_PER_PLACE)
+        first = self._sorted[max(0, len(self._sorted) - places) :]
+        below = np.searchsorted(first, in_degree.astype(np.uint64))
+        return np.minimum(below / max(1, places - 1), 1.0) if places > 1 else np.zeros(len(in_degree))
 
     def rank(self, in_degree: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
         """1 for the highest in-degree, those with the same alike; 0 for what is below the ranking: int64[n]."""
@@ -180,8 +188,9 @@ class Star:
     def budgets(self, in_degree: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
         """URLs a round for domains with these in-degrees, the default where the function gives none: integers [n]."""
         degrees = in_degree.astype(np.uint64)
+        standing = self.ranking.standing(degrees, len(self._domains))
         try:
-            budgets = np.asarray(self._function.budgets(degrees, self.ranking.standing(degrees))).astype(np.float64)
+            budgets = np.asarray(self._function.budgets(degrees, standing)).astype(np.float64)
         except Exception:  # noqa: BLE001 - a plug-in may raise anything; it then favours nobody
             budgets = np.zeros(0)
         if budgets.shape != in_degree.shape:

@@ -112,7 +112,16 @@ def _looked(directory: CrawlDirectory, read: Callable[[Frontier, Mapping[str, An
             state = manifest.participants
             store = Store(directory.shard, files=manifest.files, participants=state, read_only=True)
             with closing(
-                Frontier(store, config.frontier, Filters([]), by_level=False, opened_at=0.0, state=state["frontier"])
+                Frontier(
+                    store,
+                    config.frontier,
+                    Filters([]),
+                    by_level=False,
+                    host_delay_s=0.0,
+                    few_visits=0,
+                    opened_at=0.0,
+                    state=state["frontier"],
+                )
             ) as frontier:
                 return read(frontier, state)
         except (StateDamaged, FileNotFoundError):

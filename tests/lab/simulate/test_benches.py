@@ -3,12 +3,33 @@
 from dataclasses import replace
 
 import beast_cost
+import pytest
 import simulated_scale
 import spam
 
 from fyke.lab.simulate.keep import Asked, kept
 from fyke.lab.simulate.spec import WebSpec
 from fyke.quantities import bytes_text
+
+
+@pytest.mark.parametrize("shape", ["own", "huge", "tiny"])
+def test_in_a_small_web_too_farms_get_at_most_half_of_what_they_get_breadth_first_and_nobody_starves(shape):
+    """With the settings as shipped, where politeness lets nobody but farms be fetched at once."""
+    spec, pages = spam.SHAPES[shape](3000), 15_000
+    first, reputation = (spam.crawled(spec, policy, pages) for policy in spam.POLICIES)
+    assert first.honest.pages >= spam.SPARE * pages
+    assert first.spam_of_fetches > 0.05
+    assert reputation.spam_of_fetches < first.spam_of_fetches / 2
+    assert reputation.honest.small > first.honest.small
+    assert reputation.honest.large > first.honest.large / 2
+    assert reputation.honest.giants_of_fetches > first.honest.giants_of_fetches / 2
+
+
+def test_a_sweep_is_a_line_for_each_web(capsys):
+    spam.sweep("2000", "1", "own,tiny")
+    heading, *lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["own", "tiny"]
+    assert all(line.count("|") == heading.count("|") for line in lines)
 
 
 def test_reputation_keeps_farms_from_what_they_get_breadth_first(tmp_path):

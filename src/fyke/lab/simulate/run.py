@@ -46,7 +46,14 @@ class Simulation:
         self.tally: Tally = tally_of(web.spec.all_domains, store, saved.get("tally", {}))
         filters = filters_for(config.crawl, [], ("http",), [])
         self.frontier = Frontier(
-            store, config.frontier, filters, by_level=False, opened_at=started, state=saved.get("frontier")
+            store,
+            config.frontier,
+            filters,
+            by_level=False,
+            host_delay_s=config.politeness.host_delay_s,
+            few_visits=config.fetch.connections,
+            opened_at=started,
+            state=saved.get("frontier"),
         )
         rested_since = started if saved else 0.0
         self.fetcher = VirtualFetcher(web, config, self.clock, self.tally, slice_s=SLICE_S, rested_since=rested_since)
