@@ -82,7 +82,7 @@ def _seeds(directory: CrawlDirectory, config: Config) -> list[Locator]:
 def _filters(directory: CrawlDirectory, config: Config, state: dict[str, Any]) -> Filters:
     plugins: list[UrlFilter] = [load_plugin(name, "filters", UrlFilter) for name in config.plugins.filters]
     filters = filters_for(config.crawl, _seeds(directory, config), sorted(SCHEMES), plugins)
-    for seed, target in state.get("landed", {}).items():
+    for seed, target in {**state.get("landed", {}), **state.get("frontier", {}).get("landed", {})}.items():
         filters.land(locate(seed), locate(target))
     return filters
 

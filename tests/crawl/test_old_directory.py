@@ -1,6 +1,7 @@
 """A crawl that an earlier version began goes on with this one.
 
-`tests/data/crawl-0.1.tar.gz` is the directory of a crawl by version 0.1 of a site of 200 pages, killed after 90 requests.
+`tests/data/crawl-0.1.tar.gz` is the directory of a crawl by version 0.1 of a site of 200 pages, killed after 90
+requests.
 """
 
 import tarfile

@@ -138,7 +138,10 @@ def assert_understood(rows: dict[str, dict], files: dict[str, bytes]) -> None:
         row = rows[url]
         path = urlsplit(url).path
         if path.endswith((".html", "/")):
-            assert (row["media_type"], row["charset"]) == ("text/html", "utf-8"), url
+            assert row["media_type"] == "text/html", url
+            if row["duplicate"]:  # a copy of a page in the same folder is not parsed again
+                continue
+            assert row["charset"] == "utf-8", url
             text = data.decode("utf-8")
             title = TITLE.search(text)
             assert row["title"] == " ".join(unescape(title[1] if title else "").split()), url

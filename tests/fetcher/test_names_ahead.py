@@ -10,10 +10,10 @@ import pytest
 
 from fetcher.conftest import NameServer
 from fetcher.test_engine import Server
+from fyke.core.batches import url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
 from fyke.core.urls import locate
-from fyke.core.visits import Visit
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.engine import Fetcher, Wiring
 from fyke.fetcher.names import Resolver
@@ -36,15 +36,15 @@ async def crawled(server: NameServer, folder: Path, each_second: Callable[[Fetch
     resolver = Resolver(config.dns, clock, lambda host: False, hosts_file=Path("/nonexistent"))
     rests = Rests(folder / "rests", config.politeness, 300.0, clock.now(), resumed=False)
     with closing(rests), HostBook(folder / "hosts.sqlite") as book:
-        bench = Workbench(config.politeness, 10_000, 1000)
+        bench = Workbench(config.politeness)
         rooms = Wiring(bench, resolver, book, rests, Server(clock, b""), lambda: None, clock)  # type: ignore[arg-type]
-        fetcher = Fetcher(rooms, config, ended=lambda exchange: None, sitemaps=lambda urls: None, told=lambda *_: None)
+        fetcher = Fetcher(rooms, config, asyncio.Event())
         for name in [*BUSY, *IDLE]:
-            for page in range(200 if name in BUSY else 1):
-                at = locate(f"http://{name}/{page}")
-                fetcher.offer([Visit(at.url.decode(), at.key, at.host, at.domain)])
+            pages = range(200 if name in BUSY else 1)
+            fetcher.put(url_batch([locate(f"http://{name}/{page}") for page in pages]))
         for _ in range(3600):
             fetcher.pump()
+            fetcher.take()
             while not fetcher.quiet or resolver.statistics().in_flight:
                 await asyncio.sleep(0)
             each_second(fetcher, resolver)
