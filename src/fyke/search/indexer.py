@@ -137,7 +137,8 @@ class Indexer:
         return state
 
     def _beginning(self) -> str:
-        for batch in arrivals(self.folder.crawl, "pages", ["url", "fetched_at"], 0, 1):
+        first = min(1, safe_rows(self.folder.crawl, "pages"))  # a crawl that has just begun has no row yet
+        for batch in arrivals(self.folder.crawl, "pages", ["url", "fetched_at"], 0, first):
             row = batch.to_pylist()[0]
             mended = generation(self.folder.crawl)
             return f"{row['url']} {row['fetched_at'].isoformat()}" + (f" mended {mended}" if mended else "")
