@@ -184,8 +184,8 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
     else:
         if host.retired:
             facts.append(f"{parts.host} was given up: {host.retired}")
-        if host.next_allowed_at > now:
-            until = datetime.fromtimestamp(host.next_allowed_at, UTC)
+        if host.due > now:
+            until = datetime.fromtimestamp(host.due, UTC)
             facts.append(f"{parts.host} rests until {until:%Y-%m-%d %H:%M:%S} UTC, as it asked or because it failed")
         row = "" if host.retired else f", {counted(host.failures, 'failure')} in a row"
         facts.append(f"{parts.host} had {counted(host.pages, 'page')} fetched{row}")

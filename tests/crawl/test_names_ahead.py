@@ -36,7 +36,7 @@ async def crawled(server: NameServer, folder: Path, each_second: Callable[[Fetch
     resolver = Resolver(config.dns, clock, lambda host: False, hosts_file=Path("/nonexistent"))
     rests = Rests(folder / "rests", config.politeness, 300.0, clock.now(), resumed=False)
     with closing(rests), HostBook(folder / "hosts.sqlite") as book:
-        bench = Workbench(config.politeness, 10_000, 1000)
+        bench = Workbench(config.politeness)
         rooms = Wiring(bench, resolver, book, rests, Server(clock, b""), lambda: None, clock)  # type: ignore[arg-type]
         fetcher = Fetcher(rooms, config, ended=lambda exchange: None, sitemaps=lambda urls: None, told=lambda *_: None)
         for name in [*BUSY, *IDLE]:

@@ -323,18 +323,18 @@ class Agent:
         self._keeper.last(ending)
 
     def _host_rows(self) -> Iterator[HostRow]:
-        for record in self._book.all_hosts():
+        for host in self._book.all_hosts():
             yield HostRow(
-                record.name,
-                record.domain,
-                record.addresses[0] if record.addresses else "",
-                self._fetcher.robots_word(record.name),
-                record.crawl_delay_s,
-                record.pages,
-                record.failures,
-                record.retired,
-                record.first_seen or None,
-                record.last_seen or None,
+                host.name,
+                host.domain,
+                host.addresses[0] if host.addresses else "",
+                self._fetcher.robots_word(host.name),
+                host.crawl_delay_s,
+                host.pages,
+                host.failures,
+                host.retired,
+                host.first_seen or None,
+                host.last_seen or None,
             )
 
     def _domain_rows(self) -> Iterator[pa.RecordBatch]:
