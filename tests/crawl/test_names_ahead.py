@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from crawl.test_fetcher import Server
+from fyke.core.batches import url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
 from fyke.core.urls import locate
-from fyke.core.visits import Visit
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.engine import Fetcher, Wiring
 from fyke.fetcher.names import Resolver
@@ -38,11 +38,9 @@ async def crawled(server: NameServer, folder: Path, each_second: Callable[[Fetch
     with closing(rests), HostBook(folder / "hosts.sqlite") as book:
         bench = Workbench(config.politeness)
         rooms = Wiring(bench, resolver, book, rests, Server(clock, b""), lambda: None, clock)  # type: ignore[arg-type]
-        fetcher = Fetcher(rooms, config, ended=lambda exchange: None, sitemaps=lambda urls: None, told=lambda *_: None)
-        for name in [*BUSY, *IDLE]:
-            for page in range(200 if name in BUSY else 1):
-                at = locate(f"http://{name}/{page}")
-                fetcher.offer([Visit(at.url.decode(), at.key, at.host, at.domain)])
+        fetcher = Fetcher(rooms, config, asyncio.Event())
+        pages = [f"http://{name}/{page}" for name in ZONE for page in range(200 if name in BUSY else 1)]
+        fetcher.put(url_batch([locate(url) for url in pages]))
         for _ in range(3600):
             fetcher.pump()
             while not fetcher.quiet or resolver.statistics().in_flight:
