@@ -22,9 +22,9 @@ from fyke.core.batches import Kind, u64, url_batch
 from fyke.core.clock import SystemClock
 from fyke.core.config import Config
 from fyke.core.errors import StateDamaged
-from fyke.core.plugins import UrlFilter, load_plugin
+from fyke.core.plugins import ProtocolModule, UrlFilter, load_plugin, schemes_of
 from fyke.core.seeds import seed_of, seeds_of
-from fyke.core.urls import SCHEMES, Locator, locate, robots_url, split
+from fyke.core.urls import Locator, locate, robots_url, split
 from fyke.disk.checkpoint import look
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.robots import RobotsRecord, RobotsState
@@ -81,7 +81,8 @@ def _seeds(directory: CrawlDirectory, config: Config) -> list[Locator]:
 
 def _filters(directory: CrawlDirectory, config: Config, state: dict[str, Any]) -> Filters:
     plugins: list[UrlFilter] = [load_plugin(name, "filters", UrlFilter) for name in config.plugins.filters]
-    filters = filters_for(config.crawl, _seeds(directory, config), sorted(SCHEMES), plugins)
+    protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
+    filters = filters_for(config.crawl, _seeds(directory, config), sorted(schemes_of(protocols)), plugins)
     for seed, target in state.get("landed", {}).items():
         filters.land(locate(seed), locate(target))
     return filters
