@@ -329,7 +329,7 @@ class Agent:
                 host.name,
                 host.domain,
                 host.addresses[0] if host.addresses else "",
-                self._fetcher.robots_word(host.name),
+                self._fetcher.robots_state(host.name),
                 host.crawl_delay_s,
                 host.pages,
                 host.failures,

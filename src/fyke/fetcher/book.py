@@ -1,8 +1,8 @@
 """What is remembered of hosts, on disk: a bounded cache in RAM over an SQLite file.
 
-The loop writes a host's record when something that must outlive it changes (a Retry-After, a failure,
-its retirement, its address) and the robots.txt it fetched; it reads both when a host enters the window
-of waiting visits. `fyke why` and `fyke status` read while another process crawls.
+The fetcher writes a host when something that must outlive the process changes (a long rest, a failure, its
+retirement, its addresses) and the robots.txt it fetched; it reads both when a host enters the workbench. Of a
+`fyke.fetcher.host.Host` the fields `ROW` are kept. `fyke why` and `fyke status` read while another process crawls.
 
 An address is saved with its host: a host that comes back after a restart brings its own saved DNS, so
 nothing has to be loaded at once (see `fyke.fetcher.names.Resolver.load`).

@@ -24,8 +24,9 @@ from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.host import Host, RulesCheck
 from fyke.fetcher.host_desk import HostDesk
-from fyke.fetcher.robots import RobotsRecord, RobotsState, Verdict, redirect_of, rules_from
+from fyke.fetcher.robots import RobotsRecord, RobotsState, redirect_of, rules_from
 from fyke.fetcher.robots_lines import MAX_BYTES
+from fyke.fetcher.robots_rules import Verdict
 from fyke.fetcher.workbench import Workbench
 
 MOST_SITEMAPS = 5_000  # that are taken from one robots.txt
@@ -234,8 +235,8 @@ class RulesDesk:
             rules = Rules.CLOSED
         self.learned.append((record.origin, rules, record.expires_at))
 
-    def word(self, name: str) -> str:
-        """What is known of the robots.txt of a host, in a word, for the table of hosts."""
+    def state_of(self, name: str) -> str:
+        """The state of the robots.txt of the host `name` (https, else http); empty when none was asked for."""
         for scheme in ("https", "http"):
             record = self._book.robots(split(f"{scheme}://{name}/").origin)
             if record is not None:

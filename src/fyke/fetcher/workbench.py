@@ -106,12 +106,14 @@ class Workbench:
         """
         while self._heap and self._heap[0][0] <= now:
             _, _, entity = heapq.heappop(self._heap)
-            host = self._at_address(entity, now) if isinstance(entity, Address) else self._at_host(entity, now)
+            host = (
+                self._turn_of_address(entity, now) if isinstance(entity, Address) else self._turn_of_host(entity, now)
+            )
             if host is not None:
                 return host
         return None
 
-    def _at_host(self, host: Host, now: float) -> Host | None:
+    def _turn_of_host(self, host: Host, now: float) -> Host | None:
         host.queued = False
         if host.busy or host.parked:
             return None  # `finished` or `unpark` brings it back
@@ -132,7 +134,7 @@ class Workbench:
             return None
         return host
 
-    def _at_address(self, address: Address, now: float) -> Host | None:
+    def _turn_of_address(self, address: Address, now: float) -> Host | None:
         if address.busy:
             return None  # `finished` brings it back
         if address.due > now:
