@@ -47,7 +47,7 @@ class Politeness(RuleBasedStateMachine):
         self.added += 1
         self.bench.add(self.host(key), visit(key, self.number, self.now + later if later else 0.0), first=first)
 
-    @rule(seconds=st.sampled_from([0.01, 0.3, 1.0, 5.0]))
+    @rule(seconds=st.sampled_from([0.01, 0.3, 1.0, 5.0, 200.0]))
     def wait(self, seconds: float) -> None:
         self.now += seconds
 
@@ -100,12 +100,18 @@ class Politeness(RuleBasedStateMachine):
         if host is not None and not host.busy and host.visits:
             (self.bench.park if parked else self.bench.unpark)(host)
 
+    @rule(key=st.integers(1, HOSTS))
+    def recall(self, key: int) -> None:
+        host = self.bench.get(key)
+        self.ended += len(self.bench.drain(host)) if host is not None else 0
+
     @rule()
     def prune(self) -> None:
         self.bench.prune(self.now)
 
     @invariant()
     def counts(self) -> None:
+        assert all(self.bench.get(key) is host for key, (host, _) in self.under_way.items())
         assert self.bench.visits == sum(len(host.visits) for host in self.bench)
         assert self.bench.visits + self.ended + len(self.under_way) == self.added
         assert self.bench.busy == len(self.under_way)
@@ -179,3 +185,24 @@ def test_delays_follow_budgets(budgets: list[int], delay_s: float, least_s: floa
     for host in hosts[1:]:  # they move away: only the first one's domain counts then
         bench.settle(host, f"b{host.key}")
     assert hosts[0].address.mean_budget == budgets[0]
+
+
+def test_a_host_that_was_forgotten_takes_nobody_along() -> None:
+    """It may be in the heap still: a namesake that came since is not forgotten with it, or asked twice at once."""
+    bench = Workbench(PolitenessSection(host_delay_s=1.0, address_delay_s=0.0))
+    host = entered(bench, 1)
+    bench.add(host, visit(1, 1))
+    assert bench.next(0.0) is host
+    bench.add(host, visit(1, 2), first=True)  # put back: it is in the heap again
+    bench.pop(host, 0.0)
+    bench.start(host)
+    bench.drain(host)
+    bench.finished(host, 0.0, 0.0, wait_s=100.0)
+    assert bench.get(1) is None
+    namesake = entered(bench, 1, due=100.0)
+    bench.add(namesake, visit(1, 3))
+    assert bench.next(50.0) is None
+    assert bench.next(100.0) is namesake
+    bench.start(namesake)
+    assert bench.next(100.0) is None
+    assert bench.get(1) is namesake

@@ -115,6 +115,8 @@ class Workbench:
 
     def _turn_of_host(self, host: Host, now: float) -> Host | None:
         host.queued = False
+        if self._hosts.get(host.key) is not host:
+            return None  # forgotten since
         if host.busy or host.parked:
             return None  # `finished` or `unpark` brings it back
         if host.due > now:
