@@ -7,6 +7,7 @@ import pytest
 
 import fyke
 from crawl.runs import archived
+from crawl.runs import fyke as command
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.errors import BadUrl, PluginError
 from fyke.explain import why
@@ -45,6 +46,10 @@ def test_its_urls_are_seeds_and_links(tmp_path: Path) -> None:
     assert set(archived(tmp_path / "crawl")) == pages
     said = why(CrawlDirectory(tmp_path / "crawl"), "news2://127.0.0.1/private/b")
     assert "robots.txt forbids it" in said.verdict
+    for program in ("check", "index"):
+        done = command(program, str(tmp_path / "crawl"))
+        assert done.returncode == 0, done.stderr
+    assert "news2://127.0.0.1:119/c" in command("search", str(tmp_path / "crawl"), "another").stdout
 
 
 def test_without_it_they_are_no_seeds(tmp_path: Path) -> None:

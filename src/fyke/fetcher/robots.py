@@ -129,7 +129,7 @@ def _judged(exchange: Exchange) -> tuple[RobotsState, str]:
     if outcome is Outcome.REDIRECTED:
         return RobotsState.ALLOW_ALL, f"robots.txt leads nowhere: redirected more than {MAX_REDIRECTS} times or in vain"
     if outcome is Outcome.CLIENT_ERROR and status != 429:
-        return RobotsState.ALLOW_ALL, f"no robots.txt: the server answered {status or exchange.detail}"
+        return RobotsState.ALLOW_ALL, f"no robots.txt: the server answered {status or exchange.detail or outcome}"
     what = f"the server answered {status}" if status else exchange.detail or outcome.value
     return RobotsState.DISALLOW_ALL, f"robots.txt could not be had: {what}"
 
