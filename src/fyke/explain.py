@@ -22,9 +22,9 @@ from fyke.core.batches import Kind, u64, url_batch
 from fyke.core.clock import SystemClock
 from fyke.core.config import Config
 from fyke.core.errors import StateDamaged
-from fyke.core.plugins import UrlFilter, load_plugin
+from fyke.core.plugins import ProtocolModule, UrlFilter, load_plugin, schemes_of
 from fyke.core.seeds import seed_of, seeds_of
-from fyke.core.urls import SCHEMES, Locator, locate, robots_url, split
+from fyke.core.urls import Locator, locate, robots_url, split
 from fyke.disk.checkpoint import look
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.robots import RobotsRecord, RobotsState
@@ -81,7 +81,8 @@ def _seeds(directory: CrawlDirectory, config: Config) -> list[Locator]:
 
 def _filters(directory: CrawlDirectory, config: Config, state: dict[str, Any]) -> Filters:
     plugins: list[UrlFilter] = [load_plugin(name, "filters", UrlFilter) for name in config.plugins.filters]
-    filters = filters_for(config.crawl, _seeds(directory, config), sorted(SCHEMES), plugins)
+    protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
+    filters = filters_for(config.crawl, _seeds(directory, config), sorted(schemes_of(protocols)), plugins)
     for seed, target in {**state.get("landed", {}), **state.get("frontier", {}).get("landed", {})}.items():
         filters.land(locate(seed), locate(target))
     return filters
@@ -191,8 +192,8 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
     else:
         if host.retired:
             facts.append(f"{parts.host} was given up: {host.retired}")
-        if host.next_allowed_at > now:
-            until = datetime.fromtimestamp(host.next_allowed_at, UTC)
+        if host.due > now:
+            until = datetime.fromtimestamp(host.due, UTC)
             facts.append(f"{parts.host} rests until {until:%Y-%m-%d %H:%M:%S} UTC, as it asked or because it failed")
         row = "" if host.retired else f", {counted(host.failures, 'failure')} in a row"
         facts.append(f"{parts.host} had {counted(host.pages, 'page')} fetched{row}")

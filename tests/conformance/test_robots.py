@@ -48,14 +48,14 @@ def found(case: Case) -> object:
     """What we say where the suite says `expect`."""
     match case["kind"]:
         case "allowed":
-            return RobotsRules.parse(body(case), case["user_agent"]).allows(target(case["url"]))
+            return RobotsRules.parse(body(case), case["user_agent"]).verdict(target(case["url"])).allowed
         case "path":
             return target(case["url"])
         case "agent":
             return bool(case["user_agent"]) and product_token(case["user_agent"]) == case["user_agent"].lower()
         case "escape":
             rule = RobotsRules.parse(f"user-agent: x\ndisallow: {case['pattern']}\n".encode(), "x")
-            return "another" if rule.allows(case["expect"]) else case["expect"]
+            return "another" if rule.verdict(case["expect"]).allowed else case["expect"]
     lines = [line for line in lines_of(body(case)) if line is not None]
     match case["field"]:
         case "valid_directives":

@@ -53,6 +53,8 @@ def test_addresses() -> None:
     ):
         for case in rows(name):
             ours, theirs = canonical(case["input"], case.get("base")), expected(case)
+            if ours is not None and split(ours).scheme not in SCHEMES:
+                ours = None  # to browsers the host of other schemes is opaque, to us a name
             key = f"{case['input']!a} on {case.get('base')!a}"
             problems[key] = "" if ours == theirs else f"{ours!a} where {theirs!a} is expected"
     judge(problems, POLICY)

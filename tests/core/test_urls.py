@@ -12,17 +12,35 @@ from fyke.core.urls import (
     key_of,
     locate,
     pay_level_domain,
+    robots_url,
     split,
 )
 
 _PIECES = [
-    *["http://", "https://", "ftp://", "gopher://", "HTTP:", "gopher:", "//", "/", "\\", "..", ".", "?", "#", "@", ":"],
+    *[
+        "http://",
+        "https://",
+        "ftp://",
+        "gopher://",
+        "n2+x://",
+        "HTTP:",
+        "gopher:",
+        "//",
+        "/",
+        "\\",
+        "..",
+        ".",
+        "?",
+        "#",
+        "@",
+        ":",
+    ],
     *["%", "%%", "%4", "%41", "%2e", "%2E", "%2F", "%c3%a9", "%25", "%00", "%7e", "%32e", "80", ":70", ":443", ":0"],
     *["a", "EXAMPLE", "example.com", "com", "co.uk", "bücher.de", "xn--bcher-kva.de", "[::1]", "[2001:DB8::0:1]"],
     *["1.2.3.4", "0x7f.1", "１", "。", "ß", "\u00ad", "\u200b", " ", "\t", "\n", "\x00", "\ud800", "'", '"', "|", "{"],
 ]
 anything = st.one_of(st.lists(st.sampled_from(_PIECES), max_size=9).map("".join), st.text(max_size=30))
-webby = st.tuples(st.sampled_from(["http://", "ftp://", "gopher://"]), anything).map("".join)
+webby = st.tuples(st.sampled_from(["http://", "ftp://", "gopher://", "n2+x://"]), anything).map("".join)
 
 
 @settings(max_examples=600, deadline=None)
@@ -71,6 +89,11 @@ def test_canonical_is_idempotent_and_never_raises(url: str, base: str | None) ->
         ("ftp://h:21/a", "ftp://h/a"),
         (" http://h/a b\n", "http://h/a%20b"),
         ("http://h\\a", "http://h/a"),
+        ("News2://u:p@Example.ORG:0119/a/../b?#c", "news2://example.org:119/b"),
+        ("news2://bücher.de", "news2://xn--bcher-kva.de/"),
+        ("news2:///a", None),
+        ("news2:a", None),
+        ("file:///etc/passwd", None),
         ("mailto:a@b.c", None),
         ("javascript:alert(1)", None),
         ("http://", None),
@@ -113,6 +136,11 @@ def test_a_url_apart() -> None:
     parts = split("http://[::1]:8080/a?b")
     assert parts == ("http", "[::1]", 8080, "/a?b")
     assert parts.origin == "http://[::1]:8080"
+    assert split("news2://h/a") == ("news2", "h", 0, "/a")
+    assert [split(url).origin for url in ("news2://h/a", "news2://h:119/", "http://h/", "http://h:0/")] == [
+        "news2://h", "news2://h:119", "http://h:80", "http://h:0",
+    ]  # fmt: skip
+    assert robots_url("news2://h") == "news2://h/robots.txt"
     with pytest.raises(ValueError, match="not a canonical"):
         split("/a")
     with pytest.raises(ValueError):

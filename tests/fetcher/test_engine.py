@@ -169,6 +169,6 @@ def test_rules_that_are_hard_to_ask_hold_nobody_up(tmp_path: Path) -> None:
     assert first_bad == 300, "the good host waited for the verdict"
     rules = RobotsRules.parse(HARD, config.agent.user_agent)
     assert {url: outcome is Outcome.OK for url, outcome in ends if "bad.test" in url} == {
-        f"http://bad.test{target}": rules.allows(target) for target in targets
+        f"http://bad.test{target}": rules.verdict(target).allowed for target in targets
     }
     assert len(told) == 2

@@ -6,7 +6,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from fyke.core.config import PolitenessSection
 from fyke.core.visits import Visit
-from fyke.fetcher.workbench import Host, Workbench
+from fyke.fetcher.host import Host
+from fyke.fetcher.workbench import Workbench
 
 HOSTS, ADDRESSES = 5, 2
 EPSILON = 1e-6
@@ -14,6 +15,12 @@ EPSILON = 1e-6
 
 def visit(host: int, number: int, not_before: float = 0.0, budget: int = 0) -> Visit:
     return Visit(f"http://h{host}.test/{number}", number, host, host, budget=budget, not_before=not_before)
+
+
+def entered(bench: Workbench, key: int, due: float = 0.0) -> Host:
+    host = Host(key, f"h{key}", due=due)
+    bench.enter(host)
+    return host
 
 
 class Politeness(RuleBasedStateMachine):
@@ -32,7 +39,7 @@ class Politeness(RuleBasedStateMachine):
         self.added = self.ended = 0
 
     def host(self, key: int) -> Host:
-        return self.bench.get(key) or self.bench.enter(key, f"h{key}", self.host_due.get(key, 0.0))
+        return self.bench.get(key) or entered(self.bench, key, self.host_due.get(key, 0.0))
 
     @rule(key=st.integers(1, HOSTS), first=st.booleans(), later=st.sampled_from([0.0, 0.0, 3.0]))
     def add(self, key: int, first: bool, later: float) -> None:
@@ -40,7 +47,7 @@ class Politeness(RuleBasedStateMachine):
         self.added += 1
         self.bench.add(self.host(key), visit(key, self.number, self.now + later if later else 0.0), first=first)
 
-    @rule(seconds=st.sampled_from([0.01, 0.3, 1.0, 5.0]))
+    @rule(seconds=st.sampled_from([0.01, 0.3, 1.0, 5.0, 200.0]))
     def wait(self, seconds: float) -> None:
         self.now += seconds
 
@@ -53,7 +60,7 @@ class Politeness(RuleBasedStateMachine):
             return
         assert not rest_until, "a host was asked while all were said to rest"
         if host.address is None:
-            self.bench.settle(host, f"a{host.key % ADDRESSES}", 1e9)
+            self.bench.settle(host, f"a{host.key % ADDRESSES}")
             self.bench.rest(host)
             return
         taken = self.bench.pop(host, self.now)
@@ -80,7 +87,7 @@ class Politeness(RuleBasedStateMachine):
             return
         host, started = self.under_way.pop(key)
         took = self.now - started
-        due = self.now + max(1.0, min(2.0 * took, 10.0), host.crawl_delay_s, wait_s)
+        due = self.now + max(1.0, min(2.0 * took, 10.0), host.crawl_delay_s or 0.0, wait_s)
         self.host_due[key] = due
         assert host.address is not None
         self.address_due[host.address.text] = self.now + 0.5
@@ -93,12 +100,18 @@ class Politeness(RuleBasedStateMachine):
         if host is not None and not host.busy and host.visits:
             (self.bench.park if parked else self.bench.unpark)(host)
 
+    @rule(key=st.integers(1, HOSTS))
+    def recall(self, key: int) -> None:
+        host = self.bench.get(key)
+        self.ended += len(self.bench.drain(host)) if host is not None else 0
+
     @rule()
     def prune(self) -> None:
         self.bench.prune(self.now)
 
     @invariant()
     def counts(self) -> None:
+        assert all(self.bench.get(key) is host for key, (host, _) in self.under_way.items())
         assert self.bench.visits == sum(len(host.visits) for host in self.bench)
         assert self.bench.visits + self.ended + len(self.under_way) == self.added
         assert self.bench.busy == len(self.under_way)
@@ -134,7 +147,7 @@ def test_the_longest_delay_counts(delays: tuple[float, float, float, float]) -> 
     own, ceiling, crawl_delay, took = delays
     config = PolitenessSection(host_delay_s=own, max_delay_s=ceiling, delay_factor=10)
     bench = Workbench(config)
-    host = bench.enter(1, "h", 0.0)
+    host = entered(bench, 1)
     host.crawl_delay_s = crawl_delay
     assert bench.delay_s(host, took) == max(own, min(10 * took, ceiling), crawl_delay)
 
@@ -156,9 +169,9 @@ def test_delays_follow_budgets(budgets: list[int], delay_s: float, least_s: floa
     bench = Workbench(config, default_budget_urls=10)
     hosts = []
     for key, budget in enumerate(budgets):
-        host = bench.enter(key, f"h{key}", 0.0)
+        host = entered(bench, key)
         bench.add(host, visit(key, key, budget=1))
-        bench.settle(host, "a", 1e9)
+        bench.settle(host, "a")
         bench.add(host, visit(key, key, budget=budget))
         hosts.append(host)
     least = min(least_s, delay_s)
@@ -170,5 +183,26 @@ def test_delays_follow_budgets(budgets: list[int], delay_s: float, least_s: floa
     assert hosts[0].address is not None
     assert abs(bench.address_delay_s(hosts[0].address) - due) < EPSILON
     for host in hosts[1:]:  # they move away: only the first one's domain counts then
-        bench.settle(host, f"b{host.key}", 1e9)
+        bench.settle(host, f"b{host.key}")
     assert hosts[0].address.mean_budget == budgets[0]
+
+
+def test_a_host_that_was_forgotten_takes_nobody_along() -> None:
+    """It may be in the heap still: a namesake that came since is not forgotten with it, or asked twice at once."""
+    bench = Workbench(PolitenessSection(host_delay_s=1.0, address_delay_s=0.0))
+    host = entered(bench, 1)
+    bench.add(host, visit(1, 1))
+    assert bench.next(0.0) is host
+    bench.add(host, visit(1, 2), first=True)  # put back: it is in the heap again
+    bench.pop(host, 0.0)
+    bench.start(host)
+    bench.drain(host)
+    bench.finished(host, 0.0, 0.0, wait_s=100.0)
+    assert bench.get(1) is None
+    namesake = entered(bench, 1, due=100.0)
+    bench.add(namesake, visit(1, 3))
+    assert bench.next(50.0) is None
+    assert bench.next(100.0) is namesake
+    bench.start(namesake)
+    assert bench.next(100.0) is None
+    assert bench.get(1) is namesake

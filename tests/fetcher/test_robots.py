@@ -37,7 +37,7 @@ def record_of(answer, body=BODY, ttl=DAY, previous=None):
 def test_an_answer_brings_its_rules():
     record = record_of(exchange())
     assert (record.origin, record.state, record.body) == (ORIGIN, RobotsState.RULES, BODY)
-    assert not record.rules("fyke").allows("/x") and record.rules("fyke").allows("/y")
+    assert not record.rules("fyke").verdict("/x").allowed and record.rules("fyke").verdict("/y").allowed
     assert record.rules("fyke") is record.rules("fyke")
     assert record.fresh(NOW + DAY - 1) and not record.fresh(NOW + DAY)
 
@@ -45,7 +45,7 @@ def test_an_answer_brings_its_rules():
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451])
 def test_a_client_error_allows_all(status):
     record = record_of(exchange(Outcome.CLIENT_ERROR, status))
-    assert record.state is RobotsState.ALLOW_ALL and record.rules("fyke").allows("/x")
+    assert record.state is RobotsState.ALLOW_ALL and record.rules("fyke").verdict("/x").allowed
     assert str(status) in record.reason and record.body == b""
 
 

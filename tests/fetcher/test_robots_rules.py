@@ -24,7 +24,7 @@ def judged(body: bytes, target: str, agent: str = AGENT) -> bool:
 
 def allows(body: bytes | str, target: str, agent: str = AGENT) -> bool:
     body = body.encode() if isinstance(body, str) else body
-    return RobotsRules.parse(body, agent).allows(target)
+    return RobotsRules.parse(body, agent).verdict(target).allowed
 
 
 # Nothing here is read differently by the judge (see "Where it and the standard differ" in the module);
@@ -77,7 +77,7 @@ BODIES = st.tuples(
 def test_ours_is_the_judges_verdict(body, targets):
     rules = RobotsRules.parse(body, AGENT)
     for target in targets:
-        assert rules.allows(target) == judged(body, target), (body, target)
+        assert rules.verdict(target).allowed == judged(body, target), (body, target)
 
 
 MANY = st.lists(
@@ -95,7 +95,7 @@ def test_many_rules_are_judged_as_few(lines, targets):
     body = b"User-agent: *\n" + b"\n".join(lines)
     rules = RobotsRules.parse(body, AGENT)
     for target in targets:
-        assert rules.allows(target) == judged(body, target), (body, target)
+        assert rules.verdict(target).allowed == judged(body, target), (body, target)
 
 
 def filled(make: Callable[[int], bytes]) -> bytes:
@@ -205,7 +205,7 @@ def test_the_verdict_names_the_line_that_decides(body, target):
 def test_nothing_makes_it_raise(body, target):
     for text in (body, b"User-agent: *\nDisallow: " + body):
         rules = RobotsRules.parse(text, AGENT)
-        assert rules.allows(target) == rules.verdict(target).allowed
+        rules.verdict(target)
         assert rules.crawl_delay_s is None or rules.crawl_delay_s >= 0
 
 
@@ -301,11 +301,11 @@ def test_no_pattern_is_slow():
     rules = RobotsRules.parse(body, AGENT)
     begin = time.process_time()
     for target in ("/" + "a" * 8000, "/" + "ab" * 4000, "/b" + "a" * 8000 + "c"):
-        rules.allows(target)
+        rules.verdict(target)
     assert time.process_time() - begin < 0.5  # a backtracking matcher needs the age of the universe
 
 
 def test_disallow_all_says_why():
     rules = RobotsRules.disallow_all("robots.txt could not be had: timed out")
     assert rules.verdict("/a") == Verdict(False, 0, "robots.txt could not be had: timed out")
-    assert RobotsRules.allow_all().allows("/a")
+    assert RobotsRules.allow_all().verdict("/a").allowed

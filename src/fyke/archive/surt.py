@@ -16,7 +16,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 _PLAIN = re.compile(r"https?://([a-z0-9.-]+)(:\d+)?(/[A-Za-z0-9._~!$&'*+,;=:@/-]*)")
 _ODD = re.compile(r"//|/\.")
-_PARTS = re.compile(r"([a-z]+)://(\[[^\]]*\]|[^:/?#]*)(:\d+)?([^?]*)(?:\?(.*))?", re.DOTALL)
+_PARTS = re.compile(r"([a-z][a-z0-9+.-]*)://(\[[^\]]*\]|[^:/?#]*)(:\d+)?([^?]*)(?:\?(.*))?", re.DOTALL)
 _WWW = re.compile(r"www\d*\.")
 _SAFE = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _PATH_SESSIONS = (

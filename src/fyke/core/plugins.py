@@ -6,7 +6,8 @@ that raises costs its page, is counted by name, and never widens the crawl: a fi
 refuses.
 """
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Protocol, runtime_checkable
@@ -17,10 +18,13 @@ import pyarrow as pa
 
 from fyke.core.batches import U64, Mask
 from fyke.core.errors import PluginError
+from fyke.core.urls import SCHEMES
 from fyke.core.visits import Exchange, Page, Visit
 
 Shares = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.integer]
+
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 
 
 @runtime_checkable
@@ -59,10 +63,18 @@ class CrawlOrder(Protocol):
 
 @runtime_checkable
 class ProtocolModule(Protocol):
-    """Fetches the URLs of some schemes."""
+    """Fetches the URLs of some schemes.
+
+    A scheme may be one that Fyke does not have. Its URLs are `scheme://host/path` then, with a port only where one is
+    written; the host is a name or an address, and looked up like any. robots.txt is obeyed there as everywhere: the
+    module is asked for `scheme://host/robots.txt` first. Where there is none it says `Outcome.CLIENT_ERROR`, and all
+    is allowed; until any other failure is over, nothing is.
+    """
 
     @property
-    def schemes(self) -> Sequence[str]: ...
+    def schemes(self) -> Sequence[str]:
+        """In small letters, for instance `["http", "news"]`."""
+        ...
 
     def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
         """Start fetching `visit` from the server at `address` (an IP address); call `done` once.
@@ -91,6 +103,22 @@ class PageSink(Protocol):
     def page(self, page: Page) -> None: ...
 
     def close(self) -> None: ...
+
+
+def schemes_of(modules: Iterable[ProtocolModule]) -> frozenset[str]:
+    """The schemes that a crawl with the protocol modules `modules` fetches: Fyke's own and theirs.
+
+    Raises PluginError for what is no scheme.
+    """
+    schemes = set(SCHEMES)
+    for module in modules:
+        for scheme in module.schemes:
+            if not _SCHEME.fullmatch(scheme):
+                raise PluginError(
+                    f"{type(module).__name__} names {scheme!r} as a scheme: use small letters, digits, +, - and ."
+                )
+            schemes.add(scheme)
+    return frozenset(schemes)
 
 
 def load_plugin(reference: str, kind: str, protocol: type) -> Any:

@@ -7,18 +7,18 @@ begins with `http://` or `https://`, the same from everywhere. An href the table
 takes a fast path when its characters prove that nothing in it needs normalising, else the WHATWG
 parser. What depends on the whole base (`""`, `"?q"`, `"#x"`) is never remembered.
 
-Invariant: `resolve` gives exactly what `canonical` and `locate` of `fyke.core.urls` give, whatever
-is in the tables; all are emptied when they hold more than `cache_links`.
+Invariant: `resolve` gives exactly what `canonical` and `locate` of `fyke.core.urls` give of the schemes that are
+fetched, whatever is in the tables; all are emptied when they hold more than `cache_links`.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from xxhash import xxh3_64_intdigest
 
-from fyke.core.urls import MAX_URL_BYTES, Locator, canonical, host_keys, locate, split
+from fyke.core.urls import MAX_URL_BYTES, SCHEMES, Locator, canonical, host_keys, locate, split
 
 # Fast paths: characters WHATWG leaves alone, no dot segments, escapes in capitals and of reserved characters only.
 _ESCAPE = r"%(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]|[89A-F][0-9A-F])"
@@ -31,7 +31,7 @@ _ABSOLUTE = re.compile(rf"(https?://[a-z0-9.-]+(?::\d+)?)({_PATH})?{_FRAGMENT}",
 _RELATIVE = re.compile(rf"((?:\.\./)*)(?!\.)([\w~!$&'()*+,;=@.-]+(?:/{_SEGMENT})*{_QUERY}){_FRAGMENT}", re.ASCII)
 
 # Of a base: its root, its directory and the file, without anything a parser would alter.
-_BASE = re.compile(r"(([a-z]+://[^/?#\\]+)/(?:[^?#\\]*/)?)([^/?#\\]*)(?:[?#][!-~]*)?")
+_BASE = re.compile(r"(([a-z][a-z0-9+.-]*://[^/?#\\]+)/(?:[^?#\\]*/)?)([^/?#\\]*)(?:[?#][!-~]*)?")
 _DOTS = re.compile(r"(?:\.|%2[eE]){1,2}")
 _PRINTABLE = re.compile(r"[!-~]*")
 # Resolves to the base itself, or to it with another query. "http:?q" is one of them; so is " #x".
@@ -56,10 +56,14 @@ class ResolverStatistics:
 
 
 class LinkResolver:
-    """Resolves links against the page they are on; remembers about `cache_links` of them."""
+    """Resolves links against the page they are on; remembers about `cache_links` of them.
 
-    def __init__(self, cache_links: int) -> None:
+    What has none of `schemes` is no link to anything that can be fetched. Those of http and https always are.
+    """
+
+    def __init__(self, cache_links: int, schemes: Collection[str] = SCHEMES) -> None:
         self._cache_links = cache_links
+        self._schemes = frozenset(schemes)
         self._directories: dict[str, _Directory] = {}
         self._sites: dict[str, _Site] = {}
         self._absolute = _Absolute(self)
@@ -98,10 +102,10 @@ class LinkResolver:
         return ResolverStatistics(self._links, hits, self.fast, self.slow, self.invalid, self.held, self._emptied)
 
     def parsed(self, href: str, base: str) -> Locator | None:
-        """`href` by the WHATWG parser; None when it is no URL."""
+        """`href` by the WHATWG parser; None when it is no URL that can be fetched."""
         self.slow += 1
         url = canonical(href, base)
-        if url is None:
+        if url is None or url[: url.index(":")] not in self._schemes:
             self.invalid += 1
             return None
         return locate(url)

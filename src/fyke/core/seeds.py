@@ -7,26 +7,30 @@ which compares the seeds of two commands, and by `fyke why`.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from fyke.core.errors import BadUrl
-from fyke.core.urls import Locator, canonical, has_credentials, locate
+from fyke.core.urls import DEFAULT_PORTS, Locator, canonical, has_credentials, locate
 
 _SCHEMELESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?)(?::\d+)?(?:[/?#]|\Z)")
 
 
-def seed_of(seed: str) -> Locator:
-    """What is meant by `seed`, as a locator. Raises BadUrl when that is no URL, or one with a user's name."""
+def seed_of(seed: str, schemes: Collection[str] | None = None) -> Locator:
+    """What is meant by `seed`, as a locator.
+
+    Raises BadUrl when that is no URL, has a user's name, or none of `schemes`, where it matters which are fetched.
+    """
     url = canonical(seed) or (canonical(f"http://{seed}") if _SCHEMELESS.match(seed) else None)
-    if url is not None and has_credentials(seed):
+    if url is None or (schemes is not None and url.partition(":")[0] not in schemes):
+        *others, last = (f"{scheme}://" for scheme in dict.fromkeys([*DEFAULT_PORTS, *sorted(schemes or ())]))
+        raise BadUrl(f"{seed!r} is not a URL Fyke can fetch: say {', '.join(others)} or {last} and a host")
+    if has_credentials(seed):
         raise BadUrl(
             f"{url} was given with a user name or password, and Fyke sends none: leave them out, also in fyke.toml"
         )
-    if url is None:
-        raise BadUrl(f"{seed!r} is not a URL Fyke can fetch: say http://, https://, ftp:// or gopher:// and a host")
     return locate(url)
 
 
-def seeds_of(seeds: Iterable[str]) -> list[Locator]:
+def seeds_of(seeds: Iterable[str], schemes: Collection[str] | None = None) -> list[Locator]:
     """The `seeds` as locators. Raises BadUrl for the first that is none."""
-    return [seed_of(seed) for seed in seeds]
+    return [seed_of(seed, schemes) for seed in seeds]

@@ -3,8 +3,9 @@
 Every room uses these words. The canonical form is WHATWG parsing (`ada_url`), then: no fragment, no
 credentials, no default port, percent-encoding normalised (RFC 3986, section 6.2.2: hexadecimal in
 capitals, unreserved characters decoded), an empty path written `/`. Nothing here can change which
-page is meant. The *key* of anything is the xxh3-64 of its bytes: of the canonical URL, of the host
-name, of the pay-level domain; keys are what the tables on disk are sorted by.
+page is meant. Any scheme has one, if a host follows it: which are fetched is for the crawl to say, since plug-ins
+bring more (`fyke.core.plugins.schemes_of`). The *key* of anything is the xxh3-64 of its bytes: of the canonical URL,
+of the host name, of the pay-level domain; keys are what the tables on disk are sorted by.
 
 Invariant: `canonical(canonical(x)) == canonical(x)`, and neither raises, whatever the text.
 """
@@ -17,24 +18,26 @@ import ada_url
 import xxhash
 from publicsuffixlist import PublicSuffixList
 
-SCHEMES = frozenset({"http", "https", "ftp", "gopher"})
 DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "gopher": 70}
+SCHEMES = frozenset(DEFAULT_PORTS)  # those that Fyke fetches without a plug-in
 MAX_URL_BYTES = 8192
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _STRAY = re.compile(r"%[0-9A-Fa-f]?\Z")
-_SPLIT = re.compile(r"([a-z]+)://(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?(.*)", re.DOTALL)
+_SPLIT = re.compile(r"([a-z][a-z0-9+.-]*)://(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?(.*)", re.DOTALL)
 _IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
 # What the WHATWG serialiser writes that needs nothing more done: no credentials, escapes, fragment or empty query.
 _TIDY = re.compile(r"(?:https?|ftp)://[^/?#@%]+/[^?#%]*(?:\?[^#%]+)?")
 _SERIALISED = re.compile(
-    r"(https?|ftp|gopher)://(?:[^/?#@]*@)?(\[[^\]]*\]|[^:/?#]+)(?::(\d+))?([^?#]*)(\?[^#]+)?\??(?:#.*)?", re.DOTALL
+    r"([a-z][a-z0-9+.-]*)://(?:[^/?#@]*@)?(\[[^\]]*\]|[^:/?#]+)(?::(\d+))?([^?#]*)(\?[^#]+)?\??(?:#.*)?", re.DOTALL
 )
+_SPECIAL = frozenset({"http", "https", "ftp", "ws", "wss", "file"})  # to WHATWG: the hosts of others are opaque
 
 
 class UrlParts(NamedTuple):
-    """A canonical URL taken apart; `port` is the effective one, `target` is path and query."""
+    """A canonical URL taken apart; `port` is the effective one (0 where the scheme has no default that we know),
+    `target` is path and query."""
 
     scheme: str
     host: str
@@ -43,7 +46,9 @@ class UrlParts(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port as one word: what one robots.txt speaks for (RFC 9309, 2.3)."""
+        """Scheme, host and port, if any, as one word: what one robots.txt speaks for (RFC 9309, 2.3)."""
+        if not self.port and self.scheme not in DEFAULT_PORTS:
+            return f"{self.scheme}://{self.host}"
         return f"{self.scheme}://{self.host}:{self.port}"
 
 
@@ -64,8 +69,8 @@ def key_of(data: bytes | str) -> int:
 def canonical(url: str, base: str | None = None) -> str | None:
     """The canonical form of `url`, resolved against `base` if given.
 
-    None when it is no URL, has a scheme Fyke has no word for, has no host, or is longer than
-    `MAX_URL_BYTES`: such links are not links to pages. Never raises.
+    None when it is no URL, has no host, or is longer than `MAX_URL_BYTES`: such links are not links to pages.
+    Never raises.
     """
     if len(url) > 2 * MAX_URL_BYTES:
         return None
@@ -82,11 +87,11 @@ def _tidied(href: str) -> str | None:
     if match is None:
         return None
     scheme, host, port, path, query = match.groups()
-    if scheme == "gopher":
+    if scheme not in _SPECIAL:
         host = _named_host(host)
         if host is None:
             return None
-    authority = f"{host}:{port}" if port and int(port) != DEFAULT_PORTS[scheme] else host
+    authority = f"{host}:{port}" if port and int(port) != DEFAULT_PORTS.get(scheme) else host
     target = f"{path or '/'}{query or ''}"
     return f"{scheme}://{authority}{_ESCAPE.sub(_normalise_escape, target) if '%' in target else target}"
 
@@ -101,7 +106,7 @@ def has_credentials(url: str) -> bool:
 
 
 def _named_host(opaque: str) -> str | None:
-    """The host of a gopher URL as an http URL would have it: to WHATWG it is opaque, to the DNS it is a name."""
+    """The host of a URL that WHATWG does not know as an http URL would have it: there opaque, to the DNS a name."""
     try:
         return str(ada_url.URL(f"http://{opaque}/").hostname) or None
     except ValueError:
@@ -122,7 +127,7 @@ def split(url: str) -> UrlParts:
     if match is None:
         raise ValueError(f"not a canonical URL: {url!r}")
     scheme, host, port, target = match.groups()
-    return UrlParts(scheme, host, int(port) if port else DEFAULT_PORTS[scheme], target)
+    return UrlParts(scheme, host, int(port) if port else DEFAULT_PORTS.get(scheme, 0), target)
 
 
 def robots_url(origin: str) -> str:

@@ -24,10 +24,10 @@ from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, StateDamaged
 from fyke.core.outcomes import Outcome
-from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin
+from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin, schemes_of
 from fyke.core.resolve import LinkResolver
 from fyke.core.seeds import seeds_of
-from fyke.core.urls import SCHEMES, host_keys, split
+from fyke.core.urls import host_keys, split
 from fyke.core.version import VERSION
 from fyke.crawl.barn import Barn
 from fyke.crawl.control import Steering
@@ -75,13 +75,14 @@ class Agent:
         self._filters, self._protocols = list(filters), list(protocols)
         self._processors, self._sinks = list(processors), list(sinks)
         self._asked_later = AskedLater(directory.state)
-        self._seeds = seeds_of([*config.crawl.seeds, *self._asked_later.seeds])
+        self._open_plugins()
+        self._schemes = schemes_of(self._protocols)
+        self._seeds = seeds_of([*config.crawl.seeds, *self._asked_later.seeds], self._schemes)
         for server in config.dns.servers:
             server_of(server)
         if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
             raise ConfigurationError(f"fetch.ca_file = {config.fetch.ca_file!r}: there is no such file")
-        self._open_plugins()
-        self._filtering = filters_for(config.crawl, self._seeds, sorted(SCHEMES), self._filters)
+        self._filtering = filters_for(config.crawl, self._seeds, sorted(self._schemes), self._filters)
         self._news = asyncio.Event()  # something ended, or was asked for
         self._ending: Ending | None = None
         self._log: Any = None
@@ -223,7 +224,7 @@ class Agent:
         )
         self._harvest = Harvest(
             self._parser, self._content_seen, self._named_sitemaps, config.fetch,
-            LinkResolver(config.frontier.link_cache),
+            LinkResolver(config.frontier.link_cache, self._schemes),
         )  # fmt: skip
         self._resolver = Resolver(config.dns, clock, self._may_be_private)
         self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state))
@@ -262,7 +263,7 @@ class Agent:
 
     def add_seeds(self, urls: Iterable[str]) -> int:
         """Take `urls` for seeds from now on, also after a restart; how many were none. Raises BadUrl: none is taken."""
-        count = self._steering.add_seeds(seeds_of(urls))
+        count = self._steering.add_seeds(seeds_of(urls, self._schemes))
         self._news.set()
         return count
 
@@ -325,18 +326,18 @@ class Agent:
         self._keeper.last(ending)
 
     def _host_rows(self) -> Iterator[HostRow]:
-        for record in self._book.all_hosts():
+        for host in self._book.all_hosts():
             yield HostRow(
-                record.name,
-                record.domain,
-                record.addresses[0] if record.addresses else "",
-                self._fetcher.robots_word(record.name),
-                record.crawl_delay_s,
-                record.pages,
-                record.failures,
-                record.retired,
-                record.first_seen or None,
-                record.last_seen or None,
+                host.name,
+                host.domain,
+                host.addresses[0] if host.addresses else "",
+                self._fetcher.robots_state(host.name),
+                host.crawl_delay_s,
+                host.pages,
+                host.failures,
+                host.retired,
+                host.first_seen or None,
+                host.last_seen or None,
             )
 
     def _domain_rows(self) -> Iterator[pa.RecordBatch]:

@@ -31,7 +31,7 @@ from fyke.core.errors import BadUrl, FykeError
 from fyke.core.urls import Locator, host_keys
 from fyke.crawl.mail import Outbox
 from fyke.fetcher.engine import Fetcher
-from fyke.fetcher.workbench import Host
+from fyke.fetcher.host import Host
 from fyke.frontier.frontier import Frontier
 
 EVERY_S = 1.0
@@ -141,7 +141,7 @@ class Steering:
             "rest_s": round(rest_s, 3),
             "delay_s": round(self._fetcher.bench.delay_s(host, 0.0), 3),
             "left_s": round(self._left_s(host, now), 3),
-            "crawl_delay_s": host.crawl_delay_s,
+            "crawl_delay_s": host.crawl_delay_s or 0.0,
             "failures": host.failures,
             "budget": host.budget,
             "address": host.address.text if host.address else "",

@@ -45,7 +45,7 @@ class Counts:
         outcomes = self.barn.outcomes
         failures = self.filters.failures + self.barn.sink_failures
         failures.update(self.parser.statistics().failures)
-        failures.update(self.registry.statistics().plugin_failures)
+        failures.update(self.registry.plugin_failures)
         failures.update(self.frontier.plugin_failures)
         return CrawlStatistics(
             pages=outcomes[Outcome.OK],

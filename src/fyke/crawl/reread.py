@@ -24,7 +24,7 @@ from fyke.core.batches import Kind, LinkKind
 from fyke.core.config import Config
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
-from fyke.core.plugins import ProcessingModule, load_plugin
+from fyke.core.plugins import ProcessingModule, ProtocolModule, load_plugin, schemes_of
 from fyke.core.resolve import LinkResolver
 from fyke.core.seeds import seeds_of
 from fyke.core.urls import Locator, locate
@@ -55,11 +55,12 @@ class Rereader:
 
     def __init__(self, folder: Path, config: Config, ends: dict[Path, int]) -> None:
         processors = [load_plugin(name, "processors", ProcessingModule) for name in config.plugins.processors]
+        protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
         self._folder = folder
         self._ends = ends
         self._limits = config.fetch
         self._parser = Parser(processors, config.crawl.requisites, product=config.agent.user_agent)
-        self._links = LinkResolver(config.frontier.link_cache)
+        self._links = LinkResolver(config.frontier.link_cache, schemes_of(protocols))
         self._seeds = frozenset(seed.url.decode() for seed in seeds_of(config.crawl.seeds))
         self.lost_links = 0  # of pages whose record cannot be read
         self.other_links = 0  # pages that have other links than when they were crawled

@@ -1,5 +1,6 @@
 """What did the server say, and how gently was it asked?
 
-`engine` takes visits and gives exchanges; `names` has the addresses, `workbench` the rests, `robots` the rules,
-`faults` the cost of each outcome, `book` and `rests` what must outlive the process, `wire` the protocols.
+`engine` takes visits and gives exchanges. A `host` is one record: `host_desk` enters it and writes it down, `workbench`
+says when it may be asked, `rules_desk` brings the rules of its origins (`robots`), `names` its addresses. `faults` has
+the cost of each outcome, `book` and `rests` what must outlive the process, `wire` the protocols.
 """

@@ -1,8 +1,8 @@
 """What is remembered of hosts, on disk: a bounded cache in RAM over an SQLite file.
 
-The loop writes a host's record when something that must outlive it changes (a Retry-After, a failure,
-its retirement, its address) and the robots.txt it fetched; it reads both when a host enters the window
-of waiting visits. `fyke why` and `fyke status` read while another process crawls.
+The fetcher writes a host when something that must outlive the process changes (a long rest, a failure, its
+retirement, its addresses) and the robots.txt it fetched; it reads both when a host enters the workbench. Of a
+`fyke.fetcher.host.Host` the fields `ROW` are kept. `fyke why` and `fyke status` read while another process crawls.
 
 An address is saved with its host: a host that comes back after a restart brings its own saved DNS, so
 nothing has to be loaded at once (see `fyke.fetcher.names.Resolver.load`).
@@ -16,11 +16,13 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, NotACrawl, StateDamaged
 from fyke.core.urls import key_of
+from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 
 FORMAT = 1  # PRAGMA user_version; another number was written by another Fyke
@@ -31,7 +33,8 @@ BEGIN;
 CREATE TABLE IF NOT EXISTS hosts (
   key INTEGER PRIMARY KEY,          -- xxh3-64 of the name, as a signed number
   name TEXT NOT NULL, domain TEXT NOT NULL, addresses TEXT NOT NULL, addresses_until REAL NOT NULL,
-  next_allowed_at REAL NOT NULL, failures INTEGER NOT NULL, retired TEXT NOT NULL,
+  next_allowed_at REAL NOT NULL,    -- a host's `due`
+  failures INTEGER NOT NULL, retired TEXT NOT NULL,
   pages INTEGER NOT NULL, first_seen REAL NOT NULL, last_seen REAL NOT NULL, crawl_delay_s REAL);
 CREATE TABLE IF NOT EXISTS robots (
   key INTEGER PRIMARY KEY,          -- xxh3-64 of the origin, as a signed number
@@ -43,35 +46,9 @@ COMMIT;
 """
 _SAVE_HOST = f"INSERT OR REPLACE INTO hosts VALUES ({', '.join('?' * 12)})"
 _SAVE_ROBOTS = f"INSERT OR REPLACE INTO robots VALUES ({', '.join('?' * 9)})"
-_HOST = "SELECT name, domain, addresses, addresses_until, next_allowed_at, failures, retired, pages, first_seen, last_seen, crawl_delay_s FROM hosts"  # noqa: E501
+_HOST = "SELECT * FROM hosts"  # a row is the fields `ROW` of a `Host`, in this order
 _ROBOTS = "SELECT origin, state, fetched_at, expires_at, status, reason, body, failures FROM robots"
-
-
-@dataclass(slots=True)
-class HostRecord:
-    """What outlives a restart about one host; times are unix seconds, zero for never."""
-
-    name: str
-    domain: str
-    addresses: tuple[str, ...] = ()
-    addresses_until: float = 0.0  # when the saved DNS answer expires
-    next_allowed_at: float = 0.0  # no request sooner: Retry-After, sleep after failures
-    failures: int = 0  # in a row
-    retired: str = ""  # why the host was given up; empty while it is not
-    pages: int = 0  # fetched so far
-    first_seen: float = 0.0
-    last_seen: float = 0.0
-    crawl_delay_s: float | None = None  # of robots.txt
-
-
-@dataclass(frozen=True, slots=True)
-class BookStatistics:
-    """Rows and size of a HostBook."""
-
-    hosts: int
-    robots: int
-    retired: int
-    size_bytes: int
+_fields_of = attrgetter(*ROW)
 
 
 class HostBook:
@@ -146,21 +123,21 @@ class HostBook:
             return DirectoryError(f"cannot use {self._path} ({error}): check the disk and the permissions")
         return error  # our own mistake
 
-    def host(self, name: str) -> HostRecord | None:
+    def host(self, name: str) -> Host | None:
         """What is remembered of the host `name`."""
         with self._explained():
             row = self._connection.execute(f"{_HOST} WHERE key = ?", (_signed(name),)).fetchone()
-        return _host_of(row) if row and row[0] == name else None
+        return _host_of(row) if row and row[1] == name else None
 
-    def save_host(self, record: HostRecord) -> None:
-        """Remember `record` in place of what was known; safe against `kill -9` on return."""
+    def save_host(self, host: Host) -> None:
+        """Remember `host` in place of what was known; safe against `kill -9` on return."""
         with self._explained():
-            self._connection.execute(_SAVE_HOST, _row_of(record))
+            self._connection.execute(_SAVE_HOST, _row_of(host))
 
-    def save_hosts(self, records: Iterable[HostRecord]) -> None:
+    def save_hosts(self, hosts: Iterable[Host]) -> None:
         """Remember many at once: all or, after a crash, none."""
         with self._explained(), self._transaction():
-            self._connection.executemany(_SAVE_HOST, map(_row_of, records))
+            self._connection.executemany(_SAVE_HOST, map(_row_of, hosts))
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -168,7 +145,7 @@ class HostBook:
         with self._connection:
             yield
 
-    def all_hosts(self) -> Iterator[HostRecord]:
+    def all_hosts(self) -> Iterator[Host]:
         """Every host, in the order of keys, read as it is asked for. Do not save while iterating."""
         with self._explained():
             for row in self._connection.execute(f"{_HOST} ORDER BY key"):
@@ -216,16 +193,6 @@ class HostBook:
         except (zlib.error, ValueError) as error:
             raise StateDamaged(f"{self._path} is damaged ({origin}: {error}): move it away and resume") from error
 
-    def statistics(self) -> BookStatistics:
-        """Counts, by reading both tables: for `fyke status`, not for every second."""
-        with self._explained():
-            (hosts,) = self._connection.execute("SELECT count(*) FROM hosts").fetchone()
-            (retired,) = self._connection.execute("SELECT count(*) FROM hosts WHERE retired <> ''").fetchone()
-            (robots,) = self._connection.execute("SELECT count(*) FROM robots").fetchone()
-            (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
-            (page_bytes,) = self._connection.execute("PRAGMA page_size").fetchone()
-        return BookStatistics(hosts, robots, retired, pages * page_bytes)
-
     def close(self) -> None:
         """Let go of the file; twice does no harm."""
         self._connection.close()
@@ -237,23 +204,11 @@ def _signed(text: str) -> int:
     return key - (1 << 64) if key >> 63 else key
 
 
-def _row_of(record: HostRecord) -> tuple[object, ...]:
-    return (
-        _signed(record.name),
-        record.name,
-        record.domain,
-        " ".join(record.addresses),
-        record.addresses_until,
-        record.next_allowed_at,
-        record.failures,
-        record.retired,
-        record.pages,
-        record.first_seen,
-        record.last_seen,
-        record.crawl_delay_s,
-    )
+def _row_of(host: Host) -> tuple[object, ...]:
+    _, name, domain, addresses, *rest = _fields_of(host)
+    return _signed(name), name, domain, " ".join(addresses), *rest
 
 
-def _host_of(row: tuple[str, str, str, float, float, int, str, int, float, float, float | None]) -> HostRecord:
-    name, domain, addresses, *rest = row
-    return HostRecord(name, domain, tuple(addresses.split()), *rest)  # type: ignore[arg-type]
+def _host_of(row: tuple[Any, ...]) -> Host:
+    key, name, domain, addresses, *rest = row
+    return Host(**dict(zip(ROW, (key % (1 << 64), name, domain, tuple(addresses.split()), *rest), strict=True)))

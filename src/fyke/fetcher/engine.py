@@ -23,15 +23,16 @@ from fyke.core.messages import Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slicer
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of, visits_of
-from fyke.fetcher.book import HostBook, HostRecord
+from fyke.fetcher.book import HostBook
 from fyke.fetcher.faults import FaultPolicy, retry_after
-from fyke.fetcher.known_hosts import Known, KnownHosts
+from fyke.fetcher.host import Host
+from fyke.fetcher.host_desk import HostDesk
 from fyke.fetcher.names import Answer, Resolver
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.robots import RobotsRecord, RobotsState
-from fyke.fetcher.rules import RulesDesk
+from fyke.fetcher.rules_desk import RulesDesk
 from fyke.fetcher.wire.registry import Registry
-from fyke.fetcher.workbench import Host, Workbench
+from fyke.fetcher.workbench import Workbench
 
 UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
 LOOK_AHEAD_S = 1.0  # between looks for names to look up again; each finds as many at most as there are connections
@@ -62,22 +63,17 @@ class Fetched:
 class Fetcher:
     """Drives the workbench: call `put` with visits and `pump` whenever something may be due."""
 
-    def __init__(
-        self,
-        rooms: Wiring,
-        config: Config,
-        news: asyncio.Event,
-    ) -> None:
+    def __init__(self, rooms: Wiring, config: Config, news: asyncio.Event) -> None:
         """`news` is set when something ended."""
         self._rooms = rooms
-        self.bench = self._bench = rooms.bench
+        self.bench = rooms.bench
         self._clock = rooms.clock
         self._politeness = config.politeness
         self._faults = FaultPolicy(config.politeness)
         self._connections = config.fetch.connections
         self._news = news
         self._exchanges: list[Exchange] = []
-        self._hosts = KnownHosts(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock)
+        self._hosts = HostDesk(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock)
         self._slicer = Slicer(self.pump)
         self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config, rooms.clock, self._slicer)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -95,7 +91,7 @@ class Fetcher:
             if visit.kind is Kind.RULES:
                 self._rules.bring(visit.parts.origin, now)
             else:
-                self._bench.add(self._host_of(visit, now), visit)
+                self.bench.add(self._host_of(visit, now), visit)
 
     def take(self) -> Fetched:
         """What came of visits since this was last asked."""
@@ -105,10 +101,10 @@ class Fetcher:
 
     def recall(self, host: int) -> pa.RecordBatch:
         """The visits that wait at the host with this key, taken out (schema `URLS`): they are not made."""
-        found = self._bench.get(host)
+        found = self.bench.get(host)
         if found is None:
             return EMPTY
-        visits = self._bench.drain(found)
+        visits = self.bench.drain(found)
         now = self._clock.now()
         for visit in visits:
             if visit.purpose is Purpose.ROBOTS:
@@ -116,7 +112,7 @@ class Fetcher:
         return batch_of(visit for visit in visits if visit.purpose is Purpose.PAGE)
 
     def _host_of(self, visit: Visit, now: float) -> Host:
-        return self._bench.get(visit.host) or self._hosts.at(visit.host, visit.parts.host, now)
+        return self.bench.get(visit.host) or self._hosts.host(visit.parts.host, now)
 
     @property
     def ended(self) -> int:
@@ -126,7 +122,7 @@ class Fetcher:
     @property
     def idle(self) -> bool:
         """Whether nothing waits here, is under way, or waits to be taken."""
-        return not (self._bench.visits or self.in_flight or self._exchanges)
+        return not (self.bench.visits or self.in_flight or self._exchanges)
 
     @property
     def has_its_pages(self) -> bool:
@@ -136,7 +132,7 @@ class Fetcher:
     @property
     def unreached(self) -> bool:
         """Whether there are hosts, and all of them failed `UNREACHED_TRIES` times and none is being asked."""
-        hosts = list(self._bench)
+        hosts = list(self.bench)
         return bool(hosts) and not self.in_flight and all(host.failures >= UNREACHED_TRIES for host in hosts)
 
     @property
@@ -149,13 +145,13 @@ class Fetcher:
         now = self._clock.now()
         for visit in visits_of(visits):
             host = self._host_of(visit, now)
-            rules = self._rules.of(host, visit.parts.origin)
-            line = self._rules.refusal(host, rules, visit) if rules is not None else ""
-            if line and rules is not None:
-                self._rules.hand_on_sitemaps(host, rules)
+            robots = self._rules.of(host, visit.parts.origin)
+            line = self._rules.refusal(host, robots, visit) if robots is not None else ""
+            if line and robots is not None:
+                self._rules.take_sitemaps(host, robots)
                 self._end(visit, Outcome.ROBOTS_FORBADE, line)
             else:  # robots.txt itself, rules that changed since, or that take longer to ask
-                self._bench.add(host, visit)
+                self.bench.add(host, visit)
 
     def pump(self) -> None:
         """Start every request that may start now, and come back when the next one may."""
@@ -164,7 +160,7 @@ class Fetcher:
             self._look_ahead_at = now + LOOK_AHEAD_S
             self._hosts.look_ahead(now, self._connections)
         while self._may_start:
-            host = self._bench.next(now)
+            host = self.bench.next(now)
             if host is None:
                 break
             self._serve(host, now)
@@ -183,62 +179,62 @@ class Fetcher:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        due = self._bench.next_due()
+        due = self.bench.next_due()
         if due is not None and self._may_start:
             self._alarm = asyncio.get_running_loop().call_later(max(0.0, due - now), self.pump)
 
     # -- one host's turn -------------------------------------------------------------------------
 
     def _serve(self, host: Host, now: float) -> None:
-        known: Known = host.known
-        if known.record.retired:
-            self._abandon(host, Outcome.HOST_RETIRED, known.record.retired)
-        elif self._at_address(host, now):
-            self._request(host, known, now)
+        if host.retired:
+            self._abandon(host, Outcome.HOST_RETIRED, host.retired)
+        elif self._has_address(host, now):
+            self._request(host, now)
 
-    def _request(self, host: Host, known: Known, now: float) -> None:
-        while (visit := self._bench.pop(host, now)) is not None:
+    def _request(self, host: Host, now: float) -> None:
+        while (visit := self.bench.pop(host, now)) is not None:
             if visit.purpose is Purpose.ROBOTS:
                 self._start(host, visit)
                 return
             origin = visit.parts.origin
-            rules = self._rules.of(host, origin)
-            if rules is None or not (rules.fresh(now) or origin in known.answered):
-                self._bench.add(host, visit, first=True)
-                if not self._rules.ask(host, origin):
+            robots = self._rules.of(host, origin)
+            known = host.rules_of(origin)
+            if robots is None or not (robots.fresh(now) or known.unused):
+                self.bench.add(host, visit, first=True)
+                if not self._rules.fetch(host, origin):
                     return
                 continue
             if visit.kind is not Kind.LISTING:
-                self._rules.hand_on_sitemaps(host, rules)
-            if rules.state is RobotsState.DISALLOW_ALL:
-                known.answered.discard(origin)
-                self._wait_for_rules(host, visit, rules)
+                self._rules.take_sitemaps(host, robots)
+            if robots.state is RobotsState.DISALLOW_ALL:
+                known.unused = False
+                self._wait_for_rules(host, visit, robots)
                 continue
-            line = self._rules.refusal(host, rules, visit)
+            line = self._rules.refusal(host, robots, visit)
             if line is None:
-                self._bench.add(host, visit, first=True)
-                self._bench.park(host)
+                self.bench.add(host, visit, first=True)
+                self.bench.park(host)
                 return
-            known.answered.discard(origin)
+            known.unused = False
             if not line:
                 self._start(host, visit)
                 return
             self._end(visit, Outcome.ROBOTS_FORBADE, line)
-        self._bench.rest(host)
+        self.bench.rest(host)
 
-    def _wait_for_rules(self, host: Host, visit: Visit, rules: RobotsRecord) -> None:
+    def _wait_for_rules(self, host: Host, visit: Visit, robots: RobotsRecord) -> None:
         """Put `visit` off until its origin's robots.txt is asked for again, or end it when that was in vain
         too often; other origins of the host (https beside a closed port 80) go on."""
-        if rules.failures >= self._politeness.host_failures:
-            self._end(visit, Outcome.ROBOTS_UNREACHABLE, rules.reason)
+        if robots.failures >= self._politeness.host_failures:
+            self._end(visit, Outcome.ROBOTS_UNREACHABLE, robots.reason)
         else:
-            visit.not_before = rules.expires_at
-            self._bench.add(host, visit)
+            visit.not_before = robots.expires_at
+            self.bench.add(host, visit)
 
     def _start(self, host: Host, visit: Visit) -> None:
         assert host.address is not None
-        self._bench.start(host)
-        self._hosts.begin(host, self._clock.now())
+        self.bench.start(host)
+        self._hosts.note_request(host, self._clock.now())
         self.in_flight += 1
         if visit.purpose is Purpose.PAGE:
             self._count_started()
@@ -259,21 +255,21 @@ class Fetcher:
             self.give_back(1)
         now, address = self._clock.now(), host.address
         if self.stopping and not exchange.outcome.answered:  # broken off by us: it is still a waiting visit
-            self._bench.finished(host, now, now - exchange.started_at)
-            self._hosts.book_rest(host, now, address)
+            self.bench.finished(host, now, now - exchange.started_at)
+            self._hosts.note_rest(host, now, address)
             return
         wait_s = self._account(host, exchange, now)
         visit = exchange.visit
-        again = self._faults.again(exchange.outcome, visit.tries) and not host.known.record.retired
+        again = self._faults.again(exchange.outcome, visit.tries) and not host.retired
         again = again and visit.purpose is Purpose.PAGE
         if again:
             visit.tries += 1
             visit.not_before = now + wait_s
-            self._bench.add(host, visit)
-        self._bench.finished(host, now, exchange.duration_s, wait_s)
+            self.bench.add(host, visit)
+        self.bench.finished(host, now, exchange.duration_s, wait_s)
         if visit.purpose is Purpose.ROBOTS:
-            self._rules.answered(exchange, now)  # it may ask for a longer rest
-        self._hosts.book_rest(host, now, address)
+            self._rules.fetched(exchange, now)  # it may ask for a longer rest
+        self._hosts.note_rest(host, now, address)
         if again:
             exchange.body.close()
         else:
@@ -284,34 +280,31 @@ class Fetcher:
 
     def _account(self, host: Host, exchange: Exchange, now: float) -> float:
         """Seconds that `host` must rest beyond its usual delay because of this answer."""
-        record: HostRecord = host.known.record
         outcome, tries = exchange.outcome, exchange.visit.tries
         host.failures = self._faults.failures(outcome, host.failures, tries)
-        self._judge(host, outcome, exchange.detail)
-        record.failures = host.failures
-        record.last_seen = now
-        record.pages += outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE
-        self._hosts.touch(host)
+        self._retire_if_hopeless(host, outcome, exchange.detail)
+        host.last_seen = now
+        host.pages += outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE
+        self._hosts.changed(host)
         return self._faults.wait_s(outcome, host.failures, tries, retry_after(exchange, now))
 
-    def _judge(self, host: Host, outcome: Outcome, detail: str) -> None:
+    def _retire_if_hopeless(self, host: Host, outcome: Outcome, detail: str) -> None:
         if self._faults.gives_up(host.failures):
-            host.known.record.retired = f"{host.failures} failures in a row, the last: {outcome}" + (
-                f" ({detail})" if detail else ""
-            )
+            why = f" ({detail})" if detail else ""
+            host.retired = f"{host.failures} failures in a row, the last: {outcome}{why}"
 
     # -- names -----------------------------------------------------------------------------------
 
-    def _at_address(self, host: Host, now: float) -> bool:
+    def _has_address(self, host: Host, now: float) -> bool:
         """Whether the address of `host` is known; if not, the host is parked until it is."""
-        if host.address is not None and host.address_expires > now:
+        if host.address is not None and host.addresses_until > now:
             return True
         answer = self._rooms.resolver.cached(host.name)
         if answer is not None and answer.addresses:
-            self._hosts.settle(host, answer)
-            self._bench.rest(host)  # the address has its own order
+            self._hosts.learn_addresses(host, answer)
+            self.bench.rest(host)  # the address has its own order
             return False
-        self._bench.park(host)
+        self.bench.park(host)
         task = asyncio.get_running_loop().create_task(self._name(host))
         self._tasks.add(task)
         task.add_done_callback(self._task_ended)
@@ -328,40 +321,40 @@ class Fetcher:
         answer = await self._rooms.resolver.resolve(host.name)
         now = self._clock.now()
         if answer.addresses:
-            self._hosts.settle(host, answer)
+            self._hosts.learn_addresses(host, answer)
         else:
             self._unnamed(host, answer, now)
-        self._bench.unpark(host)
+        self.bench.unpark(host)
         self.pump()
 
     def _unnamed(self, host: Host, answer: Answer, now: float) -> None:
         outcome = answer.outcome
         if outcome is Outcome.DNS_FAILED:
             host.failures += 1
-            self._judge(host, outcome, answer.detail)
+            self._retire_if_hopeless(host, outcome, answer.detail)
             # Until the answer is believed no more: asked again sooner, the cache would fail, and not the name.
-            self._bench.sleep_until(host, max(now + self._faults.sleep_s(host.failures), answer.expires_at))
+            self.bench.sleep_until(host, max(now + self._faults.sleep_s(host.failures), answer.expires_at))
         else:
             self._abandon(host, outcome, answer.detail)
 
     def _abandon(self, host: Host, outcome: Outcome, detail: str) -> None:
-        for visit in self._bench.drain(host):
+        for visit in self.bench.drain(host):
             if visit.purpose is Purpose.PAGE:
                 self._end(visit, outcome, detail)
             else:
                 self._rules.unmade(visit, outcome, detail, self._clock.now())
-        self._bench.rest(host)
+        self.bench.rest(host)
 
     # -- the book --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """Write down every host that changed: all that must last of what is known here is in the host book."""
-        self._hosts.write()
+        self._hosts.save()
         return {}
 
-    def robots_word(self, name: str) -> str:
-        """What is known of the robots.txt of a host, in a word, for the table of hosts."""
-        return self._rules.word(name)
+    def robots_state(self, name: str) -> str:
+        """The state of the robots.txt of a host, for the table of hosts."""
+        return self._rules.state_of(name)
 
     # -- ends ------------------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ address, `localhost` and the names of /etc/hosts are answered without DNS. An an
 within the configured bounds; failures are kept too, and one that says nothing about the name (a dead name
 server) for a shorter time.
 
-Saved over restarts through the `HostBook`: the loop stores an answer's addresses in its `HostRecord`,
-and when it reads the record of a host again it gives them back with `load`. So a restart asks for
+Saved over restarts through the `HostBook`: the loop stores an answer's addresses in its `Host`,
+and when it reads a host again it gives them back with `load`. So a restart asks for
 nothing that is still valid, and nothing has to be read at once.
 
 Invariants: one question in flight for each name, however many wait; every address handed out is public

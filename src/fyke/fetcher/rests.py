@@ -1,13 +1,13 @@
 """The rests that are due, in a journal: nobody is asked too soon because a process died in between.
 
-The fetcher's `KnownHosts` notes here a request before it begins and, when it has ended, until when its host and
-its address rest. The next process reads it: a *place* (a host by its name, an address by `@` and its digits)
-rests as it was noted, and one with a request under way rests from the last instant at which that can have ended.
+The fetcher's `HostDesk` notes here a request before it begins and, when it has ended, until when its host and
+its address rest. The next process reads it: who was noted rests (a host by its name, an address by `@` and its
+digits), and who had a request under way rests from the last instant at which that can have ended.
 A host's long rest is in the host book, which is looked into for years; a journal is for what is over soon.
 
 A note is one `write`, a few microseconds, and safe against `kill -9` once it returned. After a power cut the last
-ones may be missing; so a journal that was not written since this machine was started says nothing, and every
-place rests for as long as a rest can be that is not in the book.
+ones may be missing; so a journal that was not written since this machine was started says nothing, and everybody
+rests for as long as a rest can be that is not in the book.
 
 Invariant: whenever the process died, `due` of the next one is no sooner than the end of the rest that was due.
 The journal does not grow with the crawl: it is written anew, without what is over, once it has `MOST_LINES`
@@ -27,8 +27,8 @@ MOST_LINES = 4096
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
-def address_place(address: str) -> str:
-    """The place that the address of a server is."""
+def address_name(address: str) -> str:
+    """The name under which the address of a server is noted."""
     return f"@{address}"
 
 
@@ -36,7 +36,7 @@ class Rests:
     """The journal at `path`, of requests that last `longest_s` seconds at most.
 
     `resumed` says that a crawl was here before: then a journal that is missing or cannot be believed makes
-    every place rest. Raises DiskFull or DirectoryError, as any note may. One thread.
+    every name rest. Raises DiskFull or DirectoryError, as any note may. One thread.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class Rests:
         if not self._read() and resumed:
             self._unknown_host_due = now + max(BOOKED_WAIT_S, politeness.host_delay_s)
             self._unknown_address_due = now + politeness.address_delay_s
-        for place, (began, least_s) in self._under_way.items():
+        for name, (began, least_s) in self._under_way.items():
             end = min(now, began + longest_s)
-            own_s = 0.0 if place[0] == "@" else download_rest_s(politeness, end - began)
-            self._due[place] = end + max(least_s, own_s)
+            own_s = 0.0 if name[0] == "@" else download_rest_s(politeness, end - began)
+            self._due[name] = end + max(least_s, own_s)
         self._under_way.clear()
         self._descriptor = -1
         self._write_anew(now)
@@ -70,27 +70,28 @@ class Rests:
     def __repr__(self) -> str:
         return f"Rests({len(self._due)} noted, {len(self._under_way)} under way)"
 
-    def due(self, place: str) -> float:
-        """Until when `place` rests because of an earlier process or of what was noted since; unix seconds."""
-        unknown = self._unknown_address_due if place[0] == "@" else self._unknown_host_due
-        return self._due.get(place, unknown)
+    def due(self, name: str) -> float:
+        """Until when `name` rests because of an earlier process or of what was noted since; unix seconds."""
+        unknown = self._unknown_address_due if name[0] == "@" else self._unknown_host_due
+        return self._due.get(name, unknown)
 
-    def begin(self, places: Iterable[tuple[str, float]], now: float) -> None:
-        """Note that a request to `places` begins now; each rests for its seconds at least when it has ended."""
+    def begin(self, least: Iterable[tuple[str, float]], now: float) -> None:
+        """Note that a request begins now to the names in `least`; each rests for its seconds at least afterwards."""
         lines = []
-        for place, least_s in places:
-            began = self._under_way.get(place, (now, 0.0))[0]
-            self._under_way[place] = began, least_s
-            lines.append(_begun(place, began, least_s))
+        for name, least_s in least:
+            began = self._under_way.get(name, (now, 0.0))[0]
+            self._under_way[name] = began, least_s
+            lines.append(_begun(name, began, least_s))
         self._note(lines, now)
 
-    def end(self, places: Iterable[tuple[str, float]], now: float) -> None:
-        """Note that the request to `places` has ended; each rests until its unix second, 0 for one in the book."""
+    def end(self, dues: Iterable[tuple[str, float]], now: float) -> None:
+        """Note that the request to the names in `dues` has ended; each rests until its unix second, 0 for one in the
+        book."""
         lines = []
-        for place, due in places:
-            self._under_way.pop(place, None)
-            self._due[place] = due
-            lines.append(_ended(place, due))
+        for name, due in dues:
+            self._under_way.pop(name, None)
+            self._due[name] = due
+            lines.append(_ended(name, due))
         self._note(lines, now)
 
     def close(self) -> None:
@@ -108,10 +109,10 @@ class Rests:
 
     def _write_anew(self, now: float) -> None:
         """The same in a new file, without the rests that are over."""
-        self._due = {place: due for place, due in self._due.items() if due > now}
+        self._due = {name: due for name, due in self._due.items() if due > now}
         lines = [f"{self._boot_id}\n"]
-        lines += [_ended(place, due) for place, due in self._due.items()]
-        lines += [_begun(place, *request) for place, request in self._under_way.items()]
+        lines += [_ended(name, due) for name, due in self._due.items()]
+        lines += [_begun(name, *request) for name, request in self._under_way.items()]
         part = self._path.with_suffix(".part")
         with writing(part):
             new = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
@@ -132,20 +133,20 @@ class Rests:
             if head != self._boot_id:
                 return False
             for line in lines[:-1]:  # the last is empty, or was torn by a kill: then it was not followed
-                kind, at, seconds, place = line.split(" ", 3)
+                kind, time, seconds, name = line.split(" ", 3)
                 if kind == ">":
-                    self._under_way[place] = float(at), float(seconds)
+                    self._under_way[name] = float(time), float(seconds)
                 else:
-                    self._under_way.pop(place, None)
-                    self._due[place] = float(at)
+                    self._under_way.pop(name, None)
+                    self._due[name] = float(time)
         except (FileNotFoundError, ValueError):
             return False
         return True
 
 
-def _begun(place: str, began: float, least_s: float) -> str:
-    return f"> {began!r} {least_s!r} {place}\n"
+def _begun(name: str, began: float, least_s: float) -> str:
+    return f"> {began!r} {least_s!r} {name}\n"
 
 
-def _ended(place: str, due: float) -> str:
-    return f". {due!r} 0 {place}\n"
+def _ended(name: str, due: float) -> str:
+    return f". {due!r} 0 {name}\n"

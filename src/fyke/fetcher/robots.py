@@ -26,24 +26,14 @@ from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slices, whole
 from fyke.core.urls import canonical
 from fyke.core.visits import Exchange
+from fyke.fetcher.faults import retry_after
 from fyke.fetcher.robots_lines import MAX_BYTES
-from fyke.fetcher.robots_rules import RobotsRules, Verdict
-
-__all__ = [
-    "MAX_REDIRECTS",
-    "RobotsRecord",
-    "RobotsRules",
-    "RobotsState",
-    "Verdict",
-    "redirect_of",
-    "rules_from",
-]
+from fyke.fetcher.robots_rules import RobotsRules
 
 MAX_REDIRECTS = 5
 MIN_TTL_S = 3600.0
 FIRST_RETRY_S = 30.0
 LONGEST_RETRY_S = 3600.0
-MAX_RETRY_AFTER_S = 86400.0
 
 
 class RobotsState(StrEnum):
@@ -139,7 +129,7 @@ def _judged(exchange: Exchange) -> tuple[RobotsState, str]:
     if outcome is Outcome.REDIRECTED:
         return RobotsState.ALLOW_ALL, f"robots.txt leads nowhere: redirected more than {MAX_REDIRECTS} times or in vain"
     if outcome is Outcome.CLIENT_ERROR and status != 429:
-        return RobotsState.ALLOW_ALL, f"no robots.txt: the server answered {status or exchange.detail}"
+        return RobotsState.ALLOW_ALL, f"no robots.txt: the server answered {status or exchange.detail or outcome}"
     what = f"the server answered {status}" if status else exchange.detail or outcome.value
     return RobotsState.DISALLOW_ALL, f"robots.txt could not be had: {what}"
 
@@ -148,14 +138,7 @@ def _retry_s(exchange: Exchange, failures: int, now: float, retry_s: tuple[float
     """Time until robots.txt is asked for again: doubling, or longer if the server says so."""
     first, longest = retry_s
     wait = min(first * 2.0 ** min(failures - 1, 30), longest)
-    return max(wait, min(_retry_after_s(exchange.header("retry-after"), now), MAX_RETRY_AFTER_S))
-
-
-def _retry_after_s(value: str, now: float) -> float:
-    if value.isascii() and value.isdigit():
-        return float(value[:9])
-    date = _date(value)
-    return date - now if date is not None else 0.0
+    return max(wait, retry_after(exchange, now) or 0.0)
 
 
 def _ttl_s(exchange: Exchange, now: float, longest_s: float) -> float:

@@ -1,7 +1,7 @@
 """What a robots.txt allows one crawler: RFC 9309, section 2.2, compiled to a fast check.
 
-`fyke.fetcher.robots` parses the file once; the loop calls `allows` for every URL about to be fetched,
-`fyke why` calls `verdict`, which also names the line that decided.
+`fyke.fetcher.robots` parses the file once; the fetcher asks for a verdict, which names the line that decides, for every
+URL about to be fetched, in slices (`judging`); `fyke why` asks at once (`verdict`).
 
 Written here although protego exists, because protego fails 10 of the 141 cases of Google's suite
 that follow from the standard (unknown lines between groups, agents with a blank, escaped non-ASCII
@@ -278,12 +278,8 @@ class RobotsRules:
         whole(rules._take([Line(0, Field.DISALLOW, "/", reason)]))
         return rules
 
-    def allows(self, target: str) -> bool:
-        """Whether `target` (path and query of a canonical URL) may be fetched."""
-        return self.verdict(target).allowed
-
     def verdict(self, target: str) -> Verdict:
-        """As `allows`, with the line that decides."""
+        """Whether `target` (path and query of a canonical URL) may be fetched, and the line that decides."""
         return whole(self.judging(target))
 
     def judging(self, target: str) -> Slices[Verdict]:

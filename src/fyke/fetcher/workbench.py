@@ -18,15 +18,13 @@ exactly once; no clock is read here.
 """
 
 import heapq
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
-from math import inf
-from typing import Any
 
 from fyke.core.config import PolitenessSection
 from fyke.core.visits import Visit
+from fyke.fetcher.host import Address, Host
 
 FORGET_AFTER_S = 60.0
 
@@ -34,46 +32,6 @@ FORGET_AFTER_S = 60.0
 def download_rest_s(config: PolitenessSection, duration_s: float) -> float:
     """How long a host rests because of a download that took `duration_s`, in seconds."""
     return min(config.delay_factor * duration_s, config.max_delay_s)
-
-
-@dataclass(slots=True, eq=False)
-class Address:
-    """A server's address: one request at a time, and a rest after each."""
-
-    text: str
-    due: float = 0.0
-    busy: bool = False
-    hosts: int = 0
-    waiting: deque["Host"] = field(default_factory=deque)
-    members: dict[int, int] = field(default_factory=dict)  # hosts of each domain
-    budgets: dict[int, int] = field(default_factory=dict)  # of each domain
-    budget_total: int = 0
-
-    @property
-    def mean_budget(self) -> float:
-        """Of the domains whose hosts are at the workbench; 0 when there are none."""
-        return self.budget_total / len(self.budgets) if self.budgets else 0.0
-
-
-@dataclass(slots=True, eq=False)
-class Host:
-    """A host with work, or whose rest is not over yet."""
-
-    key: int
-    name: str
-    visits: deque[Visit] = field(default_factory=deque)
-    due: float = 0.0
-    crawl_delay_s: float = 0.0
-    failures: int = 0
-    busy: bool = False  # a request is under way
-    parked: bool = False  # waits for its name or its rules
-    queued: bool = False  # in the heap, or in line at its address
-    domain: int = 0
-    budget: int = 0  # of its domain, as its latest visit said; 0: the default
-    address: Address | None = None
-    address_expires: float = 0.0
-    look_up_at: float = inf  # when its name is worth looking up again, ahead of that
-    known: Any = None  # what the caller keeps with a host: its rules and its record in the host book
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +76,9 @@ class Workbench:
         """The host with this key, if it is here."""
         return self._hosts.get(key)
 
-    def enter(self, key: int, name: str, due: float) -> Host:
-        """A new host, which may not be asked before `due`."""
-        host = Host(key, name, due=due)
-        self._hosts[key] = host
-        return host
+    def enter(self, host: Host) -> None:
+        """Take in `host`, which is not here and may not be asked before it is due."""
+        self._hosts[host.key] = host
 
     def add(self, host: Host, visit: Visit, *, first: bool = False) -> None:
         """Let `visit` wait for its turn at `host`; `first` puts it before the others."""
@@ -131,17 +87,17 @@ class Workbench:
         else:
             host.visits.append(visit)
         self.visits += 1
-        host.domain = visit.domain
+        host.domain_key = visit.domain
         if visit.budget and visit.budget != host.budget:
             self._rebudget(host, visit.budget)
         self._queue(host)
 
     def _rebudget(self, host: Host, budget: int) -> None:
         host.budget = budget
-        at = host.address
-        if at is not None:
-            at.budget_total += budget - at.budgets[host.domain]
-            at.budgets[host.domain] = budget
+        address = host.address
+        if address is not None:
+            address.budget_total += budget - address.budgets[host.domain_key]
+            address.budgets[host.domain_key] = budget
 
     def next(self, now: float) -> Host | None:
         """A host that may be asked now, or None.
@@ -150,13 +106,17 @@ class Workbench:
         """
         while self._heap and self._heap[0][0] <= now:
             _, _, entity = heapq.heappop(self._heap)
-            host = self._at_address(entity, now) if isinstance(entity, Address) else self._at_host(entity, now)
+            host = (
+                self._turn_of_address(entity, now) if isinstance(entity, Address) else self._turn_of_host(entity, now)
+            )
             if host is not None:
                 return host
         return None
 
-    def _at_host(self, host: Host, now: float) -> Host | None:
+    def _turn_of_host(self, host: Host, now: float) -> Host | None:
         host.queued = False
+        if self._hosts.get(host.key) is not host:
+            return None  # forgotten since
         if host.busy or host.parked:
             return None  # `finished` or `unpark` brings it back
         if host.due > now:
@@ -176,7 +136,7 @@ class Workbench:
             return None
         return host
 
-    def _at_address(self, address: Address, now: float) -> Host | None:
+    def _turn_of_address(self, address: Address, now: float) -> Host | None:
         if address.busy:
             return None  # `finished` brings it back
         if address.due > now:
@@ -241,7 +201,7 @@ class Workbench:
     def delay_s(self, host: Host, duration_s: float) -> float:
         """How long `host` rests after a download that took `duration_s`, in seconds."""
         own = download_rest_s(self._config, duration_s)
-        return max(self.domain_delay_s(host.budget), own, host.crawl_delay_s)
+        return max(self.domain_delay_s(host.budget), own, host.crawl_delay_s or 0.0)
 
     def address_delay_s(self, address: Address) -> float:
         """How long `address` rests after a request, in seconds."""
@@ -270,32 +230,32 @@ class Workbench:
         host.due = max(host.due, due)
         self._queue(host)
 
-    def settle(self, host: Host, address: str, expires: float, due: float = 0.0) -> None:
-        """`host` answers at `address`, which rests until `due` if it is not known here yet."""
-        host.address_expires = expires
-        if host.address is not None and host.address.text == address:
+    def settle(self, host: Host, text: str, due: float = 0.0) -> None:
+        """`host` is asked at the address `text`, which rests until `due` if it is not known here yet."""
+        if host.address is not None and host.address.text == text:
             return
         self._leave_address(host)
-        at = self._addresses.get(address)
-        if at is None:
-            at = self._addresses[address] = Address(address, due)
-        at.hosts += 1
-        if host.domain not in at.members:
-            at.members[host.domain] = 0
-            at.budgets[host.domain] = host.budget or self._default_budget
-            at.budget_total += at.budgets[host.domain]
-        at.members[host.domain] += 1
-        host.address = at
+        address = self._addresses.get(text)
+        if address is None:
+            address = self._addresses[text] = Address(text, due)
+        address.hosts += 1
+        domain = host.domain_key
+        if domain not in address.members:
+            address.members[domain] = 0
+            address.budgets[domain] = host.budget or self._default_budget
+            address.budget_total += address.budgets[domain]
+        address.members[domain] += 1
+        host.address = address
 
     def _leave_address(self, host: Host) -> None:
-        at = host.address
-        if at is None:
+        address, domain = host.address, host.domain_key
+        if address is None:
             return
-        at.hosts -= 1
-        at.members[host.domain] -= 1
-        if not at.members[host.domain]:
-            del at.members[host.domain]
-            at.budget_total -= at.budgets.pop(host.domain)
+        address.hosts -= 1
+        address.members[domain] -= 1
+        if not address.members[domain]:
+            del address.members[domain]
+            address.budget_total -= address.budgets.pop(domain)
         host.address = None
 
     def drain(self, host: Host) -> list[Visit]:
@@ -322,11 +282,13 @@ class Workbench:
         if host.busy or host.parked:
             return
         self._leave_address(host)
+        host.origins.clear()
+        host.check = None
         self._hosts.pop(host.key, None)
 
     def prune(self, now: float) -> None:
         """Forget addresses that no host uses and whose rest is over."""
-        gone = [text for text, at in self._addresses.items() if not at.hosts and at.due <= now]
+        gone = [text for text, address in self._addresses.items() if not address.hosts and address.due <= now]
         for text in gone:
             del self._addresses[text]
 

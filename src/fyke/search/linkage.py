@@ -34,7 +34,7 @@ PAGE_RANKS = pa.schema([("key", pa.uint64()), ("pagerank", pa.float64())])
 DOMAIN_RANKS = pa.schema([("domain", pa.string()), ("key", pa.uint64()), ("pagerank", pa.float64())])
 GROUP_ROWS = 1 << 16
 
-_HOST = r"^[a-z]+://(?P<host>\[[^\]]*\]|[^/:?#]+)"
+_HOST = r"^[a-z][a-z0-9+.-]*://(?P<host>\[[^\]]*\]|[^/:?#]+)"
 _COUNTED = pa.array([LinkKind.PAGE, LinkKind.REDIRECT], pa.uint8())
 
 Floats = npt.NDArray[np.float64]

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from fyke.archive import segments
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.urls import split
-from fyke.fetcher.book import HostBook, HostRecord
+from fyke.fetcher.book import HostBook
+from fyke.fetcher.host import Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 
 NEWEST_FILES = 4
@@ -71,11 +72,9 @@ def known_hosts(
         return []
     with HostBook(directory.hosts, read_only=True) as book:
         wanted = (
-            record
-            for record in book.all_hosts()
-            if within in record.name and (not failing or record.failures or record.retired)
+            host for host in book.all_hosts() if within in host.name and (not failing or host.failures or host.retired)
         )
-        return [_known(crawl, record) for record in islice(wanted, limit)]
+        return [_known(crawl, host) for host in islice(wanted, limit)]
 
 
 def known_host(crawl: str, directory: CrawlDirectory, name: str) -> KnownHost | None:
@@ -83,14 +82,14 @@ def known_host(crawl: str, directory: CrawlDirectory, name: str) -> KnownHost | 
     if not directory.hosts.exists():
         return None
     with HostBook(directory.hosts, read_only=True) as book:
-        record = book.host(name)
-    return None if record is None else _known(crawl, record)
+        host = book.host(name)
+    return None if host is None else _known(crawl, host)
 
 
-def _known(crawl: str, record: HostRecord) -> KnownHost:
+def _known(crawl: str, host: Host) -> KnownHost:
     return KnownHost(
-        crawl, record.name, record.domain, list(record.addresses), record.pages, record.failures, record.retired,
-        record.next_allowed_at, record.crawl_delay_s, record.first_seen, record.last_seen,
+        crawl, host.name, host.domain, list(host.addresses), host.pages, host.failures, host.retired, host.due,
+        host.crawl_delay_s, host.first_seen, host.last_seen,
     )  # fmt: skip
 
 

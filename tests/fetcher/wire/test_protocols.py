@@ -209,7 +209,7 @@ def test_plugins_come_first_and_are_answered_once(run):
             answer = await client.get("http://site.test/")
             assert answer.detail == "from the plug-in"
             await asyncio.sleep(0.01)
-            assert client.registry.statistics().plugin_failures == {"Plugin": 1}
+            assert client.registry.plugin_failures == {"Plugin": 1}
 
     run(main())
 

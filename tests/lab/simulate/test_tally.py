@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fyke.core.visits import Visit
 from fyke.disk.checkpoint import Checkpoint
-from fyke.fetcher.workbench import Host
+from fyke.fetcher.host import Host
 from fyke.lab.simulate.calendar import Calendar, Ending
 from fyke.lab.simulate.distinct import MOST_KEYS, DistinctSample
 from fyke.lab.simulate.tally import MOST_SAMPLES, Sample, Tally, tally_of

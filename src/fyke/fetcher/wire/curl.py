@@ -24,13 +24,13 @@ from fyke.core.document import Document
 from fyke.core.errors import DiskFull
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange
-from fyke.fetcher.wire.curl_errors import Ending, ending
+from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.options import constant_options
 from fyke.fetcher.wire.transfer import Dialect, Done, Request, Slot
 
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
 
-_FINE = Ending(Outcome.OK, "")
+_FINE = TransferEnd(Outcome.OK, "")
 _IN, _OUT, _BROKEN = select.EPOLLIN, select.EPOLLOUT, select.EPOLLERR | select.EPOLLHUP
 _EVENTS = {pycurl.POLL_IN: _IN, pycurl.POLL_OUT: _OUT, pycurl.POLL_INOUT: _IN | _OUT, pycurl.POLL_NONE: 0}
 _SELECTS = {
@@ -138,7 +138,7 @@ class CurlEngine:
         unfinished, self._active = list(self._active.values()), {}
         for slot in unfinished:
             self._multi.remove_handle(slot.curl)
-            self._deliver(slot, Ending(Outcome.BROKEN_OFF, CLOSED))
+            self._deliver(slot, TransferEnd(Outcome.BROKEN_OFF, CLOSED))
         self._deliver_refused()
         for slots in self._idle.values():
             for slot in slots:
@@ -236,17 +236,17 @@ class CurlEngine:
         if code == 0:
             self._deliver(slot, _FINE)
         elif slot.cut:
-            self._deliver(slot, Ending(Outcome.TOO_LARGE, f"cut at {self._limit_bytes} bytes"))
+            self._deliver(slot, TransferEnd(Outcome.TOO_LARGE, f"cut at {self._limit_bytes} bytes"))
         elif slot.disk_error is not None:
             self._failure = DiskFull(f"cannot write a body to {self._folder or 'the temporary folder'}: free some room")
             self._failure.__cause__ = slot.disk_error
-            self._deliver(slot, Ending(Outcome.BROKEN_OFF, f"our disk: {slot.disk_error}"))
+            self._deliver(slot, TransferEnd(Outcome.BROKEN_OFF, f"our disk: {slot.disk_error}"))
         else:
             # On a kept connection there is no time of connecting, but something was sent.
             connected = bool(slot.lines or curl.getinfo(pycurl.CONNECT_TIME) or curl.getinfo(pycurl.REQUEST_SIZE))
-            self._deliver(slot, ending(code, message, connected=connected))
+            self._deliver(slot, transfer_end(code, message, connected=connected))
 
-    def _deliver(self, slot: Slot, how: Ending) -> None:
+    def _deliver(self, slot: Slot, how: TransferEnd) -> None:
         request, body, curl = slot.request, slot.body, slot.curl
         size = body.size
         self._body_bytes += size

@@ -44,7 +44,7 @@ _TRUNCATED = {
 }
 
 
-class Ending(NamedTuple):
+class TransferEnd(NamedTuple):
     """How a transfer ended: its outcome, and a line for people (empty when all went well)."""
 
     outcome: Outcome
@@ -55,18 +55,18 @@ class Ending(NamedTuple):
         return _TRUNCATED.get(self.outcome, "") if size_bytes else ""
 
 
-def ending(code: int, message: str, *, connected: bool) -> Ending:
+def transfer_end(code: int, message: str, *, connected: bool) -> TransferEnd:
     """What libcurl's error `code` with `message` means; `connected` once the server took the connection."""
     detail = message or _SILENT.get(code, f"libcurl error {code}")
     if code == pycurl.E_OPERATION_TIMEDOUT:
-        return Ending(_timeout(message, connected), detail)
+        return TransferEnd(_timeout(message, connected), detail)
     if code == pycurl.E_RECV_ERROR:
         said = message.lower()
         broken = any(words in said for words in _CONNECTION_WORDS)
-        return Ending(Outcome.BROKEN_OFF if broken else Outcome.BAD_ANSWER, detail)
+        return TransferEnd(Outcome.BROKEN_OFF if broken else Outcome.BAD_ANSWER, detail)
     if code == pycurl.E_UNSUPPORTED_PROTOCOL and not connected:
-        return Ending(Outcome.UNSUPPORTED, detail)
-    return Ending(_BY_CODE.get(code, Outcome.BAD_ANSWER), detail)
+        return TransferEnd(Outcome.UNSUPPORTED, detail)
+    return TransferEnd(_BY_CODE.get(code, Outcome.BAD_ANSWER), detail)
 
 
 def _timeout(message: str, connected: bool) -> Outcome:

@@ -7,8 +7,7 @@ calls it and then raises, and never from inside `fetch`.
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from fyke.core.clock import Clock
 from fyke.core.config import AgentSection
@@ -20,14 +19,6 @@ from fyke.fetcher.wire.ftp import Ftp
 from fyke.fetcher.wire.gopher import Gopher
 from fyke.fetcher.wire.http import Http
 from fyke.fetcher.wire.transfer import Done
-
-
-@dataclass(frozen=True, slots=True)
-class RegistryStatistics:
-    """Visits nobody could fetch, and the failures of each plug-in by class name."""
-
-    unsupported: int
-    plugin_failures: Mapping[str, int]
 
 
 class Registry:
@@ -44,8 +35,7 @@ class Registry:
         self._clock = clock
         self._built_in: dict[str, ProtocolModule] = {}
         self._plugins: dict[str, ProtocolModule] = {}
-        self._unsupported = 0
-        self._failures: Counter[str] = Counter()
+        self.plugin_failures: Counter[str] = Counter()  # by class name
         for modules, by_scheme in ((built_in, self._built_in), (plugins, self._plugins)):
             for module in modules:
                 for scheme in module.schemes:
@@ -53,14 +43,6 @@ class Registry:
 
     def __repr__(self) -> str:
         return f"Registry({', '.join(sorted(self._built_in | self._plugins))})"
-
-    def statistics(self) -> RegistryStatistics:
-        """What went wrong so far."""
-        return RegistryStatistics(self._unsupported, dict(self._failures))
-
-    def module(self, scheme: str) -> ProtocolModule | None:
-        """Who fetches `scheme`, or None."""
-        return self._plugins.get(scheme) or self._built_in.get(scheme)
 
     def fetch(self, visit: Visit, address: str, done: Done) -> None:
         """Have `visit` fetched from the server at `address`; `done` is called later, on the loop."""
@@ -73,7 +55,6 @@ class Registry:
         if module is not None:
             module.fetch(visit, address, done)
             return
-        self._unsupported += 1
         exchange = Exchange(
             visit, Outcome.UNSUPPORTED, self._clock.now(), 0.0, address, f"no protocol module for {scheme!r}"
         )
@@ -91,7 +72,7 @@ class Registry:
             plugin.fetch(visit, address, once)
         except Exception as error:  # noqa: BLE001 - whatever a plug-in raises costs its page, nothing else
             name = type(plugin).__name__
-            self._failures[name] += 1
+            self.plugin_failures[name] += 1
             once(Exchange(visit, Outcome.PLUGIN_FAILED, started_at, 0.0, address, f"{name}: {error!r}"))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fyke.core.visits import Visit
-from fyke.fetcher.workbench import Host
+from fyke.fetcher.host import Host
 
 
 class Ending(NamedTuple):

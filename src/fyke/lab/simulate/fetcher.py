@@ -24,7 +24,8 @@ from fyke.core.urls import split
 from fyke.core.visits import Visit, visits_of
 from fyke.crawl.mail import Outbox
 from fyke.fetcher.faults import FaultPolicy
-from fyke.fetcher.workbench import Host, Workbench
+from fyke.fetcher.host import Host
+from fyke.fetcher.workbench import Workbench
 from fyke.lab.simulate import texts
 from fyke.lab.simulate.calendar import Calendar, Ending
 from fyke.lab.simulate.servers import Reply
@@ -36,7 +37,6 @@ BATCH_PAGES = 1024  # pages whose links are made together
 MOST_RULES = 4096  # answers about robots.txt in one turn
 PRUNE_S = 60.0
 RULES_END = START + 1e9  # rules do not change here
-FOREVER = float("inf")
 
 OUTCOMES: Mapping[int, Outcome] = MappingProxyType(
     {Reply.PAGE: Outcome.OK, Reply.WEARY: Outcome.THROTTLED, Reply.DEAD: Outcome.CONNECT_FAILED}
@@ -126,9 +126,10 @@ class VirtualFetcher:
         for visit, address in zip(visits_of(visits), addresses, strict=True):
             host = self.bench.get(visit.host)
             if host is None:
-                host = self.bench.enter(visit.host, visit.url[texts.HOST], self._may_ask_at)
+                host = Host(visit.host, visit.url[texts.HOST], due=self._may_ask_at)
+                self.bench.enter(host)
                 self.bench.add(host, visit)
-                self.bench.settle(host, str(address), FOREVER)
+                self.bench.settle(host, str(address))
             else:
                 self.bench.add(host, visit)
 

@@ -2,8 +2,8 @@
 
 Rules are fetched by visits of their own, which wait at their host like any other and are as polite. The
 frontier's gate asks for origins it has not met (`bring`), and the fetcher for what has become stale since
-(`ask`). What an answer means is decided by `fyke.fetcher.robots`; it is kept in the host book, with the host at
-the workbench, and told to the gate.
+(`fetch`). What an answer means is decided by `fyke.fetcher.robots`; it is kept in the host book, with the host at
+the workbench, and handed on to the gate.
 
 A server may send rules that are long to read, or hard to ask. Both are work for the loop in slices: an ordinary
 robots.txt is read, and asked, before the call returns; else the host is parked until that is done.
@@ -22,10 +22,12 @@ from fyke.core.slices import Slicer, Slices
 from fyke.core.urls import canonical, host_keys, robots_url, split
 from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.fetcher.book import HostBook
-from fyke.fetcher.known_hosts import Known, KnownHosts, Question
-from fyke.fetcher.robots import RobotsRecord, RobotsState, Verdict, redirect_of, rules_from
+from fyke.fetcher.host import Host, RulesCheck
+from fyke.fetcher.host_desk import HostDesk
+from fyke.fetcher.robots import RobotsRecord, RobotsState, redirect_of, rules_from
 from fyke.fetcher.robots_lines import MAX_BYTES
-from fyke.fetcher.workbench import Host, Workbench
+from fyke.fetcher.robots_rules import Verdict
+from fyke.fetcher.workbench import Workbench
 
 MOST_SITEMAPS = 5_000  # that are taken from one robots.txt
 
@@ -36,7 +38,7 @@ class RulesDesk:
     def __init__(
         self,
         bench: Workbench,
-        hosts: KnownHosts,
+        hosts: HostDesk,
         book: HostBook,
         config: Config,
         clock: Clock,
@@ -63,14 +65,14 @@ class RulesDesk:
         return len(self._brought)
 
     def of(self, host: Host, origin: str) -> RobotsRecord | None:
-        """What is known of the rules of `origin`, fresh or stale; None also while it is being read."""
-        known: Known = host.known
-        if origin not in known.rules and origin not in known.asking:
+        """The robots.txt of `origin`, fresh or stale; None where there is none in the book, or it is being read."""
+        known = host.rules_of(origin)
+        if known.robots is None and not known.on_the_way:
             record = self._book.robots(origin)
             if record is not None:
-                known.asking.add(origin)
+                known.on_the_way = True
                 self._slicer.run(self._read(record), self._recalled)
-        return known.rules.get(origin)
+        return known.robots
 
     def _read(self, record: RobotsRecord) -> Slices[RobotsRecord]:
         yield from record.reading(self._product)
@@ -88,12 +90,11 @@ class RulesDesk:
         host = self._host_of(record.origin)
         if host is None:
             return None
-        known: Known = host.known
-        known.asking.discard(record.origin)
-        known.rules[record.origin] = record
-        delays = (one.rules(self._product).crawl_delay_s or 0.0 for one in known.rules.values())
-        host.crawl_delay_s = max(delays, default=0.0)
-        known.record.crawl_delay_s = host.crawl_delay_s
+        known = host.rules_of(record.origin)
+        known.on_the_way = False
+        known.robots = record
+        read = [one.robots for one in host.origins.values() if one.robots is not None]
+        host.crawl_delay_s = max(robots.rules(self._product).crawl_delay_s or 0.0 for robots in read)
         if host.parked:
             self._bench.unpark(host)
         return host
@@ -104,70 +105,72 @@ class RulesDesk:
     def refusal(self, host: Host, record: RobotsRecord, visit: Visit) -> str | None:
         """The line that forbids `visit`, with its number; empty when it may be made; None when that takes longer:
         ask again when the slicer has resumed."""
-        known: Known = host.known
-        asked = known.question
-        if asked is not None and known.answer is None:
+        check = host.check
+        if check is not None and check.line is None:
             return None  # one at a time
-        if asked is None or asked.key != visit.key or asked.rules is not record:
-            known.question = asked = Question(visit.key, record)
-            known.answer = None
-            self._slicer.run(self._judging(record, visit), lambda verdict: self._judged(host, asked, verdict))
-        answer = known.answer
-        if answer is not None:
-            known.question = known.answer = None
-        return answer
+        if check is None or check.key != visit.key or check.robots is not record:
+            check = self._begin_check(host, record, visit)
+        if check.line is not None:
+            host.check = None
+        return check.line
+
+    def _begin_check(self, host: Host, record: RobotsRecord, visit: Visit) -> RulesCheck:
+        check = host.check = RulesCheck(visit.key, record)
+        self._slicer.run(self._judging(record, visit), lambda verdict: self._judged(host, check, verdict))
+        return check
 
     def _judging(self, record: RobotsRecord, visit: Visit) -> Slices[Verdict]:
         rules = yield from record.reading(self._product)
         return (yield from rules.judging(visit.parts.target))
 
-    def _judged(self, host: Host, question: Question, verdict: Verdict) -> None:
-        if host.known.question is question:
-            host.known.answer = "" if verdict.allowed else f"line {verdict.line_number}: {verdict.line_text}"
+    def _judged(self, host: Host, check: RulesCheck, verdict: Verdict) -> None:
+        if host.check is check:
+            check.line = "" if verdict.allowed else f"line {verdict.line_number}: {verdict.line_text}"
             if host.parked:
                 self._bench.unpark(host)
 
-    def hand_on_sitemaps(self, host: Host, record: RobotsRecord) -> None:
+    def take_sitemaps(self, host: Host, record: RobotsRecord) -> None:
         """A page of the origin of `record` is begun: now its sitemaps may be read as well.
 
-        Handed on once for as long as `host` is at the workbench; after that, or after a crash, once more, for what was
+        Taken once for as long as `host` is at the workbench; after that, or after a crash, once more, for what was
         seen before is not visited again.
         """
-        known: Known = host.known
-        if not self._read_sitemaps or record.origin in known.listed:
+        known = host.rules_of(record.origin)
+        if not self._read_sitemaps or known.sitemaps_taken:
             return
-        known.listed.add(record.origin)
+        known.sitemaps_taken = True
         base = robots_url(record.origin)
         named = record.rules(self._product).sitemaps[:MOST_SITEMAPS]
         self.sitemaps += [url for url in (canonical(line, base) for line in named) if url]
 
-    # --- asking
+    # -- visits that bring rules ---------------------------------------------------------------
 
     def bring(self, origin: str, now: float) -> None:
-        """Have the rules of `origin` fetched, or tell at once what is known of them."""
-        name = split(f"{origin}/").host
-        host = self._hosts.at(host_keys(name)[0], name, now)
+        """Have the rules of `origin` fetched for the gate, or hand on at once what is known of them."""
+        host = self._hosts.host(split(f"{origin}/").host, now)
         record = self.of(host, origin)
         if record is not None and record.fresh(now):
-            self._tell(record)
+            self._hand_on(record)
             return
         self._brought.add(origin)
-        if origin not in host.known.asking:
-            self.ask(host, origin)
+        if not host.rules_of(origin).on_the_way:
+            self.fetch(host, origin)
 
-    def ask(self, host: Host, origin: str) -> bool:
-        """Put the visit that brings the rules of `origin` first in line; False when they are on their way."""
-        if origin in host.known.asking:
+    def fetch(self, host: Host, origin: str) -> bool:
+        """Put the visit that brings the rules of `origin` first in line; False, and `host` parked, when they are on
+        their way."""
+        known = host.rules_of(origin)
+        if known.on_the_way:
             self._bench.park(host)
             return False
-        host.known.asking.add(origin)
+        known.on_the_way = True
         self._bench.add(host, robots_visit(robots_url(origin), origin), first=True)
         return True
 
-    # --- answers
+    # -- what they bring -------------------------------------------------------------------------
 
-    def answered(self, exchange: Exchange, now: float) -> None:
-        """The robots visit of `exchange` has ended: follow it, or learn the rules."""
+    def fetched(self, exchange: Exchange, now: float) -> None:
+        """The robots visit of `exchange` has ended: follow its redirect, or learn the rules."""
         visit = exchange.visit
         target = redirect_of(exchange, visit.depth)
         if target is None:
@@ -175,12 +178,12 @@ class RulesDesk:
             return
         hop = robots_visit(target, visit.robots_of)
         hop.depth = visit.depth + 1
-        self._bench.add(self._hosts.at(hop.host, split(target).host, now), hop, first=True)
+        self._bench.add(self._hosts.host(split(target).host, now), hop, first=True)
 
     def unmade(self, visit: Visit, outcome: Outcome, detail: str, now: float) -> None:
         """A robots visit could not even be made: its host is gone, as those who want to visit it will find."""
         origin = visit.robots_of
-        self._learn(Exchange(visit, outcome, now, 0.0, detail=detail), b"", now, tell=False)
+        self._learn(Exchange(visit, outcome, now, 0.0, detail=detail), b"", now, hand_on=False)
         self.learned.append((origin, Rules.OPEN, now + self._negative_s))
 
     def put_off(self, visit: Visit, now: float) -> None:
@@ -192,10 +195,10 @@ class RulesDesk:
             self.unmade(visit, Outcome.HOST_RETIRED, "it redirects to a blocked host", now)
             return
         self._brought.discard(origin)
-        host.known.asking.discard(origin)
+        host.rules_of(origin).on_the_way = False
         self.learned.append((origin, Rules.OPEN, now + self._negative_s))
 
-    def _learn(self, exchange: Exchange, content: bytes, now: float, *, tell: bool = True) -> None:
+    def _learn(self, exchange: Exchange, content: bytes, now: float, *, hand_on: bool = True) -> None:
         origin = exchange.visit.robots_of
         host = self._host_of(origin)
         record = rules_from(
@@ -203,28 +206,28 @@ class RulesDesk:
             content,
             now=now,
             robots_ttl_s=self._politeness.robots_ttl_s,
-            previous=host.known.rules.get(origin) if host is not None else self._book.robots(origin),
+            previous=host.rules_of(origin).robots if host is not None else self._book.robots(origin),
             retry_s=(self._politeness.failure_delay_s, self._politeness.max_sleep_s),
         )
         self._book.save_robots(record)
         if host is not None:
             self._bench.park(host)  # it may ask for a longer rest
-        self._slicer.run(self._read(record), lambda _: self._learned(record, now, tell=tell))
+        self._slicer.run(self._read(record), lambda _: self._learned(record, now, hand_on=hand_on))
 
-    def _learned(self, record: RobotsRecord, now: float, *, tell: bool) -> None:
+    def _learned(self, record: RobotsRecord, now: float, *, hand_on: bool) -> None:
         """The rules that a server sent before `now` are read."""
         self._brought.discard(record.origin)
-        if tell:
-            self._tell(record)
+        if hand_on:
+            self._hand_on(record)
         host = self._adopt(record)
         if host is not None:  # else it left the workbench while its rules were sought elsewhere, by a redirect
-            host.known.answered.add(record.origin)
-            host.known.listed.discard(record.origin)
-            self._bench.sleep_until(host, now + host.crawl_delay_s)  # it asks for a rest after this very request
-            self._hosts.book_rest(host, now)
+            known = host.rules_of(record.origin)
+            known.unused, known.sitemaps_taken = True, False
+            self._bench.sleep_until(host, now + (host.crawl_delay_s or 0.0))  # it asks for a rest after this request
+            self._hosts.note_rest(host, now)
 
-    def _tell(self, record: RobotsRecord) -> None:
-        """Say at the gate what may pass. What was in vain too often passes: the fetcher ends it."""
+    def _hand_on(self, record: RobotsRecord) -> None:
+        """Have the gate know what may pass. What was in vain too often passes: the fetcher ends it."""
         rules = Rules.OPEN
         if record.state is RobotsState.DISALLOW_ALL and record.failures < self._politeness.host_failures:
             rules = Rules.UNREACHABLE
@@ -232,10 +235,10 @@ class RulesDesk:
             rules = Rules.CLOSED
         self.learned.append((record.origin, rules, record.expires_at))
 
-    def word(self, name: str) -> str:
-        """What is known of the robots.txt of a host, in a word, for the table of hosts."""
+    def state_of(self, name: str) -> str:
+        """The state of the robots.txt of the host `name` (https, else http); empty when none was asked for."""
         for scheme in ("https", "http"):
-            known = self._book.robots(split(f"{scheme}://{name}/").origin)
-            if known is not None:
-                return known.state.value
+            record = self._book.robots(split(f"{scheme}://{name}/").origin)
+            if record is not None:
+                return record.state.value
         return ""

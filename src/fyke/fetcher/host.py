@@ -1,0 +1,98 @@
+"""A host, as the fetcher has it: one record of its rest, its rules, its failures, its addresses.
+
+`HostDesk` makes one when the first visit to a host comes, or reads it from the host book; the `Workbench` holds it
+while it has visits or rests; the `RulesDesk` keeps the rules of its origins with it. An `Address` is the server that
+hosts share.
+
+Invariant: `ROW` names what outlives the process, and nothing else does.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from math import inf
+
+from fyke.core.visits import Visit
+from fyke.fetcher.robots import RobotsRecord
+
+
+@dataclass(slots=True, eq=False)
+class Address:
+    """A server's address: one request at a time, and a rest after each."""
+
+    text: str
+    due: float = 0.0
+    busy: bool = False
+    hosts: int = 0
+    waiting: deque["Host"] = field(default_factory=deque)
+    members: dict[int, int] = field(default_factory=dict)  # hosts of each domain
+    budgets: dict[int, int] = field(default_factory=dict)  # of each domain
+    budget_total: int = 0
+
+    @property
+    def mean_budget(self) -> float:
+        """Of the domains whose hosts are at the workbench; 0 when there are none."""
+        return self.budget_total / len(self.budgets) if self.budgets else 0.0
+
+
+@dataclass(slots=True)
+class OriginRules:
+    """The rules of one origin of a host (scheme, host and port), and what is done about them."""
+
+    robots: RobotsRecord | None = None  # fresh or stale
+    on_the_way: bool = False  # being fetched, or read
+    unused: bool = False  # they came, and no visit was decided by them yet
+    sitemaps_taken: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class RulesCheck:
+    """Whether `robots` forbids the visit with `key`."""
+
+    key: int
+    robots: RobotsRecord
+    line: str | None = None  # that forbids it; empty when none does, None until that is known
+
+
+@dataclass(slots=True, eq=False)
+class Host:
+    """A host with work, or whose rest is not over yet; times are unix seconds, zero for never."""
+
+    # What outlives the process: see `ROW`.
+    key: int
+    name: str
+    domain: str = ""
+    addresses: tuple[str, ...] = ()
+    addresses_until: float = 0.0  # when the DNS answer expires
+    due: float = 0.0  # no request sooner: its usual rest, Retry-After, sleep after failures
+    failures: int = 0  # in a row
+    retired: str = ""  # why the host was given up; empty while it is not
+    pages: int = 0  # fetched so far
+    first_seen: float = 0.0
+    last_seen: float = 0.0
+    crawl_delay_s: float | None = None  # of robots.txt; None: not asked yet
+
+    # What is of this process alone.
+    visits: deque[Visit] = field(default_factory=deque)
+    busy: bool = False  # a request is under way
+    parked: bool = False  # waits for its name or its rules
+    queued: bool = False  # in the heap, or in line at its address
+    domain_key: int = 0
+    budget: int = 0  # of its domain, as its latest visit said; 0: the default
+    address: Address | None = None  # where it is asked
+    look_up_at: float = inf  # when its name is worth looking up again, ahead of `addresses_until`
+    origins: dict[str, OriginRules] = field(default_factory=dict)
+    check: RulesCheck | None = None  # the last that was not answered at once
+
+    def rules_of(self, origin: str) -> OriginRules:
+        """What is known of the rules of `origin`, which is one of this host's."""
+        known = self.origins.get(origin)
+        if known is None:
+            known = self.origins[origin] = OriginRules()
+        return known
+
+
+# What the host book keeps of a host, in the order of its columns.
+ROW = (
+    "key", "name", "domain", "addresses", "addresses_until", "due", "failures", "retired", "pages", "first_seen",
+    "last_seen", "crawl_delay_s",
+)  # fmt: skip

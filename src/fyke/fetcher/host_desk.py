@@ -1,0 +1,99 @@
+"""Where hosts come to the workbench, and what is written down of them.
+
+A host is entered when its first visit comes: out of the host book, if it was met before. What changes of it is
+written with the next checkpoint, a rest at once: into the book when it is long, else into the journal of rests.
+
+Invariant: a host and its address rest for as long as they must, also when the process dies in between.
+"""
+
+import heapq
+from math import inf
+
+from fyke.core.clock import Clock
+from fyke.core.urls import host_keys, pay_level_domain
+from fyke.fetcher.book import HostBook
+from fyke.fetcher.host import Address, Host
+from fyke.fetcher.names import Answer, Resolver
+from fyke.fetcher.rests import BOOKED_WAIT_S, Rests, address_name
+from fyke.fetcher.workbench import Workbench
+
+
+class HostDesk:
+    """Enters hosts at `bench`, out of `book`, and keeps `book` and `rests` true."""
+
+    def __init__(
+        self,
+        bench: Workbench,
+        resolver: Resolver,
+        book: HostBook,
+        rests: Rests,
+        clock: Clock,
+    ) -> None:
+        self._bench = bench
+        self._resolver = resolver
+        self._book = book
+        self._rests = rests
+        self._clock = clock
+        self._changed: dict[int, Host] = {}  # since the book was written
+
+    def host(self, name: str, now: float) -> Host:
+        """The host `name`, entered at the workbench if it is not there."""
+        key, _ = host_keys(name)
+        return self._bench.get(key) or self._enter(key, name, now)
+
+    def _enter(self, key: int, name: str, now: float) -> Host:
+        host = self._changed.get(key) or self._book.host(name)
+        if host is None:
+            host = Host(key, name, pay_level_domain(name), first_seen=now)
+        host.due = max(host.due, self._rests.due(name))
+        self._resolver.load([(name, host.addresses, host.addresses_until)])
+        self._bench.enter(host)
+        return host
+
+    def changed(self, host: Host) -> None:
+        """What the book has of `host` is not true any more."""
+        self._changed[host.key] = host
+
+    def learn_addresses(self, host: Host, answer: Answer) -> None:
+        """`host` has the addresses of `answer`, and is asked at the first of them."""
+        address = answer.addresses[0]
+        host.addresses, host.addresses_until = answer.addresses, answer.expires_at
+        host.look_up_at = answer.refresh_at
+        self._bench.settle(host, address, self._rests.due(address_name(address)))
+        self.changed(host)
+
+    def look_ahead(self, now: float, names: int) -> None:
+        """Have the names of hosts with work looked up before what is known of them expires, `names` of them at most."""
+        due = [host for host in self._bench if host.look_up_at <= now and host.visits]
+        soonest = heapq.nsmallest(names, due, key=lambda host: host.addresses_until)
+        for host in soonest:
+            host.look_up_at = inf  # until what is known now has expired, and the new answer is taken
+        self._resolver.refresh(host.name for host in soonest)
+
+    def note_request(self, host: Host, now: float) -> None:
+        """A request to `host` is about to begin: whenever the process dies, it will rest afterwards."""
+        least = [(host.name, self._bench.delay_s(host, 0.0))]
+        if host.address is not None and host.address.busy:
+            least.append((address_name(host.address.text), self._bench.address_delay_s(host.address)))
+        self._rests.begin(least, now)
+
+    def note_rest(self, host: Host, now: float, address: Address | None = None) -> None:
+        """Write down until when `host` rests, and `address`, where its request ended: that must outlive the process,
+        and a long rest also that the workbench forgets the host."""
+        if host.busy:
+            self.note_request(host, now)  # its least rest may have changed
+            return
+        due = host.due
+        if due - now > BOOKED_WAIT_S:
+            self._book.save_host(host)
+            due = 0.0
+        ends = [(host.name, due)]
+        if address is not None and address.due:
+            ends.append((address_name(address.text), address.due))
+        self._rests.end(ends, now)
+
+    def save(self) -> None:
+        """Write down every host that changed."""
+        self._book.save_hosts(self._changed.values())
+        self._changed.clear()
+        self._bench.prune(self._clock.now())
