@@ -25,11 +25,10 @@ from fyke.core.errors import StateDamaged
 from fyke.core.plugins import ProtocolModule, UrlFilter, load_plugin, schemes_of
 from fyke.core.seeds import seed_of, seeds_of
 from fyke.core.urls import Locator, locate, robots_url, split
-from fyke.disk.checkpoint import look
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.frontier.filters import Filters, filters_for
-from fyke.frontier.frontier import BLOCKED, Frontier
+from fyke.frontier.looking import BLOCKED, FrontierSeen
 from fyke.quantities import counted
 
 
@@ -63,7 +62,7 @@ def why(directory: CrawlDirectory, asked: str) -> Answer:
     state = saved_state(directory.shard)
     kind = Kind.SEED if at in _seeds(directory, config) else Kind.PAGE
     refusal = _filters(directory, config, state).refusal(url_batch([at], kind=kind))
-    where = _waiting(directory, config, state, at) if state else ""
+    where = _waiting(directory, config, at) if state else ""
     if where:
         if not in_use(directory):
             facts.append(f"the crawl is not running: fyke crawl --into {directory.path} goes on")
@@ -155,26 +154,14 @@ def _url_of(directory: CrawlDirectory, key: int) -> str:
     return rows[0]["url"] if rows else ""
 
 
-def _waiting(directory: CrawlDirectory, config: Config, state: dict[str, Any], at: Locator) -> str:
+def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> str:
     """Where the newest checkpoint has `at` waiting, in words; empty when nowhere."""
-    store, _ = look(directory.shard)
-    filters = _filters(directory, config, state)
-    moved: dict[str, Any] = {name: state[name] for name in ("leased", "blocked") if name in state}
-    frontier = Frontier(
-        store,
-        config.frontier,
-        filters,
-        by_level=False,
-        host_delay_s=0.0,
-        few_visits=0,
-        opened_at=0.0,
-        state={**moved, **state["frontier"]},
-    )
-    for words, batches in frontier.places():
-        if any(bool(np.any(u64(batch, "key") == np.uint64(at.key))) for batch in batches):
-            was_blocked = words == BLOCKED and split(at.url.decode()).host not in AskedLater(directory.state).blocked
-            return "for the crawl to go on" if was_blocked else words
-    return "its fate is younger than the last checkpoint" if frontier.seen.holds(at.key) else ""
+    with FrontierSeen(directory.shard, config.frontier) as frontier:
+        for words, batches in frontier.places():
+            if any(bool(np.any(u64(batch, "key") == np.uint64(at.key))) for batch in batches):
+                blocked = split(at.url.decode()).host in AskedLater(directory.state).blocked
+                return "for the crawl to go on" if words == BLOCKED and not blocked else words
+        return "its fate is younger than the last checkpoint" if frontier.met(at.key) else ""
 
 
 def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str]:

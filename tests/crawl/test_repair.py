@@ -6,11 +6,19 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
+import pyarrow.parquet as pq
 import pytest
 
 from crawl.runs import command, crawl, fyke, settings, wait_until
@@ -18,12 +26,14 @@ from crawl.small_site import SmallSite, small_site
 from fyke.archive import check_archive, read_table, rows_recorded
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.warc_reading import read_records
+from fyke.cli import main
 from fyke.core.errors import DirectoryInUse
 from fyke.crawl.repair import Note, repair
 from fyke.disk.checkpoint import Checkpoint
+from serve.kit import client, served
 
-PAGES = 240
-STORE = {"table_rows": 8, "warc_bytes": 60_000, "checkpoint_s": 0.1}
+PAGES = 150
+STORE = {"table_rows": 8, "warc_bytes": 40_000, "checkpoint_s": 0.1}
 ROUNDED = {"duration_s"}  # the archive has milliseconds
 
 HTML = {"Content-Type": "text/html"}
@@ -35,7 +45,7 @@ def strange(site: SmallSite) -> None:
         b"<title>one</title><a href='/p1'>1</a><a href='http://127.0.0.1:1/dead'>d</a><a rel=nofollow href='/no'>n</a>"
     )
     site.answers |= {
-        "/robots.txt": (200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /p111\n"),
+        "/robots.txt": (200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /p111\nDisallow: /p20$\n"),
         "/p7": (301, {"Location": "/moved"}, b""),
         "/moved": (200, HTML, links),
         "/p9": (
@@ -67,6 +77,29 @@ def damage(path: Path, how: str, share: float) -> None:
         path.touch()
 
 
+@dataclass
+class Said:
+    """What a command printed, and its exit status."""
+
+    status: int
+    out: str
+    errors: str
+
+
+def in_process(*arguments: str) -> Said:
+    """A command, run here: what it does not catch fails the test."""
+    out, errors, before = StringIO(), StringIO(), sys.argv
+    sys.argv = ["fyke", *arguments]
+    try:
+        with redirect_stdout(out), redirect_stderr(errors):
+            main()
+    except SystemExit as end:
+        return Said(int(end.code or 0), out.getvalue(), errors.getvalue())
+    finally:
+        sys.argv = before
+    raise AssertionError("a command ends with its exit status")
+
+
 @pytest.fixture(scope="module")
 def site() -> Iterator[SmallSite]:
     with small_site(pages=PAGES, page_bytes=600) as site:
@@ -80,6 +113,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
     folder = tmp_path_factory.mktemp("finished")
     run = crawl(folder / "crawl", settings(folder, store=STORE), site.url, "--scope", "web", "--requisites")
     assert run.status == 0, run.errors
+    assert in_process("index", str(folder / "crawl")).status == 0
     return folder / "crawl"
 
 
@@ -91,7 +125,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
     arguments = command(folder / "crawl", settings(folder, store=STORE), site.url, "--scope", "web", "--requisites")
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     shard = CrawlDirectory(folder / "crawl").shard
-    wait_until(lambda: shard.is_dir() and rows_recorded(saved_state(shard), "pages") >= 110)
+    wait_until(lambda: shard.is_dir() and rows_recorded(saved_state(shard), "pages") >= 80)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     gate.set()
@@ -126,7 +160,7 @@ def files(folder: Path, *patterns: str) -> list[Path]:
 HOWS = ["flip", "flip", "cut", "empty", "directory", "gone"]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("which", ["finished", "killed"])
 def test_tables_come_back_out_of_the_archive(
     which: str, seed: int, request: pytest.FixtureRequest, tmp_path: Path
@@ -186,108 +220,146 @@ DAMAGED = [
 ]  # fmt: skip
 
 
-@pytest.mark.timeout(240)
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("which", ["finished", "killed"])
+@pytest.mark.parametrize(("which", "seed"), [("finished", 1), ("killed", 2)])
 def test_no_command_fails(
     which: str, seed: int, request: pytest.FixtureRequest, tmp_path: Path, site: SmallSite
 ) -> None:
     """Every command says what is wrong in a line, and works again once the crawl is mended; also going on with it."""
     folder, dice = tmp_path / "crawl", random.Random(seed)
     shutil.copytree(request.getfixturevalue(which), folder)
-    assert fyke("index", str(folder)).returncode == 0
     patterns = [pattern for pattern in DAMAGED if list(folder.glob(pattern))]
-    damaged = [dice.choice(files(folder, pattern)) for pattern in dice.sample(patterns, 2)]
+    damaged = [dice.choice(files(folder, pattern)) for pattern in dice.sample(patterns, 3)]
     for path in damaged:
         damage(path, dice.choice(HOWS), dice.random())
-    (folder / "index" / "state.json").unlink()  # so that all is read again
     asked = [
         ["why", str(folder), site.url], ["why", str(folder), f"{site.url}never"],
         ["export", str(folder), "--to", "jsonl"],
         ["report", str(folder)], ["index", str(folder)], ["status", str(folder)], ["check", str(folder)],
     ]  # fmt: skip
     for arguments in asked:
-        said = fyke(*arguments)
-        assert "Traceback" not in said.stderr and said.returncode in (0, 1, 3), (damaged, said)
-        if said.returncode == 3:
-            (line,) = said.stderr.splitlines()
-            assert f"fyke check --repair {folder}" in line and any(
-                path.name.removesuffix(".xxh3") in line for path in damaged
-            ), (
-                damaged,
-                line,
-            )
-    done = fyke("check", str(folder), "--repair")
-    assert "Traceback" not in done.stderr and done.returncode in (0, 1), (damaged, done)
+        said = in_process(*arguments)
+        assert said.status in (0, 1, 3), (damaged, said)
+        if said.status == 3:
+            (line,) = said.errors.splitlines()
+            names = [path.name.removesuffix(".xxh3") for path in damaged]
+            names += ["manifest-"] if any(path.suffix == ".seg" for path in damaged) else []  # the one that names it
+            named = any(name in line for name in names)
+            assert f"fyke check --repair {folder}" in line and named, (damaged, line)
+    done = in_process("check", str(folder), "--repair")
+    assert done.status in (0, 1), (damaged, done)
     shutil.rmtree(folder / "export", ignore_errors=True)  # one that could be made is not made again
     for arguments in asked[:-1]:
-        said = fyke(*arguments)
-        assert said.returncode in (0, 1) and "--repair" not in said.stderr, (damaged, done, arguments, said)
-    if "no checkpoint is whole" not in done.stdout:
+        said = in_process(*arguments)
+        assert said.status in (0, 1) and "--repair" not in said.errors, (damaged, done, arguments, said)
+    if "no checkpoint is whole" not in done.out:
         run = crawl(folder, settings(tmp_path, store=STORE), site.url, "--scope", "web", "--requisites")
-        assert run.status == 0, (damaged, done.stdout, run)
-        if not done.returncode:
+        assert run.status == 0, (damaged, done.out, run)
+        if not done.status:
             urls = {row[1] for row in rows(folder, "pages", archived=True)}
             assert urls >= {row[1] for row in rows(request.getfixturevalue("finished"), "pages", archived=True)}
-            again = fyke("check", str(folder))
-            assert again.returncode == 0, (damaged, done.stdout, again)
+            again = in_process("check", str(folder))
+            assert again.status == 0, (damaged, done.out, again)
+
+
+def test_a_server_says_in_a_line_what_is_damaged(finished: Path, tmp_path: Path, site: SmallSite) -> None:
+    """Whatever of a crawl is damaged while it is served, an answer is what there is or a line with a 5xx.
+
+    What the server does not catch is raised here; the last damage is met by a server in a process of its own, in whose
+    log no stack may be.
+    """
+    asked = [
+        *(f"api/{what}?url={site.url}p1" for what in ("page", "inlinks", "similar")),
+        "api/search?q=one", "api/status", "api/hosts", "api/domains", "metrics", f"page?url={site.url}p1",
+        f"copy?url={site.url}p1",
+        "crawl", "crawl/crawl", "crawl/crawl/hosts", "crawl/crawl/host/127.0.0.1",
+    ]  # fmt: skip
+    refused = Counter[str]()
+    for number, pattern in enumerate(DAMAGED):
+        folder = tmp_path / str(number) / "crawl"
+        shutil.copytree(finished, folder)
+        for path in folder.glob(pattern):
+            damage(path, HOWS[number % len(HOWS)], 0.4)
+        with client(folder) as ask:
+            for path in asked:
+                answer = ask.get(f"/{path}", headers={"accept": "application/json"})
+                if answer.status_code >= 500:
+                    (line,) = answer.json()["error"].splitlines()
+                    assert line and answer.status_code == 503, (pattern, path)
+                    refused[pattern] += 1
+    assert refused["tables/pages-*.parquet"]
+    folder = tmp_path / "0" / "crawl"
+    with served(folder) as base:  # whose log is read when it ends
+        for path in asked:
+            with suppress(HTTPError), urlopen(f"{base}{path}", timeout=15) as answer:
+                answer.read()
 
 
 class Killed(BaseException):
     """As SIGKILL: nothing is done after it."""
 
 
-def test_a_repair_that_is_killed_is_begun_again(killed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed before each step that the disk keeps, and begun again, it comes to what it comes to undisturbed."""
-    steps, left = ["replace", "rename", "link", "unlink", "fsync"], 10**9
+class Steps:
+    """Counts the steps that a disk keeps, and ends the process before one of them."""
 
-    def counted(name: str):
-        true = getattr(os, name)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count, self.end = 0, 10**9
+        for name in ("replace", "rename", "link", "unlink", "fsync"):
+            monkeypatch.setattr(os, name, self._counted(getattr(os, name)))
 
+    def _counted(self, true: Callable[..., Any]) -> Callable[..., Any]:
         def step(*arguments: Any, **options: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left < 0:
+            if self.count >= self.end:
                 raise Killed
+            self.count += 1
             return true(*arguments, **options)
 
         return step
 
+    def run(self, folder: Path, end: int = 10**9) -> None:
+        """Mend the crawl in `folder`, killed before the step `end` if there is one."""
+        self.count, self.end = 0, end
+        with suppress(Killed):
+            mended(folder)
+        self.end = 10**9
+
+
+def without_record(folder: Path) -> list[Path]:
+    """Files of the pages table with rows that no archive gives back."""
+    found = files(folder, "tables/pages-*.parquet")
+    return [path for path in found if pq.read_table(path, columns=["warc_file"]).column(0).null_count]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_repair_that_is_killed_is_begun_again(
+    seed: int, killed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before any step that the disk keeps, and begun again, it comes to what it comes to undisturbed."""
+
     def damaged(folder: Path) -> Path:
         shutil.copytree(killed, folder)
-        names = [
-            "tables/pages-*.parquet",
-            "tables/links-*.parquet",
-            "tables/pages-*.arrows",
-            "warc/*.cdxj",
-            "warc/*.open",
-        ]
-        for number, pattern in enumerate(names):
-            damage(files(folder, pattern)[-1], HOWS[number], 0.4)
-        damage(files(folder, "state/shard-0000/manifest-*.json")[-1], "cut", 0.5)
+        dice = random.Random(seed)
+        if not seed:  # rows are lost, and the checkpoint counts them still
+            damage(without_record(folder)[0], "empty", 0)
+            return folder
+        for path in dice.sample(files(folder, "tables/*", "warc/*", "state/shard-0000/manifest-*.json"), 4):
+            damage(path, dice.choice(HOWS), dice.random())
         return folder
 
+    steps = Steps(monkeypatch)
     calm = damaged(tmp_path / "calm")
-    mended(calm)
-    for name in steps:
-        monkeypatch.setattr(os, name, counted(name))
-    for kill_at in range(0, 400, 7):
-        folder = tmp_path / f"killed-{kill_at}"
-        damaged(folder)
-        left = kill_at
-        try:
-            mended(folder)
-        except Killed:
-            left = 10**9
-            mended(folder)
-
-            assert rows(folder, "pages") == rows(calm, "pages") and rows(folder, "links") == rows(calm, "links")
-            left = 10**9
-            shutil.rmtree(folder)
-        else:
-            assert kill_at > 50
-            return
-    raise AssertionError("it never came to its end")
+    steps.run(calm)
+    total = steps.count
+    assert seed or len(rows(calm, "pages")) < len(rows(killed, "pages"))
+    ends = range(0, total, 3) if not seed else random.Random(seed).sample(range(total), 4)
+    for end in ends:
+        folder = damaged(tmp_path / f"killed-{end}")
+        steps.run(folder, end)
+        steps.run(folder)
+        for name in ("pages", "links"):
+            assert rows(folder, name) == rows(calm, name), (end, total, name)
+            counts = [rows_recorded(saved_state(CrawlDirectory(one).shard), name) for one in (folder, calm)]
+            assert counts[0] == counts[1], (end, total, name)  # else a crawl that goes on counts rows that are lost
+        shutil.rmtree(folder)
 
 
 def test_a_crawl_that_runs_is_not_mended(finished: Path, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A web in a dict, and a loop that crawls it through a frontier in virtual time; no network, no politeness."""
 
-from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -20,6 +20,7 @@ from fyke.core.visits import visits_of
 from fyke.disk.store import Store
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier, Need
+from fyke.frontier.looking import BLOCKED, FrontierSeen
 
 LEASED_ROWS = 50  # that are fetched at a time
 FAR = 1e9  # how long the rules of a server are believed
@@ -107,7 +108,7 @@ class Crawl(Shard[Frontier, Progress]):
         self.web, self.now = web, 1_000_000.0
         self.asked: list[str] = []  # origins whose rules are on their way
         self.turns = 0
-        section = FrontierSection(**{"window_visits": 100, **settings})
+        self.section = section = FrontierSection(**{"window_visits": 100, **settings})
         self.seeds = [locate(seed) for seed in web.seeds]
 
         def opened(store: Store, state: Mapping[str, Any]) -> Frontier:
@@ -120,7 +121,7 @@ class Crawl(Shard[Frontier, Progress]):
                 host_delay_s=1.0,
                 few_visits=0,
                 opened_at=self.now,
-                state=state.get("frontier"),
+                state=store.participant("frontier"),
             )
 
         super().__init__(directory, opened, Progress())
@@ -131,10 +132,12 @@ class Crawl(Shard[Frontier, Progress]):
         return self.stage
 
     def save(self) -> None:
-        snapshot = self.checkpoint.take({"stage": {"frontier": self.stage.state()}})
+        snapshot = self.checkpoint.take({"frontier": self.stage.state()})
         snapshot.make_durable()
         self.checkpoint.committed(snapshot)
         self.keep_safe()
+        with FrontierSeen(self._directory, self.section) as seen:  # who looks at the checkpoint sees it all
+            assert counted(seen.places()) == counted(places(self.stage))
 
     def restart(self) -> None:
         super().restart()
@@ -216,7 +219,29 @@ class Crawl(Shard[Frontier, Progress]):
 
     def waiting(self) -> Counter[str]:
         """Every URL that waits somewhere in the frontier."""
-        return Counter(url for _, batches in self.stage.places() for urls in batches for url in texts(urls))
+        return sum(counted(places(self.stage)).values(), Counter[str]())
+
+
+def places(frontier: Frontier) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
+    """Everywhere a URL may wait in a frontier that runs, in the words of `FrontierSeen.places`."""
+    yield "to be checked against the URLs seen", frontier.seen.unchecked()
+    yield "for pages nearer to the seeds to be done", frontier.later.scan()
+    yield "for the budget of its domain to be known", frontier.domains.unchecked()
+    for queue in {queue.name: queue for queue in (*frontier.backlog.queues(), *frontier.beast.queues())}.values():
+        over = queue.name.startswith("beast-over")
+        yield "since its domain is over its budget" if over else "for its turn", queue.scan()
+    yield "for the robots.txt of its host", frontier.gate.scan()
+    yield "in line, on disk", frontier.ready.scan()
+    yield BLOCKED, frontier.blocked.scan()
+    yield "for its host's turn", frontier.window.rows()
+
+
+def counted(found: Iterator[tuple[str, Iterator[pa.RecordBatch]]]) -> dict[str, Counter[str]]:
+    """How often each URL is in each place that is not empty."""
+    places: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for words, batches in found:
+        places[words].update(url for urls in batches for url in texts(urls))
+    return {words: urls for words, urls in places.items() if urls}
 
 
 def shallow(web: SmallWeb, depth: int) -> SmallWeb:

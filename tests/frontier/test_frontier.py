@@ -1,6 +1,6 @@
 """The laws of the whole: every page is fetched once, whatever the settings, and a crawl knows when it is done."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from frontier.small_web import FAR, Crawl, SmallWeb, small_web
+from frontier.small_web import FAR, Crawl, SmallWeb, counted, places, small_web
 from fyke.core.batches import Kind, texts, url_batch
 from fyke.core.config import CrawlSection, Enforcement, Scope
 from fyke.core.messages import Links, Rules
@@ -86,11 +86,9 @@ STEPS = st.one_of(
 def all_is_somewhere(crawl: Crawl) -> None:
     """What was seen waits in one place, is leased, or came out; statistics say as much."""
     progress, told = crawl.model, crawl.frontier.statistics()
-    places: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for words, batches in crawl.frontier.places():
-        places[words].update(url for urls in batches for url in texts(urls))
-    unchecked = places.pop("to be checked against the URLs seen")
-    waiting = sum(places.values(), Counter[str]())
+    found = counted(places(crawl.frontier))
+    unchecked = found.pop("to be checked against the URLs seen", Counter[str]())
+    waiting = sum(found.values(), Counter[str]())
     assert told.rows == waiting.total()
     somewhere = waiting + progress.done + progress.refused
     assert set(somewhere.values()) <= {1}

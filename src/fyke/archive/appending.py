@@ -6,7 +6,7 @@ Used by the WARC writer and the tables' journals. Invariant: `cut` never lengthe
 from pathlib import Path
 from typing import BinaryIO
 
-from fyke.core.errors import StateDamaged
+from fyke.disk.files import damaged
 
 
 def open_append(path: Path, buffer_bytes: int) -> BinaryIO:
@@ -21,11 +21,8 @@ def cut(path: Path, length: int) -> None:
     except FileNotFoundError:
         size = -1
     if size < length:
-        was = f"{size} bytes long" if size >= 0 else "gone"
-        raise StateDamaged(
-            f"{path} is {was}, but the checkpoint recorded {length}: fyke check --repair"
-            f" {path.parent.parent} mends what can be mended"
-        )
+        was = f"{size:,} bytes long" if size >= 0 else "gone"
+        raise damaged(path, f"it is {was}, but the checkpoint recorded {length:,}")
     if size > length:
         with path.open("r+b") as file:
             file.truncate(length)

@@ -36,4 +36,6 @@ def checksum_holds(path: Path) -> bool | None:
         line = checksum_path(path).read_text(encoding="ascii", errors="replace")
     except FileNotFoundError:
         return None
+    except OSError:  # a folder under its name, or a disk that cannot read it
+        return False
     return line == f"XXH3_{found}  {path.name}\n"

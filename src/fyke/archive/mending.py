@@ -203,8 +203,13 @@ def _keys_fit(batch: pa.RecordBatch, name: str) -> bool:
 
 
 def fits(found: list[Piece], state: Mapping[str, Any] | None) -> bool:
-    """Whether the pieces `found` are what the checkpoint `state` of the table says, so that a crawl can go on."""
+    """Whether the pieces `found` are what the checkpoint `state` of the table says, so that a crawl can go on.
+
+    Whole files are not enough: a repair that was killed may have made one anew with fewer rows than the state counts.
+    """
     sealed = len(found) if state is None else state.get("sealed", 0)
+    if state is not None and sum(piece.rows for piece in found if piece.serial < sealed) != state.get("sealed_rows", 0):
+        return False
     whole = all(piece.whole if piece.serial < sealed else piece.path and not piece.whole for piece in found)
     return whole and not any(piece.path and piece.path.suffix != ".arrows" for piece in found if piece.serial >= sealed)
 
@@ -253,8 +258,7 @@ def _write(target: Path, parts: list[tuple[int, Piece]], fill: Fill, aside: Asid
         write()
     with writing(target):
         if os.path.lexists(checksum_path(target)):
-            aside.keep(checksum_path(target))
-            checksum_path(target).unlink()  # written anew, as the kept one is the same file
+            aside.take(checksum_path(target))  # and not only kept: what is written over it would be the same file
         aside.replace(part, target)
         write_checksum(target, target)
         sync_file(checksum_path(target))

@@ -23,7 +23,8 @@ from fyke.archive.checksum import checksum_holds
 from fyke.archive.journal import read_journal
 from fyke.archive.schemas import SCHEMAS, journalled
 from fyke.archive.table_files import TABLES, journal_path, parquet_path
-from fyke.core.errors import NotACrawl, StateDamaged
+from fyke.core.errors import NotACrawl
+from fyke.disk.files import damaged
 
 BATCH_ROWS = 1 << 14
 GENERATION = "mended"
@@ -32,11 +33,6 @@ _SERIAL = re.compile(r"-(\d{5,})\Z")
 _FORMAT = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
-
-
-def damaged(path: Path, what: str) -> StateDamaged:
-    """The error for the file `path` of a table, in a line that says what to do."""
-    return StateDamaged(f"{path} is damaged: {what}; fyke check --repair {path.parent.parent} mends what can be mended")
 
 
 @contextmanager

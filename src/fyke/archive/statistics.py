@@ -30,6 +30,9 @@ class CrawlStatistics:
     over_budget: int = 0  # of those waiting, URLs whose domain is over its budget
     without_rules: int = 0  # of those waiting, URLs whose host's robots.txt is not there yet
     blocked: int = 0  # of those waiting, URLs whose host a person blocked
+    queues: dict[str, int] = field(default_factory=dict)  # URLs that wait, by where
+    rounds: int = 0  # that URLs wait for
+    edges: int = 0  # pairs of domains of which one links to the other
     archive_bytes: int = 0
     memory_bytes: int = 0
     plugin_failures: dict[str, int] = field(default_factory=dict)

@@ -28,7 +28,7 @@ from fyke.archive.checksum import checksum_path, write_checksum
 from fyke.archive.disk_errors import writing
 from fyke.archive.journal import Journal, read_journal
 from fyke.archive.schemas import journalled
-from fyke.core.errors import StateDamaged
+from fyke.disk.files import damaged
 
 TABLES = "tables"
 GROUP_ROWS = 1 << 16
@@ -71,10 +71,7 @@ def seal(source: Path, target: Path, schema: pa.Schema, rows: int) -> None:
             if group:
                 writer.write_table(pa.Table.from_batches(group).cast(schema), GROUP_ROWS)
         if found != rows:
-            raise StateDamaged(
-                f"{source} holds {found} rows, but {rows} were written: fyke check --repair"
-                f" {source.parent.parent} mends what can be mended"
-            )
+            raise damaged(source, f"it holds {found:,} rows, but {rows:,} were written")
         write_checksum(part, target)
         part.replace(target)
 

@@ -87,27 +87,17 @@ class Steering:
         return self._frontier.unblock([host_keys(name)[0]])
 
     def figures(self, statistics: CrawlStatistics, now: float, *, held: bool) -> dict[str, Any]:
-        """How the crawl stands: its `statistics`, the queues, the workbench, the slowest hosts."""
-        frontier, bench = self._frontier.statistics(), self._fetcher.bench.statistics(now)
+        """How the crawl stands: its `statistics`, the workbench, the slowest hosts."""
+        bench = self._fetcher.bench.statistics(now)
         waiting = (host for host in self._fetcher.bench if host.visits)
         slowest = heapq.nlargest(SLOWEST, waiting, key=lambda host: self._left_s(host, now))
         return {
             "at": now,
             "held": held,
             "statistics": statistics.as_dict(),
-            "queues": {
-                "unchecked": frontier.unchecked,
-                "later": frontier.later,
-                "round": frontier.waiting,
-                "over_budget": frontier.over_budget,
-                "without_rules": frontier.without_rules,
-                "ready": frontier.ready,
-                "spilled": frontier.spilled,
-                "memory": bench.visits,
-                "blocked": frontier.blocked,
-            },
-            "rounds": frontier.rounds,
-            "edges": frontier.edges,
+            "queues": statistics.queues,
+            "rounds": statistics.rounds,
+            "edges": statistics.edges,
             "bench": asdict(bench),
             "slowest": [self._host(host, now) for host in slowest],
             "blocked": sorted(self._asked.blocked),

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from fyke.core.errors import DirectoryInUse, NotACrawl, StateDamaged
+from fyke.core.errors import DirectoryInUse, NotACrawl
 from fyke.disk import manifest as manifests
-from fyke.disk.files import sync_file, write_all, writing
+from fyke.disk.files import damaged, sync_file, write_all, writing
 from fyke.disk.manifest import Manifest
 from fyke.disk.store import State, Store
 
@@ -231,7 +231,7 @@ def _whole_manifests(directory: Path) -> list[Manifest]:
     whole = (manifests.load(directory, number) for number in numbers)
     kept = [manifest for manifest in whole if manifest is not None][:KEPT_MANIFESTS]
     if numbers and not kept:
-        raise StateDamaged(f"no manifest in {directory} is whole: restore it from a copy, or crawl anew")
+        raise damaged(directory / Manifest(numbers[0]).name, "no checkpoint is whole")
     return kept
 
 

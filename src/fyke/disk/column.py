@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from fyke.core.errors import StateDamaged
-from fyke.disk.files import raw
+from fyke.disk.files import damaged, raw
 from fyke.disk.store import Store
 
 DIGEST = np.dtype("<u8")
@@ -83,7 +82,7 @@ class ColumnReader:
         start = place * self._block
         items = self.items(start, min(self._block, self._count - start))
         if self._checked and xxhash.xxh3_64_intdigest(raw(items)) != self._digest(place):
-            raise StateDamaged(f"{self._reader!r} is damaged in block {place}: restore it from a copy, or crawl anew")
+            raise damaged(self._reader.path, f"block {place} is not as it was written")
         return items
 
     def _digest(self, place: int) -> int:

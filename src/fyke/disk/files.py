@@ -38,6 +38,12 @@ def writing(path: Path) -> Iterator[None]:
         ) from error
 
 
+def damaged(path: Path, what: str) -> StateDamaged:
+    """The error for the file `path` of a crawl, in a line that says what to do."""
+    folder = path.parent.parent if path.parent.name.startswith("shard-") else path.parent  # in state/, tables/ or warc/
+    return StateDamaged(f"{path} is damaged: {what}; fyke check --repair {folder.parent} mends what can be mended")
+
+
 def raw(array: npt.NDArray[Any]) -> memoryview:
     """The bytes of an array of any dtype, [n], without a copy when it is contiguous."""
     return np.ascontiguousarray(array).view(np.uint8).data if len(array) else memoryview(b"")
@@ -99,14 +105,14 @@ class Reader:
     """A file read at positions, never mapped, so that what was read does not count as our memory."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         try:
             self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            raise StateDamaged(f"{path} is gone: restore it from a copy, or crawl anew") from None
+            raise damaged(path, "it is gone") from None
 
     def __repr__(self) -> str:
-        return f"Reader({str(self._path)!r})"
+        return f"Reader({str(self.path)!r})"
 
     def size(self) -> int:
         """Bytes in the file now."""
@@ -122,7 +128,7 @@ class Reader:
                 pieces.append(os.pread(self._descriptor, size - done, offset + done))
             data = b"".join(pieces)
         if len(data) < size:
-            raise StateDamaged(f"{self._path} ends at {offset + len(data)}: restore it from a copy, or crawl anew")
+            raise damaged(self.path, f"it ends at byte {offset + len(data):,}")
         return data
 
     def array(self, dtype: np.dtype[Any], start: int, count: int) -> npt.NDArray[Any]:

@@ -59,7 +59,7 @@ def load(directory: Path, number: int) -> Manifest | None:
         if outer["digest"] != _digest(_canonical(body)) or body["format"] != FORMAT:
             return None
         manifest = Manifest(body["number"], body["files"], body["participants"], body["counters"])
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
     if manifest.number != number:
         return None

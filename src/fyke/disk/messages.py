@@ -9,8 +9,7 @@ import struct
 import pyarrow as pa
 import xxhash
 
-from fyke.core.errors import StateDamaged
-from fyke.disk.files import Bytes, Reader
+from fyke.disk.files import Bytes, Reader, damaged
 
 HEADER = struct.Struct("<QQQ")
 
@@ -45,7 +44,7 @@ def _message(reader: Reader, offset: int) -> tuple[bytes, int, int]:
     start = offset + HEADER.size
     body = reader.read(start, size_bytes) if size_bytes <= reader.size() - start else b""
     if len(body) != size_bytes or xxhash.xxh3_64_intdigest(body, seed=rows) != digest:
-        raise StateDamaged(f"{reader!r} is damaged at byte {offset}: restore it from a copy, or crawl anew")
+        raise damaged(reader.path, f"its bytes from {offset:,} on are not those that were written")
     return body, rows, start + size_bytes
 
 

@@ -11,8 +11,7 @@ import struct
 import pyarrow as pa
 import xxhash
 
-from fyke.core.errors import StateDamaged
-from fyke.disk.files import Bytes, Reader
+from fyke.disk.files import Bytes, Reader, damaged
 
 HEADER = struct.Struct("<QQQQ")
 CODEC = "lz4_raw"
@@ -32,5 +31,5 @@ def decode(reader: Reader, offset: int, size_bytes: int, schema: pa.Schema) -> p
     length, unpacked_bytes, rows, digest = HEADER.unpack_from(data)
     body = memoryview(data)[HEADER.size :]
     if len(body) != length or xxhash.xxh3_64_intdigest(body, seed=rows) != digest:
-        raise StateDamaged(f"{reader!r} is damaged at byte {offset}: restore it from a copy, or crawl anew")
+        raise damaged(reader.path, f"its bytes from {offset:,} on are not those that were written")
     return pa.ipc.read_record_batch(pa.decompress(body, unpacked_bytes, CODEC), schema)

@@ -20,7 +20,7 @@ window until its outcome comes.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -52,9 +52,6 @@ READY_ROWS = 8192  # URLs pulled ahead of the workbench
 ORDERED_ROWS = 1 << 17  # the same for a crawl with an order, which needs something to choose from
 SLICES = 8  # of what was over budget, read again in one turn that is in need
 MOST_ASKS = 8192  # origins to be asked for their rules before no more URLs are pulled
-
-
-BLOCKED = "since its host is blocked"  # a place where URLs wait
 
 
 class Need(IntEnum):
@@ -403,20 +400,6 @@ class Frontier:
         unplaced = self.seen.pending or self.star.pending or self.domains.pending
         planned = len(self.backlog) or (len(self.beast) and not self.beast.stuck)
         return not (unplaced or planned or len(self.gate) or len(self.ready))
-
-    def places(self) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
-        """Everywhere a URL may wait, in words, with what waits there."""
-        yield "to be checked against the URLs seen", self.seen.unchecked()
-        yield "for pages nearer to the seeds to be done", self.later.scan()
-        yield "for the budget of its domain to be known", self.domains.unchecked()
-        for queue in {queue.name: queue for queue in (*self.backlog.queues(), *self.beast.queues())}.values():
-            over = queue.name.startswith("beast-over")
-            yield "since its domain is over its budget" if over else "for its turn", queue.scan()
-        yield "for the robots.txt of its host", self.gate.scan()
-        yield "in line, on disk", self.ready.scan()
-        yield BLOCKED, self.blocked.scan()
-        out = self._leased.scan() if self._store.read_only else self.window.rows()
-        yield "for its host's turn", out
 
     def state(self) -> dict[str, object]:
         """Everything a restart needs; nothing found stays in memory only."""

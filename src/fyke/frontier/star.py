@@ -18,7 +18,6 @@ what waits for a merge; the ranking holds the highest of them.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -92,14 +91,6 @@ class Ranking:
             self._file = self._store.write("ranking", "vals", [raw(self._places)])
             self._changed = False
         return {"file": self._file, "count": len(self._places)}
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How a domain stands, for the table of domains; arrays [n]."""
-
-    rank: npt.NDArray[np.int64]
-    budget: npt.NDArray[np.integer]
 
 
 class Star:

@@ -13,12 +13,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.inspect import status_of
 from fyke.archive.orders import block, connected, ordered
 from fyke.core.errors import FykeError, NotACrawl
 from fyke.serve.history import History, Sample
-from fyke.serve.shard import queues_of
 
 LOOK_S = 2.0  # between looks at a crawl that is not heard
 SILENCE_S = 15.0  # without a word from a crawl that runs, it is given up until the next look
@@ -125,7 +125,11 @@ class Watch:
             "at": status.taken_at,
             "held": False,
             "statistics": status.statistics.as_dict(),
-            **queues_of(self._directory),
+            "queues": status.statistics.queues,
+            "rounds": status.statistics.rounds,
+            "edges": status.statistics.edges,
+            "slowest": [],
+            "blocked": AskedLater(self._directory.state).blocked,
         }
         return looked, Standing(status.state.partition(":")[0], False, status.taken_at, figures=figures)
 

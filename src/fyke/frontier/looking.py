@@ -1,0 +1,136 @@
+"""The frontier of a crawl as a checkpoint has it, looked at by another process: where URLs wait, and what of domains.
+
+`fyke why` and `fyke serve` read it, also beside the crawl; no frontier is built for that, only the queues and tables
+that the checkpoint names are opened, each when it is asked for. Invariant: nothing is written and no lock is taken; a
+file that goes while it is read (the crawl took another checkpoint) is StateDamaged: look again.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fyke.core.batches import URLS
+from fyke.core.config import FrontierSection
+from fyke.core.urls import key_of
+from fyke.disk.checkpoint import look
+from fyke.disk.drum import Drum
+from fyke.disk.operations import Values
+from fyke.disk.queue import DiskQueue
+from fyke.frontier.budgets import budget_function
+from fyke.frontier.domains import Domains
+from fyke.frontier.robots_gate import RECORD
+from fyke.frontier.seen import UrlSeen
+from fyke.frontier.star import Star
+
+BLOCKED = "since its host is blocked"  # a place where URLs wait
+
+
+class Known(NamedTuple):
+    """Domains by name, their records [n] (dtype `RECORD` of `domains`), ranks and budgets [n]."""
+
+    names: list[str]
+    records: Values
+    ranks: npt.NDArray[np.integer]
+    budgets: npt.NDArray[np.integer]
+
+
+class FrontierSeen:
+    """The frontier in the newest checkpoint of a shard. Use as a context manager."""
+
+    def __init__(self, shard: Path, config: FrontierSection) -> None:
+        """Raises NotACrawl where there is no checkpoint, StateDamaged."""
+        self._store, _ = look(shard)
+        # Checkpoints of earlier versions have what is blocked or handed out beside the frontier.
+        beside = {name: self._store.participant(name) or None for name in ("leased", "blocked")}
+        self._state: Mapping[str, Any] = {**beside, **self._store.participant("frontier")}
+        self._config = config
+        self._opened: list[UrlSeen | Domains | Drum | DiskQueue | Star] = []
+
+    def __repr__(self) -> str:
+        return f"FrontierSeen({self._store!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for opened in self._opened:
+            opened.close()
+
+    # --- URLs
+
+    def places(self) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
+        """Everywhere a URL may wait, in words, with what waits there (schema `URLS`)."""
+        state = self._state
+        yield "to be checked against the URLs seen", self._seen().unchecked()
+        yield "for pages nearer to the seeds to be done", self._queue("later", state.get("later"))
+        yield "for the budget of its domain to be known", self._domains().unchecked()
+        for name, rows in {**state.get("backlog", {}), **self._rounds()}.items():
+            over = name.startswith("beast-over")
+            yield "since its domain is over its budget" if over else "for its turn", self._queue(name, rows)
+        gate = state.get("gate", {})
+        yield "for the robots.txt of its host", self._queue("robots-waiting", gate.get("waiting"))
+        yield "for the robots.txt of its host", self._unchecked_rules(gate.get("cache"))
+        for name, rows in state.get("ready", {}).items():
+            yield "in line, on disk", self._queue(name, rows)
+        yield BLOCKED, self._queue("blocked", state.get("blocked"))
+        yield "for its host's turn", self._queue("leased", state.get("leased"))
+
+    def met(self, key: int) -> bool:
+        """Whether the URL with this key was met."""
+        return self._seen().holds(key)
+
+    def _rounds(self) -> dict[str, Any]:
+        enforcer = self._state.get("beast", {})
+        beast = {f"beast-{name}": rows for name, rows in enforcer.get("queues", {}).items()}
+        return beast or {name: rows for name, rows in enforcer.items() if name == "backlog"}
+
+    def _queue(self, name: str, rows: Mapping[str, Any] | None) -> Iterator[pa.RecordBatch]:
+        queue = DiskQueue(self._store, name, URLS, dict(rows) if rows else None)
+        self._opened.append(queue)
+        return queue.scan()
+
+    def _unchecked_rules(self, state: dict[str, Any] | None) -> Iterator[pa.RecordBatch]:
+        cache = Drum(self._store, "robots", state, value=RECORD, aux=URLS)
+        self._opened.append(cache)
+        return (urls for _, _, urls in cache.scan_pending() if urls is not None)
+
+    def _seen(self) -> UrlSeen:
+        seen = UrlSeen(self._store, self._config.table_memory_bytes, self._state.get("seen"))
+        self._opened.append(seen)
+        return seen
+
+    # --- domains
+
+    def domains(self) -> Iterator[Known]:
+        """All domains that were met, in batches, in the order in which they were."""
+        domains = self._domains()
+        star = self._star(domains)
+        for names, records in domains.named():
+            yield _known(star, names, records)
+
+    def domain(self, name: str) -> Known | None:
+        """One domain; None when it was never met."""
+        domains = self._domains()
+        record = domains.of(key_of(name))
+        return None if record is None else _known(self._star(domains), [name], np.atleast_1d(record))
+
+    def _domains(self) -> Domains:
+        domains = Domains(self._store, self._config.table_memory_bytes, self._state.get("domains"))
+        self._opened.append(domains)
+        return domains
+
+    def _star(self, domains: Domains) -> Star:
+        config = self._config
+        function, memory = budget_function(config), config.table_memory_bytes
+        star = Star(self._store, domains, function, config.default_budget_urls, memory, self._state.get("star"))
+        self._opened.append(star)
+        return star
+
+
+def _known(star: Star, names: list[str], records: Values) -> Known:
+    degrees = records["in_degree"]
+    return Known(names, records, star.ranking.rank(degrees), star.budgets(degrees))
