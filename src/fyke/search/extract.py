@@ -142,14 +142,14 @@ class Extractor:
 def main_text(page: Page) -> str:
     """The text of an HTML page without its navigation; all of it where little is left."""
     html = bounded(page.text[:_HTML_CHARS].encode("utf-8", "replace")).decode("utf-8", "ignore")
-    main = "" if _deep(html) else one_line(_plain_text(html, main_content=True), TEXT_CHARS)
+    main = "" if is_deep(html) else one_line(_plain_text(html, main_content=True), TEXT_CHARS)
     if len(main) >= _LITTLE_TEXT:
         return main
     whole = one_line(_plain_text(html, main_content=False), TEXT_CHARS)
     return whole if len(whole) > 2 * len(main) else main
 
 
-def _deep(html: str) -> bool:
+def is_deep(html: str) -> bool:
     """Whether elements may be nested so deeply that finding the main part, quadratic in depth, takes seconds."""
     if html.count("<") < _MANY_TAGS:
         return False
