@@ -8,7 +8,7 @@ import re
 
 from fyke.core.errors import ConfigurationError
 
-_NUMBER = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?) ?([A-Za-z/]*)")
+_NUMBER = re.compile(r"((?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]{1,3})?) ?([A-Za-z/]*)")
 _PREFIXES = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 _LEAST, _MOST = 1e-3, 1e18  # far beyond any machine, and no sum of them overflows
 

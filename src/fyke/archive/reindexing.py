@@ -16,7 +16,7 @@ from fyke.archive.warc_reading import Record, read_records
 
 REPLAYABLE = frozenset({"response", "resource", "revisit"})
 
-_SERIAL = re.compile(r"(\d{5,})\.warc\.gz\Z")
+_SERIAL = re.compile(r"(?<!\d)(\d{5,}+)\.warc\.gz\Z")
 
 
 class Damage(NamedTuple):

@@ -20,15 +20,14 @@ _PARTS = re.compile(r"([a-z][a-z0-9+.-]*)://(\[[^\]]*\]|[^:/?#]*)(:\d+)?([^?]*)(
 _WWW = re.compile(r"www\d*\.")
 _SAFE = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _PATH_SESSIONS = (
-    re.compile(rb"^(.*/)(\((?:[a-z]\([0-9a-z]{24}\))+\)/)([^\?]+\.aspx.*)$", re.I),
-    re.compile(rb"^(.*/)(\([0-9a-z]{24}\)/)([^\?]+\.aspx.*)$", re.I),
+    re.compile(rb"(.*/)\((?:[a-z]\([0-9a-z]{24}\))++\)/", re.DOTALL),
+    re.compile(rb"(.*/)\([0-9a-z]{24}\)/", re.DOTALL),
 )
 _QUERY_SESSIONS = (
-    re.compile(rb"^(.*)(?:jsessionid=[0-9a-zA-Z]{32})(?:&(.*))?$", re.I),
-    re.compile(rb"^(.*)(?:phpsessid=[0-9a-zA-Z]{32})(?:&(.*))?$", re.I),
-    re.compile(rb"^(.*)(?:sid=[0-9a-zA-Z]{32})(?:&(.*))?$", re.I),
-    re.compile(rb"^(.*)(?:ASPSESSIONID[a-zA-Z]{8}=[a-zA-Z]{24})(?:&(.*))?$", re.I),
-    re.compile(rb"^(.*)(?:cfid=[^&]++&cftoken=[^&]++)(?:&(.*))?$", re.I),
+    re.compile(rb"(.*)jsessionid=[0-9a-zA-Z]{32}(?:&(.*))?\Z", re.IGNORECASE | re.DOTALL),
+    re.compile(rb"(.*)phpsessid=[0-9a-zA-Z]{32}(?:&(.*))?\Z", re.IGNORECASE | re.DOTALL),
+    re.compile(rb"(.*)sid=[0-9a-zA-Z]{32}(?:&(.*))?\Z", re.IGNORECASE | re.DOTALL),
+    re.compile(rb"(.*)ASPSESSIONID[a-zA-Z]{8}=[a-zA-Z]{24}(?:&(.*))?\Z", re.IGNORECASE | re.DOTALL),
 )
 
 
@@ -64,8 +63,7 @@ def _path(target: str) -> str:
     joined = b"/" + b"".join(step + b"/" for step in kept[:-1] if step) + (kept[-1] if kept else b"")
     path = _escaped(joined).lower().encode()
     for session in _PATH_SESSIONS:
-        if found := session.match(path):
-            path = found[1] + found[3]
+        path = _without_session(path, session)
     return (path[:-1] if path.endswith(b"/") and len(path) > 1 else path).decode()
 
 
@@ -74,10 +72,30 @@ def _query(query: str) -> str:
     for session in _QUERY_SESSIONS:
         if found := session.match(text):
             text = found[1] + (found[2] or b"")
-    text = text.lower()
+    text = _without_tokens(text).lower()
     if len(text) > 1:
         text = b"&".join(b"=".join(pair) for pair in sorted(tuple(p.split(b"=", 1)) for p in text.split(b"&")))
     return text.decode()
+
+
+def _without_session(path: bytes, session: re.Pattern[bytes]) -> bytes:
+    """`path` without the last `session` that an .aspx follows, with at least a byte and no question mark between."""
+    steps = path.split(b"?")
+    for at in range(len(steps) - 1, -1, -1):
+        if found := session.match(steps[at], 0, max(0, steps[at].rfind(b".aspx") - 1)):
+            steps[at] = found[1] + steps[at][found.end() :]
+            return b"?".join(steps)
+    return path
+
+
+def _without_tokens(query: bytes) -> bytes:
+    """`query` without the last `cfid=…&cftoken=…`, whatever stands before it in its pair."""
+    pairs = query.split(b"&")
+    for at in range(len(pairs) - 2, -1, -1):
+        begin = pairs[at].lower().rfind(b"cfid=", 0, -1)
+        if begin >= 0 and pairs[at + 1].lower().startswith(b"cftoken=") and len(pairs[at + 1]) > len(b"cftoken="):
+            return b"&".join([*pairs[:at], pairs[at][:begin]]) + b"&".join(pairs[at + 2 :])
+    return query
 
 
 def _unescaped(text: str) -> bytes:

@@ -16,6 +16,7 @@ import zstandard
 from isal import isal_zlib
 
 _PIECE = 64 << 10  # input taken at a time: what is copied when output reaches its limit
+_FIRST_PIECE = 1 << 10  # and at first, since a stream may be thousands of small members
 _STEP = 256 << 10  # output taken at a time: the most that is lost to a corrupt stream
 _ZSTD_WINDOW = 8 << 20  # RFC 9659: no more may be asked of a client
 
@@ -125,9 +126,11 @@ def _stream(decoder: Any, data: bytes, start: int) -> Generator[bytes, None, int
     Returns where in `data` the stream ended. Raises _Cut when it did not.
     """
     view = memoryview(data)
+    size = _FIRST_PIECE
     while not decoder.eof and start < len(data):
-        piece: Any = view[start : start + _PIECE]
+        piece: Any = view[start : start + size]
         start += len(piece)
+        size = min(2 * size, _PIECE)
         while True:
             out = decoder.decompress(piece, _STEP)
             if out:

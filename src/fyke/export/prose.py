@@ -14,37 +14,47 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fyke.core.visits import Page
 from fyke.harvest.markup import bounded
-from fyke.search.extract import HTML_TYPES
+from fyke.search.extract import HTML_TYPES, is_deep
 
 TEXT_CHARS = 1_000_000
 
 Formatting = bool | Literal["minimal_html"]
 
 _HTML_CHARS = 4 << 20
+_LISTS_DEEP = 12  # what is in lists below them is text of one item
 _LITTLE_TEXT = 250  # where the main content is shorter, the main part may have been missed
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\uffff]")
-_BLANKS = re.compile(r"[ \t]+\n")
+_BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
 _GAPS = re.compile(r"\n{3,}")
 _SIGNS = re.compile(r"([\\`*<\[\]]|(?<!\w)_|_(?!\w))")
-_LINE_SIGNS = re.compile(r"^(\s*)([#>+=|~-]|\d{1,9}(?=[.)]))", re.MULTILINE)
+_LINE_SIGNS = re.compile(r"^([^\S\n]*+)([#>+=|~-]|\d{1,9}(?=[.)]))", re.MULTILINE)
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 
 
 def plain(page: Page) -> str:
     """The main content of `page`, a blank line between paragraphs."""
-    return _clean(page.text if page.media_type not in HTML_TYPES else _main(page, formatting=True))
+    return _clean(page.text if page.media_type not in HTML_TYPES else _main(_html(page), formatting=True))
 
 
 def markdown(page: Page) -> str:
     """The main content of `page` as Markdown."""
     if page.media_type not in HTML_TYPES:
         return _clean(page.text if page.media_type == "text/markdown" else _escaped(page.text))
-    parser = LexborHTMLParser(_main(page, formatting="minimal_html"))
+    html = _html(page)
+    if is_deep(html):
+        return _clean(_escaped(_main(html, formatting=False)))
+    parser = LexborHTMLParser(_main(html, formatting="minimal_html"))
     return _clean("\n\n".join(_blocks(parser.body)) if parser.body else "")
 
 
-def _main(page: Page, formatting: Formatting) -> str:
-    html = bounded(page.text[:_HTML_CHARS].encode("utf-8", "replace")).decode("utf-8", "ignore")
+def _html(page: Page) -> str:
+    return bounded(page.text[:_HTML_CHARS].encode("utf-8", "replace")).decode("utf-8", "ignore")
+
+
+def _main(html: str, formatting: Formatting) -> str:
+    """The main content; all text in one line where elements are so deep in each other that more costs their square."""
+    if is_deep(html):
+        return _extracted(html, False, main=False)
     main = _extracted(html, formatting, main=True)
     if len(main) >= _LITTLE_TEXT:
         return main
@@ -70,23 +80,23 @@ def _blocks(parent: LexborNode) -> Iterator[str]:
             yield text
 
 
-def _block(node: LexborNode) -> str:
+def _block(node: LexborNode, depth: int = 0) -> str:
     tag = node.tag or ""
     if tag in _HEADINGS:
         title = " ".join(_inline(node).split())
         return f"{_HEADINGS[tag]} {title}" if title else ""
-    if tag in ("ul", "ol"):
-        return "\n".join(_items(node, ordered=tag == "ol"))
+    if tag in ("ul", "ol") and depth < _LISTS_DEEP:
+        return "\n".join(_items(node, depth, ordered=tag == "ol"))
     if tag == "pre":
         return _fenced(node.text().strip("\n"))
     return _inline(node).strip()
 
 
-def _items(node: LexborNode, *, ordered: bool) -> Iterator[str]:
+def _items(node: LexborNode, depth: int, *, ordered: bool) -> Iterator[str]:
     """The lines of a list; what is in an item beside its text is indented below it."""
     for number, item in enumerate(node.iter(), 1):
         sign = f"{number}. " if ordered else "- "
-        blocks = [text for text in (_block(child) for child in item.iter(include_text=True)) if text]
+        blocks = [text for text in (_block(child, depth + 1) for child in item.iter(include_text=True)) if text]
         lines = "\n".join(blocks).split("\n")
         yield sign + ("\n" + " " * len(sign)).join(lines)
 

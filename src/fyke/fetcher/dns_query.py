@@ -1,159 +1,336 @@
-"""Asking name servers: one question to c-ares, one answer or failure as a value.
+"""Asking name servers: one name, one answer or failure as a value. A stub resolver over UDP, over TCP where it must.
 
-Called by `fyke.fetcher.names.Resolver` only, which caches; nothing here remembers, except c-ares itself:
-it keeps every answer for its TTL (an hour at most) in a cache that has no bound and no switch in
-pycares. So a channel is thrown away after `channel_lookups` questions, when its last is answered: that
-bounds the memory, and changes the source port now and then.
+Called by `fyke.fetcher.names.Resolver` only, which caches; nothing here remembers. Written here, because a crawler
+asks for thousands of names at once, and how long it waits and what fails with what are its own affair: a library
+that closes a connection for one bad answer fails all others on it.
 
-Invariants: `ask` returns a `Reply`; what the DNS does wrong is an outcome, not an exception. No channel is asked the
-same twice, so every reply comes from a name server, and a name that is looked up again has its whole TTL again.
+Each server has up to `SOCKETS` sockets, connected, so that only its own answers come in, from ports the kernel draws.
+A question takes one of them and a number at random; a socket that was asked `QUESTIONS` is replaced. What comes in
+is an answer when its number is awaited and it repeats the question; all else is counted and passed over, and the
+question goes on waiting.
+
+Invariants: `ask` returns a `Reply`; what the DNS does wrong is an outcome, not an exception. A name is asked for
+`dns.tries` times over all servers, the last that answered first, and waits `dns.timeout_s` for each answer. No more
+than `IN_FLIGHT` questions are in flight.
 """
 
 import asyncio
+import os
 import re
+import socket
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from math import ceil
-
-import aiodns
-import aiodns.error as ares
-import pycares
+from math import inf
+from pathlib import Path
+from random import SystemRandom
+from typing import NamedTuple
 
 from fyke.core.config import DnsSection
 from fyke.core.errors import ConfigurationError
 from fyke.core.outcomes import Outcome
+from fyke.fetcher import dns_message as dns
 from fyke.fetcher.addresses import literal
 
-CHANNEL_LOOKUPS = 10_000
+SOCKETS = 16  # open for each server, besides those that still wait for an answer
+QUESTIONS = 1000  # that a socket is asked
+IN_FLIGHT = 4000  # 250 a socket, whose buffer holds as many answers
+BURST = 128  # questions that may wait in a server's buffer, which holds two or three hundred
+TAKEN_S = 0.05  # after which a server that runs has taken a question out of it
+TCP_CONNECTIONS = 16
+ALIASES_ASKED = 4  # names that are asked for because an answer gave only an alias
+RESOLV_CONF = Path("/etc/resolv.conf")
 
+_PORT = 53
+_DATAGRAM_BYTES = 4096  # more than was asked for; what is longer is cut, and malformed
+_AT_ONCE = 64  # datagrams that are read before others have their turn
 _SERVER = re.compile(r"\[([^\]]+)\](?::(\d{1,5}))?|([^:]+|[^.]*)(?::(\d{1,5}))?")
-_AddressData = pycares.ARecordData | pycares.AAAARecordData
-_KINDS: dict[str, type[_AddressData]] = {"A": pycares.ARecordData, "AAAA": pycares.AAAARecordData}
-_NO_SUCH_NAME = frozenset({ares.ARES_ENOTFOUND, ares.ARES_EBADNAME})
-_NO_RECORDS = frozenset({ares.ARES_ENODATA})
+_TIMED_OUT = "no name server answered in time"
+_UNREACHED = "no name server could be reached"
 _WORDS = {
-    ares.ARES_ETIMEOUT: "no name server answered in time",
-    ares.ARES_ESERVFAIL: "the name server failed (SERVFAIL)",
-    ares.ARES_EREFUSED: "the name server refused to answer",
-    ares.ARES_ECONNREFUSED: "no name server could be reached",
-    ares.ARES_EBADRESP: "the name server's answer is malformed",
-    ares.ARES_EFORMERR: "the name server did not understand the question",
+    dns.FORMAT_ERROR: "the name server did not understand the question",
+    dns.SERVER_FAILURE: "the name server failed (SERVFAIL)",
+    dns.REFUSED: "the name server refused to answer",
 }
+_random = SystemRandom()
+
+
+class Address(NamedTuple):
+    """Where a name server listens."""
+
+    host: str
+    port: int
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the DNS said of a name: addresses and their TTL, or an outcome other than OK."""
+    """What the DNS said of a name: addresses and their TTL, or an outcome other than OK.
+
+    Of what does not exist the TTL is its zone's, infinite where that does not say.
+    """
 
     outcome: Outcome
     addresses: tuple[str, ...] = ()
-    ttl_s: float = 0.0
+    ttl_s: float = inf
     detail: str = ""
 
 
-class _Channel:
-    """One c-ares channel, the questions it was asked, and how many of them it has not answered."""
+class _Failed(Exception):
+    """One server did not answer one question; the text says why."""
 
-    def __init__(self, resolver: aiodns.DNSResolver) -> None:
-        self.resolver = resolver
-        self.asked: set[tuple[str, str]] = set()
-        self.waiting = 0
+
+class _Socket:
+    """A UDP socket that speaks to one server, and the questions it waits for an answer to."""
+
+    def __init__(self, server: Address, malformed: Callable[[], None], refused: Callable[["_Socket"], None]) -> None:
+        self.server = server
+        self.asked = 0
+        self.waiting: dict[int, tuple[bytes, asyncio.Future[dns.Said]]] = {}
+        self._malformed = malformed
+        self._refused = refused
+        self._loop = asyncio.get_running_loop()
+        family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
+        self._socket = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        try:
+            where = socket.getaddrinfo(*server, family, socket.SOCK_DGRAM, 0, socket.AI_NUMERICHOST)
+            self._socket.connect(where[0][4])
+        except OSError:
+            self._socket.close()
+            raise
+        self._loop.add_reader(self._socket.fileno(), self._readable)
+
+    async def ask(self, question: bytes, timeout_s: float) -> dns.Said:
+        """The first answer to `question`. Raises _Failed, or OSError where it cannot be sent."""
+        number = int.from_bytes(os.urandom(2), "big")
+        while number in self.waiting:
+            number = (number + 1) & 0xFFFF
+        future: asyncio.Future[dns.Said] = self._loop.create_future()
+        self.waiting[number] = question, future
+        self.asked += 1
+        timer = self._loop.call_later(timeout_s, _fail, future, _TIMED_OUT)
+        try:
+            with suppress(BlockingIOError):  # lost, as datagrams are
+                self._socket.send(dns.query(number, question))
+            return await future
+        finally:
+            timer.cancel()
+            del self.waiting[number]
+
+    def _readable(self) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                message = self._socket.recv(_DATAGRAM_BYTES)
+            except BlockingIOError:
+                return
+            except OSError:  # nobody listens there
+                self._refused(self)
+                return
+            self._take(message)
+
+    def _take(self, message: bytes) -> None:
+        number = int.from_bytes(message[:2], "big")
+        question, future = self.waiting.get(number, (b"", None))
+        if future is None or future.done():
+            return  # too late
+        try:
+            future.set_result(dns.read(message, number, question))
+        except dns.Malformed:
+            self._malformed()
+
+    def fail(self, why: str) -> None:
+        """End all waiting."""
+        for _, future in self.waiting.values():
+            _fail(future, why)
+
+    def close(self) -> None:
+        if self._socket.fileno() >= 0:
+            self._loop.remove_reader(self._socket.fileno())
+            self._socket.close()
 
 
 class NameServers:
     """The configured servers, or the system's; belongs to the event loop it is first asked on."""
 
-    def __init__(self, config: DnsSection, channel_lookups: int = CHANNEL_LOOKUPS) -> None:
-        self._servers = [server_of(text) for text in config.servers]
+    def __init__(self, config: DnsSection, sockets: int = SOCKETS, resolv_conf: Path = RESOLV_CONF) -> None:
+        self._servers = [server_of(text) for text in config.servers] or system_servers(resolv_conf)
         self._timeout_s = config.timeout_s
-        self._tries = max(1, ceil(config.tries / max(1, len(self._servers))))  # c-ares counts for each server
-        self._limit_s = config.timeout_s * config.tries
-        self._channel_lookups = channel_lookups
-        self._current: _Channel | None = None
-        self._open: set[_Channel] = set()
+        self._tries = config.tries
+        self._sockets = sockets
+        self._open: dict[Address, list[_Socket]] = {server: [] for server in self._servers}
+        self._retired: set[_Socket] = set()
+        self._first = 0  # the server that answered last
+        self._room = asyncio.Semaphore(IN_FLIGHT)
+        self._tcp_room = asyncio.Semaphore(TCP_CONNECTIONS)
+        self._buffer = asyncio.Semaphore(BURST)
+        self._untaken: set[object] = set()
+        self.malformed = 0
+
+    def __repr__(self) -> str:
+        return f"NameServers({len(self._servers)} servers, {self.open_sockets} sockets)"
+
+    @property
+    def open_sockets(self) -> int:
+        return sum(map(len, self._open.values())) + len(self._retired)
 
     async def ask(self, name: str) -> Reply:
         """The addresses of `name`: of its A records, or of AAAA when there is no A."""
-        reply = await self._ask(name, "A")
+        async with self._room:
+            reply = await self._follow(name, dns.A)
+            if reply.outcome is Outcome.OK and not reply.addresses:
+                reply = await self._follow(name, dns.AAAA)
         if reply.outcome is Outcome.OK and not reply.addresses:
-            reply = await self._ask(name, "AAAA")
-        if reply.outcome is Outcome.OK and not reply.addresses:
-            return Reply(Outcome.NO_SUCH_NAME, detail=f"{name} has no address")
+            return Reply(Outcome.NO_SUCH_NAME, ttl_s=reply.ttl_s, detail=f"{name} has no address")
         return reply
 
-    async def _ask(self, name: str, record: str) -> Reply:
-        channel = self._channel((name, record))
-        channel.waiting += 1
+    async def _follow(self, name: str, kind: int) -> Reply:
+        """The records of `name`; where an answer has an alias and nothing of it, the alias is asked for."""
+        asked, least_s = name, inf
+        for _ in range(1 + ALIASES_ASKED):
+            try:
+                said = await self._try(dns.question_of(asked, kind))
+            except _Failed as failed:
+                return Reply(Outcome.DNS_FAILED, detail=f"{name}: {failed}")
+            if said.code == dns.NO_SUCH_NAME:
+                return Reply(Outcome.NO_SUCH_NAME, ttl_s=said.ttl_s, detail=f"{name} does not exist")
+            if said.addresses or not said.alias or said.ttl_s < inf or not is_askable(said.alias):
+                return Reply(Outcome.OK, said.addresses, min(least_s, said.ttl_s))
+            asked = said.alias
+        return Reply(Outcome.DNS_FAILED, detail=f"{name}: its aliases do not end")
+
+    async def _try(self, question: bytes) -> dns.Said:
+        """An answer to `question` that says something of the name. Raises _Failed."""
+        first, why = self._first, _TIMED_OUT
+        for at in range(first, first + self._tries):
+            index = at % len(self._servers)
+            try:
+                said = await self._ask(self._servers[index], question)
+            except _Failed as failed:
+                why = str(failed)
+                continue
+            if said.code in (dns.NO_ERROR, dns.NO_SUCH_NAME):
+                self._first = index
+                return said
+            why = _WORDS.get(said.code, f"the name server failed with code {said.code}")
+        raise _Failed(why)
+
+    async def _ask(self, server: Address, question: bytes) -> dns.Said:
+        """What one server answers. Raises _Failed."""
+        await self._buffer.acquire()
+        mark = object()
+        self._untaken.add(mark)
+        timer = asyncio.get_running_loop().call_later(TAKEN_S, self._take, mark)
         try:
-            async with asyncio.timeout(self._limit_s):  # c-ares doubles its timeout from round to round
-                result = await channel.resolver.query_dns(name, record)
-        except TimeoutError:
-            return Reply(Outcome.DNS_FAILED, detail=f"{name}: {_WORDS[ares.ARES_ETIMEOUT]}")
-        except ares.DNSError as error:
-            return _failure(name, error)
+            channel = self._socket(server)
+            try:
+                said = await channel.ask(question, self._timeout_s)
+            finally:
+                if channel in self._retired and not channel.waiting:
+                    self._retired.discard(channel)
+                    channel.close()
+        except OSError as error:
+            raise _Failed(_UNREACHED) from error
         finally:
-            channel.waiting -= 1
-            await self._retire()
-        return _success(result, _KINDS[record])
+            timer.cancel()
+            self._take(mark)
+        return await self._ask_tcp(server, question) if said.cut else said
 
-    def _channel(self, question: tuple[str, str]) -> _Channel:
-        """A channel that was not asked `question`, and counts as asked now."""
-        if self._current is None or self._full(self._current) or question in self._current.asked:
-            resolver = aiodns.DNSResolver(
-                self._servers or None,
-                loop=asyncio.get_running_loop(),
-                timeout=self._timeout_s,
-                tries=self._tries,
-                flags=pycares.ARES_FLAG_NOSEARCH | pycares.ARES_FLAG_EDNS,
-            )
-            self._current = _Channel(resolver)
-            self._open.add(self._current)
-        self._current.asked.add(question)
-        return self._current
+    def _take(self, mark: object) -> None:
+        """Let another question go: the server took this one, or answered it."""
+        if mark in self._untaken:
+            self._untaken.discard(mark)
+            self._buffer.release()
 
-    def _full(self, channel: _Channel) -> bool:
-        return len(channel.asked) >= self._channel_lookups
+    async def _ask_tcp(self, server: Address, question: bytes) -> dns.Said:
+        """What a server answers where the answer is too long for a datagram (RFC 7766). Raises _Failed."""
+        number = int.from_bytes(os.urandom(2), "big")
+        message = dns.query(number, question)
+        async with self._tcp_room:
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    reader, writer = await asyncio.open_connection(*server)
+                    try:
+                        writer.write(len(message).to_bytes(2, "big") + message)
+                        answer = await reader.readexactly(int.from_bytes(await reader.readexactly(2), "big"))
+                        return dns.read(answer, number, question)
+                    finally:
+                        writer.close()
+            except TimeoutError as error:
+                raise _Failed(_TIMED_OUT) from error
+            except (OSError, EOFError) as error:
+                raise _Failed(_UNREACHED) from error
+            except dns.Malformed as error:
+                self._count_malformed()
+                raise _Failed(f"the name server's answer is malformed: {error}") from error
 
-    async def _retire(self) -> None:
-        """Close the channels that are asked nothing more and have answered all."""
-        done = [one for one in self._open if not one.waiting and (one is not self._current or self._full(one))]
-        self._open.difference_update(done)
-        if self._current in done:
-            self._current = None
-        for channel in done:
-            await channel.resolver.close()
+    def _socket(self, server: Address) -> _Socket:
+        """One of the sockets of `server`, drawn. Raises OSError where none can be opened."""
+        channels = self._open[server]
+        if len(channels) < self._sockets:
+            channels.append(_Socket(server, self._count_malformed, self._refused))
+        at = _random.randrange(len(channels))
+        channel = channels[at]
+        if channel.asked >= QUESTIONS:
+            self._retire(channel)
+            channel = _Socket(server, self._count_malformed, self._refused)
+            channels.append(channel)
+        return channel
+
+    def _retire(self, channel: _Socket) -> None:
+        """Ask `channel` nothing more; it is closed when its last question is answered."""
+        self._open[channel.server].remove(channel)
+        if channel.waiting:
+            self._retired.add(channel)
+        else:
+            channel.close()
+
+    def _refused(self, channel: _Socket) -> None:
+        """Nobody listens: others are asked at once; one that is alone may be about to come back."""
+        if len(self._servers) > 1:
+            channel.fail(_UNREACHED)
+
+    def _count_malformed(self) -> None:
+        self.malformed += 1
 
     async def close(self) -> None:
         """Break off what is being asked."""
-        channels, self._open, self._current = self._open, set(), None
+        channels = [*self._retired, *(channel for channels in self._open.values() for channel in channels)]
+        self._retired.clear()
+        for each in self._open.values():
+            each.clear()
         for channel in channels:
-            await channel.resolver.close()
+            channel.fail("the resolver was closed")
+            channel.close()
 
 
-def server_of(text: str) -> str:
-    """`address` or `address:port` (IPv6 with a port in brackets) as c-ares reads it.
+def _fail(future: "asyncio.Future[dns.Said]", why: str) -> None:
+    if not future.done():
+        future.set_exception(_Failed(why))
+
+
+def is_askable(name: str) -> bool:
+    """Whether an alias can be asked for as it stands: its labels may hold any byte, also a dot."""
+    return name.isascii() and 0 < len(name) <= 253 and all(0 < len(label) < 64 for label in name.split("."))
+
+
+def system_servers(resolv_conf: Path) -> list[Address]:
+    """The name servers of this machine; its own port 53 where it names none, as resolv.conf(5) has it."""
+    try:
+        lines = resolv_conf.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    words = [line.split() for line in lines]
+    named = [literal(word[1]) for word in words if len(word) > 1 and word[0] == "nameserver"]
+    return [Address(host, _PORT) for host in named if host] or [Address("127.0.0.1", _PORT)]
+
+
+def server_of(text: str) -> Address:
+    """`address` or `address:port` (IPv6 with a port in brackets).
 
     Raises ConfigurationError for anything else, also for a name: who would resolve it?
     """
     match = _SERVER.fullmatch(text.strip())
-    address, port = (match[1] or match[3], int(match[2] or match[4] or 53)) if match else (text, 53)
+    address, port = (match[1] or match[3], int(match[2] or match[4] or _PORT)) if match else (text, _PORT)
     known = literal(address)
     if known is None or not 0 < port < 65536:
         raise ConfigurationError(f"dns.servers: {text!r} is not an address or address:port, as 9.9.9.9 or [::1]:5353")
-    return f"[{known}]:{port}" if ":" in known else f"{known}:{port}"
-
-
-def _failure(name: str, error: ares.DNSError) -> Reply:
-    code = error.args[0] if error.args else 0
-    if code in _NO_RECORDS:
-        return Reply(Outcome.OK)
-    if code in _NO_SUCH_NAME:
-        return Reply(Outcome.NO_SUCH_NAME, detail=f"{name} does not exist")
-    return Reply(Outcome.DNS_FAILED, detail=f"{name}: {_WORDS.get(code, str(error))}")
-
-
-def _success(result: pycares.DNSResult, kind: type[_AddressData]) -> Reply:
-    """Addresses in the order given; the TTL is the least of the whole chain of aliases."""
-    data = [answer.data for answer in result.answer]
-    addresses = tuple(item.addr for item in data if isinstance(item, kind))
-    ttl = min((answer.ttl for answer in result.answer), default=0)
-    return Reply(Outcome.OK, addresses, float(ttl))
+    return Address(known, port)

@@ -26,7 +26,7 @@ from fyke.core.clock import Clock
 from fyke.core.config import DnsSection
 from fyke.core.outcomes import Outcome
 from fyke.fetcher.addresses import is_name, is_public, literal, local, read_hosts_file
-from fyke.fetcher.dns_query import CHANNEL_LOOKUPS, NameServers, Reply
+from fyke.fetcher.dns_query import SOCKETS, NameServers, Reply
 
 REFRESH_SHARE = 0.1  # an answer used in this last part of its time is asked for again
 FAILURE_TTL_S = 30.0  # how long "no name server answered" is believed, if negative_ttl_s is not shorter
@@ -60,6 +60,7 @@ class DnsStatistics:
     failures: int  # lookups that ended in DNS_FAILED
     refused: int  # lookups that ended in ADDRESS_REFUSED
     refreshes: int  # lookups ahead of need
+    malformed: int  # messages of name servers that were no answers, and passed over
 
 
 class Resolver:
@@ -75,13 +76,13 @@ class Resolver:
         trusted: Callable[[str], bool],
         *,
         hosts_file: Path = Path("/etc/hosts"),
-        channel_lookups: int = CHANNEL_LOOKUPS,
+        sockets: int = SOCKETS,
     ) -> None:
         self._config = config
         self._clock = clock
         self._trusted = trusted
         self._hosts_file = read_hosts_file(hosts_file)
-        self._servers = NameServers(config, channel_lookups)
+        self._servers = NameServers(config, sockets)
         self._answers: OrderedDict[str, Answer] = OrderedDict()
         self._in_flight: dict[str, asyncio.Task[Answer]] = {}
         self._fault: BaseException | None = None
@@ -161,6 +162,7 @@ class Resolver:
             self._failures,
             self._refused,
             self._refreshes,
+            self._servers.malformed,
         )
 
     async def close(self) -> None:
@@ -220,7 +222,7 @@ class Resolver:
             return answer
         if reply.outcome is Outcome.NO_SUCH_NAME:
             self._negatives += 1
-            ttl = config.negative_ttl_s
+            ttl = min(max(reply.ttl_s, config.min_ttl_s), config.negative_ttl_s)
         else:
             self._failures += 1
             ttl = min(FAILURE_TTL_S, config.negative_ttl_s)

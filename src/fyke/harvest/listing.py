@@ -15,9 +15,10 @@ from fyke.harvest.media import FTP_LISTING, GOPHER_MENU
 _NOT_FETCHED = frozenset(b"i3 8T27+")  # text, errors, telnet, directories of people, searches without a question
 _LINE_BYTES = 4096
 _PATH = "/:@!$&'()*+,;=~|"
-_UNIX = re.compile(
-    rb"([-dlbcps])[-rwxsStTlL]{9}\S*\s+\d+\s+.*?\s(?:\w{3}\s+\d{1,2}|\d{1,2}\s+\w{3}|\d{4}-\d\d-\d\d)"
-    rb"\s+(?:\d{1,2}:\d\d(?::\d\d)?|\d{4})\s(.+)"
+# A line of `ls -l` in two steps, its kind and then the first date: owners may have blanks in their names.
+_UNIX = re.compile(rb"([-dlbcps])[-rwxsStTlL]{9}\S*+\s++\d++(?=\s)")
+_DATED = re.compile(
+    rb"\s(?:\w{3}\s++\d{1,2}|\d{1,2}\s++\w{3}|\d{4}-\d\d-\d\d)\s++(?:\d{1,2}:\d\d(?::\d\d)?|\d{4})\s(.+)"
 )
 _WINDOWS = re.compile(rb"\d\d-\d\d-(?:\d\d){1,2}\s+\d\d:\d\d(?:[AaPp][Mm])?\s+(?:(<DIR>)|\d+)\s+(.+)")
 _MLSD = re.compile(rb"((?:[\w.-]+=[^;]*;)+) (.+)")
@@ -64,8 +65,8 @@ def _item(line: bytes) -> str:
 
 def _entry(line: bytes) -> tuple[bytes, bool]:
     """The name on a line of a listing and whether it is a directory's; no name when there is none."""
-    if match := _UNIX.fullmatch(line):
-        kind, name = match.groups()
+    if (match := _UNIX.match(line)) and (dated := _DATED.search(line, match.end())):
+        kind, name = match[1], dated[1]
         return (name.partition(b" -> ")[0] if kind == b"l" else name), kind == b"d"
     if match := _WINDOWS.fullmatch(line):
         return match[2], match[1] is not None

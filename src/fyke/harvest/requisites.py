@@ -38,13 +38,13 @@ _SETS = ("srcset", "imagesrcset")
 _EMPTY = ("#", "data:", "javascript:", "about:", "blob:")
 
 _BLANKS = " \t\n\f\r"  # HTML's; others belong to the address
-_CANDIDATE = re.compile(r"[\s,]*([^\s,]\S*)((?<!,)\s+(?:[^,(]|\([^)]*\)?)*)?,?", re.ASCII)
+# Possessive throughout, here and below: what an attribute or a style sheet says must not make reading it slow.
+_CANDIDATE = re.compile(r"[\s,]*+([^\s,]\S*+)((?<!,)\s++(?:[^,(]|\([^)]*+\)?)*+)?,?", re.ASCII)
 _STRING = r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
-# Possessive throughout: what a style sheet says must not make reading it slow.
 _WORD = r"(?>[^\s\"'()\\]|\\[0-9a-f]{1,6}\s?|\\.)*+"
 _UNCLOSED = r"\"(?:[^\"\\\n]|\\.)*+|'(?:[^'\\\n]|\\.)*+"
 _CSS = re.compile(
-    rf"/\*.*?(?:\*/|\Z)|url\(\s*({_STRING}|{_WORD})\s*\)|@import\s*({_STRING})|{_STRING}|{_UNCLOSED}",
+    rf"/\*.*?(?:\*/|\Z)|url\(\s*+({_STRING}|{_WORD})\s*+\)|@import\s*+({_STRING})|{_STRING}|{_UNCLOSED}",
     re.IGNORECASE | re.DOTALL,
 )
 _CSS_ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|\s)?|(\r\n|.))", re.DOTALL)
@@ -83,8 +83,10 @@ def html_requisites(find: Find, root: LexborNode) -> list[str]:
 
 def srcset(value: str) -> Iterator[str]:
     """The URLs of a `srcset` attribute (HTML, 4.8.4.3.10)."""
-    for match in _CANDIDATE.finditer(value):
+    at = 0
+    while match := _CANDIDATE.match(value, at):  # what has none is blank to its end
         yield match[1].rstrip(",")
+        at = match.end()
 
 
 def css_references(text: str) -> Iterator[str]:

@@ -8,9 +8,8 @@ Invariant: a gzip body unfolds to at most `MAX_UNFOLDED_BYTES`, and only when it
 
 import re
 
-from isal import igzip_lib, isal_zlib
-
 from fyke.core.batches import Kind
+from fyke.core.codings import gunzip
 from fyke.core.visits import Page
 from fyke.harvest.xmlscan import Attributes, root_of, scan, seen_from
 
@@ -18,9 +17,6 @@ MAX_UNFOLDED_BYTES = 64 << 20  # sitemaps.org allows 50 MB
 ROOTS = frozenset({"urlset", "sitemapindex"})
 
 _ENTRIES = frozenset({"url", "sitemap"})
-_CHUNK_BYTES = 1 << 20
-_GZIP = 31  # zlib's number for "a gzip header, and nothing else"
-_TEXT_NAME = re.compile(r"[^/?#]*sitemap[^/?#]*\.txt(?:\.gz)?", re.IGNORECASE)
 _LINE = re.compile(rb"^[ \t]*((?:https?|ftp|gopher)://[^\s<>\"]+)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 
 
@@ -74,8 +70,8 @@ def add_links(page: Page, root: str, content: bytes) -> None:
 
 def is_text_sitemap(url: str) -> bool:
     """Whether `url` is named like a text sitemap."""
-    path = url.partition("?")[0]
-    return _TEXT_NAME.fullmatch(path.rpartition("/")[2]) is not None
+    name = url.partition("?")[0].rpartition("/")[2].lower().removesuffix(".gz")
+    return name.endswith(".txt") and "sitemap" in name
 
 
 def text_links(content: bytes) -> list[str]:
@@ -104,21 +100,5 @@ def sitemap_links(content: bytes, url: str) -> list[str]:
 
 def unfold(data: bytes, limit: int = MAX_UNFOLDED_BYTES) -> bytes:
     """The first `limit` bytes `data` (gzip, any number of members) holds; as far as it can be read."""
-    parts: list[bytes] = []
-    room = limit
-    while data and room > 0:
-        member = isal_zlib.decompressobj(wbits=_GZIP)
-        try:
-            while room > 0 and not member.eof:
-                part = member.decompress(data, min(room, _CHUNK_BYTES))
-                data = member.unconsumed_tail
-                if not part and not data:
-                    break
-                parts.append(part)
-                room -= len(part)
-        except igzip_lib.IsalError:  # type: ignore[misc]  # its stub has an instance for the class
-            break
-        if not member.eof:
-            break
-        data = member.unused_data
-    return b"".join(parts)
+    layer = gunzip(data, limit)
+    return b"" if layer.content is data else layer.content

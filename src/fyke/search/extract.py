@@ -168,7 +168,7 @@ def _main(page: Page) -> tuple[str, str]:
         return "", ""
     for node in tree.body.query_selector_all(_NAVIGATION):
         node.decompose()
-    deep = _deep(html)
+    deep = is_deep(html)
     main = "" if deep else by_lines(_plain_text(tree, main_content=True), TEXT_CHARS)
     if len(main) < _LITTLE_TEXT:
         whole = by_lines(_plain_text(tree, main_content=False), TEXT_CHARS)
@@ -177,7 +177,7 @@ def _main(page: Page) -> tuple[str, str]:
     return main, one_line(" ".join(_texts(headings, HEADINGS_CHARS)), HEADINGS_CHARS)
 
 
-def _deep(html: str) -> bool:
+def is_deep(html: str) -> bool:
     """Whether elements may be nested so deeply that finding the main part, quadratic in depth, takes seconds."""
     if html.count("<") < _MANY_TAGS:
         return False

@@ -42,8 +42,8 @@ _STYLE = (
     "<style>:root{color-scheme:light dark}body{font:16px/1.6 system-ui,sans-serif;display:grid;place-content:center;"
     "min-height:90vh;margin:0;text-align:center}img{max-width:100%;max-height:96vh;background:#fff}</style>"
 )
-_DOCTYPE = re.compile(rb"(?:\s|<!--.*?-->)*<!doctype", re.IGNORECASE | re.DOTALL)
-_IMPORT = re.compile(r"""@import\s+(?:url\(\s*)?["']?([^"')\s;]{1,2000})["']?\s*\)?[^;]{0,200};""")
+_DOCTYPE = re.compile(rb"(?:\s|<!--.*?-->)*+<!doctype", re.IGNORECASE | re.DOTALL)
+_IMPORT = re.compile(r"""@import\s++(?:url\(\s*+)?["']?([^"')\s;]{1,2000}+)["']?\s*+\)?[^;]{0,200}+;""")
 _REL_STYLE = re.compile(r"\bstylesheet\b", re.IGNORECASE)
 
 Find = Callable[[str], Page | None]

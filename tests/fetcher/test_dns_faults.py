@@ -1,0 +1,350 @@
+"""Laws of asking name servers: what is wrong with one answer, or one server, costs nothing else."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from dnslib import AAAA, CNAME, QTYPE, RCODE, RR, SOA, A, DNSRecord
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fyke.core.config import DnsSection
+from fyke.core.outcomes import Outcome
+from fyke.fetcher import dns_message as dns
+from fyke.fetcher.dns_query import NameServers
+
+PUBLIC, OTHER = "93.184.216.34", "8.8.4.4"
+Answering = Callable[[DNSRecord], list[bytes]]
+
+
+@dataclass
+class Server:
+    """Sends what `answering` makes of a query; over TCP what `answering_tcp` does."""
+
+    answering: Answering
+    answering_tcp: Answering | None = None
+    queries: list[DNSRecord] = field(default_factory=list)
+    ports: set[int] = field(default_factory=set)
+    address: str = ""
+
+    def listen(self) -> socket.socket:
+        listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        listening.bind(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{listening.getsockname()[1]}"
+        asyncio.get_running_loop().add_reader(listening, self._answer_all, listening)
+        return listening
+
+    def _answer_all(self, listening: socket.socket) -> None:
+        with suppress(BlockingIOError):
+            while True:
+                data, whose = listening.recvfrom(4096)
+                query = DNSRecord.parse(data)
+                self.queries.append(query)
+                self.ports.add(whose[1])
+                for message in self.answering(query):
+                    listening.sendto(message, whose)
+
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        assert self.answering_tcp is not None
+        query = DNSRecord.parse(await reader.readexactly(int.from_bytes(await reader.readexactly(2), "big")))
+        for message in self.answering_tcp(query):
+            writer.write(len(message).to_bytes(2, "big") + message)
+        writer.close()
+
+
+def asking(scenario: Callable[..., Coroutine[Any, Any, None]], *servers: Server, **settings: Any) -> None:
+    """Run `scenario` with `NameServers` that ask `servers`."""
+
+    async def main() -> None:
+        sockets = [server.listen() for server in servers]
+        over_tcp = [
+            await asyncio.start_server(server.connected, "127.0.0.1", listening.getsockname()[1])
+            for server, listening in zip(servers, sockets, strict=True)
+            if server.answering_tcp is not None
+        ]
+        config = DnsSection(servers=[server.address for server in servers], **settings)
+        asked = NameServers(config)
+        try:
+            await scenario(asked)
+        finally:
+            await asked.close()
+            for listening in sockets:
+                asyncio.get_running_loop().remove_reader(listening)
+                listening.close()
+            for each in over_tcp:
+                each.close()
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+
+
+def good(query: DNSRecord) -> list[bytes]:
+    reply = query.reply()
+    if query.q.qtype == QTYPE.A:
+        reply.add_answer(RR(str(query.q.qname), QTYPE.A, rdata=A(PUBLIC), ttl=300))
+    return [reply.pack()]
+
+
+def name_of(query: DNSRecord) -> str:
+    return str(query.q.qname).rstrip(".")
+
+
+def wrong(query: DNSRecord) -> list[bytes]:
+    """Messages that answer nothing, whatever they look like."""
+    (right,) = good(query)
+    other = DNSRecord.question("other.test").reply()
+    other.header.id = query.header.id
+    other.add_answer(RR("other.test", QTYPE.A, rdata=A(OTHER), ttl=300))
+    pointing = right[:12] + right[12 : len(query.pack())] + b"\xc0\xff" + right[-14:]
+    return [
+        b"", b"\0", right[:2], right[:11], right[: len(right) - 1], query.pack(), other.pack(), pointing,
+        struct.pack(">H", query.header.id ^ 1) + right[2:],
+        right[:2] + b"\xff" * 30, right[:4] + struct.pack(">HHHH", 0, 1, 0, 0) + right[12:],
+        right[:6] + struct.pack(">H", 0xFFFF) + right[8:],
+    ]  # fmt: skip
+
+
+def test_wrong_answers_are_passed_over_and_the_right_one_counts() -> None:
+    async def scenario(servers: NameServers) -> None:
+        reply = await servers.ask("a.test")
+        assert (reply.outcome, reply.addresses) == (Outcome.OK, (PUBLIC,))
+        assert servers.malformed >= 8
+
+    asking(scenario, Server(lambda query: [*wrong(query), *good(query)]), timeout_s=30)
+
+
+def test_malformed_answers_fail_no_other_name() -> None:
+    bad = {f"h{number}.test" for number in range(0, 200, 2)}
+
+    def answering(query: DNSRecord) -> list[bytes]:
+        return wrong(query) if name_of(query) in bad else good(query)
+
+    async def scenario(servers: NameServers) -> None:
+        names = [f"h{number}.test" for number in range(200)]
+        replies = dict(zip(names, await asyncio.gather(*map(servers.ask, names)), strict=True))
+        assert {name for name in names if replies[name].outcome is not Outcome.OK} == bad
+        assert {reply.outcome for name, reply in replies.items() if name in bad} == {Outcome.DNS_FAILED}
+
+    asking(scenario, Server(answering), timeout_s=1.0, tries=1)
+
+
+def test_a_server_that_rests_is_asked_again_as_often_as_the_settings_say() -> None:
+    asked: dict[str, int] = {}
+
+    def answering(query: DNSRecord) -> list[bytes]:
+        asked[name_of(query)] = asked.get(name_of(query), 0) + 1
+        return good(query) if asked[name_of(query)] > 2 else []
+
+    async def scenario(servers: NameServers) -> None:
+        replies = await asyncio.gather(*(servers.ask(f"h{number}.test") for number in range(100)))
+        assert {reply.outcome for reply in replies} == {Outcome.OK}
+        assert set(asked.values()) == {3}
+
+    asking(scenario, Server(answering), timeout_s=0.5, tries=3)
+
+
+@pytest.mark.parametrize("tries", [1, 2, 5])
+def test_a_silent_server_is_asked_exactly_so_often(tries: int) -> None:
+    server, second = Server(lambda query: []), Server(lambda query: [])
+
+    async def scenario(servers: NameServers) -> None:
+        assert (await servers.ask("a.test")).outcome is Outcome.DNS_FAILED
+        assert (len(server.queries), len(second.queries)) == ((tries + 1) // 2, tries // 2)
+
+    asking(scenario, server, second, timeout_s=0.05, tries=tries)
+
+
+def test_a_server_that_is_gone_costs_nothing_where_there_is_another() -> None:
+    alive = Server(good)
+
+    async def scenario(servers: NameServers) -> None:
+        gone = next(iter(servers._open))
+        servers._servers.insert(0, gone._replace(port=1))  # nobody listens there
+        servers._open[servers._servers[0]] = []
+        async with asyncio.timeout(20):
+            assert (await servers.ask("a.test")).outcome is Outcome.OK
+
+    asking(scenario, alive, timeout_s=60, tries=2)
+
+
+def test_the_server_that_answered_last_is_asked_first() -> None:
+    silent, alive = Server(lambda query: []), Server(good)
+
+    async def scenario(servers: NameServers) -> None:
+        for number in range(5):
+            assert (await servers.ask(f"h{number}.test")).outcome is Outcome.OK
+        assert (len(silent.queries), len(alive.queries)) == (1, 5)
+
+    asking(scenario, silent, alive, timeout_s=0.5, tries=2)
+
+
+def test_what_does_not_fit_is_asked_for_over_tcp() -> None:
+    addresses = [f"93.184.216.{number}" for number in range(1, 101)]
+
+    def cut(query: DNSRecord) -> list[bytes]:
+        reply = query.reply()
+        reply.header.tc = 1
+        return [reply.pack()]
+
+    def whole(query: DNSRecord) -> list[bytes]:
+        reply = query.reply()
+        reply.add_answer(*(RR(name_of(query), QTYPE.A, rdata=A(address), ttl=60) for address in addresses))
+        return [reply.pack()]
+
+    async def scenario(servers: NameServers) -> None:
+        reply = await servers.ask("a.test")
+        assert (reply.addresses, reply.ttl_s) == (tuple(addresses), 60)
+
+    asking(scenario, Server(cut, whole))
+
+
+@pytest.mark.parametrize("said", [[b""], [b"\0"], [b"x" * 100], []])
+def test_what_is_wrong_over_tcp_is_a_failure(said: list[bytes]) -> None:
+    def cut(query: DNSRecord) -> list[bytes]:
+        reply = query.reply()
+        reply.header.tc = 1
+        return [reply.pack()]
+
+    async def scenario(servers: NameServers) -> None:
+        assert (await servers.ask("a.test")).outcome is Outcome.DNS_FAILED
+
+    asking(scenario, Server(cut, lambda query: said), tries=1)
+
+
+def test_an_address_of_another_name_is_not_believed() -> None:
+    def answering(query: DNSRecord) -> list[bytes]:
+        reply = query.reply()
+        reply.add_answer(RR("evil.test", QTYPE.A, rdata=A(OTHER), ttl=300))
+        if name_of(query) != "b.test":
+            reply.add_answer(RR(name_of(query), QTYPE.CNAME, rdata=CNAME("b.test"), ttl=300))
+        return [reply.pack()]
+
+    async def scenario(servers: NameServers) -> None:
+        reply = await servers.ask("a.test")
+        assert reply.outcome is Outcome.NO_SUCH_NAME and not reply.addresses
+
+    asking(scenario, Server(answering))
+
+
+def test_an_alias_without_its_address_is_asked_for() -> None:
+    chain = {"a.test": "b.test", "b.test": "c.test"}
+
+    def answering(query: DNSRecord) -> list[bytes]:
+        name = name_of(query)
+        if name not in chain:
+            return good(query)
+        reply = query.reply()
+        reply.add_answer(RR(name, QTYPE.CNAME, rdata=CNAME(chain[name]), ttl=20))
+        return [reply.pack()]
+
+    async def scenario(servers: NameServers) -> None:
+        assert (await servers.ask("a.test")).addresses == (PUBLIC,)
+
+    asking(scenario, Server(answering))
+
+
+def test_aliases_without_end_end() -> None:
+    def answering(query: DNSRecord) -> list[bytes]:
+        reply = query.reply()
+        reply.add_answer(RR(name_of(query), QTYPE.CNAME, rdata=CNAME(f"x{name_of(query)}"), ttl=20))
+        return [reply.pack()]
+
+    server = Server(answering)
+
+    async def scenario(servers: NameServers) -> None:
+        assert (await servers.ask("a.test")).outcome is Outcome.DNS_FAILED
+        assert len(server.queries) <= 6
+
+    asking(scenario, server)
+
+
+def test_the_zone_says_how_long_a_name_does_not_exist() -> None:
+    def answering(query: DNSRecord) -> list[bytes]:
+        reply = query.reply()
+        reply.header.rcode = RCODE.NXDOMAIN
+        reply.add_auth(RR("test", QTYPE.SOA, rdata=SOA("ns.test", "ann.test", (1, 2, 3, 4, 77)), ttl=900))
+        return [reply.pack()]
+
+    async def scenario(servers: NameServers) -> None:
+        reply = await servers.ask("a.test")
+        assert (reply.outcome, reply.ttl_s) == (Outcome.NO_SUCH_NAME, 77)
+
+    asking(scenario, Server(answering))
+
+
+def test_thousands_are_asked_over_a_few_sockets_with_numbers_and_ports_drawn() -> None:
+    server = Server(good)
+
+    async def scenario(servers: NameServers) -> None:
+        replies = await asyncio.gather(*(servers.ask(f"h{number}.test") for number in range(3000)))
+        assert {reply.outcome for reply in replies} == {Outcome.OK}
+        assert servers.open_sockets <= 16
+        assert len(server.ports) >= 16
+        numbers = [query.header.id for query in server.queries]
+        assert len({later - sooner for sooner, later in pairwise(numbers)}) > 1000
+
+    asking(scenario, server, timeout_s=10, tries=5)
+
+
+QUESTION = dns.question_of("www.a.test", dns.A)
+PIECES = st.one_of(
+    st.binary(max_size=30),
+    st.sampled_from(
+        [
+            b"\xc0\x0c", b"\xc0\x00", b"\xc0\xff", b"\xff\xff", b"\0", b"\x03www", b"?" + b"a" * 63, QUESTION,
+            struct.pack(">HHIH", 1, 1, 300, 4), struct.pack(">HHIH", 5, 1, 300, 2), struct.pack(">HHIH", 6, 1, 9, 22),
+            b"\x5d\xb8\xd8\x22", b"\xc0\x0c" * 50,
+        ]
+    ),
+)  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=40).map(b"".join), st.integers(0, 0xFFFF), st.tuples(*[st.integers(0, 0xFFFF)] * 3))
+def test_whatever_the_bytes_it_is_an_answer_or_malformed(rest: bytes, flags: int, counts: tuple[int, ...]) -> None:
+    message = struct.pack(">HHHHHH", 7, flags | 0x8000, 1, *counts) + QUESTION + rest
+    try:
+        said = dns.read(message, 7, QUESTION)
+    except dns.Malformed:
+        return
+    assert all(address.count(".") == 3 for address in said.addresses) and said.ttl_s >= 0
+
+
+@pytest.mark.parametrize(
+    "filling", [b"\xc0\x0c", b"\xc0\x20" * 2, b"?" + b"a" * 63, b"\x01a", b"\0" + b"\0\x05\0\x01" * 2]
+)
+def test_a_message_of_64_kb_is_read_within_bounds(filling: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = 0
+    real = dns._name
+
+    def counted(message: bytes, place: int) -> tuple[str, int]:
+        nonlocal names
+        names += 1
+        return real(message, place)
+
+    monkeypatch.setattr(dns, "_name", counted)
+    body = (filling * (65_000 // len(filling)))[:65_000]
+    message = struct.pack(">HHHHHH", 7, 0x8000, 1, 0xFFFF, 0xFFFF, 0) + QUESTION + body
+    with suppress(dns.Malformed):
+        dns.read(message, 7, QUESTION)
+    assert names <= 3 * dns.MOST_RECORDS + 1
+
+
+@given(st.lists(st.sampled_from(["a.test", "b.test", "c.test"]), min_size=1, max_size=4), st.booleans())
+def test_what_others_write_is_read(chain: list[str], six: bool) -> None:
+    """Messages as dnslib writes them, names pressed together by pointers."""
+    names = [f"n{at}.{name}" for at, name in enumerate(chain)]
+    kind = QTYPE.AAAA if six else QTYPE.A
+    reply = DNSRecord.question(names[0], QTYPE.get(kind)).reply()
+    for at, name in enumerate(names[1:]):
+        reply.add_answer(RR(names[at], QTYPE.CNAME, rdata=CNAME(name), ttl=100 - at))
+    data = AAAA("2606:2800:220:1::1") if six else A(PUBLIC)
+    reply.add_answer(RR(names[-1], kind, rdata=data, ttl=500))
+    said = dns.read(reply.pack(), reply.header.id, dns.question_of(names[0], kind))
+    assert said.addresses == ("2606:2800:220:1::1" if six else PUBLIC,)
+    assert said.ttl_s == (500 if len(names) == 1 else 102 - len(names))
