@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable
 
 import pytest
-from parse.conftest import make_answer
 
 from fyke.core.visits import Page
 from fyke.export.prose import markdown, plain
 from fyke.fetcher.robots_rules import RobotsRules
 from fyke.harvest import Parser
 from fyke.serve.copies import copy_of
+from harvest.conftest import make_answer
 
 SHORT = 1 << 18
 SLACK_S = 0.3  # collecting garbage and a cold cache; what grows with the square takes minutes
