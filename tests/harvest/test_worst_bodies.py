@@ -51,7 +51,7 @@ def shown_with(body: bytes) -> None:
 
 
 def rules(body: bytes) -> None:
-    RobotsRules.parse(body, "fyke").allows(f"/{'a' * 1000}")
+    RobotsRules.parse(body, "fyke").verdict(f"/{'a' * 1000}")
 
 
 READERS: dict[str, tuple[Reader, list[bytes]]] = {
