@@ -53,6 +53,7 @@ class Rests:
         self._path = path
         self._boot_id = boot_id or BOOT_ID.read_text().strip()
         self._most_lines = most_lines
+        self._by_duration = politeness.delay_factor > 0  # whether a download may ask for a rest by its length
         self._due: dict[str, float] = {}
         self._under_way: dict[str, tuple[float, float]] = {}  # since when, and its least rest in seconds
         self._unknown_host_due = self._unknown_address_due = 0.0
@@ -79,6 +80,8 @@ class Rests:
         """Note that a request begins now to the names in `least`; each rests for its seconds at least afterwards."""
         lines = []
         for name, least_s in least:
+            if not (least_s or self._by_duration):
+                continue  # whenever it ends, nobody need rest after it
             began = self._under_way.get(name, (now, 0.0))[0]
             self._under_way[name] = began, least_s
             lines.append(_begun(name, began, least_s))
@@ -89,7 +92,8 @@ class Rests:
         book."""
         lines = []
         for name, due in dues:
-            self._under_way.pop(name, None)
+            if self._under_way.pop(name, None) is None and due <= now and name not in self._due:
+                continue  # it was not noted, and need not rest
             self._due[name] = due
             lines.append(_ended(name, due))
         self._note(lines, now)
@@ -101,6 +105,8 @@ class Rests:
             self._descriptor = -1
 
     def _note(self, lines: list[str], now: float) -> None:
+        if not lines:
+            return
         with writing(self._path):
             write_all(self._descriptor, "".join(lines).encode())
         self._lines += len(lines)

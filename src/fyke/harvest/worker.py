@@ -11,6 +11,7 @@ Invariant: every exchange that goes in comes out once, in order, whatever its by
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from fyke.core.batches import Kind, LinkKind
 from fyke.core.config import FetchSection
@@ -29,6 +30,7 @@ BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of l
 DEEPEST_SITEMAP = 3  # indexes above a sitemap; sitemaps.org allows one
 MOST_SITEMAPS = 50_000  # that the indexes of one host may name, in all
 INDEXING_HOSTS = 10_000  # whose sitemaps are counted at a time
+_URL = itemgetter(0)
 TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
 
 
@@ -212,7 +214,7 @@ def _depends_on_name(page: Page, found: Sequence[Locator]) -> bool:
     Only a link that keeps the whole path of what it is relative to does, however it is written; one that leads to
     the page itself is none.
     """
-    targets = b"\n".join([b"", *(at.url for at in found), b""])
+    targets = b"\n".join([b"", *map(_URL, found), b""])
     for url in {page.url, page.links.base}:
         path, _, query = url.encode().partition(b"?")
         if b"\n%b?" % path in targets or (query and b"\n%b\n" % path in targets):
