@@ -246,7 +246,7 @@ def test_a_crawl_with_nothing_but_blocked_work_waits_for_it(tmp_path: Path) -> N
         assert process.wait(15) == 0
         asked = site.asked.total()
         told = fyke("status", str(into))
-        assert f"{into}: blocked" in told.stdout and "URLs wait" in told.stdout and "127.0.0.1" in told.stdout
+        assert f"{into}: blocked" in told.stdout and "wait for blocked hosts" in told.stdout, told.stdout
         waiting = next(url for url in site.all_urls() if url not in archived(into))
         said = fyke("why", str(into), f"{site.url}p59" if f"{site.url}p59" == waiting else waiting).stdout
         assert f"fyke unblock {into} 127.0.0.1" in said, said

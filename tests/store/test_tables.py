@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from fyke.archive import (
     SCHEMAS,
     HostRow,
-    LinkKind,
     LinksTable,
     PagesTable,
     RecordPlace,
@@ -22,6 +21,7 @@ from fyke.archive import (
     write_hosts,
 )
 from fyke.archive.table_files import TableFiles
+from fyke.core.batches import LinkKind
 from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator

@@ -4,7 +4,6 @@ Used by `fyke status` and `fyke check`, also while the crawl runs: both read the
 what it names, and never write.
 """
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.errors import StateDamaged
 from fyke.disk import manifest as manifests
-from fyke.disk.files import Reader
+from fyke.disk.files import Reader, is_locked
 from fyke.disk.messages import verify
 
 TAIL_BYTES = 64 << 10  # of the log: more than its last line
@@ -80,17 +79,7 @@ def _last_error(directory: CrawlDirectory) -> str:
 
 def in_use(directory: CrawlDirectory) -> bool:
     """Whether a process is crawling into `directory` now."""
-    try:
-        lock = os.open(directory.shard / "lock", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(lock)
-    return False
+    return is_locked(directory.shard / "lock")
 
 
 def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], None]) -> Iterator[Fault]:
