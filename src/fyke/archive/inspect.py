@@ -8,10 +8,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
-
-from rich.console import Console
-from rich.status import Status
+from typing import Any
 
 from fyke.archive.asked import AskedLater
 from fyke.archive.check import Fault, check_archive
@@ -128,26 +125,3 @@ def queue_faults(directory: CrawlDirectory, manifest: manifests.Manifest) -> Ite
                     verify(reader, length)
             except StateDamaged as error:
                 yield Fault(str(directory.shard / name), str(error))
-
-
-class Progress:
-    """Counts records, and says on a terminal how far it is."""
-
-    def __init__(self, console: Console) -> None:
-        self.records = 0
-        self._status: Status = console.status("checking")
-        self._live = console.is_terminal
-
-    def advance(self, place: str, position: int, length: int) -> None:
-        """One record more; `place` is read up to `position`."""
-        self.records += 1
-        if self._live and self.records % 200 == 0:
-            self._status.update(f"checking {place}: {position / max(1, length):.0%}, {self.records:,} records")
-
-    def __enter__(self) -> Self:
-        if self._live:
-            self._status.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._status.stop()

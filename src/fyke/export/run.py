@@ -5,15 +5,11 @@ Invariant: what is exported of the crawl is decided once, when the export begins
 often it is killed, the same command comes to what an undisturbed run would have.
 """
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from fyke.archive.directory import CrawlDirectory
 from fyke.export.bundle import Wacz
@@ -26,6 +22,7 @@ from fyke.export.source import Source, Until
 from fyke.export.staging import Staging, writing
 from fyke.export.tabular import Pages
 from fyke.export.textual import Csv, JsonLines
+from fyke.progress import Progress
 from fyke.quantities import bytes_text, counted
 
 FORMAT = 1  # of what is exported; raise it when the same crawl comes to something else
@@ -116,36 +113,12 @@ def _unit(format: Format) -> str:
 
 
 def _carry_out(job: Job, staging: Staging, console: Console) -> None:
-    with _telling(console, job, staging.target.name) as tell:
-        tell(staging.mark.done)
+    what = f"exporting {staging.target.name}"
+    with Progress(console, what, pipe_s=LINE_S) as progress:
+        progress.tell(what, staging.mark.done, job.total, job.unit)
         before = staging.mark.unreadable
         for mark in job.parts(staging.mark):
             staging.record(replace(mark, unreadable=before + job.unreadable))
-            tell(mark.done)
+            progress.tell(what, mark.done, job.total, job.unit)
         job.finish(staging.mark)
     staging.publish()
-
-
-@contextmanager
-def _telling(console: Console, job: Job, name: str) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, a line now and then in a pipe."""
-    if not console.is_terminal:
-        yield _lines(console, job)
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(f"exporting {name}", total=max(1, job.total))
-        yield lambda done: progress.update(task, completed=done)
-
-
-def _lines(console: Console, job: Job) -> Callable[[int], None]:
-    said_s = time.monotonic()
-
-    def tell(done: int) -> None:
-        nonlocal said_s
-        if time.monotonic() - said_s >= LINE_S:
-            said_s = time.monotonic()
-            text = f"{done:,} of {job.total:,} {job.unit}"
-            console.print(text, highlight=False, soft_wrap=True, markup=False)
-
-    return tell

@@ -20,6 +20,7 @@ from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError
 from fyke.core.version import VERSION
 from fyke.disk.files import written_whole
+from fyke.progress import Progress
 from fyke.quantities import bytes_text, count_text, number, time_text
 from fyke.report import charts, comparison
 from fyke.report.asking import Questions
@@ -42,7 +43,7 @@ def write_report(directory: Path, out: Path | None, console: Console, now_s: flo
     path = out or directory / NAME
     if out is not None:
         _check(crawl, out)
-    with console.status("counting") if console.is_terminal else _Silence():
+    with Progress(console, "counting"):
         text = page(crawl, time.time() if now_s is None else now_s)
     otherwise = "name another file with --out"
     with written_whole(path, otherwise, otherwise, synced=False) as part:
@@ -57,12 +58,6 @@ def _check(crawl: CrawlDirectory, out: Path) -> None:
         raise ConfigurationError(f"--out {out} is a folder: name a file in it, such as {out / NAME}")
     if out.suffix.lower() not in (".html", ".htm"):
         raise ConfigurationError(f"--out {out}: a report is HTML; let its name end in .html")
-
-
-class _Silence:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
 
 
 def page(crawl: CrawlDirectory, now_s: float) -> str:
