@@ -23,10 +23,10 @@ from warcio.checker import Checker
 
 from fyke.archive import Original, WarcWriter, check_archive, read_table
 from fyke.archive.cdxj import read_lines
-from fyke.archive.disk_errors import explained
 from fyke.archive.records import Dates, RecordIds, digest_text
 from fyke.core.document import Document
 from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
+from fyke.disk.files import explained
 
 NAME = "warc/fyke-crawl-00000.warc.gz"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n"

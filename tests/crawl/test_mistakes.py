@@ -1,5 +1,6 @@
 """Whatever a person does wrong: one line that says what, to what and what to do; the right exit status; no harm."""
 
+import asyncio
 import json
 import os
 import re
@@ -17,7 +18,11 @@ import pytest
 
 from crawl.runs import FAST, archived, command, crawl, fyke, settings
 from crawl.small_site import SmallSite, small_site
+from fyke.archive.directory import CrawlDirectory
 from fyke.cli import main
+from fyke.core.errors import DirectoryInUse
+from fyke.crawl.agent import Agent
+from fyke.disk.checkpoint import Checkpoint, newest
 
 USAGE, DIRECTORY, FULL, NETWORK, INTERRUPTED = 2, 3, 4, 5, 130
 SEED = "http://127.0.0.1:9/"
@@ -271,6 +276,29 @@ def test_two_at_once(tmp_path: Path) -> None:
         gate.set()
         assert first.communicate(timeout=20) and first.returncode == 0
         whole(into, site)
+
+
+def test_beginning_anew_keeps_others_out(tmp_path: Path, quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crawl that brought nothing is forgotten under the lock: no other can begin in between, and lose its files."""
+    into = tmp_path / "crawl"
+    assert crawl(into, quick, SEED).status == NETWORK
+    directory, forget = CrawlDirectory(into), CrawlDirectory.forget
+    refused = []
+
+    def forgotten(self: CrawlDirectory) -> None:
+        with pytest.raises(DirectoryInUse):
+            Checkpoint(self.shard)
+        refused.append(self.path)
+        forget(self)
+
+    monkeypatch.setattr(CrawlDirectory, "forget", forgotten)
+
+    async def begin() -> None:
+        async with Agent(directory, directory.config()):
+            assert newest(directory.shard).number == 0
+
+    asyncio.run(begin())
+    assert refused == [into]
 
 
 # -- the disk --------------------------------------------------------------------------------------

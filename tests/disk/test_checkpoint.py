@@ -76,7 +76,7 @@ def test_no_whole_manifest_is_an_error_and_deletes_nothing(tmp_path: Path) -> No
         name = checkpoint.store.write("table", "keys", [b"old"])
         commit(checkpoint)
     (tmp_path / "manifest-00000001.json").write_bytes(b"{")
-    with pytest.raises(StateDamaged, match="no manifest"):
+    with pytest.raises(StateDamaged, match="no checkpoint is whole"):
         Checkpoint(tmp_path)
     assert (tmp_path / name).exists()
     with pytest.raises(StateDamaged):

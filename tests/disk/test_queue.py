@@ -141,7 +141,7 @@ def test_damage_is_recognised(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[60] ^= 1
     path.write_bytes(data)
-    with pytest.raises(StateDamaged, match="damaged at byte 0"):
+    with pytest.raises(StateDamaged, match="damaged: its bytes from 0 on"):
         queue.get(1)
 
 

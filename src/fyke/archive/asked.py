@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fyke.core.errors import BadUrl, StateDamaged
 from fyke.core.urls import canonical, split
-from fyke.disk.files import sync_file, writing
+from fyke.disk.files import write_whole
 
 BLOCKED_NAMED = 5  # blocked hosts, in a line for people
 
@@ -40,12 +40,8 @@ class AskedLater:
 
     def save(self) -> None:
         """Make it safe on the disk. Raises DiskFull or DirectoryError."""
-        part = self._path.with_suffix(".part")
-        with writing(part):
-            part.write_text(json.dumps({"seeds": self.seeds, "blocked": self.blocked}, indent=1) + "\n")
-            sync_file(part)
-            part.replace(self._path)
-            sync_file(part.parent)
+        text = json.dumps({"seeds": self.seeds, "blocked": self.blocked}, indent=1) + "\n"
+        write_whole(self._path, text.encode())
 
 
 def host_named(text: str) -> str:

@@ -20,6 +20,7 @@ from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from fyke.archive.surt import surt
+from fyke.disk.files import written_whole
 
 SORT_BYTES = 32 << 20  # lines held in memory while sorting
 
@@ -60,8 +61,12 @@ def sort_lines(source: Path, target: Path, sort_bytes: int = SORT_BYTES) -> None
 
     Holds at most about `sort_bytes` of lines: sorted runs go to unnamed files, then one merge.
     """
-    part = target.with_name(target.name + ".part")
-    with ExitStack() as stack, source.open("rb") as lines, part.open("wb") as out:
+    with (
+        written_whole(target, synced=False) as part,
+        source.open("rb") as lines,
+        part.open("wb") as out,
+        ExitStack() as stack,
+    ):
         runs: list[BinaryIO] = []
         run = sorted(lines.readlines(sort_bytes))
         while len(run) and lines.peek(1):
@@ -70,7 +75,6 @@ def sort_lines(source: Path, target: Path, sort_bytes: int = SORT_BYTES) -> None
             runs[-1].seek(0)
             run = sorted(lines.readlines(sort_bytes))
         out.writelines(heapq.merge(*runs, run) if runs else run)
-    part.replace(target)
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, str, dict[str, str]]]:

@@ -12,15 +12,15 @@ that holds anything but a crawl is never written to.
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from fyke.core.config import Config, literal, load, render
-from fyke.core.errors import DirectoryError, DiskFull, NotACrawl, OtherCrawl
+from fyke.core.errors import DirectoryError, NotACrawl, OtherCrawl
 from fyke.core.seeds import seeds_of
 from fyke.disk.checkpoint import newest
+from fyke.disk.files import write_whole, writing
 
 SAME_CRAWL = ("seeds", "scope", "depth", "allow", "deny", "requisites")
 
@@ -80,8 +80,8 @@ class CrawlDirectory:
         with self._writing():
             left = os.statvfs(self.path)
             if left.f_bavail * left.f_frsize < LEAST_ROOM_BYTES:
-                raise OSError(errno.ENOSPC, "")
-            self._write(render(config))  # first: a folder is a crawl from here on
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            write_whole(self.settings, render(config).encode())  # first: a folder is a crawl from here on
             for folder in (self.warc, self.tables, self.logs):
                 folder.mkdir(exist_ok=True)
 
@@ -95,17 +95,13 @@ class CrawlDirectory:
     def _barely_begun(self) -> bool:
         """Whether nothing is here but what a start leaves that broke off before `record`."""
         lock = self.shard / "lock"
-        ours = {self.settings.with_suffix(".part"), self.state, self.shard, lock}
+        ours = {self.settings.with_name(f"{self.settings.name}.part"), self.state, self.shard, lock}
         return all(path in ours for path in self.path.rglob("*"))
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                raise DiskFull(f"no space left for {self.path}: free some and run the command again") from None
-            raise DirectoryError(f"cannot write to {self.path}: {error.strerror}; choose another with --into") from None
+    def _writing(self) -> AbstractContextManager[None]:
+        return writing(
+            self.path, "free some space, and run the command again", "mend it, or choose another folder with --into"
+        )
 
     def compare(self, asked: Config) -> None:
         """Raises OtherCrawl when `asked` is not the crawl that is here, BadUrl for a seed that is no URL."""
@@ -118,14 +114,6 @@ class CrawlDirectory:
                     f"{self.path} holds another crawl ({key} = {literal(before[key])}, not {literal(now[key])}): choose"
                     f" another folder with --into, or say only fyke crawl --into {self.path} to resume that one"
                 )
-
-    def _write(self, text: str) -> None:
-        part = self.settings.with_suffix(".part")
-        with part.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(self.settings)
 
 
 def saved_state(directory: Path) -> dict[str, Any]:

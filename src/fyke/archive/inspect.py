@@ -4,15 +4,11 @@ Used by `fyke status` and `fyke check`, also while the crawl runs: both read the
 what it names, and never write.
 """
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
-
-from rich.console import Console
-from rich.status import Status
+from typing import Any
 
 from fyke.archive.asked import AskedLater
 from fyke.archive.check import Fault, check_archive
@@ -20,7 +16,7 @@ from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.errors import StateDamaged
 from fyke.disk import manifest as manifests
-from fyke.disk.files import Reader
+from fyke.disk.files import Reader, is_locked
 from fyke.disk.messages import verify
 
 TAIL_BYTES = 64 << 10  # of the log: more than its last line
@@ -80,17 +76,7 @@ def _last_error(directory: CrawlDirectory) -> str:
 
 def in_use(directory: CrawlDirectory) -> bool:
     """Whether a process is crawling into `directory` now."""
-    try:
-        lock = os.open(directory.shard / "lock", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(lock)
-    return False
+    return is_locked(directory.shard / "lock")
 
 
 def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], None]) -> Iterator[Fault]:
@@ -139,26 +125,3 @@ def queue_faults(directory: CrawlDirectory, manifest: manifests.Manifest) -> Ite
                     verify(reader, length)
             except StateDamaged as error:
                 yield Fault(str(directory.shard / name), str(error))
-
-
-class Progress:
-    """Counts records, and says on a terminal how far it is."""
-
-    def __init__(self, console: Console) -> None:
-        self.records = 0
-        self._status: Status = console.status("checking")
-        self._live = console.is_terminal
-
-    def advance(self, place: str, position: int, length: int) -> None:
-        """One record more; `place` is read up to `position`."""
-        self.records += 1
-        if self._live and self.records % 200 == 0:
-            self._status.update(f"checking {place}: {position / max(1, length):.0%}, {self.records:,} records")
-
-    def __enter__(self) -> Self:
-        if self._live:
-            self._status.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._status.stop()

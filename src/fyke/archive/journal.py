@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from fyke.archive.appending import open_append
+from fyke.disk.files import open_append
 
 
 class Journal:

@@ -19,14 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fyke.archive.checksum import checksum_holds, checksum_path, write_checksum
-from fyke.archive.disk_errors import writing
 from fyke.archive.journal import read_journal
 from fyke.archive.reading import BATCH_ROWS, reading, segments
 from fyke.archive.schemas import SCHEMAS, journalled
 from fyke.archive.table_files import GROUP_ROWS, journal_path, parquet_path, parquet_writer
 from fyke.core.errors import StateDamaged
 from fyke.core.urls import key_of
-from fyke.disk.files import sync_file
+from fyke.disk.files import put_in_place, sync_file, writing
 
 ASIDE = "damaged"
 
@@ -73,9 +72,7 @@ class Aside:
         if os.path.lexists(path):
             self.keep(path)
         with writing(path):
-            sync_file(new)
-            new.replace(path)
-            sync_file(path.parent)
+            put_in_place(new, path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from fyke.archive.cdxj import index_line, media_type_of, read_lines
-from fyke.archive.disk_errors import writing
 from fyke.archive.warc import FOLDER
 from fyke.archive.warc_reading import Record, read_records
+from fyke.disk.files import writing
 
 REPLAYABLE = frozenset({"response", "resource", "revisit"})
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from fyke.archive.checksum import write_checksum
-from fyke.archive.disk_errors import writing
 from fyke.archive.schemas import DOMAINS, HOSTS, journalled
 from fyke.archive.table_files import TABLES, parquet_writer
 from fyke.archive.tables import rows_batch
+from fyke.disk.files import writing, written_whole
 
 ROWS_IN_MEMORY = 10_000
 _HOST_ROWS = journalled(HOSTS)
@@ -54,16 +54,15 @@ def _host_batches(rows: Iterator[HostRow]) -> Iterator[pa.RecordBatch]:
 
 def _write(folder: Path, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
     target = folder / TABLES / f"{name}-00000.parquet"
-    part = target.with_name(target.name + ".part")
     count = 0
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(target) as part:
         with parquet_writer(part, schema) as writer:
             for batch in batches:
                 writer.write_table(pa.Table.from_batches([batch]).cast(schema))
                 count += batch.num_rows
         write_checksum(part, target)
-        part.replace(target)
     return count
 
 

@@ -22,13 +22,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fyke.archive.appending import cut
 from fyke.archive.background import Background
 from fyke.archive.checksum import checksum_path, write_checksum
-from fyke.archive.disk_errors import writing
 from fyke.archive.journal import Journal, read_journal
 from fyke.archive.schemas import journalled
-from fyke.disk.files import damaged
+from fyke.disk.files import cut, damaged, writing, written_whole
 
 TABLES = "tables"
 GROUP_ROWS = 1 << 16
@@ -57,9 +55,8 @@ def seal(source: Path, target: Path, schema: pa.Schema, rows: int) -> None:
 
     Raises StateDamaged when the segment holds another number of rows.
     """
-    part = target.with_name(target.name + ".part")
     found = 0
-    with writing(target):
+    with written_whole(target, synced=False) as part:
         with parquet_writer(part, schema) as writer:
             group: list[pa.RecordBatch] = []
             for batch in read_journal(source, journalled(schema)):
@@ -73,7 +70,6 @@ def seal(source: Path, target: Path, schema: pa.Schema, rows: int) -> None:
         if found != rows:
             raise damaged(source, f"it holds {found:,} rows, but {rows:,} were written")
         write_checksum(part, target)
-        part.replace(target)
 
 
 def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:

@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from fyke.archive import records
-from fyke.archive.appending import cut, open_append
 from fyke.archive.background import Background
 from fyke.archive.cdxj import index_line, media_type_of, sort_lines
 from fyke.archive.checksum import checksum_path, write_checksum
-from fyke.archive.disk_errors import explained, writing
 from fyke.archive.records import Original
 from fyke.core.visits import Exchange
+from fyke.disk.files import cut, explained, open_append, writing
 
 BUFFER_BYTES = 1 << 18
 WHOLE_BYTES = 1 << 20  # longer bodies are streamed

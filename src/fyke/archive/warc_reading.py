@@ -182,6 +182,13 @@ def _read_member(file: BinaryIO, record: Record, end: int) -> int:
     return at - len(unpacker.unused_data) - record.offset
 
 
+def taken_apart(block: bytes) -> tuple[bytes, bytes]:
+    """Head and body of an HTTP message; the head ends with its first empty line."""
+    blank = _BLANK.search(block, 0, 1 << 20)
+    end = blank.end() if blank else len(block)
+    return block[:end], block[end:]
+
+
 def _next_member(file: BinaryIO, at: int, end: int) -> int:
     """The next offset from `at` where a member seems to begin, or `end`."""
     overlap = len(GZIP_START) - 1

@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -179,23 +180,25 @@ def check(
     if repair:
         _repair(directory, as_json=as_json)
         return
-    with rooms.inspect.Progress(Reporter(stderr=True)) as progress:
-        faults = list(rooms.inspect.check_crawl(rooms.directory.CrawlDirectory(directory), progress.advance))
+    with rooms.progress.Progress(Reporter(stderr=True), "checking") as progress:
+        crawled = rooms.directory.CrawlDirectory(directory)
+        faults = list(rooms.inspect.check_crawl(crawled, partial(progress.tell, unit="bytes")))
     if as_json:
         print_json({"faults": [{"place": fault.place, "what": fault.what} for fault in faults]})
     else:
         for fault in faults:
             say(f"{fault.place}: {fault.what}")
         counted = rooms.quantities.counted
-        say(f"{directory}: {counted(progress.records, 'record')} checked, {counted(len(faults), 'fault')}")
+        say(f"{directory}: {counted(progress.steps, 'record')} checked, {counted(len(faults), 'fault')}")
     if faults:
         raise typer.Exit(1)
 
 
 def _repair(directory: Path, *, as_json: bool) -> None:
     notes = []
-    with rooms.inspect.Progress(Reporter(stderr=True)) as progress:
-        for note in rooms.repair.repair(rooms.directory.CrawlDirectory(directory), progress.advance):
+    with rooms.progress.Progress(Reporter(stderr=True), "reading the archive") as progress:
+        crawled = rooms.directory.CrawlDirectory(directory)
+        for note in rooms.repair.repair(crawled, partial(progress.tell, unit="bytes")):
             notes.append(note)
             if not as_json:
                 say(f"{note.place}: {'LOST: ' if note.lost else ''}{note.what}")
@@ -209,6 +212,6 @@ def _repair(directory: Path, *, as_json: bool) -> None:
             else f"{directory}: mended, nothing is lost"
         )
     else:
-        say(f"{directory}: {progress.records:,} records, tables and checkpoint are whole; there was nothing to mend")
+        say(f"{directory}: {progress.steps:,} records, tables and checkpoint are whole; there was nothing to mend")
     if lost:
         raise typer.Exit(1)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fyke import explain as explain
     from fyke import export as export
     from fyke import plots as plots
+    from fyke import progress as progress
     from fyke import quantities as quantities
     from fyke import report as report
     from fyke import serve as serve
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["plan_report", "simulation_report"]  # the others bear the names they have at home
 
 _HOMES = {
-    **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "quantities", "report", "serve")},
+    **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "progress", "quantities", "report", "serve")},
     "simweb": "fyke.lab.simweb",
     "config": "fyke.core.config",
     **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "orders")},

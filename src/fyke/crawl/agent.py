@@ -8,13 +8,14 @@ Invariant: between `open` and `close` the directory is held by this process alon
 """
 
 import asyncio
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import structlog
 
 from fyke.archive import SCHEMAS, HostRow, LinksTable, PagesTable, WarcWriter, write_domains, write_hosts
 from fyke.archive.asked import AskedLater
@@ -85,7 +86,6 @@ class Agent:
         self._filtering = filters_for(config.crawl, self._seeds, sorted(self._schemes), self._filters)
         self._news = asyncio.Event()  # something ended, or was asked for
         self._ending: Ending | None = None
-        self._log: Any = None
 
     def __repr__(self) -> str:
         return f"Agent({self.directory!r})"
@@ -117,14 +117,13 @@ class Agent:
                 " back from a copy, or keep this folder as it is and crawl into another with --into"
             )
         if brought_nothing(saved):
-            self._checkpoint.close()
-            self.directory.forget()
-            self._checkpoint, saved = Checkpoint(self.directory.shard), {}
+            self.directory.forget()  # under the lock: another crawl could begin here, and lose its files
+            self._checkpoint.reopen()
+            saved = {}
         self._store = self._checkpoint.store
         self._asked_later = AskedLater(self.directory.state)  # again: until the lock was held, others wrote it
         self._started_at = self._clock.now()
         self._log_file = (self.directory.logs / "fyke.log").open("a", encoding="utf-8")
-        self._log = log_to(self._log_file)
         self._open_stores(saved)
         self._open_frontier(saved)
         self._open_fetcher(saved)
@@ -158,7 +157,7 @@ class Agent:
         self._frontier.unblock(())  # hosts that were blocked when the last run ended, and are not now
         self._frontier.put_seeds(self._seeds)
         waiting = self._frontier.statistics().rows
-        self._log.info("resumed" if saved else "begun", seeds=len(self._seeds), waiting=waiting)
+        self._note("resumed" if saved else "begun", seeds=len(self._seeds), waiting=waiting)
 
     def _open_stores(self, saved: dict[str, Any]) -> None:
         store, path = self.config.store, self.directory.path
@@ -293,6 +292,12 @@ class Agent:
         self._loop.failure = context.get("exception") or RuntimeError(context["message"])
         self._news.set()
 
+    def _note(self, event: str, **facts: object) -> None:
+        """A line of the log: a JSON object."""
+        at = datetime.fromtimestamp(self._clock.now(), UTC)
+        line = {**facts, "event": event, "timestamp": f"{at:%Y-%m-%dT%H:%M:%S.%fZ}"}
+        print(json.dumps(line), file=self._log_file, flush=True)
+
     def statistics(self) -> CrawlStatistics:
         """How the crawl stands now."""
         return self._counts.statistics()
@@ -310,7 +315,7 @@ class Agent:
             for closing in (self._frontier, self._content_seen, self._book, self._rests, self._checkpoint):
                 closing.close()
             told = str(error) if isinstance(error, FykeError) else repr(error) if error else None
-            self._log.info("closed", ending=self._ending or "error", error=told)
+            self._note("closed", ending=self._ending or "error", error=told)
             self._log_file.close()
 
     def _close_whole(self) -> None:
@@ -361,11 +366,3 @@ def brought_nothing(state: Mapping[str, Any]) -> bool:
     """Whether a run ended in `state` before any server answered: the next one begins anew."""
     ended = state.get("ending") in (Ending.UNREACHED, Ending.FINISHED)
     return ended and not state["totals"]["archive_bytes"]
-
-
-def log_to(file: TextIO) -> Any:
-    """A log of what happened, one JSON object a line, in `file`."""
-    return structlog.wrap_logger(
-        structlog.PrintLogger(file),
-        processors=[structlog.processors.TimeStamper(fmt="iso"), structlog.processors.JSONRenderer()],
-    )

@@ -34,7 +34,7 @@ from fyke.core.errors import StateDamaged
 from fyke.crawl.reread import Place, Rereader, place_of
 from fyke.disk import manifest as manifests
 from fyke.disk.checkpoint import Snapshot, held
-from fyke.disk.files import sync_file, writing
+from fyke.disk.files import write_whole, writing
 from fyke.disk.manifest import Manifest
 
 COPY_BYTES = 1 << 20
@@ -142,8 +142,6 @@ class _Repair:
         """The manifest that fits what is there now; then what was damaged of the state goes aside."""
         shard = self._directory.shard
         if self._manifest is not None and (self._changed or self._fell_back):
-            for path in shard.glob("manifest-*.json.tmp"):
-                path.unlink()
             number = manifests.numbers(shard)[0] + 1
             states = {**self._state, **self._changed}
             Snapshot(shard, Manifest(number, self._manifest.files, states, self._manifest.counters), ()).make_durable()
@@ -310,13 +308,7 @@ class _Repair:
 
     def _new_generation(self) -> None:
         """Before a row changes its number, so that nobody goes on counting from the old ones."""
-        path = self._folder / TABLES / GENERATION
-        part = self._scratch / GENERATION
-        with writing(path):
-            part.write_text(f"{generation(self._folder) + 1}\n")
-            sync_file(part)
-            part.replace(path)
-            sync_file(path.parent)
+        write_whole(self._folder / TABLES / GENERATION, f"{generation(self._folder) + 1}\n".encode())
 
     def _pages_of(self, spans: _Spans, hole: int, reader: Rereader) -> Iterator[Any]:
         """The rows between the last page before the hole and the first after it."""

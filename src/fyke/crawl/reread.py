@@ -19,7 +19,7 @@ from fyke.archive import SCHEMAS, RecordPlace
 from fyke.archive.reindexing import REPLAYABLE, serial_of
 from fyke.archive.tables import PAGE_ROWS, page_row, rows_batch
 from fyke.archive.warc import FOLDER
-from fyke.archive.warc_reading import Broken, Record, read_block, read_records
+from fyke.archive.warc_reading import Broken, Record, read_block, read_records, taken_apart
 from fyke.core.batches import Kind, LinkKind
 from fyke.core.config import Config
 from fyke.core.document import Document
@@ -117,7 +117,7 @@ class Rereader:
     def _exchange(self, path: Path, offset: int, length: int, facts: dict[str, str]) -> Exchange:
         """The exchange of a record, with what its metadata says. Raises `_UNREADABLE`."""
         fields, block = read_block(path, offset, length)
-        head, body = _taken_apart(block) if "application/http" in fields.get("content-type", "") else (b"", block)
+        head, body = taken_apart(block) if "application/http" in fields.get("content-type", "") else (b"", block)
         at = locate(fields["warc-target-uri"])
         visit = Visit(at.url.decode(), at.key, at.host, at.domain)
         visit.depth, visit.tries, visit.via = (int(facts.get(name, 0)) for name in ("depth", "tries", "viaKey"))
@@ -203,10 +203,3 @@ def _outcome(exchange: Exchange) -> Outcome:
     if exchange.truncated:
         return Outcome.TOO_LARGE
     return outcome_of(exchange.status, exchange) if exchange.status >= 300 else Outcome.OK
-
-
-def _taken_apart(block: bytes) -> tuple[bytes, bytes]:
-    """Head and body of an HTTP message; the head ends with its first empty line."""
-    ends = [at + len(mark) for mark in (b"\r\n\r\n", b"\n\n") if (at := block.find(mark, 0, 1 << 20)) >= 0]
-    end = min(ends, default=len(block))
-    return block[:end], block[end:]

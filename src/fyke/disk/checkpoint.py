@@ -11,7 +11,6 @@ Invariant: at every instant the directory holds a whole manifest whose files are
 committed), and a checkpoint that fails, say on a full disk, changes nothing of that.
 """
 
-import fcntl
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from fyke.core.errors import DirectoryInUse, NotACrawl
+from fyke.core.errors import NotACrawl
 from fyke.disk import manifest as manifests
-from fyke.disk.files import damaged, sync_file, write_all, writing
+from fyke.disk.files import cut, damaged, lock, sync_file, write_whole, writing
 from fyke.disk.manifest import Manifest
 from fyke.disk.store import State, Store
 
@@ -63,22 +62,9 @@ class Snapshot:
 
     def _write_manifest(self) -> None:
         path = self.directory / self.manifest.name
-        torn = path.with_name(path.name + ".tmp")
         if path.exists():
             raise FileExistsError(path)
-        with writing(path):
-            try:
-                descriptor = os.open(torn, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-                try:
-                    write_all(descriptor, self.manifest.encode())
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
-                torn.rename(path)
-            except OSError:
-                torn.unlink(missing_ok=True)
-                raise
-            sync_file(self.directory)
+        write_whole(path, self.manifest.encode())
 
 
 class Checkpoint:
@@ -94,21 +80,25 @@ class Checkpoint:
             directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._lock = _lock(directory)
+        self._committed = 0
         try:
-            kept = _whole_manifests(directory)
-            self._last_number = max(manifests.numbers(directory), default=0)
-            self._kept = kept
-            newest = kept[0] if kept else Manifest(0)
-            self.counters: dict[str, Any] = dict(newest.counters)
-            _cut(directory, newest)
-            self.store = Store(directory, files=newest.files, participants=newest.participants)
-            self._clean()
+            self.reopen()
         except BaseException:
-            os.close(self._lock)
+            self.close()
             raise
+
+    def reopen(self) -> None:
+        """Read the directory again, as whoever holds it changed it; the lock is not let go for that."""
+        directory = self._directory
+        self._kept = _whole_manifests(directory)
+        self._last_number = max(manifests.numbers(directory), default=0)
+        newest = self._kept[0] if self._kept else Manifest(0)
+        self.counters: dict[str, Any] = dict(newest.counters)
+        _cut(directory, newest)
+        self.store = Store(directory, files=newest.files, participants=newest.participants)
+        self._clean()
         self._pending: Snapshot | None = None
         self._uncommitted: list[dict[str, int]] = []
-        self._committed = 0
 
     def __repr__(self) -> str:
         return f"Checkpoint({str(self._directory)!r}, manifest {self.number})"
@@ -196,11 +186,11 @@ def held(directory: Path) -> Iterator[None]:
     """Keep crawls out of the shard `directory`, whatever state it is in. Raises DirectoryInUse, DirectoryError."""
     with writing(directory):
         directory.mkdir(parents=True, exist_ok=True)
-    lock = _lock(directory)
+    descriptor = _lock(directory)
     try:
         yield
     finally:
-        os.close(lock)
+        os.close(descriptor)
 
 
 def look(directory: Path) -> tuple[Store, dict[str, Any]]:
@@ -237,19 +227,8 @@ def _whole_manifests(directory: Path) -> list[Manifest]:
 
 def _cut(directory: Path, manifest: Manifest) -> None:
     for name, length in manifest.files.items():
-        path = directory / name
-        if path.stat().st_size > length:
-            with writing(path):
-                os.truncate(path, length)
+        cut(directory / name, length)
 
 
 def _lock(directory: Path) -> int:
-    path = directory / "lock"
-    with writing(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise DirectoryInUse(f"{directory} is in use by another crawl: stop it, or choose another directory") from None
-    return descriptor
+    return lock(directory / "lock", f"{directory} is in use by another crawl: stop it, or choose another directory")

@@ -1,41 +1,127 @@
-"""Files as this room uses them: one that only grows, one that is read at positions.
+"""Files as all rooms use them: written whole, locked, appended to, cut, synced, read at positions, in this one place.
 
-Made by `Store`; used by the drum and the queue. Nothing is kept in user-space buffers: what `write` took
-is with the operating system when it returns, so a length is exact at any time. Invariant: no `OSError` of a
-write leaves the room; it becomes `DiskFull` when there is no space, `DirectoryError` otherwise.
+Invariant: no `OSError` of a write leaves `writing`; it becomes `DiskFull` when there is no space, `DirectoryError`
+otherwise. A file that appears by `written_whole` is there whole or as it was, also after the plug was pulled.
 """
 
+import ctypes
 import errno
+import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
+from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, FykeError, StateDamaged
 
 Bytes = bytes | memoryview
+FULL = "free some space, then resume the crawl"
+REFUSED = "mend the folder's permissions or disk, then resume"
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def explained(error: OSError, path: Path, full: str = FULL, refused: str = REFUSED) -> FykeError:
+    """The error to raise in place of `error`, met while writing `path`; `full` and `refused` say what to do then."""
+    reason = error.strerror or str(error)
+    if error.errno in _NO_SPACE:
+        return DiskFull(f"cannot write {path}: {reason}; {full}")
+    return DirectoryError(f"cannot write {path}: {reason}; {refused}")
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turns an OSError of the block into the error a person can act on."""
+def writing(path: Path, full: str = FULL, refused: str = REFUSED) -> Iterator[None]:
+    """Turns an OSError of the block into the error a person can act on, as `explained` words it."""
     try:
         yield
-    except FileExistsError:
-        raise  # a name used twice is our bug, not the disk's
     except OSError as error:
-        reason = error.strerror or str(error)
-        if error.errno in _NO_SPACE:
-            raise DiskFull(f"cannot write {path}: {reason}; free some space, then resume the crawl") from error
-        raise DirectoryError(
-            f"cannot write {path}: {reason}; mend the folder's permissions or disk, then resume"
-        ) from error
+        raise explained(error, path, full, refused) from error
+
+
+@contextmanager
+def written_whole(path: Path, full: str = FULL, refused: str = REFUSED, *, synced: bool = True) -> Iterator[Path]:
+    """A file in place of `path`, in one step, once the block has written it to the path it is given.
+
+    Not `synced` is for who syncs it later, as a checkpoint does, or need not. Raises DiskFull, DirectoryError.
+    """
+    part = path.with_name(path.name + ".part")
+    try:
+        with writing(path, full, refused):
+            yield part
+            put_in_place(part, path, synced=synced)
+    except Exception:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+
+
+def put_in_place(new: Path, path: Path, *, synced: bool = True) -> None:
+    """Give the file `new` the name `path`, in one step. Raises OSError."""
+    if synced:
+        sync_file(new)
+    new.replace(path)
+    if synced:
+        sync_file(path.parent)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """`data` as the file `path`, safe on the disk. Raises DiskFull, DirectoryError."""
+    with written_whole(path) as part, part.open("wb", buffering=0) as file:
+        write_all(file.fileno(), data)
+
+
+def lock(path: Path, in_use: str) -> int:
+    """A descriptor that holds the lock `path` until it is closed. Raises DirectoryInUse, which says `in_use`."""
+    with writing(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise DirectoryInUse(in_use) from None
+        except OSError:
+            os.close(descriptor)
+            raise
+    return descriptor
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock `path`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def open_append(path: Path, buffer_bytes: int) -> BinaryIO:
+    """`path` opened to append, made if it is not there; writes are gathered to `buffer_bytes`."""
+    return path.open("ab", buffering=buffer_bytes)
+
+
+def cut(path: Path, length: int) -> None:
+    """Shorten `path` to `length` bytes, never lengthen it. Raises StateDamaged when it is shorter already, or gone."""
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        size = -1
+    if size < length:
+        was = f"{size:,} bytes long" if size >= 0 else "gone"
+        raise damaged(path, f"it is {was}, but the checkpoint recorded {length:,}")
+    if size > length:
+        with writing(path):
+            os.truncate(path, length)
 
 
 def damaged(path: Path, what: str) -> StateDamaged:
@@ -61,6 +147,23 @@ def sync_file(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_open(file: IO[Any]) -> None:
+    """Wait until all that was written to `file` is on the disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def sync_all(path: Path) -> None:
+    """Wait until all of the file system that holds `path` is on the disk: for files too many to wait for each."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        if _libc.syncfs(descriptor):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
     finally:
         os.close(descriptor)
 

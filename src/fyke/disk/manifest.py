@@ -16,7 +16,7 @@ from fyke.disk.store import State
 
 FORMAT = 2
 NAME = re.compile(r"manifest-(\d{8,})\.json")
-TORN_NAME = re.compile(r"manifest-(\d{8,})\.json\.tmp")
+TORN_NAME = re.compile(r"manifest-(\d{8,})\.json\.(?:part|tmp)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ Used by the formats whose parts can simply follow each other: JSON lines, CSV, T
 Invariant: after `add` returned, the file up to the length it returned is safe on the disk.
 """
 
-import os
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from isal import igzip
 
+from fyke.disk.files import sync_open, write_all
 from fyke.export.staging import writing
 
 GZIP_LEVEL = 2
@@ -42,9 +42,7 @@ class GrowingFile:
         if data:
             packed = igzip.compress(data, GZIP_LEVEL, mtime=0) if self._packed else data
             with writing(self._path):
-                view = memoryview(packed)
-                while view:
-                    view = view[self._file.write(view) :]
-                os.fsync(self._file.fileno())
+                write_all(self._file.fileno(), packed)
+                sync_open(self._file)
             self.length += len(packed)
         return self.length

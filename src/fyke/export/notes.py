@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from fyke.core.urls import split
+from fyke.disk.files import sync_all, sync_file
 from fyke.export import reading, selection
 from fyke.export.filenames import folder_name, page_name
 from fyke.export.prose import markdown
 from fyke.export.source import Source
-from fyke.export.staging import Mark, Staging, sync, sync_all, writing
+from fyke.export.staging import Mark, Staging, writing
 from fyke.export.textual import chosen_rows
 from fyke.search.extract import TITLE_CHARS, one_line
 
@@ -61,7 +62,7 @@ class Notes:
     def finish(self, mark: Mark) -> None:
         """The files are there; so must their folder be."""
         with writing(self._staging.out):
-            sync(self._staging.out)
+            sync_file(self._staging.out)
 
 
 def _front_matter(row: dict[str, Any], said: reading.Said) -> str:

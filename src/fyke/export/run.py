@@ -1,35 +1,51 @@
 """`fyke export`: one export, from what was asked to the target in its place.
 
-Called by the command line; the formats are jobs (`fyke.export.job`), the files in between are `fyke.export.staging`.
+Called by the command line; the formats are each a `Job`, the files in between are `fyke.export.staging`.
 Invariant: what is exported of the crawl is decided once, when the export begins, and kept with its progress; so however
 often it is killed, the same command comes to what an undisturbed run would have.
 """
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from fyke.archive.directory import CrawlDirectory
 from fyke.export.bundle import Wacz
 from fyke.export.edges import EdgeLines, EdgeSheets
 from fyke.export.formats import FOLDER, Format, Target, target_of
-from fyke.export.job import Job
 from fyke.export.notes import Notes
 from fyke.export.selection import Rule
 from fyke.export.source import Source, Until
-from fyke.export.staging import Staging, writing
+from fyke.export.staging import Mark, Staging, writing
 from fyke.export.tabular import Pages
 from fyke.export.textual import Csv, JsonLines
+from fyke.progress import Progress
 from fyke.quantities import bytes_text, counted
 
 FORMAT = 1  # of what is exported; raise it when the same crawl comes to something else
 LINE_S = 5.0  # between two lines where there is no terminal
+
+
+class Job(Protocol):
+    """One export, to be carried out from any mark on: what the formats have in common.
+
+    Each part is a function of the crawl and of the mark before it, and its bytes are safe when its mark is given.
+    """
+
+    total: int
+    unit: str  # of the total, for people: pages, links, bytes
+    unreadable: int  # pages whose record could not be read, since the job was made
+
+    def parts(self, mark: Mark) -> Iterator[Mark]:
+        """Do what comes after `mark`, a part at a time. Raises DiskFull or DirectoryError."""
+        ...
+
+    def finish(self, mark: Mark) -> None:
+        """What is left when all parts are there; done again if it was interrupted."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,36 +132,12 @@ def _unit(format: Format) -> str:
 
 
 def _carry_out(job: Job, staging: Staging, console: Console) -> None:
-    with _telling(console, job, staging.target.name) as tell:
-        tell(staging.mark.done)
+    what = f"exporting {staging.target.name}"
+    with Progress(console, what, pipe_s=LINE_S) as progress:
+        progress.tell(what, staging.mark.done, job.total, job.unit)
         before = staging.mark.unreadable
         for mark in job.parts(staging.mark):
             staging.record(replace(mark, unreadable=before + job.unreadable))
-            tell(mark.done)
+            progress.tell(what, mark.done, job.total, job.unit)
         job.finish(staging.mark)
     staging.publish()
-
-
-@contextmanager
-def _telling(console: Console, job: Job, name: str) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, a line now and then in a pipe."""
-    if not console.is_terminal:
-        yield _lines(console, job)
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(f"exporting {name}", total=max(1, job.total))
-        yield lambda done: progress.update(task, completed=done)
-
-
-def _lines(console: Console, job: Job) -> Callable[[int], None]:
-    said_s = time.monotonic()
-
-    def tell(done: int) -> None:
-        nonlocal said_s
-        if time.monotonic() - said_s >= LINE_S:
-            said_s = time.monotonic()
-            text = f"{done:,} of {job.total:,} {job.unit}"
-            console.print(text, highlight=False, soft_wrap=True, markup=False)
-
-    return tell

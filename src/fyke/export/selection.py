@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.core.outcomes import Outcome
+from fyke.disk.files import written_whole
 from fyke.export.source import Source
-from fyke.export.staging import writing
+from fyke.export.staging import FULL, REFUSED, writing
 from fyke.search.extract import HTML_TYPES, PLAIN_TYPES
 from fyke.search.ranges import Buckets, ranges_for
 
@@ -47,9 +48,9 @@ def select(source: Source, rule: Rule, scratch: Path) -> Chosen:
         return np.zeros(0, np.bool_)
     path = scratch / f"chosen-{rows}"
     if not path.exists():
-        part = path.with_suffix(".new")
         with writing(path):
             scratch.mkdir(exist_ok=True)
+        with written_whole(path, FULL, REFUSED, synced=False) as part:
             with part.open("wb") as file:
                 for mask, _ in _readable(source, rule):
                     file.write(mask.tobytes())
@@ -59,7 +60,6 @@ def select(source: Source, rule: Rule, scratch: Path) -> Chosen:
             if not rule.copies:
                 _keep_one(source, rule, chosen, "fingerprint", scratch, last=False)
             chosen.flush()  # type: ignore[attr-defined]
-            part.replace(path)
     return np.memmap(path, np.bool_, "r", shape=(rows,))
 
 

@@ -9,24 +9,22 @@
 by one rename, when all of it is safe on the disk; `progress.json` never counts what is not.
 """
 
-import ctypes
 import errno
-import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from fyke.core.errors import ConfigurationError, DirectoryError, DirectoryInUse, DiskFull
+from fyke.core.errors import ConfigurationError
+from fyke.disk import files
 
 PROGRESS = "progress.json"
-_libc = ctypes.CDLL(None, use_errno=True)
-_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+FULL = "free some space, and the same command goes on where it was"
+REFUSED = "mend it, or choose another place with --out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +37,9 @@ class Mark:
     unreadable: int = 0  # pages whose record in the archive was not there or not whole
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> AbstractContextManager[None]:
     """Turns an OSError of the block into the error a person can act on."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        if error.errno in _NO_SPACE:
-            raise DiskFull(
-                f"cannot write {path}: {reason}; free some space, and the same command goes on where it was"
-            ) from error
-        raise DirectoryError(f"cannot write {path}: {reason}; mend it, or choose another place with --out") from error
+    return files.writing(path, FULL, REFUSED)
 
 
 class Staging:
@@ -89,7 +78,9 @@ class Staging:
         if there and not renamed:
             raise ConfigurationError(f"{self.target} is there already: delete it, or choose another place with --out")
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._take_lock()
+        self._lock = files.lock(
+            self.folder / "lock", f"{self.target} is being written by another fyke export: wait for it"
+        )
         self.published = there
         if same and there == renamed:
             self.mark, self.until = Mark(*progress["mark"]), progress["until"]
@@ -98,17 +89,8 @@ class Staging:
 
     def _barely_begun(self) -> bool:
         return self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {
-            "lock", PROGRESS + ".new", "scratch"
+            "lock", PROGRESS + ".part", "scratch"
         }  # fmt: skip
-
-    def _take_lock(self) -> None:
-        self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._lock)
-            self._lock = -1
-            raise DirectoryInUse(f"{self.target} is being written by another fyke export: wait for it") from None
 
     def _progress(self) -> dict[str, Any]:
         path = self.folder / PROGRESS
@@ -133,13 +115,8 @@ class Staging:
         self.mark = mark
         counted = [mark.done, mark.entries, mark.state, mark.unreadable]
         text = json.dumps({"asked": self._asked, "until": self.until, "whole": whole, "mark": counted})
-        with writing(self.folder):
-            new = self.folder / (PROGRESS + ".new")
-            with new.open("w") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(self.folder / PROGRESS)
+        with files.written_whole(self.folder / PROGRESS, FULL, REFUSED) as part:
+            part.write_text(text)
 
     def publish(self) -> None:
         """The export is whole: put it in its place."""
@@ -149,7 +126,7 @@ class Staging:
                 if os.path.lexists(self.target):  # somebody else's, of the last minutes
                     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
                 self.out.rename(self.target)
-                sync(self.target.parent)
+                files.sync_file(self.target.parent)
         with writing(self.folder):
             shutil.rmtree(self.folder)
 
@@ -157,26 +134,6 @@ class Staging:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
-
-
-def sync(path: Path) -> None:
-    """Wait until the bytes of a file, or the entries of a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_all(path: Path) -> None:
-    """Wait until all of the file system that holds `path` is on the disk: for files too many to wait for each."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        if _libc.syncfs(descriptor):
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number))
-    finally:
-        os.close(descriptor)
 
 
 def _delete(path: Path) -> None:

@@ -15,10 +15,11 @@ import pyarrow.parquet as pq
 
 from fyke.archive.schemas import PAGES
 from fyke.archive.table_files import parquet_writer
+from fyke.disk.files import sync_file
 from fyke.export import reading, selection
 from fyke.export.prose import plain
 from fyke.export.source import Part, Source
-from fyke.export.staging import Mark, Staging, sync, writing
+from fyke.export.staging import Mark, Staging, writing
 
 FILE_PAGES = 20_000
 GROUP_BYTES = 16 << 20  # of text
@@ -64,8 +65,8 @@ class Sheets(ABC):
                 with parquet_writer(path, self._schema) as writer:
                     for table in self._tables(part):
                         writer.write_table(table)
-                sync(path)
-                sync(self._folder)
+                sync_file(path)
+                sync_file(self._folder)
             number += 1
             yield Mark(part.end, part.end, {"files": number})
 
@@ -82,7 +83,7 @@ class Sheets(ABC):
                     with pq.ParquetFile(self._file(number)) as file:
                         for batch in file.iter_batches(MERGE_ROWS):
                             writer.write_table(pa.Table.from_batches([batch]).cast(self._schema))
-            sync(self._staging.out)
+            sync_file(self._staging.out)
 
 
 class Pages(Sheets):

@@ -6,7 +6,6 @@ fields where a number needs them (APPNOTE 6.3.9, 4.3). Invariant: up to `length`
 """
 
 import hashlib
-import os
 import struct
 import zlib
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from fyke.disk.files import sync_open
 from fyke.export.staging import writing
 
 _LOCAL = struct.Struct("<IHHHHHIIIHH")
@@ -96,8 +96,7 @@ class GrowingZip:
             self._sync()
 
     def _sync(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        sync_open(self._file)
 
     def _local(self, name: str, size: int, crc: int) -> bytes:
         raw = name.encode()

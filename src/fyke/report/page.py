@@ -5,7 +5,6 @@ security policy forbids scripts and anything from outside, should something slip
 whole, by rename; what was there before stays until then.
 """
 
-import errno
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,8 +17,10 @@ from rich.console import Console
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.inspect import CrawlStatus, status_of
 from fyke.core.config import Config
-from fyke.core.errors import ConfigurationError, DirectoryError, DiskFull
+from fyke.core.errors import ConfigurationError
 from fyke.core.version import VERSION
+from fyke.disk.files import written_whole
+from fyke.progress import Progress
 from fyke.quantities import bytes_text, count_text, number, time_text
 from fyke.report import charts, comparison
 from fyke.report.asking import Questions
@@ -30,8 +31,6 @@ from fyke.report.survey import Survey, survey
 
 NAME = "report.html"
 SEEDS = 12
-
-_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def write_report(directory: Path, out: Path | None, console: Console, now_s: float | None = None) -> Path:
@@ -44,16 +43,11 @@ def write_report(directory: Path, out: Path | None, console: Console, now_s: flo
     path = out or directory / NAME
     if out is not None:
         _check(crawl, out)
-    with console.status("counting") if console.is_terminal else _Silence():
+    with Progress(console, "counting"):
         text = page(crawl, time.time() if now_s is None else now_s)
-    part = path.with_name(path.name + ".part")
-    try:
+    otherwise = "name another file with --out"
+    with written_whole(path, otherwise, otherwise, synced=False) as part:
         part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        kind = DiskFull if error.errno in _NO_SPACE else DirectoryError
-        raise kind(f"cannot write {path}: {error.strerror}; name another file with --out") from error
     return path
 
 
@@ -64,12 +58,6 @@ def _check(crawl: CrawlDirectory, out: Path) -> None:
         raise ConfigurationError(f"--out {out} is a folder: name a file in it, such as {out / NAME}")
     if out.suffix.lower() not in (".html", ".htm"):
         raise ConfigurationError(f"--out {out}: a report is HTML; let its name end in .html")
-
-
-class _Silence:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
 
 
 def page(crawl: CrawlDirectory, now_s: float) -> str:

@@ -6,7 +6,6 @@ agree on what a page says. Invariant: what cannot be read is None and counted, n
 page.
 """
 
-import re
 from collections import OrderedDict
 from io import BytesIO
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, BinaryIO
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from isal import isal_zlib
 
+from fyke.archive.warc_reading import taken_apart
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body
 from fyke.core.document import Document
@@ -24,7 +24,6 @@ from fyke.core.visits import Exchange, Page, Visit
 from fyke.harvest import Parser
 
 OPEN_FILES = 8
-_BLANK = re.compile(rb"\n\r*\n")
 _GZIP = 31  # the number that zlib has for it
 _ISAL_ERROR: Any = isal_zlib.error  # its stub takes the class for an instance
 _WANTED = (WarcRecordType.response, WarcRecordType.resource)
@@ -62,7 +61,7 @@ class ArchiveReader:
         except (OSError, ValueError, EOFError, _ISAL_ERROR):
             self.unreadable += 1
             return None
-        head, body = _taken_apart(block) if record.is_http else (b"", block)
+        head, body = taken_apart(block) if record.is_http else (b"", block)
         at = locate(row["url"])
         visit = Visit(row["url"], at.key, at.host, at.domain)
         return Exchange(
@@ -83,10 +82,3 @@ class ArchiveReader:
         """Let go of the files."""
         while self._files:
             self._files.popitem()[1].close()
-
-
-def _taken_apart(block: bytes) -> tuple[bytes, bytes]:
-    """Head and body of an HTTP message; the head ends with its first empty line."""
-    blank = _BLANK.search(block, 0, 1 << 20)
-    end = blank.end() if blank else len(block)
-    return block[:end], block[end:]

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from fyke.disk.files import written_whole
 from fyke.search.lots import ROWS, Fate, Lot
 from fyke.search.ranges import Array, Buckets, append, mapped, ranges_for, sliced
 
@@ -116,16 +117,15 @@ def _followed(aliases: Array, path: Path) -> Array:
     if not len(aliases):
         return aliases
     keys = np.ascontiguousarray(aliases["key"])
-    part = path.with_name(path.name + ".part")
-    part.unlink(missing_ok=True)
-    for begin in range(0, len(aliases), 1 << 16):
-        rows = np.array(aliases[begin : begin + (1 << 16)])
-        for _ in range(MAX_HOPS):
-            further = looked_up(keys, rows["page"])
-            known = further >= 0
-            rows["page"][known] = aliases["page"][further[known]]
-        append(part, rows)
-    part.replace(path)
+    with written_whole(path, synced=False) as part:
+        part.unlink(missing_ok=True)
+        for begin in range(0, len(aliases), 1 << 16):
+            rows = np.array(aliases[begin : begin + (1 << 16)])
+            for _ in range(MAX_HOPS):
+                further = looked_up(keys, rows["page"])
+                known = further >= 0
+                rows["page"][known] = aliases["page"][further[known]]
+            append(part, rows)
     return mapped(path, ALIASES)
 
 

@@ -9,7 +9,6 @@ Used by the indexer, which holds the lock, and by searchers, which only read. In
 replaced in one step, and after what it names is safe on disk; a file it does not name is nobody's.
 """
 
-import fcntl
 import json
 import os
 import shutil
@@ -19,8 +18,8 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from fyke.core.errors import DirectoryError, DirectoryInUse, NotACrawl
-from fyke.disk.files import sync_file, writing
+from fyke.core.errors import DirectoryError, NotACrawl
+from fyke.disk.files import lock, write_whole, writing
 
 FORMAT = 3  # of lots and merges; raise it when they, or what is read in a page, change
 INDEX = "index"
@@ -83,12 +82,7 @@ class IndexFolder:
 
     def save(self, state: IndexState) -> None:
         """Make `state` what counts; all it names is on disk by now. Raises DiskFull or DirectoryError."""
-        part = self._state.with_suffix(".part")
-        with writing(part):
-            part.write_text(json.dumps(asdict(state), indent=2) + "\n")
-            sync_file(part)
-            part.replace(self._state)
-            sync_file(self.path)
+        write_whole(self._state, (json.dumps(asdict(state), indent=2) + "\n").encode())
 
     def engine(self, state: IndexState) -> Path:
         return self.path / f"engine-{state.engine_number:03}"
@@ -115,17 +109,11 @@ class IndexFolder:
             raise NotACrawl(f"{self.crawl} holds no crawl: begin one with fyke crawl URL --into {self.crawl}")
         with writing(self.path):
             self.lots.mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        held = lock(self.path / "lock", f"{self.path} is being written by another fyke index: wait for it, or end it")
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DirectoryInUse(
-                f"{self.path} is being written by another fyke index: wait for it, or end it"
-            ) from None
-        else:
             yield
         finally:
-            os.close(lock)
+            os.close(held)
 
     def tidy(self, state: IndexState) -> None:
         """Delete what `state` does not name: left by a run that was killed, or no longer needed."""

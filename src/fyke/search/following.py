@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
-from rich.status import Status
 
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.inspect import in_use
+from fyke.progress import Progress
 from fyke.search.indexer import Indexed, Indexer, Limits, be_gentle
 
 POLL_S = 2.0
@@ -29,17 +29,16 @@ _PHASES = {"read": "reading pages", "rank": "ranking pages", "merge": "comparing
 def index_with_status(crawl: Path, console: Console, *, follow: bool, links_memory_bytes: int) -> Indexed:
     """Index `crawl` and tell `console` how it goes. Raises as the indexer does."""
     limits = Limits(links_memory_bytes=links_memory_bytes)
-    status = console.status("reading pages")
-    with Indexer(crawl, limits, _Telling(status, console.is_terminal)) as indexer:
-        if console.is_terminal:
-            status.start()
-        try:
+    with Progress(console, _PHASES["read"]) as progress:
+
+        def told(phase: str, done: int, of: int) -> None:
+            progress.tell(_PHASES[phase], done, of if done else 0)
+
+        with Indexer(crawl, limits, told) as indexer:
             if not follow:
                 return indexer.run()
             be_gentle()
             return follow_crawl(indexer, time.sleep)
-        finally:
-            status.stop()
 
 
 def follow_crawl(indexer: Indexer, sleep: Callable[[float], None]) -> Indexed:
@@ -56,17 +55,3 @@ def follow_crawl(indexer: Indexer, sleep: Callable[[float], None]) -> Indexed:
         read, written, deleted = read + done.read, written + done.written, deleted + done.deleted
         if not running:
             return Indexed(read, written, deleted, done.documents, done.unreadable)
-
-
-class _Telling:
-    """Says on a terminal which phase it is, and how far."""
-
-    def __init__(self, status: Status, live: bool) -> None:
-        self._status = status
-        self._live = live
-        self._phase = ""
-
-    def __call__(self, phase: str, done: int, of: int) -> None:
-        if self._live and (phase != self._phase or done % 100 == 0):
-            self._phase = phase
-            self._status.update(f"{_PHASES[phase]}: {done:,} of {of:,}" if done else _PHASES[phase])

@@ -21,7 +21,7 @@ from fyke.archive.checksum import write_checksum
 from fyke.archive.table_files import TABLES, parquet_writer
 from fyke.core.batches import LinkKind
 from fyke.core.urls import key_of, pay_level_domain
-from fyke.disk.files import sync_file, writing
+from fyke.disk.files import sync_file, writing, written_whole
 from fyke.search.arrivals import arrivals
 from fyke.search.folder import IndexFolder
 from fyke.search.graph import Graph, GraphBuilder
@@ -100,21 +100,21 @@ def _write(folder: IndexFolder, number: int, what: str, graph: Graph, ranks: Flo
     for path in paths:
         path.unlink(missing_ok=True)
     target = folder.crawl / TABLES / ("pagerank.parquet" if names is None else "domainrank.parquet")
-    part = target.with_name(target.name + ".part")
     keys = np.memmap(graph.keys, np.uint64, "r") if graph.nodes else np.zeros(0, np.uint64)
-    with writing(target), parquet_writer(part, PAGE_RANKS if names is None else DOMAIN_RANKS) as writer:
-        for begin in range(0, graph.nodes, GROUP_ROWS):
-            end = begin + GROUP_ROWS
-            append(paths[0], keys[begin:end])
-            append(paths[1], ranks[begin:end] * graph.nodes)
-            columns = {"key": keys[begin:end], "pagerank": ranks[begin:end]}
-            if names is not None:
-                columns["domain"] = names.of(keys[begin:end])
-            writer.write_table(pa.table({name: columns[name] for name in writer.schema.names}, schema=writer.schema))
-    with writing(target):
+    with written_whole(target, synced=False) as part:
+        with parquet_writer(part, PAGE_RANKS if names is None else DOMAIN_RANKS) as writer:
+            for begin in range(0, graph.nodes, GROUP_ROWS):
+                end = begin + GROUP_ROWS
+                append(paths[0], keys[begin:end])
+                append(paths[1], ranks[begin:end] * graph.nodes)
+                columns = {"key": keys[begin:end], "pagerank": ranks[begin:end]}
+                if names is not None:
+                    columns["domain"] = names.of(keys[begin:end])
+                rows = {name: columns[name] for name in writer.schema.names}
+                writer.write_table(pa.table(rows, schema=writer.schema))
         target.unlink(missing_ok=True)  # with the new checksum the old file would look damaged
         write_checksum(part, target)
-        part.replace(target)
+    with writing(target):
         for path in paths:
             if path.exists():
                 sync_file(path)

@@ -66,6 +66,8 @@ class VirtualFetcher:
         self._may_ask_at = rested_since + config.politeness.host_delay_s if rested_since else 0.0
         self.bench = Workbench(config.politeness, config.frontier.default_budget_urls)
         self._calendar = Calendar(slice_s)
+        self._resting: dict[int, Host] = {}  # hosts that left the workbench for a long rest
+        self._retired: set[int] = set()  # hosts that were given up
         self._ended: list[tuple[Visit, Outcome]] = []
         self._origins: list[str] = []
         self._prune_at = clock.now()
@@ -125,8 +127,11 @@ class VirtualFetcher:
         addresses = self._web.addresses(texts.of_column(visits.column("url"))).tolist()
         for visit, address in zip(visits_of(visits), addresses, strict=True):
             host = self.bench.get(visit.host)
-            if host is None:
-                host = Host(visit.host, visit.url[texts.HOST], due=self._may_ask_at)
+            if visit.host in self._retired:
+                self._lose([visit], Outcome.HOST_RETIRED)
+            elif host is None:
+                host = self._resting.pop(visit.host, None)
+                host = host or Host(visit.host, visit.url[texts.HOST], due=self._may_ask_at)
                 self.bench.enter(host)
                 self.bench.add(host, visit)
                 self.bench.settle(host, str(address))
@@ -194,8 +199,11 @@ class VirtualFetcher:
         else:
             self._lose([visit], outcome)
         if retired:
+            self._retired.add(host.key)
             self._lose(self.bench.drain(host), Outcome.HOST_RETIRED)
         self.bench.finished(host, at, duration_s, wait_s)
+        if self.bench.get(host.key) is not host and not retired:
+            self._resting[host.key] = host
 
     def _lose(self, visits: Sequence[Visit], outcome: Outcome) -> None:
         self._ended += [(visit, outcome) for visit in visits]

@@ -1,0 +1,53 @@
+"""How far a long command is, said in one line: written over on a terminal, else now and then or not at all.
+
+Used by the commands that take long; what they work through calls `Progress.tell`. Invariant: it costs nothing to be
+told often, and what cannot be written is not missed.
+"""
+
+import time
+from typing import Self
+
+from rich.console import Console
+
+from fyke.quantities import time_text
+
+TERMINAL_S = 0.1  # between two lines
+SURE_S = 3.0  # before it is said how long the rest takes
+
+
+class Progress:
+    """Says on `console` how far `what` is; where that is no terminal every `pipe_s` seconds, for 0 never."""
+
+    def __init__(self, console: Console, what: str, *, pipe_s: float = 0.0) -> None:
+        self._console = console
+        self._status = console.status(what)
+        self._every_s = TERMINAL_S if console.is_terminal else pipe_s
+        self._said_at = time.monotonic()
+        self._begun = ("", 0, 0.0)  # what is under way, how far it was when it began, and when
+        self.steps = 0  # how often it was told
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()
+
+    def tell(self, what: str, done: int, of: int, unit: str = "") -> None:
+        """`done` of `of` is done of `what`."""
+        self.steps += 1
+        now = time.monotonic()
+        if what != self._begun[0]:
+            self._begun = (what, done, now)
+        if not self._every_s or now - self._said_at < self._every_s:
+            return
+        self._said_at = now
+        text = f"{what}: {done:,} of {of:,} {unit}".rstrip() if of else what
+        _, before, begun_at = self._begun
+        if done > before and now - begun_at > SURE_S:
+            text += f", {time_text((now - begun_at) / (done - before) * (of - done))} left"
+        if self._console.is_terminal:
+            self._status.update(text)
+        else:
+            self._console.print(text, highlight=False, soft_wrap=True, markup=False)
