@@ -92,7 +92,7 @@ class RulesDesk:
         known.asking.discard(record.origin)
         known.rules[record.origin] = record
         delays = (one.rules(self._product).crawl_delay_s or 0.0 for one in known.rules.values())
-        host.crawl_delay_s = max(delays, default=0.0)
+        host.crawl_delay_s = min(max(delays, default=0.0), self._politeness.max_crawl_delay_s)
         known.record.crawl_delay_s = host.crawl_delay_s
         if host.parked:
             self._bench.unpark(host)
