@@ -184,6 +184,11 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
             facts.append(f"{parts.host} rests until {until:%Y-%m-%d %H:%M:%S} UTC, as it asked or because it failed")
         row = "" if host.retired else f", {counted(host.failures, 'failure')} in a row"
         facts.append(f"{parts.host} had {counted(host.pages, 'page')} fetched{row}")
+    asked_s = robots.rules(config.agent.user_agent).crawl_delay_s if robots is not None else None
+    if asked_s is not None:
+        most_s = config.politeness.max_crawl_delay_s
+        kept = f"; politeness.max_crawl_delay_s cuts that to {most_s:g} s" if asked_s > most_s else ""
+        facts.append(f"robots.txt asks for {asked_s:g} s between requests{kept}")
     if robots is not None and url != robots_url(parts.origin):
         verdict = robots.rules(config.agent.user_agent).verdict(parts.target)
         word = "allows" if verdict.allowed else "forbids"

@@ -146,3 +146,15 @@ def test_what_is_said_can_be_typed(tmp_path: Path, site: SmallSite) -> None:
     typed = said.removeprefix("Next: fyke ").partition(" goes on")[0].replace("MORE", "5")
     subprocess.run(f"{' '.join(base)} {typed}", shell=True, check=True, capture_output=True)
     assert read_table(into, "pages").num_rows == 5
+
+
+def test_a_crawl_delay_of_31_years_is_cut_by_the_settings_and_why_says_so(tmp_path: Path, site: SmallSite) -> None:
+    """And a line of robots.txt cannot steer the terminal of who asks why."""
+    rules = b"User-agent: *\nCrawl-delay: 999999999\nDisallow: /p1\x1b[2J\nDisallow: /p2\n"
+    site.answers["/robots.txt"] = (200, {"Content-Type": "text/plain"}, rules)
+    gentle = {"max_crawl_delay_s": 0.01, "host_delay_s": 0, "min_host_delay_s": 0, "address_delay_s": 0}
+    _, got = crawled(tmp_path, site.url, politeness=gentle)
+    assert site.url in got and f"{site.url}p1" in got and f"{site.url}p2" not in got
+    told = fyke("why", str(tmp_path / "crawl"), site.url).stdout
+    assert "asks for 1e+09 s between requests; politeness.max_crawl_delay_s cuts that to 0.01 s" in told
+    assert "\x1b" not in fyke("why", str(tmp_path / "crawl"), f"{site.url}p1%1B[2J").stdout

@@ -10,6 +10,7 @@ from fyke.core.clock import VirtualClock
 from fyke.core.config import DnsSection
 from fyke.core.errors import ConfigurationError
 from fyke.core.outcomes import Outcome
+from fyke.fetcher.addresses import is_public
 from fyke.fetcher.dns_query import SOCKETS, Address, server_of
 from fyke.fetcher.names import FAILURE_TTL_S, Resolver
 
@@ -341,3 +342,66 @@ def test_what_is_asked_again_is_asked_over_the_network(with_name_servers):
         await resolver.close()
 
     with_name_servers(scenario, {"zone": {f"h{number}.test": (PUBLIC,) for number in range(20)}})
+
+
+# The registries of IANA, block by block: an address at each end.
+SPECIAL = [
+    "0.255.255.255", "10.255.255.255", "100.127.255.255", "127.255.255.255", "169.254.0.0", "172.31.255.255",
+    "192.0.0.0", "192.0.0.8", "192.0.0.9", "192.0.0.170", "192.0.0.255", "192.0.2.255", "192.88.99.0", "192.88.99.1",
+    "192.88.99.255", "192.168.255.255", "198.19.255.255", "198.51.100.1", "203.0.113.255", "239.255.255.255",
+    "::1.2.3.4", "::ffff:93.184.216.34", "::ffff:0:1.2.3.4", "64:ff9b::a00:1", "64:ff9b::c0a8:101", "64:ff9b:1::1",
+    "64:ff9b:1:ffff::5db8:d822", "100::1", "100:0:0:1::1", "2001::1", "2001:1ff:ffff::1", "2001:2::1", "2001:10::1",
+    "2001:db8:ffff::1", "2002::1", "2002:5db8:d822::1", "3fff::1", "3fff:fff:ffff::1", "5f00::1", "4000::1",
+    "1fff:ffff::1", "fd00::1", "febf::1", "fe80::1%lo", "2606:2800:220:1::1%1", "ff02::1", "", "x",
+    "1.2.3", "010.0.0.1",
+]  # fmt: skip
+GLOBAL = [
+    "1.0.0.0", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0",
+    "169.253.255.255", "172.15.255.255", "172.32.0.0", "192.0.1.0", "192.0.3.0", "192.88.98.255", "192.88.100.0",
+    "192.167.255.255", "198.17.255.255", "198.20.0.0", "223.255.255.255", "2000::1", "2001:200::1", "2001:db7::1",
+    "2001:db9::1", "2003::1", "3ffe:ffff::1", "3fff:1000::1", "64:ff9b::5db8:d822", SIX, PUBLIC,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", SPECIAL)
+def test_what_the_registries_keep_from_the_public_is_not_public(address):
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", GLOBAL)
+def test_what_is_beside_it_is_public(address):
+    assert is_public(address)
+
+
+def test_a_name_that_was_public_does_not_become_private(with_name_servers):
+    """A seed's name may be private from the beginning; later, somebody who owns the name would have it so."""
+
+    async def scenario(server):
+        clock = VirtualClock()
+        resolver = resolver_of(server, clock=clock, trusted=lambda host: True, private=["intra.test"])
+        for name in ("seed.test", "a.intra.test"):
+            assert (await resolver.resolve(name)).addresses == (PUBLIC,)
+            server.zone[name] = ("10.0.0.1",)
+        clock.advance(301)
+        answer = await resolver.resolve("seed.test")
+        assert answer.outcome is Outcome.ADDRESS_REFUSED and "was public before" in answer.detail
+        assert (await resolver.resolve("a.intra.test")).addresses == ("10.0.0.1",)
+        server.zone["seed.test"] = ("10.0.0.1", OTHER)
+        clock.advance(700)
+        assert (await resolver.resolve("seed.test")).addresses == (OTHER,)
+        assert (await resolver.resolve("home.test")).addresses == ("10.0.0.2",)
+        await resolver.close()
+
+    zone = {"seed.test": (PUBLIC,), "a.intra.test": (PUBLIC,), "home.test": ("10.0.0.2",)}
+    with_name_servers(scenario, {"zone": zone})
+
+
+def test_that_a_name_was_public_outlives_a_restart(with_name_servers):
+    async def scenario(server):
+        clock = VirtualClock()
+        resolver = resolver_of(server, clock=clock, trusted=lambda host: True)
+        resolver.load([("seed.test", (PUBLIC,), clock.now() - 1)])
+        assert (await resolver.resolve("seed.test")).outcome is Outcome.ADDRESS_REFUSED
+        await resolver.close()
+
+    with_name_servers(scenario, {"zone": {"seed.test": ("127.0.0.1",)}})

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fyke.core.config import PolitenessSection
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
-from fyke.fetcher.faults import FAULTS, MAX_RETRY_AFTER_S, Wait, retry_after
+from fyke.fetcher.faults import FAULTS, MAX_RETRY_AFTER_S, FaultPolicy, Wait, retry_after
 
 NOW = 1_700_000_000.0
 
@@ -75,3 +76,9 @@ def test_retry_after_reads_dates(when):
     when = when.replace(microsecond=0)
     expected = min(max(when.timestamp() - NOW, 0.0), MAX_RETRY_AFTER_S)
     assert retry_after(asking(format_datetime(when, usegmt=True)), NOW) == expected
+
+
+def test_the_settings_cut_a_long_retry_after():
+    policy = FaultPolicy(PolitenessSection(max_retry_after_s=600))
+    assert policy.wait_s(Outcome.THROTTLED, 0, 0, 86400.0) == 600
+    assert policy.wait_s(Outcome.THROTTLED, 0, 0, 60.0) == 60

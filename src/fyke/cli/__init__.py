@@ -18,6 +18,7 @@ from fyke.cli import crawling, reading, trying  # noqa: F401 - they add their co
 from fyke.cli.app import app
 from fyke.cli.console import let_go
 from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError, DirectoryError, DiskFull, FykeError
+from fyke.core.terminal import clean
 
 # Since 0.20-odd typer carries click inside under a private name; its public class leads to the one we need.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -57,7 +58,7 @@ def _check_letters(arguments: Sequence[str]) -> None:
 
 def _complain(text: str, status: int) -> NoReturn:
     with suppress(OSError):
-        print(f"fyke: {' '.join(text.split())}", file=sys.stderr)
+        print(clean(f"fyke: {' '.join(text.split())}"), file=sys.stderr)
     sys.exit(status)
 
 

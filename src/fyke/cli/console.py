@@ -1,18 +1,23 @@
 """What a command prints, and what becomes of it where nobody reads on.
 
-Used by all commands: answers go to stdout and end the command when nobody wants them; what tells how the work goes is
-on stderr, and is worth less than the work.
+Used by all commands, and the one place where what strangers wrote is made safe for a terminal: a line of robots.txt,
+the name of a server, a URL may hold escape sequences. Answers go to stdout and end the command when nobody wants them;
+what tells how the work goes is on stderr, and is worth less than the work.
 """
 
 import json
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, TextIO
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from fyke.core.terminal import clean
 
 EXIT_PIPE_CLOSED = 141
 
@@ -20,13 +25,21 @@ EXIT_PIPE_CLOSED = 141
 def say(text: str) -> None:
     """`text` on stdout, now; the command ends where nobody reads on."""
     try:
-        print(text, flush=True)
+        print(clean(text), flush=True)
     except BrokenPipeError:
         let_go(sys.stdout)
         raise typer.Exit(EXIT_PIPE_CLOSED) from None
 
 
-class Answers(Console):
+class _Cleaned(Console):
+    """Steers the terminal itself, but lets no text do so."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=clean(segment.text))
+
+
+class Answers(_Cleaned):
     """Stdout, for what was asked for: the command ends where nobody reads on."""
 
     def on_broken_pipe(self) -> None:
@@ -35,7 +48,7 @@ class Answers(Console):
         raise typer.Exit(EXIT_PIPE_CLOSED) from None
 
 
-class Reporter(Console):
+class Reporter(_Cleaned):
     """Stderr, for what is worth less than the work: where nobody reads on, it falls silent."""
 
     def on_broken_pipe(self) -> None:

@@ -101,7 +101,9 @@ class PolitenessSection(_Section):
         15.0, description="A host's sleep after its first failure; it doubles with each further one."
     )
     throttle_delay_s: Seconds = Field(30.0, description="Wait after a 429 or 503 that names no Retry-After.")
-    max_sleep_s: Seconds = Field(3600.0, description="Longest sleep of a failing host; a longer Retry-After is kept.")
+    max_sleep_s: Seconds = Field(3600.0, description="Longest sleep of a failing host; a Retry-After may be longer.")
+    max_retry_after_s: Seconds = Field(86400.0, le=86400, description="Longest Retry-After kept; more is cut to it.")
+    max_crawl_delay_s: Seconds = Field(86400.0, description="Longest Crawl-delay that is kept; more is cut to it.")
     tries: Positive = Field(4, description="Visits to one URL before its failure is final.")
 
 

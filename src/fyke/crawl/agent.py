@@ -28,7 +28,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin, schemes_of
 from fyke.core.resolve import LinkResolver
 from fyke.core.seeds import seeds_of
-from fyke.core.urls import host_keys, split
+from fyke.core.urls import host_keys
 from fyke.core.version import VERSION
 from fyke.crawl.barn import Barn
 from fyke.crawl.control import Steering
@@ -39,6 +39,7 @@ from fyke.crawl.loop import Ending, Engines, Loop
 from fyke.crawl.mail import LinkCache, Outbox
 from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.book import HostBook
+from fyke.fetcher.chosen import Chosen
 from fyke.fetcher.dns_query import server_of
 from fyke.fetcher.engine import Fetcher, Wiring
 from fyke.fetcher.names import Resolver
@@ -225,9 +226,10 @@ class Agent:
             self._parser, self._content_seen, self._named_sitemaps, config.fetch,
             LinkResolver(config.frontier.link_cache, self._schemes),
         )  # fmt: skip
-        self._resolver = Resolver(config.dns, clock, self._may_be_private)
+        chosen = Chosen(self._seeds, config.dns.private)
+        self._resolver = Resolver(config.dns, clock, chosen.host)
         self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state))
-        self._registry = build_registry(loop, self._engine, config.agent, clock, self._protocols)
+        self._registry = build_registry(loop, self._engine, config.agent, clock, self._protocols, chosen.port)
         self._bench = Workbench(config.politeness, config.frontier.default_budget_urls)
         self._fetcher = Fetcher(
             Wiring(self._bench, self._resolver, self._book, self._rests, self._registry, self._engine.close, clock),
@@ -236,11 +238,6 @@ class Agent:
         )
         if config.crawl.pages:
             self._fetcher.pages_left = max(0, config.crawl.pages - self._barn.outcomes[Outcome.OK])
-
-    def _may_be_private(self, host: str) -> bool:
-        """Whether `host` was meant to have a private address: a seed or the settings named it."""
-        named = any(split(seed.url.decode()).host == host for seed in self._seeds)
-        return named or any(host == domain or host.endswith(f".{domain}") for domain in self.config.dns.private)
 
     # -- running ---------------------------------------------------------------------------------
 

@@ -6,40 +6,70 @@ may point at a private address, and that is how crawlers are made to read what o
 Invariant: an address that is not known to be public is not public.
 """
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, ip_address, ip_network
 from pathlib import Path
 
-_NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052: an IPv4 address in the last four bytes
+# What the IANA IPv4 Special-Purpose Address Registry (2025) has that is not for the public, and multicast. Where it
+# calls a few addresses of a block global (192.0.0.9, 192.0.0.10), no web server is among them: the block is here.
+_NOT_PUBLIC_4 = (
+    "0.0.0.0/8",  # this network
+    "10.0.0.0/8",  # private use
+    "100.64.0.0/10",  # shared by customers of a provider
+    "127.0.0.0/8",  # this machine
+    "169.254.0.0/16",  # this link; clouds tell secrets at 169.254.169.254
+    "172.16.0.0/12",  # private use
+    "192.0.0.0/24",  # protocols
+    "192.0.2.0/24",  # documentation
+    "192.88.99.0/24",  # relays from 6to4, given up
+    "192.168.0.0/16",  # private use
+    "198.18.0.0/15",  # measurements
+    "198.51.100.0/24",  # documentation
+    "203.0.113.0/24",  # documentation
+    "224.0.0.0/4",  # multicast
+    "240.0.0.0/4",  # reserved, and broadcast
+)
+# Of IPv6 only global unicast is public, without what its Special-Purpose Address Registry (2025) has of it. NAT64
+# alone is looked into: mapped addresses and 6to4 are no way to a public server that has another.
+_GLOBAL_UNICAST = "2000::/3"
+_NOT_PUBLIC_6 = (
+    "2001::/23",  # protocols: Teredo, measurements, ORCHID
+    "2001:db8::/32",  # documentation
+    "2002::/16",  # 6to4, an IPv4 address within
+    "3fff::/20",  # documentation
+)
+_NAT64 = "64:ff9b::/96"  # RFC 6052: an IPv4 address in the last four bytes
 _LOCAL = ("127.0.0.1",)
 
 
 def is_public(address: str) -> bool:
-    """Whether `address` is a unicast address of the public Internet.
-
-    Private, loopback, link-local, multicast, unspecified, shared (CGNAT), reserved and documentation
-    ranges are not, and neither is an IPv6 address that leads to such an IPv4 address.
-    """
+    """Whether `address` is a unicast address of the public Internet: by our own table, not by Python's version."""
     try:
         ip = ip_address(address)
     except ValueError:
         return False
-    inner = _inner(ip)
-    return _is_global(ip if inner is None else inner)
-
-
-def _inner(ip: IPv4Address | IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that packets to an IPv6 address end up at: mapped, 6to4, NAT64."""
+    number = int(ip)
     if isinstance(ip, IPv4Address):
-        return None
-    if ip in _NAT64:
-        return IPv4Address(int(ip) & 0xFFFFFFFF)
-    return ip.ipv4_mapped or ip.sixtofour
-
-
-def _is_global(ip: IPv4Address | IPv6Address) -> bool:
-    if isinstance(ip, IPv6Address) and ip.is_site_local:
+        return not _within(number, _RANGES_4)
+    if ip.scope_id:
         return False
-    return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified)
+    if _within(number, _RANGES_NAT64):
+        return not _within(number & 0xFFFFFFFF, _RANGES_4)
+    return _within(number, _RANGES_GLOBAL) and not _within(number, _RANGES_6)
+
+
+def _ranges(*networks: str) -> tuple[tuple[int, int], ...]:
+    """The first and the last address of each network."""
+    return tuple((int(each.network_address), int(each.broadcast_address)) for each in map(ip_network, networks))
+
+
+def _within(number: int, ranges: tuple[tuple[int, int], ...]) -> bool:
+    return any(first <= number <= last for first, last in ranges)
+
+
+_RANGES_4 = _ranges(*_NOT_PUBLIC_4)
+_RANGES_6 = _ranges(*_NOT_PUBLIC_6)
+_RANGES_GLOBAL = _ranges(_GLOBAL_UNICAST)
+_RANGES_NAT64 = _ranges(_NAT64)
 
 
 def literal(host: str) -> str | None:

@@ -88,7 +88,9 @@ class FaultPolicy:
         """Seconds that the host must rest beyond its usual delay; `asked_s` is what its Retry-After says."""
         match FAULTS[outcome].wait:
             case Wait.THROTTLE:
-                return self._doubled_s(self._politeness.throttle_delay_s, tries) if asked_s is None else asked_s
+                if asked_s is not None:
+                    return float(min(asked_s, self._politeness.max_retry_after_s))
+                return self._doubled_s(self._politeness.throttle_delay_s, tries)
             case Wait.FAILURE:
                 return self.sleep_s(max(failures, tries + 1))
         return 0.0

@@ -11,8 +11,9 @@ and when it reads a host again it gives them back with `load`. So a restart asks
 nothing that is still valid, and nothing has to be read at once.
 
 Invariants: one question in flight for each name, however many wait; every address handed out is public
-or belongs to a name the person who started the crawl chose (`trusted`), also one from `load`; at most
-`cache_names` names are held.
+or belongs to a name the person who started the crawl chose (`trusted`, or a domain of `dns.private`), also one from
+`load`; a chosen name that was public is not private later, since whoever owns it could turn it on this network (DNS
+rebinding); at most `cache_names` names are held.
 """
 
 import asyncio
@@ -84,6 +85,7 @@ class Resolver:
         self._hosts_file = read_hosts_file(hosts_file)
         self._servers = NameServers(config, sockets)
         self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._were_public: set[str] = set()  # of the names that seeds gave
         self._in_flight: dict[str, asyncio.Task[Answer]] = {}
         self._fault: BaseException | None = None
         self._lookups = self._hits = self._negatives = self._failures = self._refused = self._refreshes = 0
@@ -139,6 +141,7 @@ class Resolver:
         now = self._clock.now()
         for host, addresses, expires_at in saved:
             name = _plain(host)
+            self._public(name, addresses)
             until = min(expires_at, now + self._config.max_ttl_s)
             if until > now and addresses and name not in self._answers:
                 answer = self._judged(name, addresses, until - now)
@@ -231,15 +234,26 @@ class Resolver:
     def _judged(self, name: str, addresses: tuple[str, ...], ttl_s: float) -> Answer:
         """The answer with those of `addresses` that may be spoken to; the only place where they are let in."""
         now = self._clock.now()
-        if not self._trusted(name):
-            public = tuple(address for address in addresses if is_public(address))
-            if not public:
+        if not self._in_private_domain(name):
+            public = self._public(name, addresses)
+            if not public and (name in self._were_public or not self._trusted(name)):
                 ttl = min(ttl_s, self._config.negative_ttl_s)
                 what = f"{name} is" if literal(name) else f"{name} is at {addresses[0]},"
-                detail = f"{what} not a public address, and no seed named it"
+                why = "it was public before" if name in self._were_public else "no seed named it"
+                detail = f"{what} not a public address, and {why}"
                 return Answer(name, Outcome.ADDRESS_REFUSED, (), now + ttl, detail)
-            addresses = public
+            addresses = public or addresses
         return Answer(name, Outcome.OK, addresses, now + ttl_s, refresh_at=now + ttl_s * (1 - REFRESH_SHARE))
+
+    def _public(self, name: str, addresses: tuple[str, ...]) -> tuple[str, ...]:
+        """The public ones of `addresses`; a name that a seed gave and has one will never be private again."""
+        public = tuple(address for address in addresses if is_public(address))
+        if public and name not in self._were_public and self._trusted(name):
+            self._were_public.add(name)
+        return public
+
+    def _in_private_domain(self, name: str) -> bool:
+        return any(name == domain or name.endswith(f".{domain}") for domain in self._config.private)
 
     def _keep(self, answer: Answer) -> None:
         """Remember `answer`; a dead name server is no reason to forget an address that is still valid."""

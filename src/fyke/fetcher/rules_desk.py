@@ -94,7 +94,8 @@ class RulesDesk:
         known.on_the_way = False
         known.robots = record
         read = [one.robots for one in host.origins.values() if one.robots is not None]
-        host.crawl_delay_s = max(robots.rules(self._product).crawl_delay_s or 0.0 for robots in read)
+        asked = max(robots.rules(self._product).crawl_delay_s or 0.0 for robots in read)
+        host.crawl_delay_s = min(asked, self._politeness.max_crawl_delay_s)
         if host.parked:
             self._bench.unpark(host)
         return host

@@ -4,20 +4,16 @@ Called by `fyke search`. Invariant: nothing a page wrote can steer the terminal:
 that turn the direction of text, are taken out; titles and snippets are never read as markup.
 """
 
-import re
-
 from rich.console import Console
 from rich.text import Text
 
+from fyke.core import terminal
 from fyke.search.results import Hit, Results, Spans
-
-# Those that join letters or keep them apart (U+200C, U+200D) are part of words, and stay.
-_STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 
 
 def clean(text: str) -> str:
-    """`text` without characters that steer a terminal or hide."""
-    return _STEERING.sub(" ", text).encode("utf-8", "replace").decode()
+    """`text` in one line, without characters that steer a terminal or hide."""
+    return " ".join(terminal.clean(text).split("\n")).replace("\t", " ")
 
 
 def show(results: Results, console: Console) -> None:

@@ -2,18 +2,21 @@
 
 The crawl asks it for every visit. A plug-in that raises costs its page and is counted by its class
 name. Invariant: `done` is called at most once for a visit, also by a plug-in that calls it twice or
-calls it and then raises, and never from inside `fetch`.
+calls it and then raises, and never from inside `fetch`. This is the last door before the wire: nothing is asked of an
+address that is not public, but at a host and port that `may_be_private` knows.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fyke.core.clock import Clock
 from fyke.core.config import AgentSection
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import ProtocolModule
+from fyke.core.urls import SCHEMES
 from fyke.core.visits import Exchange, Visit
+from fyke.fetcher.addresses import is_public
 from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.ftp import Ftp
 from fyke.fetcher.wire.gopher import Gopher
@@ -30,11 +33,14 @@ class Registry:
         clock: Clock,
         built_in: Sequence[ProtocolModule],
         plugins: Sequence[ProtocolModule] = (),
+        may_be_private: Callable[[str, int], bool] | None = None,
     ) -> None:
+        """`may_be_private` takes host and port; without it every address will do."""
         self._loop = loop
         self._clock = clock
         self._built_in: dict[str, ProtocolModule] = {}
         self._plugins: dict[str, ProtocolModule] = {}
+        self._may_be_private = may_be_private
         self.plugin_failures: Counter[str] = Counter()  # by class name
         for modules, by_scheme in ((built_in, self._built_in), (plugins, self._plugins)):
             for module in modules:
@@ -47,6 +53,11 @@ class Registry:
     def fetch(self, visit: Visit, address: str, done: Done) -> None:
         """Have `visit` fetched from the server at `address`; `done` is called later, on the loop."""
         scheme = visit.url.partition(":")[0]
+        refusal = self._refusal(visit, address) if scheme in SCHEMES and not is_public(address) else ""
+        if refusal:
+            refused = Exchange(visit, Outcome.ADDRESS_REFUSED, self._clock.now(), 0.0, "", refusal)
+            self._loop.call_soon(done, refused)
+            return
         plugin = self._plugins.get(scheme)
         if plugin is not None:
             self._by_plugin(plugin, visit, address, done)
@@ -59,6 +70,13 @@ class Registry:
             visit, Outcome.UNSUPPORTED, self._clock.now(), 0.0, address, f"no protocol module for {scheme!r}"
         )
         self._loop.call_soon(done, exchange)
+
+    def _refusal(self, visit: Visit, address: str) -> str:
+        """Why `visit` may not be made at an `address` that is not public; empty where it may."""
+        host, port = visit.parts.host, visit.parts.port
+        if self._may_be_private is None or self._may_be_private(host, port):
+            return ""
+        return f"{host} is at {address}, not a public address, and no seed named port {port} of it"
 
     def _by_plugin(self, plugin: ProtocolModule, visit: Visit, address: str, done: Done) -> None:
         waiting = [done]
@@ -82,6 +100,7 @@ def build_registry(
     agent: AgentSection,
     clock: Clock,
     plugins: Sequence[ProtocolModule] = (),
+    may_be_private: Callable[[str, int], bool] | None = None,
 ) -> Registry:
     """The registry of a crawl: http, https, ftp and gopher over `engine`, after `plugins`."""
-    return Registry(loop, clock, [Http(engine, agent), Ftp(engine, agent), Gopher(engine)], plugins)
+    return Registry(loop, clock, [Http(engine, agent), Ftp(engine, agent), Gopher(engine)], plugins, may_be_private)

@@ -1,0 +1,45 @@
+"""Who may be asked though their address is private: what a person chose, and no more.
+
+Made by the agent, asked by the resolver (may this host be private at all?) and at the last door before the wire (at
+this port?). A seed means its host at its own port, web ports being one: what a stranger's link says of another
+port of that host, a router's or a database's, nobody chose. A domain of `dns.private` means all its hosts and ports.
+"""
+
+from collections.abc import Sequence
+
+from fyke.core.urls import Locator, split
+
+_WEB = frozenset({80, 443})  # who types one is often redirected to the other
+
+
+class Chosen:
+    """The hosts and ports of `seeds`, a list that may grow, and the domains of `private`."""
+
+    def __init__(self, seeds: Sequence[Locator], private: Sequence[str]) -> None:
+        self._seeds = seeds
+        self._read = 0
+        self._private = tuple(private)
+        self._ports: dict[str, set[int]] = {}
+
+    def __repr__(self) -> str:
+        return f"Chosen({len(self._ports)} hosts, {len(self._private)} domains)"
+
+    def host(self, name: str) -> bool:
+        """Whether the host may be private at one port at least."""
+        return bool(self._ports_of(name)) or self._in_private_domain(name)
+
+    def port(self, name: str, port: int) -> bool:
+        """Whether the host may be private at `port`."""
+        return port in self._ports_of(name) or self._in_private_domain(name)
+
+    def _ports_of(self, name: str) -> set[int]:
+        for seed in self._seeds[self._read :]:
+            parts = split(seed.url.decode())
+            ports = _WEB if parts.port in _WEB else {parts.port}
+            self._ports.setdefault(parts.host.rstrip("."), set()).update(ports)
+        self._read = len(self._seeds)
+        return self._ports.get(name.rstrip("."), set())
+
+    def _in_private_domain(self, name: str) -> bool:
+        name = name.rstrip(".")
+        return any(name == domain or name.endswith(f".{domain}") for domain in self._private)
