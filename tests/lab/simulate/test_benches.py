@@ -34,7 +34,7 @@ def test_a_sweep_is_a_line_for_each_web(capsys):
 
 def test_reputation_keeps_farms_from_what_they_get_breadth_first(tmp_path):
     web = WebSpec(
-        domains=40_000, farms=6, spammed_share=0.05, spam_cousins=3, size_scale=20.0, giants=6, giant_pages=50_000
+        domains=40_000, farms=6, spammed_share=0.08, spam_cousins=3, size_scale=20.0, giants=6, giant_pages=50_000
     )
     few = {"window_visits": 3000, "host_visits": 16, "default_budget_urls": 2, "max_budget_urls": 40}
     crawls = {
