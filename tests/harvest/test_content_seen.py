@@ -70,6 +70,7 @@ answers = st.tuples(
 @example(["?page=2"], None, [[("x", "text/html", ""), ("y", "text/html", "")]])
 @example(["?page=2"], None, [[("", "text/html", ""), ("x", "text/html", "")]])
 @example(["?"], None, [[("x?q=1", "text/html", "")], [("y?q=1", "text/html", "")]])
+@example(["?"], None, [[("", "text/html", ""), ("x?q=1", "text/html", "")]])
 @example(["x"], None, [[("x", "text/plain", "")], [("y", "text/html", "")]])
 def test_no_link_is_lost(hrefs: list[str], base: str | None, rounds: list[list[tuple[str, str, str]]]) -> None:
     based = "" if base is None else f'<base href="{base}">'

@@ -6,6 +6,7 @@ may point at a private address, and that is how crawlers are made to read what o
 Invariant: an address that is not known to be public is not public.
 """
 
+from functools import lru_cache
 from ipaddress import IPv4Address, ip_address, ip_network
 from pathlib import Path
 
@@ -41,6 +42,7 @@ _NAT64 = "64:ff9b::/96"  # RFC 6052: an IPv4 address in the last four bytes
 _LOCAL = ("127.0.0.1",)
 
 
+@lru_cache(maxsize=1 << 14)
 def is_public(address: str) -> bool:
     """Whether `address` is a unicast address of the public Internet: by our own table, not by Python's version."""
     try:

@@ -158,6 +158,8 @@ def _attributes(head: bytes, position: int) -> tuple[dict[str, str | None], int]
 
 def _in_tree(content: bytes) -> str | None:
     """The encoding a `<meta>` behind the prescan declares, in what is markup to a parser (13.2.3.4)."""
+    if b"<m" not in content and b"<M" not in content:
+        return None  # the usual page without a declaration is not copied
     lower = content[:MAX_BYTES].lower()
     if b"<meta" not in lower or b"charset" not in lower:
         return None

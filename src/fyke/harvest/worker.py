@@ -201,11 +201,12 @@ def _places(page: Page) -> tuple[int, ...]:
     """The keys under which content-seen may know `page`: of its folder, and of its whole path; none without a body."""
     if not page.fingerprint:
         return ()
-    path = page.url.partition("?")[0]
+    path, mark, _ = page.url.partition("?")
     folder = path[: path.rindex("/") + 1]
     means = f"{page.media_type} {label_of(page.exchange)} {said_of_links(page.exchange)}"
-    # No path has a question mark, so the page `/a/` itself is not taken for the folder.
-    return tuple(page.fingerprint ^ key_of(f"{place} {means}") for place in (f"{folder}?", path))
+    # No path has a question mark, so the page `/a/` itself is not taken for the folder. The link `?` leads a page with a
+    # query elsewhere, and one without to itself: so what was read of the one is not known of the other.
+    return tuple(page.fingerprint ^ key_of(f"{place} {means}") for place in (f"{folder}?{mark}", path))
 
 
 def _depends_on_name(page: Page, found: Sequence[Locator]) -> bool:
@@ -215,6 +216,8 @@ def _depends_on_name(page: Page, found: Sequence[Locator]) -> bool:
     the page itself is none.
     """
     targets = b"\n".join([b"", *map(_URL, found), b""])
+    if b"?" not in targets and "?" not in page.url and "?" not in page.links.base:
+        return False
     for url in {page.url, page.links.base}:
         path, _, query = url.encode().partition(b"?")
         if b"\n%b?" % path in targets or (query and b"\n%b\n" % path in targets):
