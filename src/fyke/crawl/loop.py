@@ -176,7 +176,7 @@ class Loop:
         """Whether the frontier may merge what is less than a full batch: always when nothing is left to fetch, else as
         far as that takes one part in `MERGE_SHARE` of the time."""
         need = self._frontier.need
-        return self._fetcher.idle or need is Need.IDLE or (need is Need.LOW and now >= self._merge_at)
+        return self._fetcher.idle or need is Need.IDLE or (need > Need.NONE and now >= self._merge_at)
 
     @property
     def idle(self) -> bool:

@@ -204,8 +204,8 @@ def _places(page: Page) -> tuple[int, ...]:
     path, mark, _ = page.url.partition("?")
     folder = path[: path.rindex("/") + 1]
     means = f"{page.media_type} {label_of(page.exchange)} {said_of_links(page.exchange)}"
-    # No path has a question mark, so the page `/a/` itself is not taken for the folder. The link `?` leads a page with a
-    # query elsewhere, and one without to itself: so what was read of the one is not known of the other.
+    # No path has a question mark, so the page `/a/` itself is not taken for the folder. The link `?` leads a page with
+    # a query elsewhere, and one without to itself: so what was read of the one is not known of the other.
     return tuple(page.fingerprint ^ key_of(f"{place} {means}") for place in (f"{folder}?{mark}", path))
 
 
