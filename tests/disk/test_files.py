@@ -9,8 +9,8 @@ import pytest
 
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.config import build
-from fyke.core.errors import DirectoryError, DirectoryInUse
-from fyke.disk.files import is_locked, lock, write_whole, written_whole
+from fyke.core.errors import DirectoryError, DirectoryInUse, StateDamaged
+from fyke.disk.files import Reader, is_locked, lock, write_whole, written_whole
 
 
 class Broken(BaseException):
@@ -78,3 +78,12 @@ def test_a_lock_is_held_once(tmp_path: Path) -> None:
         lock(path, "in use")
     os.close(held)
     os.close(lock(path, "in use"))
+
+
+@pytest.mark.parametrize("what", ["it is gone", "it is a folder"])
+def test_what_is_no_file_is_damage(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "urls.seg"
+    if what == "it is a folder":
+        path.mkdir()
+    with pytest.raises(StateDamaged, match=what):
+        Reader(path)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_ISDIR
 from types import TracebackType
 from typing import IO, Any, BinaryIO, Self
 
@@ -213,6 +214,9 @@ class Reader:
             self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             raise damaged(path, "it is gone") from None
+        if S_ISDIR(os.fstat(self._descriptor).st_mode):
+            self.close()
+            raise damaged(path, "it is a folder")
 
     def __repr__(self) -> str:
         return f"Reader({str(self.path)!r})"
