@@ -203,23 +203,23 @@ def test_politeness_follows_budgets_to_the_floor(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.timeout(240)
 def test_kill(tmp_path: Path) -> None:
-    """Killed 25 times at random, or till it ends, the crawl has the pages of an undisturbed one, each archived once."""
+    """Killed 25 times at random, the crawl has the pages of an undisturbed one, each archived once."""
     rng = random.Random(7)
     spec = lively(pages=1500, hosts=40, name_shares=NameShares(), page_shares=PageShares(redirect=0.05, duplicate=0.05))
     with running_web(spec) as web:
         into = tmp_path / "crawl"
-        slow = {"host_delay_s": 0.1}
+        slow = {"host_delay_s": 0.25}
         config = settings(tmp_path, web, politeness=slow, store={"checkpoint_s": 0.3, "warc_bytes": 700_000})
         arguments = (*web.seeds, "--scope", "web")
         kills = sum(crawl_killed(into, config, 0.9 + rng.random() * 1.5, *arguments) for _ in range(25))
         run = crawl(into, config, *arguments)
         assert run.status == 0, run.errors
-        assert kills > 12  # a fast machine may end it before the last
+        assert kills == 25
         got = Counter(archived(into))
         expectation = web.perfect(Plan(scope="web"))
         assert set(got) - expectation.auxiliary == expectation.archived
         assert max(got.values()) == 1
-        assert not audit_politeness(web.ledger(), 0.1)  # also from before a kill to after it
+        assert not audit_politeness(web.ledger(), 0.25)  # also from before a kill to after it
     done = fyke("check", str(into))
     assert done.returncode == 0, done.stdout
     assert_readable(into, got)

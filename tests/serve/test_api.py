@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from schemathesis.checks import CHECKS, load_all_checks
 
 from fyke.serve.app import application
@@ -79,6 +80,14 @@ def test_as_documented(described: schemathesis.BaseSchema, path: str) -> None:
         case.call_and_validate(headers={"Host": "localhost"}, excluded_checks=beyond)
 
     ask()
+
+
+@given(q=st.text(max_size=200).map(lambda text: text.replace(":", " ")))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+def test_words_are_never_refused(described: schemathesis.BaseSchema, q: str) -> None:
+    """Only a filter (`site:`, `after:`) can ask for what cannot be; all other text is looked for."""
+    case = described["/api/search"]["GET"].Case(query={"q": q})
+    assert case.call(headers={"Host": "localhost"}).status_code == 200
 
 
 def test_all_is_documented(described: schemathesis.BaseSchema) -> None:
