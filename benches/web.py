@@ -32,15 +32,14 @@ def asked(arguments: list[str]) -> argparse.Namespace:
 def main() -> None:
     mark = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     wanted, command = asked(sys.argv[1:mark]), sys.argv[mark + 1 :]
-    if command:
-        go_alone()
     web = WEBS[wanted.web]
     files = made(web, wanted.pages or web.pages, wanted.into)
-    print(f"{web.name}: {files}", flush=True)
     if not command:
+        print(f"{web.name}: {files}")
         return
+    go_alone()
     with tempfile.TemporaryDirectory() as name, served(web, files, Path(name)) as up:
-        for place, what in {"{seed}": web.seed_url, "{settings}": str(up.settings), "{ca}": up.ca}.items():
+        for place, what in {"{seed}": web.first_page, "{settings}": str(up.settings), "{ca}": up.ca}.items():
             command = [argument.replace(place, what) for argument in command]
         started = time.perf_counter()
         subprocess.run(command, check=False)

@@ -14,7 +14,7 @@ number of pages; its size on disk is bounded by the latter.
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,18 +28,12 @@ class Web:
     """What is known of a web before it is made."""
 
     name: str
-    pages: int  # that are fetched in a full race; an endless web has more
-    hosts: Sequence[str]
+    pages: int  # that are fetched in a full race
+    first_page: str  # the URL from which all others are reached
     version: int  # raised when the same seed gives other bytes, so that no old folder is taken for it
-    make: Callable[[Path, int, int], None]  # (folder, pages, seed): write the files that nginx serves
-    server: Callable[[Path, str, int, str], str]  # (folder, address, number, host): the host's part of nginx's settings
-    tls: bool = False
-    everywhere: bool = False  # no host has files of its own
-
-    @property
-    def seed_url(self) -> str:
-        """The page from which all others are reached."""
-        return f"{'https' if self.tls else 'http'}://{self.hosts[0]}/"
+    make: Callable[[Path, int, int], list[str]]  # (folder, pages, seed): write the files; the names of its hosts
+    settings: Callable[[Path, Mapping[str, str]], str]  # (folder, addresses by host): what nginx is told of its hosts
+    tls: bool = False  # certificates are those of folder/ca.pem
 
 
 def cache_folder() -> Path:
@@ -56,7 +50,7 @@ def made(web: Web, pages: int, into: Path | None = None, seed: int = SEED) -> Pa
     kept.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=f"{web.name}-", dir=kept))
     try:
-        web.make(unfinished, pages, seed)
+        (unfinished / "hosts").write_text("\n".join(web.make(unfinished, pages, seed)))
         unfinished.chmod(0o755)
         unfinished.rename(folder)
     except OSError:
@@ -65,3 +59,8 @@ def made(web: Web, pages: int, into: Path | None = None, seed: int = SEED) -> Pa
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return folder
+
+
+def hosts_of(folder: Path) -> list[str]:
+    """The names of the hosts of the web made in `folder`."""
+    return (folder / "hosts").read_text().split()

@@ -7,7 +7,7 @@ a cache of moderate size. Every page is reached from the first host's front page
 at random, some of which are more popular than others.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +68,7 @@ class _Links:
             yield f"http://{host_name(other)}{path_of(target)}"
 
 
-def make(folder: Path, pages: int, seed: int) -> None:
+def make(folder: Path, pages: int, seed: int) -> list[str]:
     """Write the files, one for each page, under `folder`/host name. Raises ValueError when they are too few."""
     hosts = min(HOSTS, pages // FEWEST_PAGES_OF_HOST)
     if hosts < FEWEST_HOSTS:
@@ -85,6 +85,7 @@ def make(folder: Path, pages: int, seed: int) -> None:
             hrefs = [*links.own(host, page), *links.across(host, page), f"{FORBIDDEN}{page}.html"]
             path = path_of(page)
             (home / (path[1:] or "index.html")).write_bytes(written(f"Page {page} of site {host}", hrefs, prose, size))
+    return [host_name(host) for host in range(hosts)]
 
 
 def written(title: str, hrefs: list[str], prose: Prose, size: int) -> bytes:
@@ -101,9 +102,12 @@ def written(title: str, hrefs: list[str], prose: Prose, size: int) -> bytes:
     return b"".join([*pieces, b"</body></html>\n"])
 
 
-def server(folder: Path, address: str, number: int, host: str) -> str:
-    """nginx's settings for one host."""
-    return f"server {{ listen {address}:80; server_name {host}; root {folder}/{host}; }}"
+def settings(folder: Path, addresses: Mapping[str, str]) -> str:
+    """What nginx is told."""
+    return "\n  ".join(
+        f"server {{ listen {address}:80; server_name {host}; root {folder}/{host}; }}"
+        for host, address in addresses.items()
+    )
 
 
-PLAIN = Web("plain", 60_000, [host_name(host) for host in range(HOSTS)], 1, make, server)
+PLAIN = Web("plain", 60_000, f"http://{host_name(0)}/", 1, make, settings)

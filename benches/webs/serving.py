@@ -18,7 +18,7 @@ from socketserver import BaseRequestHandler, ThreadingUDPServer
 
 from dnslib import QTYPE, RCODE, RR, A, DNSRecord
 
-from webs import FORBIDDEN, Web
+from webs import FORBIDDEN, Web, hosts_of
 from webs.alone import NAME_SERVER
 
 _CORES = sorted(os.sched_getaffinity(0))
@@ -92,6 +92,8 @@ def tally(log: str) -> Tally:
             robots.add(host)
         elif f"/{path}".startswith(FORBIDDEN):
             forbidden += 1
+        elif status == "204":
+            continue
         elif status != "200":
             missing += 1
         else:
@@ -132,14 +134,13 @@ def address_of(number: int) -> str:
 def served(web: Web, made: Path, folder: Path) -> Iterator[Served]:
     """`web`, whose files are in `made`, up and answering; what the servers write goes into `folder`."""
     folder.chmod(0o755)
-    here = [(number, host) for number, host in enumerate(web.hosts) if (made / host).is_dir() or web.everywhere]
-    servers = "\n  ".join(web.server(made, address_of(number), number, host) for number, host in here)
-    (folder / "nginx.conf").write_text(_SETTINGS.format(folder, servers))
+    addresses = {host: address_of(number) for number, host in enumerate(hosts_of(made))}
+    (folder / "nginx.conf").write_text(_SETTINGS.format(folder, web.settings(made, addresses)))
     log, settings = folder / "access.log", folder / "fyke.toml"
     log.touch()
     ca = str(made / "ca.pem") if web.tls else ""
     settings.write_text(FYKE_SETTINGS.format(dns=NAME_SERVER, ca=ca))
-    names = _Names({host: address_of(number) for number, host in here})
+    names = _Names(addresses)
     threading.Thread(target=names.serve_forever, daemon=True).start()
     nginx = subprocess.Popen([_NGINX, "-c", str(folder / "nginx.conf")], stderr=subprocess.DEVNULL)
     try:

@@ -1,13 +1,20 @@
 """The webs of the benches are what they say they are, judged from what they serve."""
 
+import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urldefrag, urljoin, urlsplit
 
 import pytest
 from webs import made
+from webs.documents import at_hand
 from webs.plain import FEWEST_PAGES_OF_HOST, PLAIN
+from webs.serving import Tally, tally
 
+BENCHES = Path(__file__).parents[2] / "benches"
 _HREF = re.compile(rb'<a href="([^"]*)"')
 
 
@@ -42,7 +49,7 @@ def test_a_plain_page_has_the_links_it_claims(plain):
 
 def test_every_plain_page_is_reached_from_the_seed(plain):
     pages = pages_of(plain)
-    reached, waiting = {PLAIN.seed_url}, [PLAIN.seed_url]
+    reached, waiting = {PLAIN.first_page}, [PLAIN.first_page]
     while waiting:
         page = waiting.pop()
         for url in {urljoin(page, href) for href in pages.get(page, [])} - reached:
@@ -71,3 +78,61 @@ def test_a_web_that_could_not_be_made_leaves_nothing(tmp_path):
     with pytest.raises(ValueError, match="at least"):
         made(PLAIN, 5, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def fetched(web: str, pages: int, kept: Path) -> list[dict]:
+    """What the first pages of a web say, breadth first, as a client sees them that is let into it."""
+    program = f"import fetching; fetching.fetch({pages})"
+    command = [sys.executable, BENCHES / "web.py", web, "--pages", "300", "--into", kept]
+    inside = [sys.executable, "-c", program, "{seed}", "{ca}"]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    done = subprocess.run([*command, "--", *inside], stdout=subprocess.PIPE, env=environment, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith(b"{")]
+
+
+def test_no_link_of_the_endless_web_is_met_twice(tmp_path):
+    pages = fetched("endless", 150, tmp_path)
+    written = [href for page in pages for href in page["hrefs"]]
+    resolved = [urljoin(page["url"], href) for page in pages for href in page["hrefs"]]
+    assert len(pages) == 150
+    assert all(page["status"] == 200 and len(page["hrefs"]) == 60 for page in pages)
+    assert len(set(written)) == len(written)
+    assert len(set(resolved)) == len(resolved)
+    assert 19_000 < sum(page["size"] for page in pages) / len(pages) < 21_000
+    for page in pages:
+        hosts = [urlsplit(urljoin(page["url"], href)).hostname for href in page["hrefs"]]
+        assert hosts.count(urlsplit(page["url"]).hostname) == 51
+
+
+@pytest.mark.skipif(not at_hand(), reason="needs Debian's erlang-doc and scala-doc")
+def test_todays_pages_are_as_pages_are_today(tmp_path):
+    pages = fetched("today", 300, tmp_path)
+    assert len(pages) == 300  # each is reached
+    assert all(page["protocol"] == "2" and page["coding"] == "gzip" and page["status"] == 200 for page in pages)
+    assert 130_000 < sum(page["size"] for page in pages) / 300 < 220_000
+    out = [[href for href in page["hrefs"] if not href.startswith("#")] for page in pages]
+    assert 115 < sum(len(set(hrefs)) for hrefs in out) / 300 < 160
+    assert all(sum(href.startswith("/private/") for href in hrefs) == 1 for hrefs in out)
+    known = {page["url"] for page in pages}
+    met = {urldefrag(urljoin(page["url"], href)).url for page, hrefs in zip(pages, out, strict=True) for href in hrefs}
+    assert {url for url in met if "/private/" not in url} <= known
+
+
+def test_nothing_outside_is_reached_from_a_web(tmp_path):
+    program = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(('192.0.2.1', 53))"
+    command = [sys.executable, BENCHES / "web.py", "endless", "--into", tmp_path, "--", sys.executable, "-c", program]
+    done = subprocess.run(command, stderr=subprocess.PIPE, check=False)
+    assert b"Network is unreachable" in done.stderr
+
+
+def test_the_servers_log_tells_pages_from_the_rest():
+    lines = [
+        "a.test/robots.txt\t200\t30\tHTTP/1.1",
+        "a.test/\t200\t100\tHTTP/1.1",
+        "a.test/x?y=1\t200\t10\tHTTP/2.0",
+        "a.test/x?y=1\t200\t10\tHTTP/2.0",
+        "a.test/private/1\t404\t9\tHTTP/1.1",
+        "a.test/gone\t404\t9\tHTTP/1.1",
+        "a.test/style.css\t204\t0\tHTTP/1.1",
+    ]
+    assert tally("\n".join(lines)) == Tally(pages=2, again=1, forbidden=1, robots=1, missing=1, body_bytes=120)
