@@ -42,8 +42,9 @@ def main() -> None:
         for place, what in {"{seed}": web.first_page, "{settings}": str(up.settings), "{ca}": up.ca}.items():
             command = [argument.replace(place, what) for argument in command]
         started = time.perf_counter()
-        subprocess.run(command, check=False)
-        print(f"{time.perf_counter() - started:.1f} s; {up.tally()}")
+        with up.counted() as log:
+            subprocess.run(command, check=False)
+            print(f"{time.perf_counter() - started:.1f} s; {log.read()}")
 
 
 if __name__ == "__main__":

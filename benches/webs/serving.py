@@ -46,6 +46,8 @@ delay_factor = 0
 [dns]
 servers = ["{dns}"]
 private = ["test"]
+[store]
+links = false
 [fetch]
 ca_file = "{ca}"
 """
@@ -63,6 +65,42 @@ class Tally:
     body_bytes: int  # of pages, as sent
 
 
+class LogReader:
+    """Counts what the server's log says, as it grows: lines as in `log_format`."""
+
+    def __init__(self, log: Path) -> None:
+        self._file = log.open()
+        self._half = ""  # a line that is not yet whole
+        self._pages: set[str] = set()
+        self._robots: set[str] = set()
+        self._again = self._forbidden = self._missing = self._body_bytes = 0
+
+    def read(self) -> Tally:
+        """What has been asked for until now."""
+        *lines, self._half = (self._half + self._file.read()).split("\n")
+        for line in lines:
+            url, status, size, _ = line.split("\t")
+            self._count(url, status, int(size))
+        counts = (self._again, self._forbidden, len(self._robots), self._missing, self._body_bytes)
+        return Tally(len(self._pages), *counts)
+
+    def _count(self, url: str, status: str, size: int) -> None:
+        host, _, path = url.partition("/")
+        if path == "robots.txt":
+            self._robots.add(host)
+        elif f"/{path}".startswith(FORBIDDEN):
+            self._forbidden += 1
+        elif status == "200":
+            self._again += url in self._pages
+            self._pages.add(url)
+            self._body_bytes += size
+        elif status != "204":  # what is there, and empty, is no page
+            self._missing += 1
+
+    def close(self) -> None:
+        self._file.close()
+
+
 @dataclass(frozen=True, slots=True)
 class Served:
     """A web that is up. `settings` is a file for `fyke crawl --config`, `ca` the certificates to trust, if any."""
@@ -72,35 +110,15 @@ class Served:
     ca: str
     log: Path
 
-    def forget(self) -> None:
-        """Begin the log anew, for the next crawl."""
+    @contextmanager
+    def counted(self) -> Iterator[LogReader]:
+        """What is asked for from now on; the log begins anew."""
         os.truncate(self.log, 0)
-
-    def tally(self) -> Tally:
-        return tally(self.log.read_text())
-
-
-def tally(log: str) -> Tally:
-    """What `log`, lines as in `log_format`, says."""
-    pages: set[str] = set()
-    robots: set[str] = set()
-    again = forbidden = missing = body_bytes = 0
-    for line in log.splitlines():
-        url, status, size, _ = line.split("\t")
-        host, _, path = url.partition("/")
-        if path == "robots.txt":
-            robots.add(host)
-        elif f"/{path}".startswith(FORBIDDEN):
-            forbidden += 1
-        elif status == "204":
-            continue
-        elif status != "200":
-            missing += 1
-        else:
-            again += url in pages
-            pages.add(url)
-            body_bytes += int(size)
-    return Tally(len(pages), again, forbidden, len(robots), missing, body_bytes)
+        reader = LogReader(self.log)
+        try:
+            yield reader
+        finally:
+            reader.close()
 
 
 class _Names(ThreadingUDPServer):
