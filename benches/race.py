@@ -4,8 +4,8 @@
 
 WEB is one of `webs`: plain, today or endless. The crawler has one core, nginx and what watches it have another. Pages
 are different URLs that the server's log has with status 200. CPU is that of the crawler's whole tree of processes,
-until all of it has ended. Memory is the most that the tree had resident at once. Slow crawlers are stopped after fewer pages.
-A crawler that cannot be told how many pages to fetch is stopped from outside when it has fetched them; Fyke's figures
+until all of it has ended. Memory is the most that the tree had resident at once. Slow crawlers are stopped after fewer
+pages; one that cannot be told how many pages to fetch is stopped from outside when it has fetched them; Fyke's figures
 include its end, when all is made safe. Its table of links is off, as none of the others keeps one. What counts is the
 ratio.
 
