@@ -17,19 +17,18 @@ import argparse
 import ctypes
 import os
 import resource
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 from peers import FYKE, PEERS, Course, Peer
-from webs import made
+from webs import made, size_of
 from webs.alone import go_alone
 from webs.known import WEBS
 from webs.serving import CRAWLER_CORE, SERVER_CORE, Served, Tally, served
@@ -48,6 +47,7 @@ class Run:
     seconds: float  # from its start to its end
     cpu_s: float
     peak_bytes: int
+    urls: list[str] = field(repr=False)  # of the pages, without their scheme
 
     @property
     def cpu_us(self) -> float:
@@ -69,27 +69,63 @@ def run(peer: Peer, web: Served, pages: int, longest_s: float) -> Run:
         environment = os.environ | {"HOME": name} | ({"SSL_CERT_FILE": web.ca} if web.ca else {})
         with (folder / "said").open("wb") as said:
             before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+            processes = Processes()
             crawler = subprocess.Popen(
                 [*peer.program(), *peer.command(course)], stdout=said, stderr=said, cwd=folder, env=environment,
                 preexec_fn=lambda: os.sched_setaffinity(0, {CRAWLER_CORE}),
             )  # fmt: skip
-            peak_bytes = watch(crawler, log.read, None if peer.ends_itself else pages, longest_s)
-            end_all(crawler)
+            peak_bytes = watch(crawler, processes, log.read, None if peer.ends_itself else pages, longest_s)
+            processes.end(crawler)
             seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
-        tally = log.read()
+        tally, urls = log.read(), log.urls()
         if not tally.pages:
             print((folder / "said").read_text(errors="replace")[-2000:], file=sys.stderr)
             raise SystemExit(f"{peer.name} fetched nothing")
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Run(tally, seconds, cpu_s, peak_bytes)
+    return Run(tally, seconds, cpu_s, peak_bytes, urls)
 
 
-def watch(crawler: "subprocess.Popen[bytes]", fetched: Callable[[], Tally], most: int | None, longest_s: float) -> int:
+class Processes:
+    """All that a crawler consists of: the children that we have got since."""
+
+    def __init__(self) -> None:
+        self._others = {process.pid for process in psutil.Process().children(recursive=True)}
+
+    def all(self) -> list[psutil.Process]:
+        return [process for process in psutil.Process().children(recursive=True) if process.pid not in self._others]
+
+    def resident_bytes(self) -> int:
+        """Memory of all together."""
+        total = 0
+        for process in self.all():
+            with suppress(psutil.Error):
+                total += process.memory_info().rss
+        return total
+
+    def end(self, crawler: "subprocess.Popen[bytes]") -> None:
+        """End all, and wait for them, so that their CPU is known."""
+        while processes := self.all():
+            for process in processes:
+                with suppress(psutil.Error):
+                    process.kill()
+            crawler.wait()
+            for process in processes:
+                with suppress(psutil.Error):
+                    process.wait()
+
+
+def watch(
+    crawler: "subprocess.Popen[bytes]",
+    processes: Processes,
+    fetched: Callable[[], Tally],
+    most: int | None,
+    longest_s: float,
+) -> int:
     """Wait until it ends, has fetched `most` pages, takes too long or does nothing more; the most bytes it had."""
     peak_bytes, pages, heard_at = 0, 0, time.monotonic()
     until = heard_at + longest_s
     while crawler.poll() is None and time.monotonic() < until:
-        peak_bytes = max(peak_bytes, resident_bytes(crawler.pid))
+        peak_bytes = max(peak_bytes, processes.resident_bytes())
         now = fetched().pages
         if now != pages:
             pages, heard_at = now, time.monotonic()
@@ -97,35 +133,6 @@ def watch(crawler: "subprocess.Popen[bytes]", fetched: Callable[[], Tally], most
             break
         time.sleep(_GLANCE_S)
     return peak_bytes
-
-
-def resident_bytes(pid: int) -> int:
-    """Memory of a process and all that it started."""
-    total = 0
-    for process in _tree(pid):
-        with suppress(psutil.Error):
-            total += process.memory_info().rss
-    return total
-
-
-def end_all(crawler: "subprocess.Popen[bytes]") -> None:
-    """End the crawler and what it started, and wait for all, so that their CPU is known."""
-    tree = _tree(crawler.pid)
-    for process in tree:
-        with suppress(psutil.Error):
-            process.send_signal(signal.SIGKILL)
-    crawler.wait()
-    for process in tree[1:]:
-        with suppress(psutil.Error):
-            process.wait()
-
-
-def _tree(pid: int) -> list[psutil.Process]:
-    try:
-        root = psutil.Process(pid)
-        return [root, *root.children(recursive=True)]
-    except psutil.Error:
-        return []
 
 
 def median(runs: Sequence[Run]) -> Run:
@@ -164,7 +171,7 @@ def asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("web", nargs="?", choices=WEBS, default="plain")
     parser.add_argument("--only", action="append", choices=PEERS, help="race these; again for more")
-    parser.add_argument("--pages", type=int, help="fetch so many at most")
+    parser.add_argument("--pages", type=int, help="a short race, on a web of so many")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=_LONGEST_S, help="the longest that a crawl may take")
     parser.add_argument("--into", type=Path, help="where webs are kept")
@@ -178,7 +185,7 @@ def main() -> None:
         say_who()
         return
     web = WEBS[wanted.web]
-    files = made(web, web.pages, wanted.into)
+    files = made(web, size_of(web, wanted.pages), wanted.into)
     go_alone()
     adopt_orphans()
     os.sched_setaffinity(0, {SERVER_CORE})

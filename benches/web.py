@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from webs import cache_folder, made
+from webs import cache_folder, made, size_of
 from webs.alone import go_alone
 from webs.known import WEBS
 from webs.serving import served
@@ -33,7 +33,7 @@ def main() -> None:
     mark = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     wanted, command = asked(sys.argv[1:mark]), sys.argv[mark + 1 :]
     web = WEBS[wanted.web]
-    files = made(web, wanted.pages or web.pages, wanted.into)
+    files = made(web, size_of(web, wanted.pages), wanted.into)
     if not command:
         print(f"{web.name}: {files}")
         return

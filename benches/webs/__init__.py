@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SEED = 2026
+SMALLEST = 600  # pages
 FORBIDDEN = "/private/"
 ROBOTS = f"User-agent: *\nDisallow: {FORBIDDEN}\n"
 
@@ -59,6 +60,11 @@ def made(web: Web, pages: int, into: Path | None = None, seed: int = SEED) -> Pa
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return folder
+
+
+def size_of(web: Web, pages: int | None) -> int:
+    """How large to make `web` for a race over `pages` pages: a short one has a small web."""
+    return max(SMALLEST, min(pages or web.pages, web.pages))
 
 
 def hosts_of(folder: Path) -> list[str]:

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ http {{
   types {{ text/html html; text/plain txt; text/css css; }}
   default_type text/html; charset utf-8; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 100000000;
   server_names_hash_max_size 8192; server_names_hash_bucket_size 128; index index.html;
-  log_format told "$host$request_uri\t$status\t$body_bytes_sent\t$server_protocol";
+  log_format told "$host$request_uri\t$status\t$body_bytes_sent\t$connection\t$ssl_session_reused";
   access_log {0}/access.log told;
   client_body_temp_path {0}/a; proxy_temp_path {0}/b; fastcgi_temp_path {0}/c; uwsgi_temp_path {0}/d;
   scgi_temp_path {0}/e;
@@ -63,6 +63,8 @@ class Tally:
     robots: int  # hosts whose robots.txt was asked for
     missing: int  # answers that were no 200
     body_bytes: int  # of pages, as sent
+    connections: int
+    resumed: int  # connections that took up an earlier TLS session
 
 
 class LogReader:
@@ -73,16 +75,19 @@ class LogReader:
         self._half = ""  # a line that is not yet whole
         self._pages: set[str] = set()
         self._robots: set[str] = set()
+        self._connections: set[str] = set()
+        self._resumed: set[str] = set()
         self._again = self._forbidden = self._missing = self._body_bytes = 0
 
     def read(self) -> Tally:
         """What has been asked for until now."""
         *lines, self._half = (self._half + self._file.read()).split("\n")
         for line in lines:
-            url, status, size, _ = line.split("\t")
+            url, status, size, connection, resumed = line.split("\t")
             self._count(url, status, int(size))
+            (self._resumed if resumed == "r" else self._connections).add(connection)
         counts = (self._again, self._forbidden, len(self._robots), self._missing, self._body_bytes)
-        return Tally(len(self._pages), *counts)
+        return Tally(len(self._pages), *counts, len(self._connections | self._resumed), len(self._resumed))
 
     def _count(self, url: str, status: str, size: int) -> None:
         host, _, path = url.partition("/")
@@ -97,6 +102,10 @@ class LogReader:
         elif status != "204":  # what is there, and empty, is no page
             self._missing += 1
 
+    def urls(self) -> list[str]:
+        """The pages asked for, without their scheme, in an order that does not change."""
+        return sorted(self._pages)
+
     def close(self) -> None:
         self._file.close()
 
@@ -109,6 +118,7 @@ class Served:
     settings: Path
     ca: str
     log: Path
+    addresses: Mapping[str, str]  # by host
 
     @contextmanager
     def counted(self) -> Iterator[LogReader]:
@@ -163,7 +173,7 @@ def served(web: Web, made: Path, folder: Path) -> Iterator[Served]:
     nginx = subprocess.Popen([_NGINX, "-c", str(folder / "nginx.conf")], stderr=subprocess.DEVNULL)
     try:
         _await_worker(nginx, folder)
-        yield Served(web, settings, ca, log)
+        yield Served(web, settings, ca, log, addresses)
     finally:
         nginx.terminate()
         nginx.wait()
