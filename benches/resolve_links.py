@@ -1,79 +1,84 @@
-"""What a link costs: `LinkResolver` by the path a link takes, against ada_url and urllib.
+"""What a link costs: `LinkResolver` by how links are written and how many different ones were met, against ada_url.
 
     python benches/resolve_links.py
 
-Sixty links a page make this as dear as parsing; DESIGN.md asks for less than 0.1 µs a link that was
-met before and 1.5 µs for one that was not.
+Links come in batches of 64 pages with 60 links each. The cost must not depend on how many came before: nothing but the
+keys of hosts is remembered.
 """
 
-import timeit
-from collections.abc import Callable
-from urllib.parse import urljoin
+import time
+from collections.abc import Callable, Iterator
+from itertools import count, islice
 
 import ada_url
 
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical, locate
 
+PAGES, LINKS = 64, 60
 BASE = "http://www.example.com/section/deeper/page.html"
-LINKS = 2_000
-ROUNDS = 20
+Page = tuple[str, list[str]]
 
 SHAPES: dict[str, Callable[[int], str]] = {
     "/section/page.html?id=…": lambda n: f"/section/{n % 7}/page{n}.html?id={n}",
     "page.html#part": lambda n: f"page{n}.html#part-{n % 5}",
     "../page.html": lambda n: f"../page{n}.html",
-    "http://other.org/…": lambda n: f"http://www.example.org/section/{n}",
-    "slow: /a/./b c": lambda n: f"/section/./page {n}",
-    "slow: /%7euser": lambda n: f"/%7euser/{n}",
-    "invalid: irc://…": lambda n: f"irc://irc.example.org/{n}",
+    "http://other.org/…": lambda n: f"http://www.example{n % 97}.org/section/{n}",
+    "//other.org/…": lambda n: f"//www.example{n % 97}.org/section/{n}",
+    "/%D0%B0…": lambda n: f"/%D0%B0%D0%B1/{n}",
+    "new hosts": lambda n: f"http://www{n}.example.org/section",
+    "by the parser: /%7euser": lambda n: f"/%7euser/{n}",
+    "by the parser: ?page=…": lambda n: f"?page={n}",
+    "no link: irc://…": lambda n: f"irc://irc.example.org/{n}",
 }
 
 
-def best(action: Callable[[], object]) -> float:
+def pages_of(shape: Callable[[int], str]) -> Iterator[list[Page]]:
+    """Batches of pages whose links are all different."""
+    numbers = count()
+    while True:
+        yield [(BASE, [shape(next(numbers)) for _ in range(LINKS)]) for _ in range(PAGES)]
+
+
+def cost(resolve: Callable[[list[Page]], object], batches: list[list[Page]]) -> float:
     """Microseconds a link."""
-    return min(timeit.repeat(action, number=1, repeat=ROUNDS)) / LINKS * 1e6
+    began = time.thread_time()
+    for batch in batches:
+        resolve(batch)
+    return (time.thread_time() - began) / (len(batches) * PAGES * LINKS) * 1e6
 
 
-def first_meeting(hrefs: list[str]) -> float:
-    """Microseconds a link not met before, with the site known."""
-    times = []
-    for _ in range(ROUNDS):
-        resolver = LinkResolver(10 * LINKS)
-        resolver.resolve(BASE, ["/", "http://www.example.org/"])
-        times.append(timeit.timeit(lambda resolver=resolver: resolver.resolve(BASE, hrefs), number=1))  # type: ignore[misc]
-    return min(times) / LINKS * 1e6
+def by_core(pages: list[Page]) -> None:
+    """The parser, which says what is right."""
+    for base, hrefs in pages:
+        for href in hrefs:
+            url = canonical(href, base)
+            if url is not None:
+                locate(url)
 
 
-def by_ada(hrefs: list[str]) -> None:
+def by_ada(pages: list[Page]) -> None:
     """The join alone: no canonical form, no keys."""
-    for href in hrefs:
-        ada_url.join_url(BASE, href)
-
-
-def by_core(hrefs: list[str]) -> None:
-    """The slow path, which says what is right."""
-    for href in hrefs:
-        url = canonical(href, BASE)
-        if url is not None:
-            locate(url)
+    for base, hrefs in pages:
+        for href in hrefs:
+            ada_url.join_url(base, href)
 
 
 def main() -> None:
-    columns = ("met before", "first time", "canonical+locate", "ada_url.join_url", "urllib.urljoin")
+    columns = ("LinkResolver", "canonical+locate", "ada_url.join_url")
     print(f"{'µs a link':26}" + "".join(f"{column:>18}" for column in columns))
     for name, shape in SHAPES.items():
-        hrefs = [shape(n) for n in range(LINKS)]
-        known = LinkResolver(10 * LINKS)
-        known.resolve(BASE, hrefs)
-        figures = (
-            best(lambda hrefs=hrefs, known=known: known.resolve(BASE, hrefs)),  # type: ignore[misc]
-            first_meeting(hrefs),
-            best(lambda hrefs=hrefs: by_core(hrefs)),  # type: ignore[misc]
-            best(lambda hrefs=hrefs: by_ada(hrefs)),  # type: ignore[misc]
-            best(lambda hrefs=hrefs: [urljoin(BASE, href) for href in hrefs]),  # type: ignore[misc]
-        )
+        batches = list(islice(pages_of(shape), 12))
+        figures = [cost(way, batches) for way in (LinkResolver().resolve, by_core, by_ada)]
         print(f"{name:26}" + "".join(f"{figure:18.3f}" for figure in figures))
+    print("\nµs a link, by how many different ones came before")
+    resolver, source, met = LinkResolver(), pages_of(SHAPES["http://other.org/…"]), 0
+    for size in (10**4, 10**5, 10**6):
+        batches = list(islice(source, (size - met) // (PAGES * LINKS) + 1))
+        met += len(batches) * PAGES * LINKS
+        print(f"{met:>26,}{cost(resolver.resolve, batches[-25:]):18.3f}")
+        for batch in batches[:-25]:
+            resolver.resolve(batch)
 
 
 if __name__ == "__main__":
