@@ -28,7 +28,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "/%D0%B0…": lambda n: f"/%D0%B0%D0%B1/{n}",
     "new hosts": lambda n: f"http://www{n}.example.org/section",
     "by the parser: /%7euser": lambda n: f"/%7euser/{n}",
-    "by the parser: ?page=…": lambda n: f"?page={n}",
+    "?page=…": lambda n: f"?page={n}",
     "no link: irc://…": lambda n: f"irc://irc.example.org/{n}",
 }
 

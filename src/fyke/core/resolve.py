@@ -54,10 +54,8 @@ _PADDING = 8  # bytes behind the last link, so that each has as many
 _UPS = 8  # folders that a plain link may leave
 _LONGEST_ROOT = 300  # bytes; no name in the DNS is longer
 
-# Of a base: its root, its folder and its file, without anything a parser would alter.
-_BASE = re.compile(r"(([a-z][a-z0-9+.-]*):(//[^/?#\\]+))(/(?:[^?#\\]*/)?)([^/?#\\]*)(?:[?#][!-~]*)?")
-_DOTS = re.compile(r"(?:\.|%2[eE]){1,2}")
-_PRINTABLE = re.compile(r"[!-~]*")
+# Of a base: its root, its path up to the last slash, and its file.
+_BASE = re.compile(r"((([a-z][a-z0-9+.-]*):)//[^/?#\\]+)(/(?:[^?#\\]*/)?)([^/?#\\]*)(?:[?#][!-~]*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +106,12 @@ class LinkResolver:
         before = np.cumsum(size) - size
         within = before + size - before[(np.cumsum(counts) - counts)[page]] <= self._most_bytes
         urls = _joined(text, links, prefixes, links.plain & within & (size <= MAX_URL_BYTES))
-        for at in np.flatnonzero(~links.plain & within).tolist():
-            found = self._parsed(hrefs[at], bases[page[at]].url)
+        others = np.flatnonzero(~links.plain & within)
+        for at, number in zip(others.tolist(), page[others].tolist(), strict=True):
+            found = self._parsed(hrefs[at], bases[number].url)
             if found is not None:
-                urls[at], _, *keys[at] = found
+                urls[at] = found.url
+                keys[at] = found[2:]
         return _located(urls, keys)
 
     def _parsed(self, href: str, base: str) -> Locator | None:
@@ -130,6 +130,7 @@ class _Base(NamedTuple):
     scheme: bytes = b""
     root: bytes = b""
     folder: bytes = b""
+    file: bytes = b""  # with all before it
     keys: tuple[int, int] = (0, 0)  # of host and domain
 
     def above(self, ups: int) -> bytes:
@@ -142,23 +143,23 @@ class _Base(NamedTuple):
 
 
 def _base(url: str, schemes: frozenset[str]) -> _Base:
-    match = _BASE.fullmatch(url) if len(url) <= MAX_URL_BYTES else None
-    if match is None or not url.isascii():
+    match = _BASE.fullmatch(url) if url.isascii() and len(url) <= MAX_URL_BYTES else None
+    if match is None:
         return _Base(url)
-    root, scheme, _, path, file = match.groups()
-    folder = root + path
-    if scheme not in schemes or not _PRINTABLE.fullmatch(file) or _DOTS.fullmatch(file) or canonical(folder) != folder:
+    root, scheme, name, path, file = match.groups()
+    whole = f"{root}{path}{file}"
+    keys = _keys_of_root(root.encode()) if len(root) <= _LONGEST_ROOT else None
+    if name not in schemes or keys is None or canonical(whole) != whole:
         return _Base(url)
-    keys = host_keys(split(folder).host)
-    return _Base(url, f"{scheme}:".encode(), root.encode(), folder.encode(), keys)
+    return _Base(url, scheme.encode(), root.encode(), f"{root}{path}".encode(), whole.encode(), keys)
 
 
 class _Prefixes:
     """What stands before the plain links: `of` (int64[n]) says which of `texts`."""
 
     def __init__(self, bases: Sequence[_Base], links: "_Links", page: Int) -> None:
-        self.texts = [b"", *chain.from_iterable((base.scheme, base.root, base.folder) for base in bases)]
-        self.of = 3 * page + links.kind
+        self.texts = [b"", *chain.from_iterable(base[1:5] for base in bases)]
+        self.of = 4 * page + links.kind
         self.of[~links.plain | links.absolute] = 0
         leaving = np.flatnonzero(links.ups * links.plain)
         if len(leaving):
@@ -174,7 +175,7 @@ class _Prefixes:
 
 # -- links --------------------------------------------------------------------------------------
 
-_ABSOLUTE, _ACROSS, _ROOTED, _RELATIVE = range(4)  # `http://h/x`, `//h/x`, `/x`, `x`; after the first: by prefix
+_ABSOLUTE, _ACROSS, _ROOTED, _RELATIVE, _QUERY = range(5)  # `http://h/x`; others by prefix: `//h/x`, `/x`, `x`, `?x`
 
 
 class _Links:
@@ -259,6 +260,7 @@ def _kinds(data: npt.NDArray[np.uint8], start: Int, begin: Int) -> Int:
     first, second = data[start], data[start + 1]
     kind = np.full(len(start), -1)
     kind[(begin > start) & (data[begin] != ord(".")) | _BEGINS_NAME[first]] = _RELATIVE
+    kind[first == ord("?")] = _QUERY
     kind[first == _SLASH] = _ROOTED
     kind[(first == _SLASH) & (second == _SLASH)] = _ACROSS
     kind[(word & _SEVEN_BYTES == _HTTP) | (word == _HTTPS)] = _ABSOLUTE
