@@ -288,9 +288,9 @@ import json, os, sys
 from pathlib import Path
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import Locator
 from fyke.core.visits import Exchange, Visit
-from fyke.archive import LinksTable, PagesTable, WarcWriter
+from fyke.archive import SCHEMAS, LinksTable, PagesTable, WarcWriter
+from fyke.archive.tables import rows_batch
 
 folder, saved = Path(sys.argv[1]), Path(sys.argv[2])
 writers = {"warc": WarcWriter(folder, 20_000, "t"), "pages": PagesTable(folder, 7), "links": LinksTable(folder, 3)}
@@ -303,7 +303,7 @@ while number < end or end == 0:
     exchange = Exchange(Visit(url, number, 1, 1), Outcome.OK, number, 0.1, status=200,
                         head=b"HTTP/1.1 200 OK\\r\\n\\r\\n", body=Document(os.urandom(500)))
     writers["pages"].add(exchange, writers["warc"].write(exchange))
-    writers["links"].add(number, [Locator(b"x", n, 1, 1) for n in range(5)])
+    writers["links"].add(rows_batch([(number, n, "x", 0) for n in range(5)], SCHEMAS["links"]))
     number += 1
     if number % 5 == 0:
         state = {name: writer.state() for name, writer in writers.items()} | {"number": number}

@@ -224,7 +224,7 @@ class Agent:
         )
         self._harvest = Harvest(
             self._parser, self._content_seen, self._named_sitemaps, config.fetch,
-            LinkResolver(config.frontier.link_cache, self._schemes),
+            LinkResolver(self._schemes),
         )  # fmt: skip
         chosen = Chosen(self._seeds, config.dns.private)
         self._resolver = Resolver(config.dns, clock, chosen.host)

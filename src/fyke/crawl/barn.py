@@ -1,17 +1,18 @@
 """Where the harvest goes: records into the archive, rows into the tables, pages to those who asked for them.
 
-The loop hands in what was reaped, one by one, before it tells the frontier of the outcome. Invariant: when `store`
-returns, record and rows are in files that the next checkpoint names, and the body is closed.
+The loop hands in what was reaped, before it tells the frontier of the outcome. Invariant: when `store`
+returns, records and rows are in files that the next checkpoint names, and bodies are closed.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from fyke.archive import LinksTable, PagesTable, WarcWriter
+from fyke.archive.tables import links_batch
 from fyke.core.batches import Kind
 from fyke.core.plugins import PageSink
 from fyke.core.visits import Page, Purpose
-from fyke.harvest.worker import Reaped
+from fyke.harvest.worker import Reaped, Sheaf
 
 
 class Barn:
@@ -46,8 +47,15 @@ class Barn:
         """Whether any server has ever answered in this crawl."""
         return self._archive.statistics().bytes > 0
 
-    def store(self, reaped: Reaped) -> None:
-        """Keep what came of one visit."""
+    def store(self, sheaf: Sheaf) -> None:
+        """Keep what came of some visits."""
+        for reaped in sheaf.reaped:
+            self._store(reaped)
+        if self._links is not None:
+            pointers = sheaf.pointers
+            self._links.add(links_batch(pointers.via, pointers.found.key, pointers.found.url, pointers.row))
+
+    def _store(self, reaped: Reaped) -> None:
         exchange, page = reaped.exchange, reaped.page
         if exchange.visit.purpose is Purpose.PAGE:
             self._page(reaped)
@@ -65,11 +73,7 @@ class Barn:
             place = self._archive.write(
                 exchange, media_type=page.media_type, charset=page.charset, duplicate=page.duplicate
             )
-        if self._links is not None:
-            for pointers in reaped.pointers:
-                self._links.add(exchange.visit.key, pointers.found, pointers.row)
-        count = sum(len(pointers.found) for pointers in reaped.pointers)
-        self._pages.add(exchange, place, page, links=count, redirect_to=reaped.redirect_to)
+        self._pages.add(exchange, place, page, links=reaped.links, redirect_to=reaped.redirect_to)
         if exchange.visit.kind is Kind.LISTING:
             self.listings += 1
         else:

@@ -7,7 +7,7 @@ record, and so no row. Invariant: memory holds one page and one batch.
 """
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -20,7 +20,7 @@ from fyke.archive.reindexing import REPLAYABLE, serial_of
 from fyke.archive.tables import PAGE_ROWS, page_row, rows_batch
 from fyke.archive.warc import FOLDER
 from fyke.archive.warc_reading import Broken, Record, read_block, read_records, taken_apart
-from fyke.core.batches import Kind, LinkKind
+from fyke.core.batches import Kind
 from fyke.core.config import Config
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
@@ -31,7 +31,7 @@ from fyke.core.urls import Locator, locate
 from fyke.core.visits import Exchange, Page, Visit
 from fyke.fetcher.wire.http import outcome_of
 from fyke.harvest import Parser
-from fyke.harvest.worker import TO_PARSE, opened
+from fyke.harvest.worker import TO_PARSE, groups_of, opened
 
 BATCH_ROWS = 500
 
@@ -60,7 +60,7 @@ class Rereader:
         self._ends = ends
         self._limits = config.fetch
         self._parser = Parser(processors, config.crawl.requisites, product=config.agent.user_agent)
-        self._links = LinkResolver(config.frontier.link_cache, schemes_of(protocols))
+        self._links = LinkResolver(schemes_of(protocols))
         self._seeds = frozenset(seed.url.decode() for seed in seeds_of(config.crawl.seeds))
         self.lost_links = 0  # of pages whose record cannot be read
         self.other_links = 0  # pages that have other links than when they were crawled
@@ -108,7 +108,7 @@ class Rereader:
             return None
         page = opened(self._parser, self._limits, exchange)
         page.duplicate = "duplicate" in facts
-        links = [target for _, targets in self._pointed(page) for target in targets]
+        links, _ = self._pointed(page)
         moved = exchange.outcome is Outcome.REDIRECTED and links
         digest = record.get("warc-payload-digest") or record.get("warc-block-digest")
         place = RecordPlace(f"{FOLDER}/{path.name}", record.offset, record.length, digest, record.get("warc-date"))
@@ -165,30 +165,23 @@ class Rereader:
             if exchange.visit.url != row["url"]:
                 raise Broken("another page")
             exchange.outcome = Outcome(row["outcome"])
-            pointed = self._pointed(opened(self._parser, self._limits, exchange))
+            found, kinds = self._pointed(opened(self._parser, self._limits, exchange))
         except _UNREADABLE:
             self.lost_links += row["links"]
-            pointed = []
+            found, kinds = [], []
         else:
-            self.other_links += sum(len(targets) for _, targets in pointed) != row["links"]
-        told = [(row["key"], at.key, at.url.decode(), int(kind)) for kind, targets in pointed for at in targets]
+            self.other_links += len(found) != row["links"]
+        told = [(row["key"], at.key, at.url.decode(), kind) for at, kind in zip(found, kinds, strict=True)]
         return rows_batch(told, SCHEMAS["links"])
 
-    def _pointed(self, page: Page) -> Sequence[tuple[LinkKind, list[Locator]]]:
-        """What a page points at, in the order of the table of links."""
-        outcome = page.exchange.outcome
-        if outcome in TO_PARSE and not page.duplicate:
+    def _pointed(self, page: Page) -> tuple[list[Locator], list[int]]:
+        """What a page points at, in the order of the table of links, and what each is there."""
+        if page.exchange.outcome in TO_PARSE and not page.duplicate:
             self._parser.process(page)
-        links = page.links
-        if outcome is Outcome.REDIRECTED:
-            return [(LinkKind.REDIRECT, self._links.resolve(links.base, links.pages))]
-        kinds = (
-            (LinkKind.PAGE, links.pages),
-            (LinkKind.REQUISITE, links.requisites),
-            (LinkKind.NOFOLLOW, links.nofollow),
-            (LinkKind.PAGE, links.listings),
-        )
-        return [(kind, self._links.resolve(links.base, hrefs)) for kind, hrefs in kinds]
+        groups = groups_of(page)
+        found = self._links.resolve([(page.links.base, group.hrefs) for group in groups])
+        kinds = [int(group.row) for group in groups for _ in group.hrefs]
+        return found.locators(), [kinds[link] for link in found.link.tolist()]
 
 
 def _facts(path: Path, record: Record) -> dict[str, str]:

@@ -247,7 +247,7 @@ class VirtualHarvest:
         domain, _, _ = texts.read(text)
         self._tally.fetched(domain, self._web.domains.is_spam(domain))
         links = self._web.links_of(text, np.fromiter((visit.depth for visit in visits), np.int64, len(visits)))
-        outbox.put_columns(Links(links.urls, links.sources))
+        outbox.put_links(Links(links.urls, links.sources))
         for visit in visits:
             outbox.put_ended(visit, Outcome.OK)
         self._tally.linked(links.urls.column("key").to_numpy(), links.spam)
