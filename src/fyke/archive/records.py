@@ -27,13 +27,15 @@ from isal import isal_zlib
 
 from fyke.core.batches import Kind
 from fyke.core.document import Document
+from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose
 
 GZIP = 31  # zlib's window bits for "gzip, largest window"
 BODY_LEVEL = 2
 SMALL_LEVEL = 0
 CHUNK_BYTES = 1 << 18
-REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 MAX_HOPS = 64  # longer paths are told by `depth` alone
 
 _END = b"\r\n\r\n"
@@ -41,10 +43,11 @@ _BASE32 = bytes(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[value & 31] for value in ran
 
 
 class Original(NamedTuple):
-    """The earlier record that a revisit stands for: its URL and its WARC-Date."""
+    """The earlier record that a revisit stands for: its URL, its WARC-Date, the digest of its payload."""
 
     url: str
     date: str
+    digest: str
 
 
 class RecordIds:
@@ -196,12 +199,30 @@ def response_header(exchange: Exchange, record_id: str, common: str, media_type:
     )
 
 
-def revisit_header(record_id: str, common: str, original: Original) -> str:
-    """The first fields of a `revisit` whose body is that of `original`."""
+def repeats(exchange: Exchange, original: Original) -> bool:
+    """Whether the answer has the payload of `original`: the server said so when it was asked, or the digests agree.
+
+    What has no head, or was cut, is archived as it came: a revisit record could not say so.
+    """
+    if not exchange.head or exchange.truncated:
+        return False
+    if exchange.status == 304:
+        return exchange.outcome is Outcome.UNCHANGED
+    return exchange.body.size > 0 and _digests(b"", exchange.body)[0] == original.digest
+
+
+def revisit_header(exchange: Exchange, record_id: str, common: str, original: Original) -> str:
+    """The first fields of a `revisit` record; the payload that its digest speaks of is that of `original`.
+
+    A 304 has that digest too (WARC 1.1, 5.9: of the payload "referred to or contained by the record"): by URL, date
+    and digest together every replay tool finds the original, whichever of them it looks for.
+    """
+    profile = NOT_MODIFIED if exchange.status == 304 else SAME_PAYLOAD
     return (
         f"WARC/1.1\r\nWARC-Type: revisit\r\nWARC-Record-ID: {record_id}\r\n{common}"
-        f"Content-Type: application/http; msgtype=response\r\nWARC-Profile: {REVISIT_PROFILE}\r\n"
+        f"Content-Type: application/http; msgtype=response\r\nWARC-Profile: {profile}\r\n"
         f"WARC-Refers-To-Target-URI: {original.url}\r\nWARC-Refers-To-Date: {original.date}\r\n"
+        f"WARC-Payload-Digest: {original.digest}\r\n"
     )
 
 
@@ -223,12 +244,6 @@ def _ending(payload: str, block: str, length: int) -> str:
     if not block:
         return f"WARC-Block-Digest: {payload}\r\nContent-Length: {length}\r\n\r\n"
     return f"WARC-Payload-Digest: {payload}\r\nWARC-Block-Digest: {block}\r\nContent-Length: {length}\r\n\r\n"
-
-
-def revisit_member(header: str, head: bytes, body: Document) -> tuple[bytes, str]:
-    """A revisit: the head is kept, the body only digested."""
-    payload, _ = _digests(b"", body)
-    return small_member(f"{header}WARC-Payload-Digest: {payload}\r\n", head), payload
 
 
 def streamed_member(header: str, head: bytes, body: Document) -> tuple[Iterator[bytes], str]:
