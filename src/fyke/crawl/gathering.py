@@ -31,7 +31,7 @@ class Gathering:
     def gather(self, fetched: Fetched, outbox: Outbox) -> int:
         """Keep what came of visits, and put what the frontier is to know into `outbox`.
 
-        Returns how many visits that were begun as pages turned out to be sitemaps or feeds.
+        Returns how many visits that were begun as pages turned out to be sitemaps or feeds, or no news.
         """
         errands = 0
         for reaped in self._harvest.reap(fetched.exchanges):
@@ -51,4 +51,5 @@ class Gathering:
                 outbox.put_links(links.found, via=visit.key, domain=visit.domain, depth=links.depth, kind=links.kind)
         if visit.purpose is Purpose.PAGE:
             outbox.put_ended(visit, outcome)
-        return visit.purpose is Purpose.PAGE and outcome is Outcome.OK and not reaped.is_page
+        begun = outcome is Outcome.OK or (outcome is Outcome.UNCHANGED and reaped.exchange.status != 304)
+        return visit.purpose is Purpose.PAGE and begun and not reaped.is_page

@@ -55,6 +55,10 @@ class NamedSitemaps:
             self._named = Counter(dict(self._named.most_common(self._hosts // 2)))
         return admitted
 
+    def clear(self) -> None:
+        """Count anew: all indexes are read again."""
+        self._named.clear()
+
     def state(self) -> dict[str, int]:
         """What a checkpoint records."""
         return {str(host): count for host, count in self._named.items()}
@@ -134,6 +138,10 @@ class Harvest:
         places = [_places(page) for _, page in batch]
         known = self._content_seen.known([key for keys in places for key in keys])
         for (exchange, page), keys in zip(batch, places, strict=True):
+            _compare(page)
+            if exchange.outcome is Outcome.UNCHANGED:  # its links are known
+                yield Reaped(exchange, page)
+                continue
             page.duplicate = any(key in known or self._content_seen.entered(key) for key in keys)
             level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
             if exchange.outcome is Outcome.OK:
@@ -186,6 +194,18 @@ def opened(parser: Parser, limits: FetchSection, exchange: Exchange) -> Page:
     if not page.content or exchange.outcome is not Outcome.OK:
         page.fingerprint = 0
     return page
+
+
+def _compare(page: Page) -> None:
+    """What an answer says beside the one before it: a page that is as it was, or away once more."""
+    exchange = page.exchange
+    earlier = exchange.visit.earlier
+    if earlier is None:
+        return
+    if exchange.outcome is Outcome.OK and page.fingerprint and page.fingerprint == earlier.fingerprint:
+        exchange.outcome = Outcome.UNCHANGED
+    elif exchange.status in (404, 410) and earlier.missing:
+        exchange.outcome = Outcome.GONE
 
 
 def _judge_kind(page: Page) -> None:
