@@ -55,7 +55,8 @@ def why(directory: CrawlDirectory, asked: str) -> Answer:
     if damage:
         facts.append(f"other visits to it may be where this cannot be read: {damage[0]}")
     if rows:
-        return Answer(url, *_fetched(rows[-1], facts, directory))
+        verdict, facts = _fetched(rows, facts, directory)
+        return Answer(url, verdict, [*facts, *_visits(rows)])
     record = _fetched_as_rules(directory, url)
     if record is not None:
         return Answer(url, *_rules_fetched(record, facts))
@@ -100,8 +101,26 @@ def _page_rows(directory: CrawlDirectory, key: int) -> tuple[list[dict[str, Any]
     return rows, damage
 
 
-def _fetched(row: dict[str, Any], facts: list[str], directory: CrawlDirectory) -> tuple[str, list[str]]:
-    when = f"{row['fetched_at']:%Y-%m-%d %H:%M:%S} UTC"
+def _visits(rows: list[dict[str, Any]]) -> list[str]:
+    """How often it was visited and when another content was found, for one that was visited more than once."""
+    if len(rows) < 2:
+        return []
+    contents = [row for row in rows if row["outcome"] in ("ok", "too_large")]
+    facts = [f"visited {counted(len(rows), 'time')} since {_time(rows[0])}"]
+    if contents:
+        changes = counted(len(contents) - 1, "time") if len(contents) > 1 else "never"
+        facts.append(
+            f"its content changed {changes} since then; what it is now was first fetched {_time(contents[-1])}"
+        )
+    return facts
+
+
+def _time(row: dict[str, Any]) -> str:
+    return f"{row['fetched_at']:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _fetched(rows: list[dict[str, Any]], facts: list[str], directory: CrawlDirectory) -> tuple[str, list[str]]:
+    row, when = rows[-1], _time(rows[-1])
     detail = f" ({row['detail']})" if row["detail"] else ""
     if row["outcome"] == "robots_forbade":
         said_already = row["detail"].replace("line", "robots.txt forbids it in line", 1)

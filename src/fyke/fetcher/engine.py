@@ -59,9 +59,9 @@ class Wiring:
     book: HostBook
     rests: Rests
     protocols: Registry
-    past: Past
     abort: Callable[[], None]  # breaks off every request under way
     clock: Clock
+    past: Past | None = None  # None: all visits are first ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,8 @@ class Fetcher:
 
     def _recalled(self, visits: pa.RecordBatch) -> list[Visit]:
         rows = visits_of(visits)
-        self._rooms.past.recall(rows)
+        if self._rooms.past is not None:
+            self._rooms.past.recall(rows)
         return rows
 
     def take(self) -> Fetched:
@@ -256,7 +257,7 @@ class Fetcher:
         self.in_flight += 1
         if visit.purpose is Purpose.PAGE:
             self._count_started()
-            if visit.earlier is not None:
+            if visit.earlier is not None and self._rooms.past is not None:
                 self._rooms.past.read(visit.earlier)
         self._rooms.protocols.fetch(visit, host.address.text, lambda exchange: self._done(host, exchange))
 
