@@ -15,7 +15,7 @@ import pyarrow.csv as pv
 from fyke.core.batches import LinkKind
 from fyke.export.addresses import Addresses
 from fyke.export.growing import GrowingFile
-from fyke.export.source import Part, Source
+from fyke.export.source import RowRange, Source
 from fyke.export.staging import Mark, Staging
 from fyke.export.tabular import Sheets
 
@@ -42,7 +42,7 @@ class _Edges:
     def __init__(self, source: Source, staging: Staging) -> None:
         self._addresses = Addresses(source, staging.scratch)
 
-    def read(self, part: Part) -> Iterator[pa.Table]:
+    def read(self, part: RowRange) -> Iterator[pa.Table]:
         """The edges of `part`, with `SCHEMA`."""
         for batch in part.batches:
             kinds = pa.array(batch.column("kind").to_numpy().astype(np.int8))
@@ -68,7 +68,7 @@ class EdgeSheets(Sheets):
     def _file_rows(self) -> int:
         return FILE_LINKS
 
-    def _tables(self, part: Part) -> Iterator[pa.Table]:
+    def _tables(self, part: RowRange) -> Iterator[pa.Table]:
         return self._edges.read(part)
 
 
@@ -90,7 +90,7 @@ class EdgeLines:
             for part in self._source.parts("links", _COLUMNS, mark, PART_LINKS):
                 yield Mark(part.end, part.end, {"length": file.add(self._lines(part))})
 
-    def _lines(self, part: Part) -> bytes:
+    def _lines(self, part: RowRange) -> bytes:
         out = io.BytesIO()
         if part.begin == 0:
             out.write("\t".join(SCHEMA.names).encode() + b"\n")

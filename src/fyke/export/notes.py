@@ -29,7 +29,7 @@ class Notes:
 
     unit = "pages"
 
-    def __init__(self, source: Source, staging: Staging, rule: selection.Rule) -> None:
+    def __init__(self, source: Source, staging: Staging, rule: selection.Selection) -> None:
         self._source = source
         self._staging = staging
         self._rule = rule
@@ -49,7 +49,7 @@ class Notes:
                 self.unreadable = read.unreadable
                 yield Mark(part.end, entries)
 
-    def _note(self, row: dict[str, Any], said: reading.Said | None) -> bool:
+    def _note(self, row: dict[str, Any], said: reading.MainContent | None) -> bool:
         """Write the file of a page, if it says something."""
         if said is None:
             return False
@@ -65,7 +65,7 @@ class Notes:
             sync_file(self._staging.out)
 
 
-def _front_matter(row: dict[str, Any], said: reading.Said) -> str:
+def _front_matter(row: dict[str, Any], said: reading.MainContent) -> str:
     facts = {
         "url": row["url"],
         "title": one_line(row["title"], TITLE_CHARS),

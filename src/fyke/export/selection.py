@@ -1,10 +1,10 @@
 """Which rows of the pages table have a text to export: one entry a page, exact copies once.
 
 Asked by the formats that hold text. A row can be read when the page came whole, is HTML or plain text and has a record
-in the archive. Of these a `Rule` leaves out pages that ask not to be indexed, exact copies of a page before them (the
-same bytes, by fingerprint), and what a later answer has replaced: other content, a redirect, or that the page is gone.
-Invariant: the selection is a function of the rows and the rule; memory holds one range of keys, and the answer is a
-file of a byte a row.
+in the archive. Of these a `Selection` leaves out pages that ask not to be indexed, exact copies of a page before
+them (the same bytes, by fingerprint), and what a later answer has replaced: other content, a redirect, or that the
+page is gone. Invariant: it is a function of the rows and the settings; memory holds one range of keys, and the answer
+is a file of a byte a row.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ Chosen = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Selection:
     """What is not left out of the rows that can be read."""
 
     noindex: bool = False  # pages that ask not to be indexed
@@ -42,7 +42,7 @@ class Rule:
     versions: bool = False  # visits to a URL that is visited again later
 
 
-def select(source: Source, rule: Rule, scratch: Path) -> Chosen:
+def select(source: Source, rule: Selection, scratch: Path) -> Chosen:
     """Which rows `rule` takes, bool[rows], as a file below `scratch` that is made once. Raises DiskFull."""
     rows = source.until.pages
     if not rows:
@@ -73,7 +73,7 @@ def _says(batch: pa.RecordBatch) -> Chosen:
     return pc.is_in(batch.column("outcome").cast(pa.string()), _SAYING).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def _readable(batch: pa.RecordBatch, rule: Rule) -> Chosen:
+def _readable(batch: pa.RecordBatch, rule: Selection) -> Chosen:
     """Which rows can be read and are not left out by what they say themselves."""
     types = batch.column("media_type").cast(pa.string())
     mask = pc.and_(pc.equal(batch.column("outcome").cast(pa.string()), Outcome.OK), pc.is_in(types, _READABLE))

@@ -1,6 +1,6 @@
 """Tables as Parquet: so many rows to a file in a folder, or one file made of them.
 
-`Pages` (the pages table with text and language) and, in `fyke.export.edges`, the links are such jobs. Invariant: a
+`PageExport` (the pages table with text and language) and, in `fyke.export.edges`, the links are such jobs. Invariant: a
 file is written whole before a mark counts it; a folder of files and the one file made of them hold the same rows in the
 same order.
 """
@@ -18,7 +18,7 @@ from fyke.archive.table_files import parquet_writer
 from fyke.disk.files import sync_file
 from fyke.export import reading, selection
 from fyke.export.prose import plain
-from fyke.export.source import Part, Source
+from fyke.export.source import RowRange, Source
 from fyke.export.staging import Mark, Staging, writing
 
 FILE_PAGES = 20_000
@@ -52,7 +52,7 @@ class Sheets(ABC):
     def _file_rows(self) -> int: ...
 
     @abstractmethod
-    def _tables(self, part: Part) -> Iterator[pa.Table]:
+    def _tables(self, part: RowRange) -> Iterator[pa.Table]:
         """The rows of `part`, as row groups."""
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
@@ -86,12 +86,12 @@ class Sheets(ABC):
             sync_file(self._staging.out)
 
 
-class Pages(Sheets):
+class PageExport(Sheets):
     """The pages table, every row, with text and language for those that `rule` takes."""
 
     unit = "pages"
 
-    def __init__(self, source: Source, staging: Staging, rule: selection.Rule, *, single: bool) -> None:
+    def __init__(self, source: Source, staging: Staging, rule: selection.Selection, *, single: bool) -> None:
         super().__init__(source, staging, "pages", SCHEMA, single=single)
         self._rule = rule
 
@@ -108,7 +108,7 @@ class Pages(Sheets):
         with reading.Reading(self._source, plain) as self._reading:
             yield from super().parts(mark)
 
-    def _tables(self, part: Part) -> Iterator[pa.Table]:
+    def _tables(self, part: RowRange) -> Iterator[pa.Table]:
         at = part.begin
         for batch in part.batches:
             yield from self._with_text(batch, at)
