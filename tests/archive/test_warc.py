@@ -166,6 +166,11 @@ def test_a_revisit_points_at_the_original(folder: Path, make_exchange, facts: di
     assert revisit["WARC-Refers-To-Target-URI"] == "http://a.b/"
     assert revisit["WARC-Refers-To-Date"] == first.date
     assert revisit["WARC-Payload-Digest"] == first.digest
+    found = blocks(folder / NAME)
+    if facts:  # a page with this status is none
+        assert found["revisit"] == [b""] and b"answered: ETag: x\r\n" in found["metadata"][1]
+    else:
+        assert found["revisit"][0].startswith(b"HTTP/1.1 200 OK\r\n")
     assert Checker(SimpleNamespace(inputs=[str(folder / NAME)], verbose=False)).process_all() == 0
     assert not list(check_archive(folder))
 

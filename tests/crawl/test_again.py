@@ -109,6 +109,12 @@ def test_a_pass_finds_exactly_what_has_become_of_each_page(tmp_path: Path) -> No
             "number": 2, "unchanged": 60, "changed": 0, "new": 0, "gone": 3,
         }  # fmt: skip
         assert outcomes(into)["p5.html"][-1] == "gone"
+        rows = read_table(into, "pages").drop(["duration_s"]).to_pylist()
+        for path in (*into.glob("tables/pages-*"), *into.glob("warc/*.cdxj")):
+            path.unlink()
+        mended = fyke("check", str(into), "--repair")
+        assert mended.returncode == 0, mended.stdout
+        assert read_table(into, "pages").drop(["duration_s"]).to_pylist() == rows
         third = crawl(into, config, "--again")
         assert third.summary["again"]["unchanged"] == 60 and third.summary["again"]["gone"] == 0
     assert len(outcomes(into)["p5.html"]) == 3  # what is gone is not asked for any more

@@ -41,8 +41,8 @@ class Capture:
 
     @property
     def whole(self) -> bool:
-        """Whether it is the page itself, and no error or redirect: a 304 that was asked for stands for the page."""
-        return self.status in (0, 200) or (self.status == 304 and self.media_type == REVISIT)
+        """Whether it is the page itself, and no error or redirect; a 304 that stands for it has no status."""
+        return self.status in (0, 200)
 
 
 class Captures:

@@ -154,7 +154,8 @@ def metadata_fields(exchange: Exchange, via: str, charset: str, duplicate: bool 
     """The block of the metadata record: `via`, `hopsFromSeed` and `fetchTimeMs` as Heritrix has them.
 
     Every hop is an L (link) but the last to a requisite, an E (embed); `depth` tells their number. The fields from
-    `outcome` on are for pages alone: with them the archive holds all that the table of pages says of an answer.
+    `outcome` on are for pages alone: with them the archive holds all that the table of pages says of an answer. Each
+    line of the head of a 304 is a field `answered`.
     """
     visit = exchange.visit
     text = f"depth: {visit.depth}\r\nfetchTimeMs: {round(exchange.duration_s * 1000)}\r\n"
@@ -167,6 +168,8 @@ def metadata_fields(exchange: Exchange, via: str, charset: str, duplicate: bool 
         text += f"tries: {visit.tries}\r\n" if visit.tries else ""
         text += f"viaKey: {visit.via}\r\n" if visit.via else ""
         text += "duplicate: yes\r\n" if duplicate else ""
+    if not_modified(exchange):
+        text += "".join(f"answered: {line}\r\n" for line in exchange.head.decode("latin-1").split("\r\n") if line)
     if charset:
         text += f"charset: {charset}\r\n"
     if exchange.detail:
@@ -206,9 +209,13 @@ def repeats(exchange: Exchange, original: Original) -> bool:
     """
     if not exchange.head or exchange.truncated:
         return False
-    if exchange.status == 304:
-        return exchange.outcome is Outcome.UNCHANGED
-    return exchange.body.size > 0 and _digests(b"", exchange.body)[0] == original.digest
+    same = exchange.body.size > 0 and _digests(b"", exchange.body)[0] == original.digest
+    return same or not_modified(exchange)
+
+
+def not_modified(exchange: Exchange) -> bool:
+    """Whether it is a 304 that was asked for."""
+    return exchange.status == 304 and exchange.outcome is Outcome.UNCHANGED
 
 
 def revisit_header(exchange: Exchange, record_id: str, common: str, original: Original) -> str:
@@ -217,13 +224,22 @@ def revisit_header(exchange: Exchange, record_id: str, common: str, original: Or
     A 304 has that digest too (WARC 1.1, 5.9: of the payload "referred to or contained by the record"): by URL, date
     and digest together every replay tool finds the original, whichever of them it looks for.
     """
-    profile = NOT_MODIFIED if exchange.status == 304 else SAME_PAYLOAD
+    profile = NOT_MODIFIED if not_modified(exchange) else SAME_PAYLOAD
     return (
         f"WARC/1.1\r\nWARC-Type: revisit\r\nWARC-Record-ID: {record_id}\r\n{common}"
         f"Content-Type: application/http; msgtype=response\r\nWARC-Profile: {profile}\r\n"
         f"WARC-Refers-To-Target-URI: {original.url}\r\nWARC-Refers-To-Date: {original.date}\r\n"
         f"WARC-Payload-Digest: {original.digest}\r\n"
     )
+
+
+def revisit_block(exchange: Exchange) -> bytes:
+    """The block of a `revisit` record: the head of the answer, but nothing of a 304.
+
+    Replay tools (pywb, wabac.js) show what they find with the body of the original, and a page with the status 304 is
+    none. Without a block they take the head of the original. That of the 304 is in the metadata record.
+    """
+    return b"" if not_modified(exchange) else exchange.head
 
 
 def body_member(header: str, head: bytes, body: bytes) -> tuple[bytes, str]:

@@ -150,7 +150,8 @@ class WarcWriter:
         header = records.response_header(exchange, ids[1], wire, media_type)
         if refers_to is not None:
             header, digest = records.revisit_header(exchange, ids[1], wire, refers_to), refers_to.digest
-            member = records.small_member(header, exchange.head)
+            block = records.revisit_block(exchange)
+            member = records.small_member(header, block)
             length = len(member)
             file.write(b"".join((before, member, after)))
             self._revisits += 1
@@ -166,7 +167,7 @@ class WarcWriter:
         self._position = offset + length + len(after)
         self._exchanges += 1
         mime = "warc/revisit" if refers_to else media_type_of(exchange.head) if exchange.head else media_type
-        status = exchange.status if exchange.head else None
+        status = exchange.status if exchange.head and not (refers_to and records.not_modified(exchange)) else None
         self._note(index_line(exchange.visit.url, date, mime, status, digest, (self._name, offset, length)))
         return RecordPlace(f"{FOLDER}/{self._name}", offset, length, digest, date)
 

@@ -76,13 +76,12 @@ class ArchiveReader:
         return record
 
     def _message(self, record: Any) -> tuple[bytes, bytes] | None:
-        """Head and body: of a revisit those that the original has, and the head of its own if that came with a body."""
+        """Head and body: of a revisit the body that the original has, and its own head unless it has none."""
         block: bytes = record.reader.read()
         if record.record_type is WarcRecordType.revisit:
             original = self._original(record)
             found = self._message(original) if original is not None else None
-            own = block if not block[8:13].strip().startswith(b"304") else b""
-            return (own or found[0], found[1]) if found else None
+            return (block or found[0], found[1]) if found else None
         if record.record_type not in _WANTED:
             return None
         return taken_apart(block) if record.is_http else (b"", block)
