@@ -66,6 +66,18 @@ def records(into: Path) -> list[tuple[str, str]]:
     return ours
 
 
+def assert_mended_as_it_was(into: Path) -> None:
+    """The archive alone says all that was in the table of pages and in the indexes."""
+    rows = read_table(into, "pages").drop(["duration_s"]).to_pylist()
+    lines = {path: path.read_bytes() for path in into.glob("warc/*.cdxj")}
+    for path in (*into.glob("tables/pages-*"), *lines):
+        path.unlink()
+    mended = fyke("check", str(into), "--repair")
+    assert mended.returncode == 0, mended.stdout
+    assert read_table(into, "pages").drop(["duration_s"]).to_pylist() == rows
+    assert {path: path.read_bytes() for path in into.glob("warc/*.cdxj")} == lines
+
+
 def changed(pages: Mapping[str, str]) -> dict[str, str]:
     """Pages 0 to 4 changed, 5 to 7 away, two new; the index tells."""
     after = {name: text for name, text in pages.items() if name not in ("p5.html", "p6.html", "p7.html")}
@@ -109,12 +121,7 @@ def test_a_pass_finds_exactly_what_has_become_of_each_page(tmp_path: Path) -> No
             "number": 2, "unchanged": 60, "changed": 0, "new": 0, "gone": 3,
         }  # fmt: skip
         assert outcomes(into)["p5.html"][-1] == "gone"
-        rows = read_table(into, "pages").drop(["duration_s"]).to_pylist()
-        for path in (*into.glob("tables/pages-*"), *into.glob("warc/*.cdxj")):
-            path.unlink()
-        mended = fyke("check", str(into), "--repair")
-        assert mended.returncode == 0, mended.stdout
-        assert read_table(into, "pages").drop(["duration_s"]).to_pylist() == rows
+        assert_mended_as_it_was(into)
         third = crawl(into, config, "--again")
         assert third.summary["again"]["unchanged"] == 60 and third.summary["again"]["gone"] == 0
     assert len(outcomes(into)["p5.html"]) == 3  # what is gone is not asked for any more
@@ -183,6 +190,7 @@ def test_killed_passes_lose_no_page_and_visit_none_twice(tmp_path: Path) -> None
     assert site.asked.total() <= 200 + 40 * (kills + 2)  # only what no checkpoint held came again
     assert fyke("check", str(into)).returncode == 0
     assert sum(kind == "revisit" for kind, _ in records(into)) == 181
+    assert_mended_as_it_was(into)
 
 
 def test_a_pass_asks_for_a_crawl(tmp_path: Path) -> None:
