@@ -155,6 +155,7 @@ def test_readers_have_the_newest_version_and_drop_what_is_gone(tmp_path: Path) -
     assert fyke("export", str(into), "--to", "wacz", "--out", str(tmp_path / "out.wacz")).returncode == 0
     said = fyke("why", str(into), f"{url}a.html").stdout
     assert "visited 3 times since" in said and "its content changed 1 time since then" in said
+    assert "it changes every" in said
     assert "never since then" in fyke("why", str(into), f"{url}c.html").stdout
     assert "gone, status 404" in fyke("why", str(into), f"{url}b.html").stdout
     with client(into) as asking:

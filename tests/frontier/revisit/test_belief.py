@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import gamma
 
-from fyke.frontier.revisit.belief import Belief, changed, changed_at, faded, prior, seen, unchanged
+from fyke.frontier.revisit.belief import Belief, bounds, changed, changed_at, faded, prior, seen, unchanged
 
 positive = st.floats(1e-6, 1e9)
 
@@ -47,6 +47,13 @@ def test_a_change_within_no_time_is_a_change_that_was_counted(shape: float, time
     assert unchanged(before, gap).mean[0] <= before.mean[0]
     if since < 1e-6 * time / (shape + 1):
         assert found.mean[0] == pytest.approx((shape + 1) / time, rel=1e-3)
+
+
+@given(shape=st.floats(0.8, 1e6), time=positive)
+def test_four_in_five_lie_between_the_bounds(shape: float, time: float) -> None:
+    low, high = (float(bound[0]) for bound in bounds(one(shape, time)))
+    rates = gamma(shape, scale=1 / time)
+    assert rates.cdf(high) - rates.cdf(low) == pytest.approx(0.8, abs=0.06)
 
 
 def test_a_dated_change_says_more_than_an_undated_one() -> None:

@@ -23,6 +23,7 @@ Column = npt.NDArray[np.float64]
 PRIOR_SHAPE = 0.8  # rates of a domain's pages differ more than an exponential distribution has it
 KEPT = 0.95  # of a belief, from one visit to the next
 LEAST = 1e-12
+FOUR_IN_FIVE = 1.2816  # standard deviations of a normal distribution to either side
 
 
 class Belief(NamedTuple):
@@ -35,6 +36,19 @@ class Belief(NamedTuple):
     def mean(self) -> Column:
         """Changes in a unit of time."""
         return self.shape / self.time
+
+
+def bounds(belief: Belief) -> tuple[Column, Column]:
+    """Between which rates a page's lies, four times out of five.
+
+    The logarithm of a Gamma variable has the mean digamma(shape) - ln(time) and the variance trigamma(shape); both
+    functions by their asymptotic series one further on, where they are near.
+    """
+    shape, time = belief
+    on = shape + 1.0
+    mean = np.log(on) - 1 / (2 * on) - 1 / (12 * on**2) - 1 / shape - np.log(time)
+    deviation = np.sqrt(1 / on + 1 / (2 * on**2) + 1 / (6 * on**3) + 1 / shape**2)
+    return np.exp(mean - FOUR_IN_FIVE * deviation), np.exp(mean + FOUR_IN_FIVE * deviation)
 
 
 def prior(changes: Column, time: Column, mean: float) -> Belief:
