@@ -37,6 +37,7 @@ from fyke.crawl.gathering import Gathering
 from fyke.crawl.keeper import Keeper
 from fyke.crawl.loop import Ending, Engines, Loop
 from fyke.crawl.mail import LinkCache, Outbox
+from fyke.crawl.passes import Passes, Past, learn
 from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.chosen import Chosen
@@ -65,15 +66,18 @@ class Agent:
         config: Config,
         *,
         clock: Clock | None = None,
+        again: bool = False,
         filters: Sequence[UrlFilter] = (),
         protocols: Sequence[ProtocolModule] = (),
         processors: Sequence[ProcessingModule] = (),
         sinks: Sequence[PageSink] = (),
     ) -> None:
-        """Plug-ins given here are used after those that `config` names."""
+        """`again`: visit all pages once more, if the crawl has ended. Plug-ins given here are used after those that
+        `config` names."""
         self.directory = directory
         self.config = config
         self._clock = clock or SystemClock()
+        self._again = again
         self._filters, self._protocols = list(filters), list(protocols)
         self._processors, self._sinks = list(processors), list(sinks)
         self._asked_later = AskedLater(directory.state)
@@ -124,6 +128,7 @@ class Agent:
         self._store = self._checkpoint.store
         self._asked_later = AskedLater(self.directory.state)  # again: until the lock was held, others wrote it
         self._started_at = self._clock.now()
+        self._passes = Passes(saved.get("again"))
         self._log_file = (self.directory.logs / "fyke.log").open("a", encoding="utf-8")
         self._open_stores(saved)
         self._open_frontier(saved)
@@ -134,7 +139,7 @@ class Agent:
         )  # fmt: skip
         self._counts = Counts(
             self._frontier, self._fetcher, self._barn, self._outbox, self._filtering, self._parser, self._registry,
-            self._archive, self._clock, saved.get("totals", {}), self._started_at,
+            self._archive, self._passes, self._clock, saved.get("totals", {}), self._started_at,
         )  # fmt: skip
         self._keeper = Keeper(
             self._checkpoint,
@@ -144,6 +149,7 @@ class Agent:
                 "sitemaps": self._named_sitemaps,
                 "fetcher": self._fetcher,
                 "totals": self._counts,
+                "again": self._passes,
             },
             {"archive": self._archive, "pages": self._pages, "links": self._links},
             self._clock,
@@ -153,12 +159,25 @@ class Agent:
         self._handler_before = asyncio.get_running_loop().get_exception_handler()
         asyncio.get_running_loop().set_exception_handler(self._failed)
         self._resumed = bool(saved)
+        if self._again and may_begin_again(saved):
+            self._begin_again()
         self._frontier.resume()
         self._frontier.block(host_keys(name)[0] for name in self._asked_later.blocked)
         self._frontier.unblock(())  # hosts that were blocked when the last run ended, and are not now
         self._frontier.put_seeds(self._seeds)
         waiting = self._frontier.statistics().rows
         self._note("resumed" if saved else "begun", seeds=len(self._seeds), waiting=waiting)
+
+    def _begin_again(self) -> None:
+        """Have every page visited once more, all that is asked of a server once a crawl too."""
+        learn(self._frontier.again, self.directory.path)
+        self._frontier.begin_again()
+        self._named_sitemaps.clear()
+        self._book.forgive()
+        self._passes.begin(self._clock.now(), self._archive.state()["serial"])
+        if self.config.crawl.pages:
+            self._fetcher.pages_left = self.config.crawl.pages
+        self._note("again", number=len(self._passes.began), waiting=len(self._frontier.again))
 
     def _open_stores(self, saved: dict[str, Any]) -> None:
         store, path = self.config.store, self.directory.path
@@ -211,7 +230,7 @@ class Agent:
         totals = saved.get("totals", {})
         self._named_sitemaps = NamedSitemaps(saved.get("sitemaps", {}))
         self._barn = Barn(
-            self._archive, self._pages, self._links if config.store.links else None, self._sinks,
+            self._archive, self._pages, self._links if config.store.links else None, self._sinks, self._passes,
             outcomes=totals.get("outcomes", {}), listings=int(totals.get("listings", 0)),
             body_bytes=int(totals.get("bytes", 0)),
         )  # fmt: skip
@@ -232,12 +251,22 @@ class Agent:
         self._registry = build_registry(loop, self._engine, config.agent, clock, self._protocols, chosen.port)
         self._bench = Workbench(config.politeness, config.frontier.default_budget_urls)
         self._fetcher = Fetcher(
-            Wiring(self._bench, self._resolver, self._book, self._rests, self._registry, self._engine.close, clock),
+            Wiring(
+                self._bench,
+                self._resolver,
+                self._book,
+                self._rests,
+                self._registry,
+                self._engine.close,
+                clock,
+                Past(self._frontier.again, self.directory.path),
+            ),
             config,
             self._news,
         )
         if config.crawl.pages:
-            self._fetcher.pages_left = max(0, config.crawl.pages - self._barn.outcomes[Outcome.OK])
+            brought = self._passes.pages if self._passes.began else self._barn.outcomes[Outcome.OK]
+            self._fetcher.pages_left = max(0, config.crawl.pages - brought)
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -357,6 +386,11 @@ class Agent:
                 "host_delay_s": [self._bench.domain_delay_s(budget) for budget in budgets.tolist()],
             }
             yield pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+
+
+def may_begin_again(state: Mapping[str, Any]) -> bool:
+    """Whether the crawl in `state`, or the pass over it, has come to its end, so that the next pass may begin."""
+    return state.get("ending") in (Ending.FINISHED, Ending.PAGES)
 
 
 def brought_nothing(state: Mapping[str, Any]) -> bool:

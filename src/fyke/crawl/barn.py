@@ -7,11 +7,13 @@ returns, records and rows are in files that the next checkpoint names, and bodie
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from fyke.archive import LinksTable, PagesTable, WarcWriter
+from fyke.archive import LinksTable, Original, PagesTable, WarcWriter
 from fyke.archive.tables import links_batch
 from fyke.core.batches import Kind
+from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink
-from fyke.core.visits import Page, Purpose
+from fyke.core.visits import Exchange, Page, Purpose
+from fyke.crawl.passes import Passes
 from fyke.harvest.worker import Reaped, Sheaf
 
 
@@ -24,6 +26,7 @@ class Barn:
         pages: PagesTable,
         links: LinksTable | None,
         sinks: Sequence[PageSink],
+        passes: Passes,
         *,
         outcomes: Mapping[str, int],
         listings: int,
@@ -34,6 +37,7 @@ class Barn:
         self._pages = pages
         self._links = links
         self._sinks = sinks
+        self._passes = passes
         self.outcomes: Counter[str] = Counter(outcomes)  # of visits to pages
         self.listings = listings  # visits to sitemaps and feeds
         self.body_bytes = body_bytes
@@ -62,6 +66,7 @@ class Barn:
         elif exchange.outcome.answered:
             self._archive.write(exchange)
         self.body_bytes += exchange.body.size
+        self._passes.count(reaped)
         if reaped.is_page:
             self._give_to_sinks(page)
         exchange.body.close()
@@ -71,7 +76,11 @@ class Barn:
         place = None
         if exchange.outcome.answered:
             place = self._archive.write(
-                exchange, media_type=page.media_type, charset=page.charset, duplicate=page.duplicate
+                exchange,
+                media_type=page.media_type,
+                charset=page.charset,
+                duplicate=page.duplicate,
+                refers_to=_copy_of(exchange),
             )
         self._pages.add(exchange, place, page, links=reaped.links, redirect_to=reaped.redirect_to)
         if exchange.visit.kind is Kind.LISTING:
@@ -85,3 +94,11 @@ class Barn:
                 sink.page(page)
             except Exception:  # noqa: BLE001 - a plug-in may raise anything; it costs its page
                 self.sink_failures[type(sink).__name__] += 1
+
+
+def _copy_of(exchange: Exchange) -> Original | None:
+    """The record that an answer without news stands for."""
+    earlier = exchange.visit.earlier
+    if earlier is None or earlier.original is None or exchange.outcome is not Outcome.UNCHANGED:
+        return None
+    return Original(*earlier.original)

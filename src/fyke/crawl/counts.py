@@ -14,6 +14,7 @@ from fyke.core.memory import memory_bytes
 from fyke.core.outcomes import Outcome
 from fyke.crawl.barn import Barn
 from fyke.crawl.mail import Outbox
+from fyke.crawl.passes import Passes
 from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.wire.registry import Registry
 from fyke.frontier.filters import Filters
@@ -33,6 +34,7 @@ class Counts:
     parser: Parser
     registry: Registry
     archive: WarcWriter
+    passes: Passes
     clock: Clock
     totals: Mapping[str, Any]
     started_at: float  # unix seconds
@@ -70,6 +72,7 @@ class Counts:
             queues={
                 "unchecked": frontier.unchecked,
                 "later": frontier.later,
+                "again": frontier.again,
                 "round": frontier.waiting,
                 "over_budget": frontier.over_budget,
                 "without_rules": frontier.without_rules,
@@ -83,6 +86,7 @@ class Counts:
             archive_bytes=self.archive.statistics().bytes,
             memory_bytes=memory_bytes(),
             plugin_failures=dict(failures),
+            again=self.passes.statistics(),
         )
 
     def state(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import gc
 import os
 import shlex
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -48,18 +48,20 @@ class Summary:
         }
 
 
-def crawl_with_panel(directory: CrawlDirectory, config: Config, console: Console) -> Summary:
-    """Run the crawl of `config` in `directory` to its end, showing on `console` how it goes.
+def crawl_with_panel(directory: CrawlDirectory, config: Config, console: Console, *, again: bool = False) -> Summary:
+    """Run the crawl of `config` in `directory` to its end, showing on `console` how it goes; with `again`, a pass over
+    one that has ended.
 
     Raises FykeError; NetworkDown when not one server could be reached.
     """
-    done = finished_before(directory, config)
-    if done is not None:
+    if again:
+        directory.compare(config)
+    elif (done := finished_before(directory, config)) is not None:
         return done
     gc.freeze()  # what is imported stays; and a page makes hundreds of objects but hardly a cycle
     gc.set_threshold(50_000, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        summary = runner.run(_crawl(directory, config, console))
+        summary = runner.run(_crawl(directory, config, console, again))
     if nothing_reached(summary):
         met = f" ({', '.join(name.replace('_', ' ') for name in summary.statistics.outcomes)})"
         raise NetworkDown(
@@ -69,8 +71,8 @@ def crawl_with_panel(directory: CrawlDirectory, config: Config, console: Console
     return summary
 
 
-async def _crawl(directory: CrawlDirectory, config: Config, console: Console) -> Summary:
-    async with Agent(directory, config) as agent, Control(agent, directory.state):
+async def _crawl(directory: CrawlDirectory, config: Config, console: Console, again: bool) -> Summary:
+    async with Agent(directory, config, again=again) as agent, Control(agent, directory.state):
         _obey_signals(agent.stop)
         watching = asyncio.create_task(Monitor(agent.statistics, config.crawl, console).run())
         try:
@@ -129,17 +131,15 @@ def report(summary: Summary, directory: CrawlDirectory, console: Console) -> Non
         console.print(text, highlight=False, soft_wrap=True, markup=False)
 
     if summary.already:
-        if summary.ending is Ending.PAGES:
-            more = f"fyke crawl --into {typed} --pages MORE goes on"
-            say(f"{path}: has the pages that were asked for, {now.pages:,}; {more}")
-        else:
-            say(f"{path}: finished before, {counted(now.pages, 'page')}; nothing to do")
+        say(f"{path}: {_already(summary, typed)}")
         return
     say(f"{path}: {ENDED[summary.ending]}")
     rate = now.visits / now.total_s if now.total_s else 0.0
     say(f"  {counted(now.pages, 'page')}, {size(now.bytes)} in {duration(now.total_s)} ({rate:,.1f} visits/s)")
     if summary.ending is Ending.FINISHED and now.over_budget:
         say(f"  {now.over_budget:>9,}  URLs stay unfetched: the budget function gives their domains nothing")
+    if now.again:
+        say(f"  {passed(now.again)}")
     for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):
         if kind != "ok":
             say(f"  {count:>9,}  {kind.replace('_', ' ')}")
@@ -151,6 +151,20 @@ def report(summary: Summary, directory: CrawlDirectory, console: Console) -> Non
         say(f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again")
     say(f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}")
     say(f"Next: {_next(summary.ending, directory)}")
+
+
+def _already(summary: Summary, typed: str) -> str:
+    """That there was nothing to do in the crawl whose directory is `typed` so."""
+    pages = summary.statistics.pages
+    if summary.ending is Ending.PAGES:
+        return f"has the pages that were asked for, {pages:,}; fyke crawl --into {typed} --pages MORE goes on"
+    return f"finished before, {counted(pages, 'page')}; fyke crawl --into {typed} --again looks what is new"
+
+
+def passed(again: Mapping[str, Any]) -> str:
+    """What a pass found (a `PassStatistics` as a dict), in a line."""
+    words = ", ".join(f"{again[name]:,} {name}" for name in ("unchanged", "changed", "new", "gone"))
+    return f"pass {again['number']:,}: {words}; {counted(again['requests'], 'request')}, {size(again['bytes'])}"
 
 
 def _next(ending: Ending, directory: CrawlDirectory) -> str:
