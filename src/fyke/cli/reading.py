@@ -10,6 +10,7 @@ import typer
 from fyke.cli import rooms
 from fyke.cli.app import AsJson, Folder, app
 from fyke.cli.console import Answers, Reporter, print_json, say, say_aside
+from fyke.core.errors import ConfigurationError
 
 
 @app.command()
@@ -71,6 +72,36 @@ def report(
 ) -> None:
     """Describe a crawl, running or not, in one HTML file that can be mailed: figures, plots, hosts, domains."""
     say(f"{rooms.report.write_report(directory, out, Reporter(stderr=True))}")
+
+
+@app.command()
+def links(
+    directory: Folder,
+    broken: Annotated[bool, typer.Option("--broken", help="List broken links, with the pages they stand on.")] = False,
+    on: Annotated[int, typer.Option(help="How many of its pages to list for a link.", min=1)] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Where links lead, and which of them are broken.
+
+    Broken is a link that leads to an error or to no answer, by redirects too, or round in a circle. What was not
+    fetched is not judged: crawl with --requisites to check images as well, and with --scope web --depth 1 to check
+    what a page links to elsewhere. With --broken --json, each broken link is a JSON object in a line of its own.
+
+    Exit status of --broken: 0 no link is broken, 1 some are.
+    """
+    if not rooms.directory.CrawlDirectory(directory).config().store.links:
+        raise ConfigurationError(f"{directory} holds no links, as its fyke.toml says store.links = false; crawl anew")
+    with rooms.asking.Questions(directory) as questions:
+        with rooms.progress.Progress(Reporter(stderr=True), "following links"):
+            found = rooms.broken.BrokenLinks(questions)
+        for link in found.worst(shown=on) if broken else ():
+            say(json.dumps(link.as_dict()) if as_json else str(link))
+        if not as_json:
+            say(f"{directory}: {found}")
+        elif not broken:
+            print_json(found.as_dict())
+    if broken and found.count:
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from fyke import plots as plots
     from fyke import progress as progress
     from fyke import quantities as quantities
-    from fyke import report as report
     from fyke import serve as serve
     from fyke.archive import directory as directory
     from fyke.archive import inspect as inspect
@@ -35,20 +34,25 @@ if TYPE_CHECKING:
     from fyke.lab.simulate import report as simulation_report
     from fyke.lab.simulate import session as session
     from fyke.lab.simulate import spec as spec
+    from fyke.report import asking as asking
+    from fyke.report import broken as broken
+    from fyke.report import page as report
     from fyke.search import following as following
     from fyke.search import searcher as searcher
     from fyke.search import terminal as terminal
 
-__all__ = ["plan_report", "simulation_report"]  # the others bear the names they have at home
+__all__ = ["plan_report", "report", "simulation_report"]  # the others bear the names they have at home
 
 _HOMES = {
-    **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "progress", "quantities", "report", "serve")},
+    **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "progress", "quantities", "serve")},
     "simweb": "fyke.lab.simweb",
     "config": "fyke.core.config",
     **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "orders")},
     **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "repair", "run")},
     **{name: f"fyke.lab.plan.{name}" for name in ("figure", "planner", "question")},
     "plan_report": "fyke.lab.plan.report",
+    **{name: f"fyke.report.{name}" for name in ("asking", "broken")},
+    "report": "fyke.report.page",
     **{name: f"fyke.search.{name}" for name in ("following", "searcher", "terminal")},
     **{name: f"fyke.lab.simulate.{name}" for name in ("keep", "session", "spec")},
     "simulation_report": "fyke.lab.simulate.report",
