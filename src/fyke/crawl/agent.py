@@ -64,13 +64,18 @@ class Agent:
         directory: CrawlDirectory,
         config: Config,
         *,
+        listed: Iterable[str] | None = None,
         clock: Clock | None = None,
         filters: Sequence[UrlFilter] = (),
         protocols: Sequence[ProtocolModule] = (),
         processors: Sequence[ProcessingModule] = (),
         sinks: Sequence[PageSink] = (),
     ) -> None:
-        """Plug-ins given here are used after those that `config` names."""
+        """`listed`: canonical URLs to begin at, beside the seeds of `config`; when it is resumed the same, or None.
+
+        Plug-ins given here are used after those that `config` names.
+        """
+        self._listed = listed
         self.directory = directory
         self.config = config
         self._clock = clock or SystemClock()
@@ -103,7 +108,7 @@ class Agent:
                 f"{directory.path} is in use by another crawl: stop it, or choose another folder with --into"
             ) from None
         try:
-            directory.record(config)
+            directory.record(config, self._listed)
             self._open()
         except BaseException:
             self._checkpoint.close()
@@ -157,6 +162,9 @@ class Agent:
         self._frontier.block(host_keys(name)[0] for name in self._asked_later.blocked)
         self._frontier.unblock(())  # hosts that were blocked when the last run ended, and are not now
         self._frontier.put_seeds(self._seeds)
+        for listed in self.directory.listed.batches():
+            take = self._frontier.know_seeds if saved else self._frontier.put_seeds
+            take(listed, named=False)
         waiting = self._frontier.statistics().rows
         self._note("resumed" if saved else "begun", seeds=len(self._seeds), waiting=waiting)
 
