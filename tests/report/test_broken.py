@@ -14,9 +14,9 @@ from crawl.runs import settings as written
 from crawl.small_site import SmallSite, small_site
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.config import build, render
-from fyke.report.asking import Questions
 from fyke.report.broken import BrokenLink, BrokenLinks
 from fyke.report.page import page
+from fyke.report.sql import Questions
 from search.archives import Answer, Archive, html
 
 HTML = {"Content-Type": "text/html"}

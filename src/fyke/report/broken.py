@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from fyke.core.batches import Kind, LinkKind
 from fyke.core.outcomes import Outcome
 from fyke.quantities import counted
-from fyke.report.asking import Questions
+from fyke.report.sql import Questions
 
 MOST_REDIRECTS = 20  # browsers follow no more
 AT_A_TIME = 500  # broken links read from the database at once

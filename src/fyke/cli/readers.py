@@ -9,7 +9,7 @@ import typer
 
 from fyke.cli import rooms
 from fyke.cli.app import AsJson, Folder, app
-from fyke.cli.console import Answers, Reporter, print_json, say, say_aside
+from fyke.cli.console import AnswerOutput, Reporter, print_json, say, say_aside
 from fyke.core.errors import ConfigurationError
 
 
@@ -60,7 +60,7 @@ def search(
     if as_json:
         print_json(results.as_dict())
     else:
-        rooms.terminal.show(results, Answers())
+        rooms.printing.show(results, AnswerOutput())
     if not results.hits:
         raise typer.Exit(1)
 
@@ -91,7 +91,7 @@ def links(
     """
     if not rooms.directory.CrawlDirectory(directory).config().store.links:
         raise ConfigurationError(f"{directory} holds no links, as its fyke.toml says store.links = false; crawl anew")
-    with rooms.asking.Questions(directory) as questions:
+    with rooms.sql.Questions(directory) as questions:
         with rooms.progress.Progress(Reporter(stderr=True), "following links"):
             found = rooms.broken.BrokenLinks(questions)
         for link in found.worst(shown=on) if broken else ():
