@@ -38,6 +38,7 @@ from fyke.crawl.keeper import Keeper
 from fyke.crawl.loop import Ending, Engines, Loop
 from fyke.crawl.mail import LinkCache, Outbox
 from fyke.disk.checkpoint import Checkpoint
+from fyke.fetcher.access import Sites
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.chosen import Chosen
 from fyke.fetcher.dns_query import server_of
@@ -85,6 +86,7 @@ class Agent:
         self._open_plugins()
         self._schemes = schemes_of(self._protocols)
         self._seeds = seeds_of([*config.crawl.seeds, *self._asked_later.seeds], self._schemes)
+        self._sites = Sites(config.site)
         for server in config.dns.servers:
             server_of(server)
         if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
@@ -235,10 +237,12 @@ class Agent:
             LinkResolver(config.frontier.link_cache, self._schemes),
         )  # fmt: skip
         chosen = Chosen(self._seeds, config.dns.private)
-        self._resolver = Resolver(config.dns, clock, chosen.host)
+        self._resolver = Resolver(config.dns, clock, chosen.host, by_proxy=self._sites.by_proxy)
         self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state))
-        self._registry = build_registry(loop, self._engine, config.agent, clock, self._protocols, chosen.port)
-        self._bench = Workbench(config.politeness, config.frontier.default_budget_urls)
+        self._registry = build_registry(
+            loop, self._engine, config.agent, clock, self._protocols, chosen.port, self._sites
+        )
+        self._bench = Workbench(config.politeness, config.frontier.default_budget_urls, self._sites.delay_s)
         self._fetcher = Fetcher(
             Wiring(self._bench, self._resolver, self._book, self._rests, self._registry, self._engine.close, clock),
             config,

@@ -29,6 +29,7 @@ from fyke.crawl.control import Control
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import ENDED, Monitor, seeds_in_words
 from fyke.crawl.seed_sources import SeedSources
+from fyke.fetcher.access import unused_proxies
 from fyke.progress import Progress
 from fyke.quantities import counted, duration, size
 
@@ -63,6 +64,8 @@ def crawl_with_panel(
     done = finished_before(directory, config, listed)
     if done is not None:
         return done
+    if unused := unused_proxies(config.site):
+        console.print(f"fyke: {unused}", highlight=False, soft_wrap=True, markup=False)
     gc.freeze()  # what is imported stays; and a page makes hundreds of objects but hardly a cycle
     gc.set_threshold(50_000, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -148,7 +148,7 @@ def _settings(config: Config) -> list[tuple[str, Any]]:
         "politeness.host_delay_s", "politeness.address_delay_s",
     }  # fmt: skip
     rows = []
-    for name, section in config:
+    for name, section in config.sections:
         for key, value in section:
             place = f"{name}.{key}"
             if place != "crawl.seeds" and (place in always or value != getattr(getattr(usual, name), key)):
