@@ -6,9 +6,12 @@ since half a library can answer with anything; from then on it is an exception, 
 """
 
 import signal
+import sys
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
+
+from fyke.core.errors import MissingExtra
 
 if TYPE_CHECKING:
     from fyke import explain as explain
@@ -59,6 +62,13 @@ _HOMES = {
 }
 
 
+_EXTRAS = {  # rooms that need more than a crawl does, and the extra that has it
+    **dict.fromkeys(("broken", "figure", "plots", "report", "session", "simulation_report", "sql"), "report"),
+    **dict.fromkeys(("following", "printing", "searcher"), "search"),
+    "serve": "serve",
+}
+
+
 def __getattr__(name: str) -> ModuleType:
     if name not in _HOMES:
         raise AttributeError(f"module 'fyke.cli.rooms' has no attribute {name!r}")
@@ -67,6 +77,13 @@ def __getattr__(name: str) -> ModuleType:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         room = globals()[name] = import_module(_HOMES[name])
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get(name)
+        if extra is None or (error.name or "fyke").partition(".")[0] == "fyke":
+            raise
+        raise MissingExtra(
+            f"this needs {error.name}, of the extra {extra}: {sys.executable} -m pip install 'fyke[{extra}]'"
+        ) from None
     finally:
         if before in (signal.default_int_handler, signal.SIG_DFL):
             signal.signal(signal.SIGINT, signal.default_int_handler)

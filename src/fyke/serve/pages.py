@@ -17,8 +17,8 @@ from starlette.routing import Route
 from fyke.core.errors import BadQuery, BadUrl, DirectoryError
 from fyke.core.urls import canonical, split
 from fyke.core.visits import Page
-from fyke.search import Hit, InLink, Results
 from fyke.search.printing import clean
+from fyke.search.results import Hit, InLink, Results
 from fyke.serve.archive import Capture
 from fyke.serve.copies import copy_of
 from fyke.serve.rendering import Templates

@@ -14,8 +14,8 @@ from threading import Lock
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
 from fyke.explain import Explanation, why
-from fyke.search import Searcher
 from fyke.search.folder import INDEX, IndexFolder
+from fyke.search.searcher import Searcher
 from fyke.serve.archive import Archive, Capture
 from fyke.serve.known_domains import LOOKS, Domain, top_domains
 from fyke.serve.watch import Watch
