@@ -127,6 +127,11 @@ class CrawlDirectory:
         there = self.config().crawl
         before, now = ({key: getattr(crawl, key) for key in SAME_CRAWL} for crawl in (there, asked.crawl))
         before["seeds"], now["seeds"] = ([seed.url.decode() for seed in seeds_of(of["seeds"])] for of in (before, now))
+        if self.config().extract != asked.extract:
+            raise OtherCrawl(
+                f"{self.path} holds a crawl with other [[extract]] tables: fyke extract {self.path} --config FILE makes"
+                " new ones of what is archived"
+            )
         for key in SAME_CRAWL:
             if before[key] != now[key]:
                 raise OtherCrawl(

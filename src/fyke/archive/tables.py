@@ -1,4 +1,4 @@
-"""The tables being written: `pages` and `links`.
+"""The tables being written: `pages`, `links`, and those that are extracted from pages.
 
 The loop calls `PagesTable.add` once a visit that ended and `LinksTable.add` once for each kind of link
 of a page. Rows are gathered in memory as the tuples that were handed in, and turned into columns a
@@ -184,6 +184,32 @@ class LinksTable(_Table):
 
     def _forget(self) -> None:
         self._targets, self._runs = [], []
+
+
+class ExtractedTable(_Table):
+    """The table `name` of what pages say, with the columns of `schema`, `table_rows` rows to a file."""
+
+    def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int) -> None:
+        super().__init__(folder, name, schema, table_rows)
+        self._schema = schema
+        self._rows: list[tuple[object, ...]] = []
+
+    def add(self, rows: Sequence[tuple[object, ...]]) -> None:
+        """Rows of a page."""
+        self._rows += rows
+        if len(self._rows) >= PAGES_IN_MEMORY:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._rows:
+            self._files.append(rows_batch(self._rows, self._schema))
+            self._rows = []
+
+    def _in_memory(self) -> int:
+        return len(self._rows)
+
+    def _forget(self) -> None:
+        self._rows = []
 
 
 def rows_batch(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:

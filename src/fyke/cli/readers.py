@@ -142,6 +142,45 @@ def export(
     _complain_of_unreadable(directory, done.unreadable, "mend the archive, and export again")
 
 
+@app.command()
+def extract(
+    directory: Folder,
+    config: Annotated[
+        Path | None, typer.Option(help="A file with [[extract]] tables.  [default: DIR/fyke.toml]", metavar="FILE")
+    ] = None,
+    to: Annotated[str, typer.Option(help="parquet or jsonl.", metavar="FORMAT")] = "parquet",
+    out: Annotated[Path | None, typer.Option(help="Folder.  [default: DIR/extracted]", metavar="DIR")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make tables of what archived pages say, without a request: change a selector, and run it again.
+
+    A file of settings says what is wanted:
+
+    \b
+    [[extract]]
+    table = "products"
+    match = "/product/"                               # RE2; leave out for all pages
+    each = "div.product"                              # a row for each; leave out for one row a page
+    fields.name = "h2"                                # CSS: the text of the first
+    fields.link = { select = "a::attr(href)", type = "url" }
+    fields.price = { select = "json:Product.offers.price", type = "number" }
+    fields.tags = { select = ".tag", many = true }
+
+    Given to fyke crawl --config, the same tables are made while it crawls, as DIR/tables/NAME-*.parquet.
+
+    Exit status: 0 all is extracted, 1 all but pages that could not be read from the archive.
+    """
+    settings = rooms.config.load(config) if config else rooms.directory.CrawlDirectory(directory).config()
+    console = Reporter(stderr=True)
+    made, unreadable = rooms.extracting.extract(directory, settings.extract, out, to, console)
+    if as_json:
+        print_json({"files": {str(path): rows for path, rows in made.items()}, "unreadable": unreadable})
+    else:
+        for path, rows in made.items():
+            say(f"{path}: {rooms.quantities.counted(rows, 'row')}")
+    _complain_of_unreadable(directory, unreadable, "mend the archive, and extract again")
+
+
 def _complain_of_unreadable(directory: Path, count: int, mend: str) -> None:
     """What was left out for want of its record in the archive: a line on stderr, and exit status 1."""
     if count:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fyke.crawl import monitor as monitor
     from fyke.crawl import repair as repair
     from fyke.crawl import run as run
+    from fyke.export import extracting as extracting
     from fyke.lab import simweb as simweb
     from fyke.lab.plan import figure as figure
     from fyke.lab.plan import planner as planner
@@ -48,6 +49,7 @@ __all__ = ["plan_report", "report", "simulation_report"]  # the others bear the 
 
 _HOMES = {
     **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "progress", "quantities", "serve")},
+    "extracting": "fyke.export.extracting",
     "simweb": "fyke.lab.simweb",
     "config": "fyke.core.config",
     **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "orders")},

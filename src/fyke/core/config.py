@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from fyke.core.choices import Enforcement, Scope
+from fyke.core.choices import Enforcement, FieldType, Scope
 from fyke.core.errors import ConfigurationError
 
 
@@ -199,6 +199,7 @@ def _field_value(name: str, value: str) -> str:
     return _secret(value) if _SECRET_FIELD.search(name) else _one_line(value)
 
 
+RESERVED_TABLES = {"pages", "links", "hosts", "domains", "pagerank", "domainrank", "mended"}
 SECRET_PLACES = ("env:", "file:")
 _FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OUR_FIELDS = {
@@ -253,6 +254,34 @@ class SiteSection(_Section):
         return bool(hidden or self.cookies or self.user or self.bearer or self.certificate)
 
 
+class FieldSection(_Section):
+    """Where a column of a table comes from."""
+
+    select: str = Field("", description="A CSS selector, also with ::attr(NAME), or json: and a path into JSON-LD.")
+    type: FieldType = Field(FieldType.TEXT, description="text, number, integer or url.")
+    many: bool = Field(False, description="All that is found, as a list; else the first.")
+
+
+class ExtractSection(_Section):
+    """A table of what pages say, made while crawling: as many of these as it takes."""
+
+    table: str = Field(description="Its name: tables/NAME-*.parquet.")
+    match: str = Field("", description="Pages whose URL matches this RE2 expression; empty: all.")
+    each: str = Field("", description="A CSS selector: a row for each such element; empty: one row a page.")
+    fields: dict[str, str | FieldSection] = Field(description="Columns: a selector, or a table with select and type.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        for name in (self.table, *self.fields):
+            if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
+                raise ValueError(f"{name!r} is no name of a table or column: small letters, digits and _")
+        if self.table in RESERVED_TABLES:
+            raise ValueError(f"there is a table {self.table} already: choose another name")
+        if not self.fields or "url" in self.fields:
+            raise ValueError("say which fields; the column url is there anyway")
+        return self
+
+
 class Config(_Section):
     """The whole of `fyke.toml`. Raises ConfigurationError for what cannot be used."""
 
@@ -265,6 +294,7 @@ class Config(_Section):
     store: StoreSection = StoreSection()
     plugins: PluginsSection = PluginsSection()
     site: list[SiteSection] = []
+    extract: list[ExtractSection] = []
 
     if TYPE_CHECKING:  # sections are given as mappings, `Config(politeness={"host_delay_s": 2.0})`
 
@@ -280,6 +310,7 @@ class Config(_Section):
             store: Mapping[str, Any] = ...,
             plugins: Mapping[str, Any] = ...,
             site: Sequence[Mapping[str, Any]] = ...,
+            extract: Sequence[Mapping[str, Any]] = ...,
         ) -> None: ...
 
     @property
@@ -334,7 +365,7 @@ def _explain(error: ValidationError, source: str) -> str:
     return f"{source}: {place} = {first['input']!r} cannot be used: {message}"
 
 
-_TABLES: dict[str, type[_Section]] = {"site": SiteSection}
+_TABLES: dict[str, type[_Section]] = {"site": SiteSection, "extract": ExtractSection}
 
 
 def render(config: Config) -> str:

@@ -21,6 +21,7 @@ from fyke.archive import SCHEMAS, HostRow, LinksTable, PagesTable, WarcWriter, w
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.statistics import CrawlStatistics
+from fyke.archive.tables import ExtractedTable
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, StateDamaged
@@ -54,6 +55,7 @@ from fyke.frontier.frontier import Frontier
 from fyke.frontier.order import crawl_order
 from fyke.harvest import Parser
 from fyke.harvest.content_seen import ContentSeen
+from fyke.harvest.fields import Extractor
 from fyke.harvest.worker import Harvest, NamedSitemaps
 
 
@@ -87,6 +89,7 @@ class Agent:
         self._schemes = schemes_of(self._protocols)
         self._seeds = seeds_of([*config.crawl.seeds, *self._asked_later.seeds], self._schemes)
         self._sites = Sites(config.site)
+        self._extractors = [Extractor(section) for section in config.extract]
         for server in config.dns.servers:
             server_of(server)
         if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
@@ -152,7 +155,7 @@ class Agent:
                 "fetcher": self._fetcher,
                 "totals": self._counts,
             },
-            {"archive": self._archive, "pages": self._pages, "links": self._links},
+            {"archive": self._archive, "pages": self._pages, "links": self._links, **self._extracted},
             self._clock,
             self.config.store.checkpoint_s,
         )
@@ -182,6 +185,12 @@ class Agent:
         self._archive.restore(saved.get("archive", {}))
         self._pages.restore(saved.get("pages", {}))
         self._links.restore(saved.get("links", {}))
+        self._extracted = {
+            f"extract {one.name}": ExtractedTable(path, one.name, one.schema, store.table_rows)
+            for one in self._extractors
+        }
+        for name, table in self._extracted.items():
+            table.restore(saved.get(name, {}))
         self._book = HostBook(self.directory.hosts)
         self._rests = Rests(
             self.directory.state / "rests", self.config.politeness, self.config.fetch.timeout_s, self._started_at,
@@ -222,6 +231,7 @@ class Agent:
         self._named_sitemaps = NamedSitemaps(saved.get("sitemaps", {}))
         self._barn = Barn(
             self._archive, self._pages, self._links if config.store.links else None, self._sinks,
+            [*zip(self._extractors, self._extracted.values(), strict=True)],
             outcomes=totals.get("outcomes", {}), listings=int(totals.get("listings", 0)),
             body_bytes=int(totals.get("bytes", 0)),
         )  # fmt: skip
@@ -230,7 +240,7 @@ class Agent:
             self._processors,
             config.crawl.requisites,
             product=config.agent.user_agent,
-            shared=bool(self._sinks),
+            shared=bool(self._sinks or self._extractors),
         )
         self._harvest = Harvest(
             self._parser, self._content_seen, self._named_sitemaps, config.fetch,
@@ -334,6 +344,8 @@ class Agent:
         write_domains(self.directory.path, self._domain_rows())
         for writer in (self._archive, self._pages, self._links):
             writer.close()
+        for table in self._extracted.values():
+            table.close()
         for sink in self._sinks:
             sink.close()
         ending = self._ending.value if self._ending else Ending.STOPPED.value

@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from fyke.archive import LinksTable, PagesTable, WarcWriter
+from fyke.archive.tables import ExtractedTable
 from fyke.core.batches import Kind
 from fyke.core.plugins import PageSink
 from fyke.core.visits import Page, Purpose
+from fyke.harvest.fields import Extractor
 from fyke.harvest.worker import Reaped
 
 
@@ -23,6 +25,7 @@ class Barn:
         pages: PagesTable,
         links: LinksTable | None,
         sinks: Sequence[PageSink],
+        extracts: Sequence[tuple[Extractor, ExtractedTable]] = (),
         *,
         outcomes: Mapping[str, int],
         listings: int,
@@ -33,6 +36,7 @@ class Barn:
         self._pages = pages
         self._links = links
         self._sinks = sinks
+        self._extracts = extracts
         self.outcomes: Counter[str] = Counter(outcomes)  # of visits to pages
         self.listings = listings  # visits to sitemaps and feeds
         self.body_bytes = body_bytes
@@ -55,6 +59,8 @@ class Barn:
             self._archive.write(exchange)
         self.body_bytes += exchange.body.size
         if reaped.is_page:
+            for extractor, table in self._extracts if not page.duplicate else ():
+                table.add(extractor.rows(page))
             self._give_to_sinks(page)
         exchange.body.close()
 
