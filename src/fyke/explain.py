@@ -65,7 +65,8 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     if record is not None:
         return Explanation(url, *_rules_fetched(record, facts))
     state = saved_state(directory.shard)
-    kind = Kind.SEED if at in _seeds(directory, config) else Kind.PAGE
+    listed = any(url == one for one in directory.listed.urls())
+    kind = Kind.SEED if listed or at in _seeds(directory, config) else Kind.PAGE
     refusal = _filters(directory, config, state).refusal(url_batch([at], kind=kind))
     where = _waiting(directory, config, at) if state else ""
     if where:
@@ -87,6 +88,8 @@ def _filters(directory: CrawlDirectory, config: Config, state: dict[str, Any]) -
     plugins: list[UrlFilter] = [load_plugin(name, "filters", UrlFilter) for name in config.plugins.filters]
     protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
     filters = filters_for(config.crawl, _seeds(directory, config), sorted(schemes_of(protocols)), plugins)
+    for batch in directory.listed.batches():
+        filters.begin(batch)
     for seed, target in {**state.get("landed", {}), **state.get("frontier", {}).get("landed", {})}.items():
         filters.land(locate(seed), locate(target))
     return filters

@@ -34,6 +34,10 @@ def seconds(text: str) -> float:
 def crawl(  # noqa: PLR0913 - one parameter an option
     urls: Annotated[list[str] | None, typer.Argument(help="Where to begin.", metavar="URL...")] = None,
     into: Annotated[Path | None, typer.Option(help="The crawl's directory; the same again resumes it.")] = None,
+    seeds: Annotated[
+        list[str] | None,
+        typer.Option(help="Begin also at the URLs in a file, or in - for stdin; see above.", metavar="FILE"),
+    ] = None,
     scope: Annotated[
         Scope | None,
         typer.Option(help="How far from the seeds, and what they redirect to, to follow.  [default: host]"),
@@ -56,6 +60,10 @@ def crawl(  # noqa: PLR0913 - one parameter an option
 
     Ctrl-C stops within a few seconds, a second one at once; the same command goes on, and nothing is lost.
 
+    A file of --seeds has a URL or host a line (# begins a comment), or is a sitemap, a CDXJ index, a WACZ, or another
+    crawl's directory; it may be packed with gzip. Of archives and crawls their pages are taken. Hosts of a list whose
+    addresses are private need --private.
+
     Exit status: 0 done or a limit reached, 2 wrong usage, 3 the directory cannot be used, 4 the disk is full,
     5 nothing could be reached, 130 interrupted.
     """
@@ -70,11 +78,11 @@ def crawl(  # noqa: PLR0913 - one parameter an option
         "dns": {"servers": dns, "private": private},
     }  # fmt: skip
     directory = rooms.directory.CrawlDirectory(into)
-    settings = _settings(directory, config, asked)
+    settings = _settings(directory, config, asked, listed=bool(seeds))
     console = Reporter(stderr=True)
     if again and not directory.holds_crawl:
         raise ConfigurationError(f"--again: {into} holds no crawl yet; begin it without --again")
-    summary = rooms.run.crawl_with_panel(directory, settings, console, again=again)
+    summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or (), again=again)
     if as_json:
         print_json(summary.as_dict())
     rooms.run.report(summary, directory, console)
@@ -83,9 +91,9 @@ def crawl(  # noqa: PLR0913 - one parameter an option
 
 
 def _settings(
-    directory: "rooms.directory.CrawlDirectory", config: Path | None, asked: dict[str, dict[str, Any]]
+    directory: "rooms.directory.CrawlDirectory", config: Path | None, asked: dict[str, dict[str, Any]], *, listed: bool
 ) -> "rooms.config.Config":
-    """What the directory already holds, over it the file, over it the options."""
+    """What the directory already holds, over it the file, over it the options; `listed`: seeds are in a list."""
     values: dict[str, Any] = {}
     if directory.holds_crawl:
         values = directory.config().model_dump(mode="json")
@@ -101,7 +109,7 @@ def _settings(
     for name, options in asked.items():
         values.setdefault(name, {}).update({key: value for key, value in options.items() if value is not None})
     settings = rooms.config.build(values, "command line")
-    if not settings.crawl.seeds:
+    if not (settings.crawl.seeds or listed or directory.listed):
         raise ConfigurationError("nothing to crawl: give a URL, or the directory of a crawl to resume")
     return settings
 

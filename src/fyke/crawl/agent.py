@@ -10,6 +10,7 @@ Invariant: between `open` and `close` the directory is held by this process alon
 import asyncio
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from fyke.archive import SCHEMAS, HostRow, LinksTable, PagesTable, WarcWriter, w
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.statistics import CrawlStatistics
+from fyke.archive.tables import ExtractedTable
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, StateDamaged
@@ -39,6 +41,7 @@ from fyke.crawl.loop import Ending, Engines, Loop
 from fyke.crawl.mail import LinkCache, Outbox
 from fyke.crawl.passes import Passes, Past, learn
 from fyke.disk.checkpoint import Checkpoint
+from fyke.fetcher.access import Sites
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.chosen import Chosen
 from fyke.fetcher.dns_query import server_of
@@ -54,7 +57,18 @@ from fyke.frontier.frontier import Frontier
 from fyke.frontier.order import crawl_order
 from fyke.harvest import Parser
 from fyke.harvest.content_seen import ContentSeen
+from fyke.harvest.fields import Extractor
 from fyke.harvest.worker import Harvest, NamedSitemaps
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """Objects that take part in a crawl, in the order in which they are asked."""
+
+    filters: Sequence[UrlFilter] = ()
+    protocols: Sequence[ProtocolModule] = ()
+    processors: Sequence[ProcessingModule] = ()
+    sinks: Sequence[PageSink] = ()
 
 
 class Agent:
@@ -65,25 +79,30 @@ class Agent:
         directory: CrawlDirectory,
         config: Config,
         *,
+        listed: Iterable[str] | None = None,
         clock: Clock | None = None,
         again: bool = False,
-        filters: Sequence[UrlFilter] = (),
-        protocols: Sequence[ProtocolModule] = (),
-        processors: Sequence[ProcessingModule] = (),
-        sinks: Sequence[PageSink] = (),
+        plugins: Plugins | None = None,
     ) -> None:
-        """`again`: visit all pages once more, if the crawl has ended. Plug-ins given here are used after those that
-        `config` names."""
+        """`listed`: canonical URLs to begin at, beside the seeds of `config`; when it is resumed the same, or None.
+        `again`: visit all pages once more, if the crawl has ended.
+
+        `plugins` are used after those that `config` names.
+        """
+        self._listed = listed
         self.directory = directory
         self.config = config
         self._clock = clock or SystemClock()
         self._again = again
-        self._filters, self._protocols = list(filters), list(protocols)
-        self._processors, self._sinks = list(processors), list(sinks)
+        given = plugins or Plugins()
+        self._filters, self._protocols = list(given.filters), list(given.protocols)
+        self._processors, self._sinks = list(given.processors), list(given.sinks)
         self._asked_later = AskedLater(directory.state)
         self._open_plugins()
         self._schemes = schemes_of(self._protocols)
         self._seeds = seeds_of([*config.crawl.seeds, *self._asked_later.seeds], self._schemes)
+        self._sites = Sites(config.site)
+        self._extractors = [Extractor(section) for section in config.extract]
         for server in config.dns.servers:
             server_of(server)
         if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
@@ -107,7 +126,7 @@ class Agent:
                 f"{directory.path} is in use by another crawl: stop it, or choose another folder with --into"
             ) from None
         try:
-            directory.record(config)
+            directory.record(config, self._listed)
             self._open()
         except BaseException:
             self._checkpoint.close()
@@ -151,7 +170,7 @@ class Agent:
                 "totals": self._counts,
                 "again": self._passes,
             },
-            {"archive": self._archive, "pages": self._pages, "links": self._links},
+            {"archive": self._archive, "pages": self._pages, "links": self._links, **self._extracted},
             self._clock,
             self.config.store.checkpoint_s,
         )
@@ -165,6 +184,9 @@ class Agent:
         self._frontier.block(host_keys(name)[0] for name in self._asked_later.blocked)
         self._frontier.unblock(())  # hosts that were blocked when the last run ended, and are not now
         self._frontier.put_seeds(self._seeds)
+        for listed in self.directory.listed.batches():
+            take = self._frontier.know_seeds if saved else self._frontier.put_seeds
+            take(listed, named=False)
         waiting = self._frontier.statistics().rows
         self._note("resumed" if saved else "begun", seeds=len(self._seeds), waiting=waiting)
 
@@ -191,6 +213,12 @@ class Agent:
         self._archive.restore(saved.get("archive", {}))
         self._pages.restore(saved.get("pages", {}))
         self._links.restore(saved.get("links", {}))
+        self._extracted = {
+            f"extract {one.name}": ExtractedTable(path, one.name, one.schema, store.table_rows)
+            for one in self._extractors
+        }
+        for name, table in self._extracted.items():
+            table.restore(saved.get(name, {}))
         self._book = HostBook(self.directory.hosts)
         self._rests = Rests(
             self.directory.state / "rests", self.config.politeness, self.config.fetch.timeout_s, self._started_at,
@@ -227,29 +255,30 @@ class Agent:
 
     def _open_fetcher(self, saved: dict[str, Any]) -> None:
         config, clock, loop = self.config, self._clock, asyncio.get_running_loop()
-        totals = saved.get("totals", {})
         self._named_sitemaps = NamedSitemaps(saved.get("sitemaps", {}))
         self._barn = Barn(
             self._archive, self._pages, self._links if config.store.links else None, self._sinks, self._passes,
-            outcomes=totals.get("outcomes", {}), listings=int(totals.get("listings", 0)),
-            body_bytes=int(totals.get("bytes", 0)),
+            [*zip(self._extractors, self._extracted.values(), strict=True)],
+            saved.get("totals", {}),
         )  # fmt: skip
         self._outbox = Outbox(LinkCache(config.frontier.link_cache, by_depth=bool(config.crawl.depth or self._filters)))
         self._parser = Parser(
             self._processors,
             config.crawl.requisites,
             product=config.agent.user_agent,
-            shared=bool(self._sinks),
+            shared=bool(self._sinks or self._extractors),
         )
         self._harvest = Harvest(
             self._parser, self._content_seen, self._named_sitemaps, config.fetch,
             LinkResolver(self._schemes),
         )  # fmt: skip
         chosen = Chosen(self._seeds, config.dns.private)
-        self._resolver = Resolver(config.dns, clock, chosen.host)
+        self._resolver = Resolver(config.dns, clock, chosen.host, by_proxy=self._sites.by_proxy)
         self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state))
-        self._registry = build_registry(loop, self._engine, config.agent, clock, self._protocols, chosen.port)
-        self._bench = Workbench(config.politeness, config.frontier.default_budget_urls)
+        self._registry = build_registry(
+            loop, self._engine, config.agent, clock, self._protocols, chosen.port, self._sites
+        )
+        self._bench = Workbench(config.politeness, config.frontier.default_budget_urls, self._sites.delay_s)
         self._fetcher = Fetcher(
             Wiring(
                 self._bench,
@@ -351,6 +380,8 @@ class Agent:
         write_domains(self.directory.path, self._domain_rows())
         for writer in (self._archive, self._pages, self._links):
             writer.close()
+        for table in self._extracted.values():
+            table.close()
         for sink in self._sinks:
             sink.close()
         ending = self._ending.value if self._ending else Ending.STOPPED.value

@@ -6,14 +6,16 @@ returns, records and rows are in files that the next checkpoint names, and bodie
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fyke.archive import LinksTable, Original, PagesTable, WarcWriter
-from fyke.archive.tables import links_batch
+from fyke.archive.tables import ExtractedTable, links_batch
 from fyke.core.batches import Kind
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink
 from fyke.core.visits import Exchange, Page, Purpose
 from fyke.crawl.passes import Passes
+from fyke.harvest.fields import Extractor
 from fyke.harvest.worker import Reaped, Sheaf
 
 
@@ -27,20 +29,19 @@ class Barn:
         links: LinksTable | None,
         sinks: Sequence[PageSink],
         passes: Passes,
-        *,
-        outcomes: Mapping[str, int],
-        listings: int,
-        body_bytes: int,
+        extracts: Sequence[tuple[Extractor, ExtractedTable]],
+        totals: Mapping[str, Any],
     ) -> None:
-        """`links` is None when nobody wants the table; the rest are counts of earlier runs."""
+        """`links` is None when nobody wants the table; `totals` are the counts of earlier runs."""
         self._archive = archive
         self._pages = pages
         self._links = links
         self._sinks = sinks
         self._passes = passes
-        self.outcomes: Counter[str] = Counter(outcomes)  # of visits to pages
-        self.listings = listings  # visits to sitemaps and feeds
-        self.body_bytes = body_bytes
+        self._extracts = extracts
+        self.outcomes: Counter[str] = Counter(totals.get("outcomes", {}))  # of visits to pages
+        self.listings = int(totals.get("listings", 0))  # visits to sitemaps and feeds
+        self.body_bytes = int(totals.get("bytes", 0))
         self.sink_failures: Counter[str] = Counter()
 
     def __repr__(self) -> str:
@@ -68,6 +69,8 @@ class Barn:
         self.body_bytes += exchange.body.size
         self._passes.count(reaped)
         if reaped.is_page:
+            for extractor, table in self._extracts if not page.duplicate else ():
+                table.add(extractor.rows(page))
             self._give_to_sinks(page)
         exchange.body.close()
 

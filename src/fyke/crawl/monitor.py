@@ -86,8 +86,15 @@ def resting(now: CrawlStatistics, at: float) -> str:
     return f"all hosts rest until {datetime.fromtimestamp(now.rest_until):%H:%M:%S}, {duration(left)} from now"
 
 
-def panel(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float], at: float, columns: int) -> Panel:
-    """The live panel as of unix second `at`, for a terminal of so many `columns`."""
+def seeds_in_words(first: str, count: int) -> str:
+    """Where a crawl begins that has so many seeds."""
+    return f"{first} and {count - 1:,} more" if count > 1 else first
+
+
+def panel(
+    asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float], at: float, columns: int, seeds: str
+) -> Panel:
+    """The live panel as of unix second `at`, for a terminal of so many `columns`; `seeds` in words."""
     width = min(PANEL_COLUMNS, columns)
     parts: list[Text | Table | ProgressBar] = [_figures(now, rates, max(1, (width - 2) // FIGURE_COLUMNS))]
     faults = {kind: count for kind, count in now.outcomes.items() if kind not in _GOOD}
@@ -99,7 +106,6 @@ def panel(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float],
     left = left_s(asked, now, rates[0])
     done, of = progress(asked, now)
     bar = ProgressBar(total=of, completed=min(done, of))
-    seeds = asked.seeds[0] + (f" and {len(asked.seeds) - 1:,} more" if len(asked.seeds) > 1 else "")
     foot = f"{duration(now.elapsed_s)}" + (f", about {duration(left)} left" if left is not None else "")
     if width >= PANEL_COLUMNS:
         return Panel(
@@ -154,8 +160,10 @@ def line(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float], 
 class Monitor:
     """Shows `read()` on `console` until cancelled."""
 
-    def __init__(self, read: Callable[[], CrawlStatistics], asked: CrawlSection, console: Console) -> None:
+    def __init__(self, read: Callable[[], CrawlStatistics], asked: CrawlSection, console: Console, seeds: str) -> None:
+        """`seeds`: where the crawl begins, in words."""
         self._read = read
+        self._seeds = seeds
         self._asked = asked
         self._console = console
         self._rates = Rates(read())
@@ -174,7 +182,7 @@ class Monitor:
 
     def _picture(self) -> Panel:
         now = self._read()
-        return panel(self._asked, now, self._rates.add(now), time.time(), self._console.width)
+        return panel(self._asked, now, self._rates.add(now), time.time(), self._console.width, self._seeds)
 
     async def _lines(self) -> None:
         while True:

@@ -9,7 +9,7 @@ import gc
 import os
 import shlex
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -23,10 +23,14 @@ from fyke.archive.statistics import CrawlStatistics
 from fyke.core.config import Config
 from fyke.core.errors import EXIT_INTERRUPTED, NetworkDown
 from fyke.core.memory import peak_memory_bytes
+from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.crawl.agent import Agent, brought_nothing
 from fyke.crawl.control import Control
 from fyke.crawl.loop import Ending
-from fyke.crawl.monitor import ENDED, Monitor
+from fyke.crawl.monitor import ENDED, Monitor, seeds_in_words
+from fyke.crawl.seed_sources import SeedSources
+from fyke.fetcher.access import unused_proxies
+from fyke.progress import Progress
 from fyke.quantities import counted, duration, size
 
 
@@ -48,33 +52,58 @@ class Summary:
         }
 
 
-def crawl_with_panel(directory: CrawlDirectory, config: Config, console: Console, *, again: bool = False) -> Summary:
+def crawl_with_panel(
+    directory: CrawlDirectory, config: Config, console: Console, sources: Sequence[str] = (), *, again: bool = False
+) -> Summary:
     """Run the crawl of `config` in `directory` to its end, showing on `console` how it goes; with `again`, a pass over
     one that has ended.
 
-    Raises FykeError; NetworkDown when not one server could be reached.
+    `sources` of seeds are as in `seed_sources`. Raises FykeError; NetworkDown when not one server could be reached.
     """
+    found = SeedSources(sources, _schemes(config))
+    listed = _reading(found, console) if sources else None
     if again:
         directory.compare(config)
-    elif (done := finished_before(directory, config)) is not None:
+    elif (done := finished_before(directory, config, listed)) is not None:
         return done
+    if unused := unused_proxies(config.site):
+        console.print(f"fyke: {unused}", highlight=False, soft_wrap=True, markup=False)
     gc.freeze()  # what is imported stays; and a page makes hundreds of objects but hardly a cycle
     gc.set_threshold(50_000, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        summary = runner.run(_crawl(directory, config, console, again))
+        summary = runner.run(_crawl(directory, config, console, listed, again))
     if nothing_reached(summary):
         met = f" ({', '.join(name.replace('_', ' ') for name in summary.statistics.outcomes)})"
         raise NetworkDown(
             f"nothing could be reached{met if summary.statistics.outcomes else ''}: check the network, the URL and"
-            f" --dns, then run the same command again; fyke why {directory.path} {config.crawl.seeds[0]} says more"
+            " --dns, then run the same command again;"
+            f" fyke why {directory.path} {directory.first_seed(config)} says more"
         )
     return summary
 
 
-async def _crawl(directory: CrawlDirectory, config: Config, console: Console, again: bool) -> Summary:
-    async with Agent(directory, config, again=again) as agent, Control(agent, directory.state):
+def _schemes(config: Config) -> frozenset[str]:
+    return schemes_of(load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols)
+
+
+def _reading(sources: SeedSources, console: Console) -> Iterator[str]:
+    """The URLs of `sources`; says how far it is, and at the end what was left out."""
+    with Progress(console, "reading seeds") as progress:
+        for count, url in enumerate(sources):
+            if not count % 10_000:
+                progress.tell(f"reading seeds: {count:,}", 0, 0)
+            yield url
+    if sources.complaint:
+        console.print(f"fyke: {sources.complaint}", highlight=False, soft_wrap=True, markup=False)
+
+
+async def _crawl(
+    directory: CrawlDirectory, config: Config, console: Console, listed: Iterable[str] | None, again: bool
+) -> Summary:
+    async with Agent(directory, config, listed=listed, again=again) as agent, Control(agent, directory.state):
         _obey_signals(agent.stop)
-        watching = asyncio.create_task(Monitor(agent.statistics, config.crawl, console).run())
+        heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
+        watching = asyncio.create_task(Monitor(agent.statistics, config.crawl, console, heading).run())
         try:
             ending = await agent.run()
         finally:
@@ -100,8 +129,8 @@ def _obey_signals(stop: Callable[[], None]) -> None:
         loop.add_signal_handler(number, ask)
 
 
-def finished_before(directory: CrawlDirectory, config: Config) -> Summary | None:
-    """The summary of a crawl in `directory` that has nothing left to do, else None."""
+def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[str] | None = None) -> Summary | None:
+    """The summary of a crawl in `directory` that has nothing left to do, else None. Raises OtherCrawl."""
     if not directory.holds_crawl:
         return None
     directory.compare(config)
@@ -112,6 +141,8 @@ def finished_before(directory: CrawlDirectory, config: Config) -> Summary | None
     if brought_nothing(state):
         return None
     if ending == Ending.FINISHED or (ending == Ending.PAGES and enough):
+        if listed is not None:
+            directory.listed.compare(listed)
         return Summary(Ending(ending), totals, peak_memory_bytes(), already=True)
     return None
 

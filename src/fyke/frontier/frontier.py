@@ -41,7 +41,7 @@ from fyke.frontier.beast import Backlog, Enforcer, enforcer
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
-from fyke.frontier.filters import Filters
+from fyke.frontier.filters import Filters, among
 from fyke.frontier.order import BreadthFirst, crawl_order
 from fyke.frontier.ready import Ready
 from fyke.frontier.robots_gate import RobotsGate
@@ -118,6 +118,7 @@ class Frontier:
         self._store = store
         self._sizes = sizes
         self._seeds: dict[int, str] = {}  # URL by key, those that seeds redirect to among them
+        self._unnamed_seeds = False  # whether there are seeds besides, of a list
         self._ended: list[pa.RecordBatch] = []  # visits that the records of their domains were not told of
         self._ended_rows = 0
         self._by_level = by_level
@@ -160,7 +161,7 @@ class Frontier:
         if not self._alone:
             targets = u64(urls, "domain")
             within = self._filters.domains
-            inside = slice(None) if within is None else np.isin(targets, list(within))
+            inside = slice(None) if within is None else among(targets, within)
             self.star.link(links.sources[inside], targets[inside])
         # Filter before the repeats go: a refused row must not hide an accepted one.
         accepted = first_of_each_key(self._filters.accept(urls))
@@ -172,6 +173,8 @@ class Frontier:
         redirects = keep(urls, (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0))
         for via, target in zip(u64(redirects, "via").tolist(), texts(redirects), strict=True):
             seed = self._seeds.get(via)
+            if seed is None and self._unnamed_seeds and not self._filters.reaches(locate(target)):
+                seed = target
             if seed is not None and self.landed.get(seed) != target:
                 self._land(seed, target)
 
@@ -187,11 +190,21 @@ class Frontier:
         domains = self._filters.domains
         return domains is not None and len(domains) < 2
 
-    def put_seeds(self, seeds: Sequence[Locator]) -> None:
+    def put_seeds(self, seeds: Sequence[Locator], *, named: bool = True) -> None:
         """Begin, or go on, with these as well; no filter applies to them."""
-        self._seeds.update((seed.key, seed.url.decode()) for seed in seeds)
+        self.know_seeds(seeds, named=named)
         urls = url_batch(seeds, kind=Kind.SEED)
         self.put_links(Links(urls, np.zeros(urls.num_rows, np.uint64)))
+
+    def know_seeds(self, seeds: Sequence[Locator], *, named: bool = True) -> None:
+        """The scope is theirs too. Not `named`: there are so many that their URLs stay in memory only where the scope
+        is one of folders; else a redirect within the scope needs no more to be known.
+        """
+        self._filters.begin(seeds)
+        if named or self._filters.by_folder:
+            self._seeds.update((seed.key, seed.url.decode()) for seed in seeds)
+        else:
+            self._unnamed_seeds = True
 
     def put_outcomes(self, outcomes: Outcomes, now: float) -> None:
         """How visits ended, and what was learned of robots.txt files."""

@@ -18,8 +18,8 @@ from fyke.archive.captures import Capture
 from fyke.core.errors import BadQuery, BadUrl, DirectoryError
 from fyke.core.urls import canonical, split
 from fyke.core.visits import Page
-from fyke.search import Hit, InLink, Results
 from fyke.search.printing import clean
+from fyke.search.results import Hit, InLink, Results
 from fyke.serve.copies import copy_of
 from fyke.serve.rendering import Templates
 from fyke.serve.search_form import FARTHEST, PER_PAGE, SearchForm, day_of

@@ -17,9 +17,9 @@ from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Page
 from fyke.explain import Explanation, why
-from fyke.search import Searcher
 from fyke.search.archived import ArchiveReader
 from fyke.search.folder import INDEX, IndexFolder
+from fyke.search.searcher import Searcher
 from fyke.serve.known_domains import LOOKS, Domain, top_domains
 from fyke.serve.watch import Watch
 

@@ -27,8 +27,13 @@ from fyke.core.config import AgentSection
 from fyke.core.decoding import accepted_codings
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
+from fyke.fetcher.access import HIDDEN, Access, Sites
 from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.transfer import Done, Option, Request
+
+PROXY_REFUSED = 407
+ORDINARY = Access()
+_SUPPRESS_CONNECT_HEADERS = 265  # CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 MOST_LENGTHLESS = 10_000  # URLs remembered
@@ -51,10 +56,14 @@ class Http:
 
     schemes = ("http", "https")
 
-    def __init__(self, engine: CurlEngine, agent: AgentSection) -> None:
+    def __init__(self, engine: CurlEngine, agent: AgentSection, access: Access = ORDINARY) -> None:
+        """`access`: how sites are asked that are asked in their own way."""
         self._engine = engine
-        self._name = agent_name(agent)
-        self._fields = [f"Accept: {ACCEPT}", f"Accept-Encoding: {', '.join(accepted_codings())}"]
+        self._access = access
+        self._name = " ".join(filter(None, (agent_name(agent), access.user_agent_suffix)))
+        fields = {"Accept": ACCEPT, "Accept-Encoding": ", ".join(accepted_codings()), **dict(access.headers)}
+        self._fields = [f"{name}: {value}".encode() for name, value in fields.items()]
+        self._shown = [f"{name}: {HIDDEN if name in access.hidden else value}" for name, value in fields.items()]
         self._lengthless: set[int] = set()  # keys of URLs whose Content-Length was no number
         self._old_ports: set[int] = set()  # our ends of connections whose last answer was HTTP/1.0
 
@@ -62,13 +71,14 @@ class Http:
         """Start fetching `visit` from `address`; `done` is called once."""
         to_the_end = visit.key in self._lengthless
         condition = condition_of(visit)
-        fields = [*self._fields, condition] if condition else self._fields
-        self._engine.start(
-            Request(visit, address, self, self.request_head(visit.url, fields), fields, to_the_end), done
-        )
+        fields, shown = self._fields, self._shown
+        if condition:
+            fields, shown = [*fields, condition.encode()], [*shown, condition]
+        server = "" if self._access.proxy else address  # a proxy looks names up for itself
+        self._engine.start(Request(visit, server, self, self.request_head(visit.url, shown), fields, to_the_end), done)
 
     def request_head(self, url: str, fields: Sequence[str]) -> bytes:
-        """The request for a canonical `url` with header `fields`, as it is on the wire."""
+        """The request for a canonical `url` with header `fields`, as it is on the wire but for secrets."""
         start = url.index("//") + 2
         path = url.index("/", start)
         rest = "\r\n".join(["", f"User-Agent: {self._name}", *fields, "", ""])
@@ -76,7 +86,16 @@ class Http:
 
     def options(self) -> Iterable[Option]:
         """What libcurl must know once for each handle."""
-        return [(pycurl.USERAGENT, self._name)]
+        access = self._access
+        options: list[Option] = [(pycurl.USERAGENT, self._name)]
+        if access.certificate:
+            options += [(pycurl.SSLCERT, access.certificate), (pycurl.SSLKEY, access.key)]
+            options += [(pycurl.KEYPASSWD, access.key_password)] if access.key_password else []
+        if access.proxy:
+            options += [(pycurl.PROXY, access.proxy), (pycurl.NOPROXY, ""), (_SUPPRESS_CONNECT_HEADERS, 1)]
+            options += [(pycurl.HEADEROPT, pycurl.HEADER_SEPARATE)]  # none of ours to the proxy, when it makes a tunnel
+            options += [(pycurl.PROXYUSERPWD, access.proxy_login)] if access.proxy_login else []
+        return options
 
     def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
         """Head, status and outcome of an answer."""
@@ -96,6 +115,9 @@ class Http:
         exchange.head = head
         exchange.effective_protocol = protocol
         exchange.status = code = curl.getinfo(pycurl.RESPONSE_CODE)
+        if code == PROXY_REFUSED and self._access.proxy:
+            exchange.outcome, exchange.detail = Outcome.CONNECT_FAILED, "the proxy asks for a user name and password"
+            return
         if exchange.outcome is Outcome.OK and not 200 <= code < 300:
             asked = code == 304 and condition_of(exchange.visit)
             exchange.outcome = Outcome.UNCHANGED if asked else outcome_of(code, exchange)
@@ -133,6 +155,26 @@ def condition_of(visit: Visit) -> str:
         if _VALIDATOR.fullmatch(value):
             return f"{field}: {value}"
     return ""
+
+
+class SitesHttp:
+    """The protocol module for `http` and `https` where some `sites` are asked in their own way."""
+
+    schemes = Http.schemes
+
+    def __init__(self, engine: CurlEngine, agent: AgentSection, sites: Sites) -> None:
+        self._engine = engine
+        self._agent = agent
+        self._sites = sites
+        self._ways: dict[Access, Http] = {}  # as many as tables and paths of cookies make
+
+    def fetch(self, visit: Visit, address: str, done: Done) -> None:
+        """As `Http.fetch`, in the way of the site."""
+        access = self._sites.access(visit.url)
+        way = self._ways.get(access)
+        if way is None:
+            way = self._ways[access] = Http(self._engine, self._agent, access)
+        way.fetch(visit, address, done)
 
 
 def final_head(lines: list[bytes]) -> bytes:

@@ -46,7 +46,7 @@ class Request:
     address: str
     dialect: Dialect
     head: bytes = b""  # the request as it will be on the wire, for the archive
-    fields: Sequence[str] = ()  # header fields beside those that libcurl writes
+    fields: Sequence[bytes] = ()  # header fields beside those that libcurl writes
     to_the_end: bool = False  # whatever Content-Length says, the body ends with the connection
 
 
@@ -72,7 +72,7 @@ class Slot:
         self.curl = curl = pycurl.Curl()
         self._limit_bytes = limit_bytes
         self._address = ""
-        self._fields: Sequence[str] = ()
+        self._fields: Sequence[bytes] = ()
         self._to_the_end = False
         self.lines: list[bytes] = []
         self.body: Document
