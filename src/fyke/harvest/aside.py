@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
+LARGE_BYTES = 512 << 10  # of content: more takes longer than the loop should be held up
 MOST_BYTES = 32 << 20
 
 Result = TypeVar("Result")
@@ -19,8 +20,11 @@ Result = TypeVar("Result")
 class Aside(Generic[Result]):
     """Work under way beside the loop; `told` is called, in the thread, when some of it is done."""
 
-    def __init__(self, told: Callable[[], object], most_bytes: int = MOST_BYTES) -> None:
+    def __init__(
+        self, told: Callable[[], object], large_bytes: int = LARGE_BYTES, most_bytes: int = MOST_BYTES
+    ) -> None:
         self._told = told
+        self.large_bytes = large_bytes  # what is smaller is not worth it
         self._most_bytes = most_bytes
         self._thread = ThreadPoolExecutor(1, "fyke-large-pages")
         self._waiting: deque[tuple[Future[Result], int]] = deque()

@@ -31,7 +31,6 @@ from fyke.harvest.media import label_of
 
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
-LARGE_BYTES = 512 << 10  # of content: more takes longer than the loop should be held up
 DEEPEST_SITEMAP = 3  # indexes above a sitemap; sitemaps.org allows one
 MOST_SITEMAPS = 50_000  # that the indexes of one host may name, in all
 INDEXING_HOSTS = 10_000  # whose sitemaps are counted at a time
@@ -184,7 +183,7 @@ class Harvest:
                 _judge_kind(page)
             read = _Read(exchange, page, keys, level)
             if exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate:
-                if self._aside is not None and len(page.content) >= LARGE_BYTES:
+                if self._aside is not None and len(page.content) >= self._aside.large_bytes:
                     self._aside.put(partial(self._read_aside, read), len(page.content))
                     continue
                 self._parser.process(page)
