@@ -157,6 +157,9 @@ class PageLinks:
     requisites: list[str] = field(default_factory=list)
     listings: list[str] = field(default_factory=list)
 
+    def __len__(self) -> int:
+        return len(self.pages) + len(self.nofollow) + len(self.requisites) + len(self.listings)
+
 
 @dataclass(slots=True)
 class Page:

@@ -56,6 +56,7 @@ from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier
 from fyke.frontier.order import crawl_order
 from fyke.harvest import Parser
+from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor
 from fyke.harvest.worker import Harvest, NamedSitemaps
@@ -268,9 +269,10 @@ class Agent:
             product=config.agent.user_agent,
             shared=bool(self._sinks or self._extractors),
         )
+        self._aside: Aside[Any] = Aside(lambda: loop.call_soon_threadsafe(self._news.set))
         self._harvest = Harvest(
             self._parser, self._content_seen, self._named_sitemaps, config.fetch,
-            LinkResolver(self._schemes),
+            LinkResolver(self._schemes), self._aside,
         )  # fmt: skip
         chosen = Chosen(self._seeds, config.dns.private)
         self._resolver = Resolver(config.dns, clock, chosen.host, by_proxy=self._sites.by_proxy)
@@ -361,6 +363,7 @@ class Agent:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         self._engine.close()
+        self._aside.close()
         await self._resolver.close()
         asyncio.get_running_loop().set_exception_handler(self._handler_before)
         try:

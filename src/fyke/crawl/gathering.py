@@ -31,6 +31,11 @@ class Gathering:
         """Whether any server has ever answered in this crawl."""
         return self._barn.answered
 
+    @property
+    def waiting(self) -> int:
+        """How many exchanges are still being read."""
+        return self._harvest.waiting
+
     def gather(self, fetched: Fetched, outbox: Outbox) -> int:
         """Keep what came of visits, and put what the frontier is to know into `outbox`.
 

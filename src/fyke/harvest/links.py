@@ -10,6 +10,7 @@ Invariant: links are given as written but for their queries (`fyke.harvest.queri
 each once; they are relative to `Links.base`, the first `<base href>` or the page's own URL.
 """
 
+import threading
 from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any, Final
@@ -39,6 +40,13 @@ _TITLE_BYTES = 1 << 14
 HTML_TYPES = ("text/html", "application/xhtml+xml")
 
 
+class _SelectorEngine(threading.local):
+    """lexbor's engine for queries, one in each thread."""
+
+    def __init__(self) -> None:
+        self.find: Any = LexborCSSSelector().find  # type: ignore[no-untyped-call]
+
+
 class HtmlLinks:
     """Finds the links, title and robots directives of HTML; requisites if `requisites`."""
 
@@ -49,7 +57,7 @@ class HtmlLinks:
         self._product = product
         self._requisites = requisites
         self._shared = shared
-        self._selector: Any = LexborCSSSelector()  # type: ignore[no-untyped-call]
+        self._engine = _SelectorEngine()
 
     def process(self, page: Page) -> None:
         """Fill `links`, `title`, `noindex` and `nofollow` of `page`."""
@@ -57,7 +65,7 @@ class HtmlLinks:
         root = tree.root
         if root is None:
             return
-        find = self._selector.find
+        find = self._engine.find
         anchors: list[Any] = []
         others: list[Any] = []
         for node in find(_READ, root):

@@ -59,27 +59,30 @@ _IS_LETTER[list(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")] = True
 def bounded(content: bytes) -> bytes:
     """`content` (UTF-8), or as much from its beginning as may be parsed."""
     content = content[:MAX_BYTES]
-    data = np.frombuffer(content + b"\0\0", np.uint8)
-    at = np.flatnonzero(data == _LESS_THAN)
-    content = content[: _end_before_long_tags(content, at)]
-    at = at[: np.searchsorted(at, len(content))]
-    if len(at) < _FEW_TAGS or _is_safe(content, data, at):
+    content = content[: _end_before_long_tags(content)]
+    begins = np.frombuffer(content, np.uint8) == _LESS_THAN
+    if np.count_nonzero(begins) < _FEW_TAGS or _is_safe(content, np.flatnonzero(begins)):
         return content
     return content[: _affordable(content)]
 
 
-def _end_before_long_tags(content: bytes, at: Int) -> int:
+def _end_before_long_tags(content: bytes) -> int:
     """Where the first tag begins that has too many attributes."""
-    ends = np.append(at[1:], len(content))
-    for begin in np.flatnonzero(ends - at > _LONG_TAG).tolist():
-        tag = _OPEN_TAG.match(content, at[begin], ends[begin])
-        if tag and len(tag[0]) > _LONG_TAG and len(_ATTRIBUTE.findall(tag[0])) > MAX_ATTRIBUTES:
-            return int(at[begin])
+    begin = content.find(b"<")
+    while begin >= 0 and begin + _LONG_TAG < len(content):
+        further = content.rfind(b"<", begin + 1, begin + _LONG_TAG)
+        if further < 0:
+            further = content.find(b"<", begin + _LONG_TAG)
+            tag = _OPEN_TAG.match(content, begin, further if further >= 0 else len(content))
+            if tag and len(tag[0]) > _LONG_TAG and len(_ATTRIBUTE.findall(tag[0])) > MAX_ATTRIBUTES:
+                return begin
+        begin = further
     return len(content)
 
 
-def _is_safe(content: bytes, data: npt.NDArray[np.uint8], at: Int) -> bool:
-    """Whether the tags that begin `at` these places of `data` cost no more than a page may."""
+def _is_safe(content: bytes, at: Int) -> bool:
+    """Whether the tags that begin `at` these places cost no more than a page may."""
+    data = np.frombuffer(content + b"\0\0", np.uint8)
     first = data[at + 1]
     name = data[at + 2].astype(np.uint16) << 8 | first
     if len(at) ** 2 > 2 * MAX_STEPS:

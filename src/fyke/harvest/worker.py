@@ -5,12 +5,13 @@ same body was read at the same place: then its links are known and it is not par
 relative links mean something else elsewhere: by the body alone (Mercator, section 3.5) pages would be lost. It is
 the folder, and for a page with links like `?page=2`, which keep the page's own name, the whole path.
 
-Invariant: every exchange that goes in comes out once, in order, whatever its bytes.
+Invariant: every exchange that goes in comes out once, whatever its bytes; those with large pages come out later.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from fyke.core.resolve import MOST_BYTES, Int, LinkResolver, Located
 from fyke.core.urls import key_of
 from fyke.core.visits import Exchange, Page, Purpose
 from fyke.harvest import HTML_TYPES, Parser
+from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.headers import said_of_links
 from fyke.harvest.media import label_of
@@ -119,7 +121,8 @@ class _Read(NamedTuple):
     exchange: Exchange
     page: Page
     places: tuple[int, ...]
-    groups: Sequence[Group]
+    level: int  # of sitemap indexes above those that it names
+    redirect: Sequence[str] = ()  # where a large page leads by its header
 
 
 class Harvest:
@@ -132,18 +135,29 @@ class Harvest:
         named: NamedSitemaps,
         limits: FetchSection,
         links: LinkResolver,
+        aside: Aside["_Read"] | None = None,
     ) -> None:
+        """Without `aside` large pages are read as all others."""
         self._parser = parser
         self._content_seen = content_seen
         self._named = named
         self._limits = limits
         self._links = links
+        self._aside = aside
 
     def __repr__(self) -> str:
         return f"Harvest({self._parser!r})"
 
+    @property
+    def waiting(self) -> int:
+        """How many exchanges came in and not out yet."""
+        return len(self._aside) if self._aside is not None else 0
+
     def reap(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
-        """What is in `exchanges`, in order. Their bodies are still open, for the archive."""
+        """What is in `exchanges`, and in large ones of before. Their bodies are still open, for the archive."""
+        for read in self._aside.take() if self._aside is not None else ():
+            self._parser.conclude(read.page, read.redirect)
+            yield self._sheaf([read])
         batch: list[tuple[Exchange, Page]] = []
         size_bytes = 0
         for exchange in exchanges:
@@ -166,7 +180,7 @@ class Harvest:
         for (exchange, page), keys in zip(batch, places, strict=True):
             _compare(page)
             if exchange.outcome is Outcome.UNCHANGED:  # its links are known
-                together.append(_Read(exchange, page, (), ()))
+                together.append(_Read(exchange, page, (), 0))
                 continue
             if written_bytes > MOST_BYTES or not waiting.isdisjoint(keys):
                 yield self._sheaf(together)
@@ -175,26 +189,34 @@ class Harvest:
             level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
             if exchange.outcome is Outcome.OK:
                 _judge_kind(page)
+            read = _Read(exchange, page, keys, level)
             if exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate:
+                if self._aside is not None and len(page.content) >= self._aside.large_bytes:
+                    self._aside.put(partial(self._read_aside, read), len(page.content))
+                    continue
                 self._parser.process(page)
-            together.append(_Read(exchange, page, keys, groups_of(page, level)))
+            together.append(read)
             waiting.update(keys)
-            written_bytes += sum(len(group.hrefs) for group in together[-1].groups) * len(page.links.base)
+            written_bytes += len(page.links) * len(page.links.base)
         if together:
             yield self._sheaf(together)
 
+    def _read_aside(self, read: _Read) -> _Read:
+        return read._replace(redirect=self._parser.read(read.page))
+
     def _sheaf(self, together: Sequence[_Read]) -> Sheaf:
         """The links of pages, resolved."""
-        groups = [(read, group) for read in together for group in read.groups]
+        of_pages = [groups_of(read.page, read.level) for read in together]
+        groups = [(read, group) for read, some in zip(together, of_pages, strict=True) for group in some]
         found = self._links.resolve([(read.page.links.base, group.hrefs) for read, group in groups])
         of = np.searchsorted(np.cumsum([len(group.hrefs) for _, group in groups]), found.link, "right")
         ends = iter(np.searchsorted(of, np.arange(len(groups)), "right").tolist())
         kind = np.array([group.kind for _, group in groups], np.int64)[of]
         reaped = []
         end = 0
-        for read in together:
+        for read, some in zip(together, of_pages, strict=True):
             first = end
-            for group in read.groups:
+            for group in some:
                 begin, end = end, next(ends)
                 if group.row is LinkKind.PAGE and group.kind == Kind.LISTING:
                     host = read.exchange.visit.host

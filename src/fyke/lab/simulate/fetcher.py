@@ -214,6 +214,7 @@ class VirtualHarvest:
     """Makes the links of the pages fetched, when they are enough to be worth it."""
 
     answered = True
+    waiting = 0  # pages that are being read
 
     def __init__(self, web: VirtualWeb, tally: Tally, told: Callable[[Text], None] | None) -> None:
         """`told` is told the URLs of each batch of pages, before their links are handed on."""
