@@ -27,6 +27,7 @@ from fyke.crawl.agent import Agent, brought_nothing
 from fyke.crawl.control import Control
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import ENDED, Monitor
+from fyke.crawl.passes import Pass
 from fyke.quantities import counted, duration, size
 
 
@@ -48,13 +49,13 @@ class Summary:
         }
 
 
-def crawl_with_panel(directory: CrawlDirectory, config: Config, console: Console, *, again: bool = False) -> Summary:
-    """Run the crawl of `config` in `directory` to its end, showing on `console` how it goes; with `again`, a pass over
-    one that has ended.
+def crawl_with_panel(directory: CrawlDirectory, config: Config, console: Console, again: Pass | None = None) -> Summary:
+    """Run the crawl of `config` in `directory` to its end, showing on `console` how it goes; `again` is a pass
+    over one that has ended.
 
     Raises FykeError; NetworkDown when not one server could be reached.
     """
-    if again:
+    if again is not None:
         directory.compare(config)
     elif (done := finished_before(directory, config)) is not None:
         return done
@@ -71,7 +72,7 @@ def crawl_with_panel(directory: CrawlDirectory, config: Config, console: Console
     return summary
 
 
-async def _crawl(directory: CrawlDirectory, config: Config, console: Console, again: bool) -> Summary:
+async def _crawl(directory: CrawlDirectory, config: Config, console: Console, again: Pass | None) -> Summary:
     async with Agent(directory, config, again=again) as agent, Control(agent, directory.state):
         _obey_signals(agent.stop)
         watching = asyncio.create_task(Monitor(agent.statistics, config.crawl, console).run())
