@@ -2,17 +2,18 @@
 
 `fyke crawl --again` begins a pass. Every page is then in one of three places: among the visits that have ended since
 the last pass began, which the table of pages has and `learn` is told; in the queue of those that rest, since a visit
-was not worth it last time; or it waits for its visit, in this queue or a later stage. `plan` takes those of the first
-two, looks up what is believed of each, and lets the pages whose visits are worth most (`revisit.worth`) wait, and the
-others rest; without a bound all are visited. Sitemaps and feeds come first, and are always worth it, since they say
-what is new. From the queue pages go on through the robots gate like any, before what is new: they were let through by
-their domain's budget once.
+was not worth it last time; or it waits for its visit, in this queue or a later stage. Of those of the first kind it is
+looked up what was believed of them; then they rest too, what is believed with them. `plan` lets those wait whose visits
+are worth most (`revisit.worth`), as many as are asked for; without a bound all are visited. Sitemaps and feeds come
+first, and are always worth it, since they say what is new. From the queue pages go on through the robots gate like any,
+before what is new: they were let through by their domain's budget once.
 
 What earlier visits brought is in two Drums by the URL's key: `known`, the history of a page in a few numbers, and
 `copies`, where the newest answer with its content is archived. Both are asked when a page is handed out.
 
-All is read and written in sequence: a plan passes over what is known once, however many pages there are, and memory
-holds a batch. Invariant: a page is in one place, once.
+All is read and written in sequence: what was known is merged with the visits since the last pass, and a plan reads
+those that rest twice and writes them once, three times and twice where lists are among them. Memory holds a batch.
+Invariant: a page is in one place, once.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +29,7 @@ from fyke.disk.drum import Drum
 from fyke.disk.operations import Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
-from fyke.frontier.revisit.belief import Belief, Column, faded, prior, seen
+from fyke.frontier.revisit.belief import Belief, faded, prior, seen
 from fyke.frontier.revisit.worth import worth
 
 BATCH_ROWS = 8192
@@ -71,7 +72,7 @@ COPY = np.dtype(
     ]
 )
 ENDED = pa.schema([*URLS, ("visited", pa.uint8()), ("news", pa.uint8()), ("at", pa.float64())])
-RESTING = pa.schema([*URLS, ("worth", pa.float64())])
+RESTING = pa.schema([*URLS, ("at", pa.float64()), ("shape", pa.float32()), ("time", pa.float32())])  # as in KNOWN
 LEARNED = pa.schema([("key", pa.uint64()), ("record", pa.binary(KNOWN.itemsize))])
 
 
@@ -116,39 +117,63 @@ class Again:
         if self._copies.full:
             self._copies.settle()
         self._known.check(u64(ended, "key"), aux=ended)
+        if self._known.full:
+            self._absorb()
         self.rows += ended.num_rows
 
     def plan(self, now: float, most: int | None = None) -> None:
         """Let the pages wait whose visits are worth most at `now` (unix seconds), `most` of them; None: all."""
-        for rested in _all_of(self._resting):
-            self._known.check(u64(rested, "key"), aux=_no_news(rested))
+        self._absorb()
+        self._copies.settle()
         histogram = np.zeros(BINS, np.int64)
+        lists = False
+        for rested in self._resting.scan():
+            histogram += np.bincount(_bins(rested, now), minlength=BINS)
+            lists |= bool((numbers(rested, "kind") == Kind.LISTING).any())
+        above = np.cumsum(histogram[::-1])[::-1]  # so many are in a bin or a higher one
+        wanted = len(self._resting) if most is None else most
+        lowest = int(np.searchsorted(-above, -wanted))  # of this bin and those above it all fit, of the next some
+        spare = wanted - (int(above[lowest]) if lowest < BINS else 0)
+        if lists:
+            for rested in _all_of(self._resting):
+                self._move(rested, (_bins(rested, now) >= lowest) & (numbers(rested, "kind") == Kind.LISTING))
+        for rested in _all_of(self._resting):
+            bins = _bins(rested, now)
+            chosen = bins >= lowest
+            some = np.flatnonzero(bins == lowest - 1)[:spare]
+            spare -= len(some)
+            chosen[some] = True
+            self._move(rested, chosen)
+        self._left = len(self._queue)
+
+    def _move(self, rested: pa.RecordBatch, chosen: Mask) -> None:
+        self._queue.put(keep(rested, chosen).select(URLS.names))
+        self._resting.put(keep(rested, ~chosen))
+
+    def _absorb(self) -> None:
+        """Look up what was known of the pages whose visits ended, learn from these, and let the pages rest."""
         for answers in self._known.merge():
             assert answers.aux is not None and answers.values is not None
             records = self._learn(answers.aux, answers.values)
-            urls = keep(answers.aux.select(URLS.names), records["visited"] != Visited.GONE)
-            worths = _worths(urls, records[records["visited"] != Visited.GONE], now)
-            histogram += np.bincount(_bins(worths), minlength=BINS)
-            self._resting.put(urls.append_column(RESTING.field("worth"), pa.array(worths)))
-        while (learned := self._learned.get(BATCH_ROWS)) is not None:
+            there = records["visited"] != Visited.GONE
+            rests = keep(answers.aux.select(URLS.names), there)
+            for name in ("at", "shape", "time"):
+                rests = rests.append_column(RESTING.field(name), pa.array(records[name][there]))
+            self._resting.put(rests)
+        for learned in _all_of(self._learned):
             self._known.update(u64(learned, "key"), _records(learned.column("record")))
             if self._known.full:
                 self._known.settle()
         self._known.settle()
-        self._copies.settle()
-        self._choose(histogram, len(self._resting) if most is None else most)
 
     def _learn(self, ended: pa.RecordBatch, before: Values) -> Values:
-        """The records of pages after their visits, by those from `before`."""
+        """The records of pages after their visits, by those from `before`. They are written when the merge is over."""
         news, at = numbers(ended, "news"), ended.column("at").to_numpy()
-        visited = numbers(ended, "visited")
         records = before.copy()
-        records["visited"] = np.where(visited != Visited.NEVER, visited, before["visited"])
+        records["visited"] = numbers(ended, "visited")
         first = before["shape"] == 0
         common = prior(np.zeros(len(first)), np.zeros(len(first)), (self._changes + 1) / (self._time + USUAL_S))
-        belief = Belief(
-            *(np.where(first, one, before[name]) for one, name in zip(common, ("shape", "time"), strict=True))
-        )
+        belief = Belief(np.where(first, common.shape, before["shape"]), np.where(first, common.time, before["time"]))
         since = np.maximum(at - before["at"], 1.0)
         again = (before["at"] > 0) & (news != News.NONE)
         after = faded(seen(belief, news == News.CHANGED, since), common)
@@ -157,32 +182,11 @@ class Again:
         records["at"] = np.where(news != News.NONE, at, before["at"])
         self._changes += float(np.sum(again & (news == News.CHANGED)))
         self._time += float(np.sum(since[again]))
-        changed = records != before
-        keys = u64(ended, "key")[changed]
         raw = pa.FixedSizeBinaryArray.from_buffers(
-            pa.binary(KNOWN.itemsize), len(keys), [None, pa.py_buffer(records[changed].tobytes())]
+            pa.binary(KNOWN.itemsize), len(records), [None, pa.py_buffer(records.tobytes())]
         )
-        self._learned.put(pa.RecordBatch.from_arrays([pa.array(keys), raw], schema=LEARNED))
+        self._learned.put(pa.RecordBatch.from_arrays([ended.column("key"), raw], schema=LEARNED))
         return records
-
-    def _choose(self, histogram: npt.NDArray[np.int64], most: int) -> None:
-        """Move `most` of the worthiest from those that rest to the queue, sitemaps and feeds first of all."""
-        above = np.cumsum(histogram[::-1])[::-1]  # so many are in this bin or a higher one
-        lowest = int(np.searchsorted(-above, -most))  # of this bin and those above it all fit, of the next some
-        spare = most - (int(above[lowest]) if lowest < BINS else 0)
-        for listings in (True, False):
-            for rested in _all_of(self._resting):
-                bins = _bins(rested.column("worth").to_numpy())
-                wanted = bins >= lowest
-                if not listings:
-                    some = np.flatnonzero(bins == lowest - 1)[:spare]
-                    spare -= len(some)
-                    wanted[some] = True
-                else:
-                    wanted &= numbers(rested, "kind") == Kind.LISTING
-                self._queue.put(keep(rested, wanted).select(URLS.names))
-                self._resting.put(keep(rested, ~wanted))
-        self._left = len(self._queue)
 
     # --- visits
 
@@ -249,25 +253,13 @@ def _records(column: pa.FixedSizeBinaryArray) -> Values:
     return np.frombuffer(column.buffers()[1], KNOWN, column.offset + len(column))[column.offset :]
 
 
-def _no_news(rested: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of `ENDED` for pages that were not visited since."""
-    none = pa.array(np.zeros(rested.num_rows, np.uint8))
-    at = pa.array(np.zeros(rested.num_rows))
-    return pa.RecordBatch.from_arrays([*rested.select(URLS.names).columns, none, none, at], schema=ENDED)
-
-
-def _worths(urls: pa.RecordBatch, records: Values, now: float) -> Column:
-    """What visits to `urls` are worth at `now`: most where it is a list of pages, or was never seen whole."""
-    belief = Belief(records["shape"].astype(np.float64), records["time"].astype(np.float64))
-    age = np.maximum(now - records["at"], 1.0)
-    found = worth(belief, np.ones(len(age)), age)
-    found[numbers(urls, "kind") == Kind.LISTING] = np.inf
-    return found
-
-
-def _bins(worths: Column) -> npt.NDArray[np.int64]:
-    """The bin of each, by the logarithm; infinity in the last."""
+def _bins(rested: pa.RecordBatch, now: float) -> npt.NDArray[np.int64]:
+    """What visits to pages that rest are worth at `now`, by the logarithm, in `BINS`: most where it is a list of pages,
+    or was never seen whole."""
+    belief = Belief(*(rested.column(name).to_numpy().astype(np.float64) for name in ("shape", "time")))
+    age = np.maximum(now - rested.column("at").to_numpy(), 1.0)
     with np.errstate(divide="ignore"):
-        places = np.log2(worths) * BINS_EACH + BINS // 2
+        places = np.log2(worth(belief, np.ones(len(age)), age)) * BINS_EACH + BINS // 2
+    places[numbers(rested, "kind") == Kind.LISTING] = BINS
     found: npt.NDArray[np.int64] = np.clip(places, 0, BINS - 1).astype(np.int64)
     return found
