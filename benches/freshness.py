@@ -34,6 +34,7 @@ LEAST_TIME = 12.0  # median times between changes
 MOST_MISSED = 100_000
 HARMONIC = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, MOST_MISSED + 1))])
 
+STALENESS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # that are marked in the figure
 ACROSS = "visits for a page and median time between changes"
 
 Counts = npt.NDArray[np.int64]
@@ -264,7 +265,11 @@ def draw(found: dict[tuple[str, bool, float], tuple[float, float]], picture: Pat
         for name, (_, _, colour) in POLICIES.items():
             line = [found[name, bool(bursty), budget][0] for budget in BUDGETS]
             axis.loglog(BUDGETS, line, "--" if "true" in name else "-", color=colour, linewidth=2)
-        axis.set_xlim(BUDGETS[0] * 0.9, BUDGETS[-1] * 6)
+        axis.set_xlim(BUDGETS[0] * 0.9, BUDGETS[-1] * 8)
+        axis.set_ylim(0.05, 6)
+        axis.set_xticks(BUDGETS, [f"{budget:g}" for budget in BUDGETS])
+        axis.set_yticks(STALENESS, [f"{stale:g}" for stale in STALENESS])
+        axis.minorticks_off()
         dress(axis, "pages change in bursts" if bursty else "pages change as a Poisson process", ACROSS, "staleness")
         mark_points(
             axis, BUDGETS[-1],
