@@ -27,12 +27,14 @@ from fyke.plots import BLUE, FAINT, GREEN, ORANGE, PURPLE, RED, dress, mark_poin
 
 BUDGETS = (0.1, 0.3, 1.0, 3.0)  # visits for a page and median time between changes
 DOMAIN_PAGES = 50
-STEPS = 800
+LEAST_STEPS = 800
+STEP_TIME = 0.05  # at most
 VISITS = 20.0  # to a page, on average, in the whole time
 LEAST_TIME = 12.0  # median times between changes
 MOST_MISSED = 100_000
 HARMONIC = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, MOST_MISSED + 1))])
 
+STALENESS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # that are marked in the figure
 ACROSS = "visits for a page and median time between changes"
 
 Counts = npt.NDArray[np.int64]
@@ -73,10 +75,11 @@ def world(pages: int, budget: float, bursty: bool, seed: int) -> World:
     rates = np.exp(logs)
     weights = np.minimum(rng.pareto(1.1, pages) + 1, 1e4)
     time = max(VISITS / budget, LEAST_TIME)
-    step = time / STEPS
-    changes = np.empty((STEPS, pages), np.uint16)
+    steps = max(LEAST_STEPS, round(time / STEP_TIME))
+    step = time / steps
+    changes = np.empty((steps, pages), np.uint16)
     on = rng.random(pages) < 0.1
-    for at in range(STEPS):
+    for at in range(steps):
         if bursty:
             flips = rng.random(pages) < -np.expm1(-rates * step * np.where(on, 1.0, 1 / 9))
             on ^= flips
@@ -211,18 +214,19 @@ def run(where: World, choose: Choose, rule: Rule, seed: int = 3) -> tuple[float,
     missed = np.zeros(len(where.rates), np.int64)
     shares = where.weights / where.weights.sum()
     stale = fresh = 0.0
-    for at in range(STEPS):
+    steps = len(where.changes)
+    for at in range(steps):
         before = HARMONIC[missed]
         was = missed == 0
         missed = np.minimum(missed + where.changes[at], MOST_MISSED)
-        if at >= STEPS // 2:  # the mean of the step's begin and end
+        if at >= steps // 2:  # the mean of the step's begin and end
             stale += float(shares @ (before + HARMONIC[missed])) / 2
             fresh += float(shares @ (was * 1.0 + (missed == 0))) / 2
         crawler.ages += where.step_time
         pages = choose(crawler, rng)
         crawler.visit(pages, missed[pages] > 0, rule)
         missed[pages] = 0
-    return stale / (STEPS - STEPS // 2), fresh / (STEPS - STEPS // 2)
+    return stale / (steps - steps // 2), fresh / (steps - steps // 2)
 
 
 def compare(pages: int, picture: Path) -> None:
@@ -261,7 +265,11 @@ def draw(found: dict[tuple[str, bool, float], tuple[float, float]], picture: Pat
         for name, (_, _, colour) in POLICIES.items():
             line = [found[name, bool(bursty), budget][0] for budget in BUDGETS]
             axis.loglog(BUDGETS, line, "--" if "true" in name else "-", color=colour, linewidth=2)
-        axis.set_xlim(BUDGETS[0] * 0.9, BUDGETS[-1] * 6)
+        axis.set_xlim(BUDGETS[0] * 0.9, BUDGETS[-1] * 8)
+        axis.set_ylim(0.05, 6)
+        axis.set_xticks(BUDGETS, [f"{budget:g}" for budget in BUDGETS])
+        axis.set_yticks(STALENESS, [f"{stale:g}" for stale in STALENESS])
+        axis.minorticks_off()
         dress(axis, "pages change in bursts" if bursty else "pages change as a Poisson process", ACROSS, "staleness")
         mark_points(
             axis, BUDGETS[-1],

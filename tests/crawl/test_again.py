@@ -194,6 +194,26 @@ def test_killed_passes_lose_no_page_and_visit_none_twice(tmp_path: Path) -> None
     assert_mended_as_it_was(into)
 
 
+def test_a_pass_of_few_visits_goes_where_pages_change(tmp_path: Path) -> None:
+    into, config = tmp_path / "crawl", settings(tmp_path)
+    with small_site(40) as site:
+        assert crawl(into, config, site.url).status == 0
+        for page in range(20, 25):
+            site.answers[f"/p{page}"] = lambda: (200, {"Content-Type": "text/html"}, f"{site.asked.total()}".encode())
+        for expected in (5, 5):
+            run = crawl(into, config, "--again")
+            assert (run.summary["again"]["changed"], run.summary["again"]["unchanged"]) == (expected, 40 - expected)
+        site.asked.clear()
+        run = crawl(into, config, "--again", "--visits", "8")
+        assert run.status == 0, run.errors
+        assert (run.summary["again"]["changed"], run.summary["again"]["unchanged"]) == (5, 3)
+        assert site.asked.total() <= 8 + 1
+        run = crawl(into, config, "--again")  # nobody was lost
+        assert (run.summary["again"]["changed"], run.summary["again"]["unchanged"]) == (5, 35)
+    refused = crawl(into, config, "--visits", "8")
+    assert refused.status == 2 and "say --again too" in refused.errors
+
+
 def test_a_pass_asks_for_a_crawl(tmp_path: Path) -> None:
     run = crawl(tmp_path / "none", settings(tmp_path), "http://127.0.0.1:1/", "--again")
     assert run.status == 2 and "holds no crawl yet" in run.errors

@@ -54,6 +54,9 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     dns: Annotated[list[str] | None, typer.Option(help="Name server, address or address:port.")] = None,
     private: Annotated[list[str] | None, typer.Option(help="A domain whose addresses may be private.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Visit all pages of a finished crawl once more.")] = False,
+    visits: Annotated[
+        int | None, typer.Option(help="With --again: only so many, which are likeliest to have changed.", min=1)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Crawl, beginning at the URLs; or go on with the crawl in the directory.
@@ -80,9 +83,12 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     directory = rooms.directory.CrawlDirectory(into)
     settings = _settings(directory, config, asked, listed=bool(seeds))
     console = Reporter(stderr=True)
+    if visits is not None and not again:
+        raise ConfigurationError("--visits says how many pages to visit again: say --again too")
     if again and not directory.holds_crawl:
         raise ConfigurationError(f"--again: {into} holds no crawl yet; begin it without --again")
-    summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or (), again=again)
+    over = rooms.passes.Pass(visits) if again else None
+    summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or (), again=over)
     if as_json:
         print_json(summary.as_dict())
     rooms.run.report(summary, directory, console)

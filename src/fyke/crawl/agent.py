@@ -39,7 +39,7 @@ from fyke.crawl.gathering import Gathering
 from fyke.crawl.keeper import Keeper
 from fyke.crawl.loop import Ending, Engines, Loop
 from fyke.crawl.mail import LinkCache, Outbox
-from fyke.crawl.passes import Passes, Past, learn
+from fyke.crawl.passes import Pass, Passes, Past, learn
 from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.access import Sites
 from fyke.fetcher.book import HostBook
@@ -82,11 +82,11 @@ class Agent:
         *,
         listed: Iterable[str] | None = None,
         clock: Clock | None = None,
-        again: bool = False,
+        again: Pass | None = None,
         plugins: Plugins | None = None,
     ) -> None:
         """`listed`: canonical URLs to begin at, beside the seeds of `config`; when it is resumed the same, or None.
-        `again`: visit all pages once more, if the crawl has ended.
+        `again` is a pass over the crawl, if it has ended.
 
         `plugins` are used after those that `config` names.
         """
@@ -179,8 +179,8 @@ class Agent:
         self._handler_before = asyncio.get_running_loop().get_exception_handler()
         asyncio.get_running_loop().set_exception_handler(self._failed)
         self._resumed = bool(saved)
-        if self._again and may_begin_again(saved):
-            self._begin_again()
+        if self._again is not None and may_begin_again(saved):
+            self._begin(self._again)
         self._frontier.resume()
         self._frontier.block(host_keys(name)[0] for name in self._asked_later.blocked)
         self._frontier.unblock(())  # hosts that were blocked when the last run ended, and are not now
@@ -191,10 +191,10 @@ class Agent:
         waiting = self._frontier.statistics().rows
         self._note("resumed" if saved else "begun", seeds=len(self._seeds), waiting=waiting)
 
-    def _begin_again(self) -> None:
-        """Have every page visited once more, all that is asked of a server once a crawl too."""
+    def _begin(self, asked: Pass) -> None:
+        """Have pages visited once more; and ask of servers what is asked once a crawl."""
         learn(self._frontier.again, self.directory.path)
-        self._frontier.begin_again()
+        self._frontier.begin_again(self._clock.now(), asked.visits)
         self._named_sitemaps.clear()
         self._book.forgive()
         self._passes.begin(self._clock.now(), self._archive.state()["serial"])

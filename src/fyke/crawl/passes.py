@@ -19,22 +19,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.archive import scan_table
+from fyke.archive import segments
 from fyke.archive.reindexing import archive_files, serial_of
 from fyke.archive.warc_reading import Broken, read_head
 from fyke.core.batches import Kind, url_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Earlier, Purpose, Visit, headers_of
-from fyke.frontier.again import COPY, LATEST, Again, Visited
+from fyke.frontier.again import COPY, ENDED, Again, News, Visited
 from fyke.harvest.worker import Reaped
 
 _COLUMNS = [
-    "key", "url", "status", "outcome", "depth", "via", "kind", "fingerprint", "warc_file", "warc_offset", "warc_length",
+    "key", "url", "status", "outcome", "fetched_at", "depth", "via", "kind", "fingerprint", "warc_file", "warc_offset",
+    "warc_length",
 ]  # fmt: skip
 _KINDS = {kind.name.lower(): kind for kind in Kind}
-_COPIES = (Outcome.OK.value, Outcome.TOO_LARGE.value, Outcome.UNCHANGED.value)
 _AWAY = (404, 410)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What is asked of a pass."""
+
+    visits: int | None = None  # to known pages, at most; None: to all
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,59 +112,55 @@ def _became(reaped: Reaped) -> str:
 
 
 def learn(again: Again, folder: Path) -> None:
-    """Tell `again` of the rows of the table of pages that it does not know, and ask for their pages: sitemaps and
-    feeds first, since they say what is new."""
-    begin = again.rows
-    position = 0
-    for batch in scan_table(folder, "pages", _COLUMNS):
-        rows = np.arange(position, position + batch.num_rows, dtype=np.uint64)
-        position += batch.num_rows
-        if position > begin:
-            unread = max(0, begin - (position - batch.num_rows))
-            _learn(again, batch.slice(unread), rows[unread:])
-    for listings in (True, False):
-        position = 0
-        for batch in scan_table(folder, "pages", _COLUMNS):
-            rows = np.arange(position, position + batch.num_rows, dtype=np.uint64)
+    """Tell `again` of the rows of the table of pages that it does not know."""
+    begin, position = again.rows, 0
+    for segment in segments(folder, "pages"):
+        rows = segment.rows()
+        if rows is not None and position + rows <= begin:
+            position += rows
+            continue
+        for batch in segment.batches(_COLUMNS):
+            known = min(max(0, begin - position), batch.num_rows)
             position += batch.num_rows
-            listed = pc.equal(batch.column("kind").cast(pa.string()), "listing").to_numpy(zero_copy_only=False)
-            wanted = (rows >= begin) & (listed == listings)
-            if wanted.any():
-                _ask(again, batch.filter(pa.array(wanted)), rows[wanted])
+            _learn(again, batch.slice(known))
 
 
-def _learn(again: Again, batch: pa.RecordBatch, rows: np.ndarray) -> None:
+def _learn(again: Again, batch: pa.RecordBatch) -> None:
     outcomes = np.array(batch.column("outcome").cast(pa.string()).to_pylist(), object)
     status = batch.column("status").to_numpy()
-    latest = np.zeros(batch.num_rows, LATEST)
-    latest["row"] = rows
-    away = (outcomes == Outcome.CLIENT_ERROR.value) & np.isin(status, _AWAY)
-    latest["visited"] = np.select(
-        [outcomes == Outcome.GONE.value, away], [Visited.GONE, Visited.MISSING], Visited.THERE
-    )
     length = pc.fill_null(batch.column("warc_length"), 0).to_numpy()
-    held = np.isin(outcomes, _COPIES) & (status != 304) & (length > 0)
+    away = (outcomes == Outcome.CLIENT_ERROR.value) & np.isin(status, _AWAY)
+    visited = np.select([outcomes == Outcome.GONE.value, away], [Visited.GONE, Visited.MISSING], Visited.THERE)
+    whole = np.isin(outcomes, (Outcome.OK.value, Outcome.TOO_LARGE.value)) & (status != 304)
+    same = outcomes == Outcome.UNCHANGED.value
+    held = (whole | (same & (status != 304))) & (length > 0)
     copies = np.zeros(batch.num_rows, COPY)
     names = batch.column("warc_file").cast(pa.string()).to_pylist()
-    numbers = {name: serial_of(name.rpartition("/")[2])[0] for name in set(names) if name}
-    copies["file"] = [max(numbers.get(name, 0), 0) for name in names]
+    serials = {name: max(0, serial_of(name.rpartition("/")[2])[0]) for name in set(names) if name}
+    copies["file"] = [serials.get(name, 0) for name in names]
     copies["offset"] = pc.fill_null(batch.column("warc_offset"), 0).to_numpy()
     copies["length"] = length
     copies["fingerprint"] = batch.column("fingerprint").to_numpy()
     copies[~held] = np.zeros(1, COPY)
     forgotten = np.isin(outcomes, (Outcome.REDIRECTED.value, Outcome.GONE.value))
-    again.learn(batch.column("key").to_numpy(), latest, held | forgotten, copies)
+    columns = {
+        "visited": visited.astype(np.uint8),
+        "news": np.select([whole, same], [News.CHANGED, News.SAME], News.NONE).astype(np.uint8),
+        "at": batch.column("fetched_at").cast(pa.int64()).to_numpy() / 1e6,
+    }
+    ended = _urls(batch)
+    for name, column in columns.items():
+        ended = ended.append_column(ENDED.field(name), pa.array(column))
+    again.learn(ended, held | forgotten, copies)
 
 
-def _ask(again: Again, batch: pa.RecordBatch, rows: np.ndarray) -> None:
-    kinds = [_KINDS[kind] for kind in batch.column("kind").cast(pa.string()).to_pylist()]
-    urls = url_batch(
+def _urls(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return url_batch(
         [locate(url) for url in batch.column("url").to_pylist()],
         via=batch.column("via").to_numpy(),
         depth=batch.column("depth").to_numpy(),
-        kind=kinds,
+        kind=[_KINDS[kind] for kind in batch.column("kind").cast(pa.string()).to_pylist()],
     )
-    again.ask(urls, rows)
 
 
 class Past:

@@ -28,6 +28,7 @@ from fyke.crawl.agent import Agent, brought_nothing
 from fyke.crawl.control import Control
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import ENDED, Monitor, seeds_in_words
+from fyke.crawl.passes import Pass
 from fyke.crawl.seed_sources import SeedSources
 from fyke.fetcher.access import unused_proxies
 from fyke.progress import Progress
@@ -53,16 +54,21 @@ class Summary:
 
 
 def crawl_with_panel(
-    directory: CrawlDirectory, config: Config, console: Console, sources: Sequence[str] = (), *, again: bool = False
+    directory: CrawlDirectory,
+    config: Config,
+    console: Console,
+    sources: Sequence[str] = (),
+    *,
+    again: Pass | None = None,
 ) -> Summary:
-    """Run the crawl of `config` in `directory` to its end, showing on `console` how it goes; with `again`, a pass over
+    """Run the crawl of `config` in `directory` to its end, showing on `console` how it goes; `again` is a pass over
     one that has ended.
 
     `sources` of seeds are as in `seed_sources`. Raises FykeError; NetworkDown when not one server could be reached.
     """
     found = SeedSources(sources, _schemes(config))
     listed = _reading(found, console) if sources else None
-    if again:
+    if again is not None:
         directory.compare(config)
     elif (done := finished_before(directory, config, listed)) is not None:
         return done
@@ -98,7 +104,7 @@ def _reading(sources: SeedSources, console: Console) -> Iterator[str]:
 
 
 async def _crawl(
-    directory: CrawlDirectory, config: Config, console: Console, listed: Iterable[str] | None, again: bool
+    directory: CrawlDirectory, config: Config, console: Console, listed: Iterable[str] | None, again: Pass | None
 ) -> Summary:
     async with Agent(directory, config, listed=listed, again=again) as agent, Control(agent, directory.state):
         _obey_signals(agent.stop)

@@ -389,10 +389,10 @@ class Frontier:
             self.ready.put(urls)
         return count
 
-    def begin_again(self) -> None:
-        """The pages that `again` has learned are visited again, level by level if that is how the crawl goes."""
+    def begin_again(self, now: float, most: int | None) -> None:
+        """Visit known pages once more, `most` of them: level by level, if that is how the crawl goes."""
         self.level = 0
-        self.again.release()
+        self.again.plan(now, most)
 
     def take_back(self, urls: pa.RecordBatch) -> None:
         """Visits that the fetcher gave back, not made: they wait again."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import gamma
 
-from fyke.frontier.revisit.belief import Belief, bounds, changed, changed_at, faded, prior, seen, unchanged
+from fyke.frontier.revisit.belief import Belief, bounds, changed, faded, prior, seen, unchanged
 
 positive = st.floats(1e-6, 1e9)
 
@@ -54,12 +54,6 @@ def test_four_in_five_lie_between_the_bounds(shape: float, time: float) -> None:
     low, high = (float(bound[0]) for bound in bounds(one(shape, time)))
     rates = gamma(shape, scale=1 / time)
     assert rates.cdf(high) - rates.cdf(low) == pytest.approx(0.8, abs=0.06)
-
-
-def test_a_dated_change_says_more_than_an_undated_one() -> None:
-    before, since = one(1.0, 10.0), np.array([8.0])
-    assert changed_at(before, np.array([1.0])).mean[0] > changed(before, since).mean[0]
-    assert changed_at(before, since).mean[0] == pytest.approx(2 / 18)
 
 
 def test_what_is_seen_little_is_believed_to_be_like_its_domain() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import exp1
 
 from fyke.frontier.revisit.belief import Belief, Column
-from fyke.frontier.revisit.worth import interval, multiplier, worth
+from fyke.frontier.revisit.worth import worth
 
 SURE = 1e9
 
@@ -15,6 +15,26 @@ SURE = 1e9
 def known(rates: Column) -> Belief:
     """The belief of somebody who knows."""
     return Belief(np.full(len(rates), SURE), SURE / rates)
+
+
+def intervals_at(rates: Column, weights: Column, target: float) -> Column:
+    """The ages at which visits are worth `target`."""
+    low, high = np.full(len(rates), 1e-9), np.full(len(rates), 1e9)
+    for _ in range(100):
+        middle = np.sqrt(low * high)
+        early = worth(known(rates), weights, middle) < target
+        low, high = np.where(early, middle, low), np.where(early, high, middle)
+    return low
+
+
+def schedule(rates: Column, weights: Column, visits: float) -> Column:
+    """Intervals with `visits` in a unit of time, at each of which a visit is worth the same."""
+    low, high = 1e-9, 1e9
+    for _ in range(60):
+        middle = float(np.sqrt(low * high))
+        enough = np.sum(1 / intervals_at(rates, weights, middle)) > visits
+        low, high = (middle, high) if enough else (low, middle)
+    return intervals_at(rates, weights, low)
 
 
 def staleness(rates: Column, intervals: Column) -> Column:
@@ -30,16 +50,6 @@ def test_with_known_rates_it_is_the_harmonic_index(rate: float, weight: float, x
     assert found[0] == pytest.approx(weight / rate * (x - 1 + np.exp(-x)), rel=1e-4)
 
 
-@given(shape=st.floats(0.05, 1e4), time=st.floats(1e-3, 1e6), weight=st.floats(1e-3, 1e3), target=st.floats(1e-3, 1e3))
-def test_the_interval_is_where_a_visit_is_worth_the_multiplier(
-    shape: float, time: float, weight: float, target: float
-) -> None:
-    belief, weights = Belief(np.array([shape]), np.array([time])), np.array([weight])
-    age = interval(belief, weights, target)
-    assert np.isfinite(age).all() and (age > 0).all()
-    assert worth(belief, weights, age)[0] == pytest.approx(target, rel=1e-5)
-
-
 @given(shape=st.one_of(st.just(1.0), st.floats(0.999999, 1.000001), st.floats(0.01, 100)), time=st.floats(1e-3, 1e6))
 def test_it_grows_with_age_from_zero_without_bound(shape: float, time: float) -> None:
     ages = time * np.logspace(-6, 6, 200)
@@ -49,18 +59,10 @@ def test_it_grows_with_age_from_zero_without_bound(shape: float, time: float) ->
     assert found[-1] > 1e3 * time
 
 
-def test_the_multiplier_spends_the_budget() -> None:
-    rng = np.random.default_rng(1)
-    rates, weights = np.exp(rng.normal(0, 1.5, 500)), rng.pareto(1.1, 500) + 1
-    for visits in (5.0, 500.0, 50_000.0):
-        intervals = interval(known(rates), weights, multiplier(known(rates), weights, visits))
-        assert np.sum(1 / intervals) == pytest.approx(visits, rel=1e-6)
-
-
 def test_no_other_schedule_with_as_many_visits_is_better() -> None:
     rng = np.random.default_rng(2)
     rates, weights = np.exp(rng.normal(0, 1.5, 200)), rng.pareto(1.1, 200) + 1
-    intervals = interval(known(rates), weights, multiplier(known(rates), weights, 60.0))
+    intervals = schedule(rates, weights, 60.0)
     best = weights @ staleness(rates, intervals)
     for _ in range(200):
         other = intervals * np.exp(rng.normal(0, 0.2, 200))

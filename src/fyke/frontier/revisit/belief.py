@@ -2,10 +2,9 @@
 
 Changes of a page are taken for a Poisson process. What is believed of its rate is a Gamma distribution, two numbers a
 page, `shape` and `time`: as if `shape` changes had been counted in `time`. Each visit sharpens it, however long it came
-after the one before. Two kinds of sight leave a Gamma distribution exactly: no change since, and changes that are
-dated. Of a change whose date nobody tells the distribution is another one, and the Gamma with its mean and
-variance is kept (moment matching). Histories are not needed: Cho and Garcia-Molina (Estimating frequency of change, ACM
-TOIT 2003) keep them, or ask for visits at even intervals.
+after the one before. That there was no change since leaves a Gamma distribution. That there were some, nobody knows how
+many or when, leaves another one, and the Gamma with its mean and variance is kept (moment matching). Histories are not
+needed: Cho and Garcia-Molina (Estimating frequency of change, ACM TOIT 2003) keep them, or ask for even intervals.
 
 A page that was seen little is believed to be like others of its domain (`prior`). Since pages have their seasons, a
 little of each belief is given back to that at every visit (`faded`).
@@ -77,11 +76,6 @@ def changed(belief: Belief, since: Column) -> Belief:
     second = shape * (shape + 1) / time**2 * np.expm1(-(shape + 2) * span) / least
     variance = np.maximum(second - first**2, LEAST * first**2)
     return Belief(first**2 / variance, first / variance)
-
-
-def changed_at(belief: Belief, age: Column) -> Belief:
-    """After a visit that found it changed, and the last change dated `age` before the visit."""
-    return Belief(belief.shape + 1.0, belief.time + age)
 
 
 def faded(belief: Belief, before: Belief, kept: float = KEPT) -> Belief:
