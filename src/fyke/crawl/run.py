@@ -12,6 +12,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import uvloop
@@ -32,6 +33,8 @@ from fyke.crawl.seed_sources import SeedSources
 from fyke.fetcher.access import unused_proxies
 from fyke.progress import Progress
 from fyke.quantities import counted, duration, size
+
+RULE_CHARS = 60  # of a rule, in the summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +136,11 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
     state = saved_state(directory.shard)
     ending = state.get("ending")
     totals = CrawlStatistics(**state["totals"]) if state else CrawlStatistics()
-    enough = 0 < config.crawl.pages <= totals.pages
+    has_pages = ending == Ending.PAGES and 0 < config.crawl.pages <= totals.pages
+    has_bytes = ending == Ending.BYTES and 0 < config.crawl.bytes <= totals.bytes
     if brought_nothing(state):
         return None
-    if ending == Ending.FINISHED or (ending == Ending.PAGES and enough):
+    if ending is not None and (ending == Ending.FINISHED or has_pages or has_bytes):
         if listed is not None:
             directory.listed.compare(listed)
         return Summary(Ending(ending), totals, peak_memory_bytes(), already=True)
@@ -152,17 +156,12 @@ def nothing_reached(summary: Summary) -> bool:
 def report(summary: Summary, directory: CrawlDirectory, console: Console) -> None:
     """What was done, and what to do next, in a few lines on `console`."""
     now, path = summary.statistics, directory.path
-    typed = shlex.quote(str(path))
 
     def say(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True, markup=False)
 
     if summary.already:
-        if summary.ending is Ending.PAGES:
-            more = f"fyke crawl --into {typed} --pages MORE goes on"
-            say(f"{path}: has the pages that were asked for, {now.pages:,}; {more}")
-        else:
-            say(f"{path}: finished before, {counted(now.pages, 'page')}; nothing to do")
+        say(_nothing_more(summary, path))
         return
     say(f"{path}: {ENDED[summary.ending]}")
     rate = now.visits / now.total_s if now.total_s else 0.0
@@ -174,12 +173,23 @@ def report(summary: Summary, directory: CrawlDirectory, console: Console) -> Non
             say(f"  {count:>9,}  {kind.replace('_', ' ')}")
     if now.listings:
         say(f"  {now.listings:>9,}  sitemaps and feeds read")
+    for rule, count in sorted(now.left_out.items(), key=lambda item: -item[1]):
+        say(f"  {count:>9,}  links left out by {rule if len(rule) < RULE_CHARS else rule[:RULE_CHARS] + '…'}")
     for name, count in now.plugin_failures.items():
         say(f"  {count:>9,}  failures of the plug-in {name}")
     if summary.ending is Ending.BLOCKED:
         say(f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again")
     say(f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}")
     say(f"Next: {_next(summary.ending, directory)}")
+
+
+def _nothing_more(summary: Summary, path: Path) -> str:
+    now = summary.statistics
+    if summary.ending is Ending.FINISHED:
+        return f"{path}: finished before, {counted(now.pages, 'page')}; nothing to do"
+    what = f"{now.pages:,}" if summary.ending is Ending.PAGES else size(now.bytes)
+    more = f"fyke crawl --into {shlex.quote(str(path))} --{summary.ending} MORE goes on"
+    return f"{path}: {ENDED[summary.ending]}, {what}; {more}"
 
 
 def _next(ending: Ending, directory: CrawlDirectory) -> str:
@@ -190,5 +200,5 @@ def _next(ending: Ending, directory: CrawlDirectory) -> str:
         return f"fyke unblock {typed} {host}; then fyke crawl --into {typed} goes on with its URLs"
     if ending is Ending.FINISHED:
         return f"fyke check {typed}; the archive is {directory.warc}, the tables are {directory.tables}"
-    more = " --pages MORE" if ending is Ending.PAGES else ""
+    more = f" --{ending} MORE" if ending in (Ending.PAGES, Ending.BYTES) else ""
     return f"fyke crawl --into {typed}{more} goes on where it stopped"
