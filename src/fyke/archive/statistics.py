@@ -35,6 +35,7 @@ class CrawlStatistics:
     queues: dict[str, int] = field(default_factory=dict)  # URLs that wait, by where
     rounds: int = 0  # that URLs wait for
     edges: int = 0  # pairs of domains of which one links to the other
+    left_out: dict[str, int] = field(default_factory=dict)  # links, by the rule that they do not pass
     archive_bytes: int = 0
     memory_bytes: int = 0
     plugin_failures: dict[str, int] = field(default_factory=dict)

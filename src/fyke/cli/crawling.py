@@ -30,6 +30,12 @@ def seconds(text: str) -> float:
     return value
 
 
+def _delays(delay_s: float) -> dict[str, Any]:
+    """The settings of `--delay`: hosts and addresses rest so long, and for 0 no longer after slow downloads either."""
+    names = ("host_delay_s", "address_delay_s", "min_host_delay_s", "min_address_delay_s")
+    return dict.fromkeys(names, delay_s) | ({} if delay_s else {"delay_factor": 0.0})
+
+
 @app.command()
 def crawl(  # noqa: PLR0913 - one parameter an option
     urls: Annotated[list[str] | None, typer.Argument(help="Where to begin.", metavar="URL...")] = None,
@@ -43,10 +49,14 @@ def crawl(  # noqa: PLR0913 - one parameter an option
         typer.Option(help="How far from the seeds, and what they redirect to, to follow.  [default: host]"),
     ] = None,
     pages: Annotated[int | None, typer.Option(help="Stop after so many pages.", min=1)] = None,
+    bytes_: Annotated[str | None, typer.Option("--bytes", help="Stop after so much: 10GB, 500MB.")] = None,
     for_: Annotated[str | None, typer.Option("--for", help="Stop after a time: 90s, 10m, 2h.")] = None,
     depth: Annotated[int | None, typer.Option(help="Follow links so many steps from a seed.", min=1)] = None,
     allow: Annotated[list[str] | None, typer.Option(help="Only URLs matching this RE2 expression.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="No URLs matching this RE2 expression.")] = None,
+    delay: Annotated[
+        float | None, typer.Option(help="Seconds a host rests between requests; 0: none, on your own server.", min=0)
+    ] = None,
     requisites: Annotated[bool | None, typer.Option("--requisites", help="Fetch images, styles, scripts too.")] = None,
     config: Annotated[Path | None, typer.Option(help="Settings, as in a crawl's fyke.toml.")] = None,
     user_agent: Annotated[str | None, typer.Option(help="Our name, also in robots.txt.")] = None,
@@ -75,9 +85,11 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     asked: dict[str, dict[str, Any]] = {
         "crawl": {
             "seeds": urls or None, "scope": scope, "pages": pages, "for_s": seconds(for_) if for_ else None,
+            "bytes": int(rooms.quantities.read_bytes("--bytes", bytes_)) if bytes_ else None,
             "depth": depth, "allow": allow, "deny": deny, "requisites": requisites,
         },
         "agent": {"user_agent": user_agent, "contact": contact},
+        "politeness": {} if delay is None else _delays(delay),
         "dns": {"servers": dns, "private": private},
     }  # fmt: skip
     directory = rooms.directory.CrawlDirectory(into)
@@ -156,7 +168,7 @@ def _how_it_stands(now: "rooms.inspect.CrawlStatus", directory: Path) -> str:
         words = f"broke off: {now.error}" if now.error else "broke off without a word, as when it is killed"
     if now.state in ("running", "finished"):
         return words
-    more = " --pages MORE" if now.state == "pages" else ""
+    more = f" --{now.state} MORE" if now.state in ("pages", "bytes") else ""
     return f"{words}; fyke crawl --into {shlex.quote(str(directory))}{more} goes on"
 
 

@@ -59,6 +59,7 @@ class CrawlSection(_Section):
         description="Links followed: prefix, host, domain (of seeds and what they redirect to), or web.",
     )
     pages: Count = Field(0, description="Stop after this many pages; 0: when nothing is left.")
+    bytes: Count = Field(0, description="Stop after so many bytes of bodies; 0: no limit.")
     for_s: Seconds = Field(0, description="Stop after this many seconds of crawling; 0: no limit.")
     depth: Count = Field(0, description="Follow links this many steps from a seed; 0: no limit.")
     allow: list[str] = Field([], description="If any are given, a URL must match one of these RE2 expressions.")

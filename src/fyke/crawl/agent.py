@@ -156,6 +156,7 @@ class Agent:
         self._loop = Loop(
             Engines(self._frontier, self._fetcher, Gathering(self._harvest, self._barn), self._outbox),
             self.config.crawl, self._clock, self._news,
+            has_its_bytes=lambda: 0 < self.config.crawl.bytes <= self._barn.body_bytes,
         )  # fmt: skip
         self._counts = Counts(
             self._frontier, self._fetcher, self._barn, self._outbox, self._filtering, self._parser, self._registry,

@@ -3,6 +3,7 @@
 Asked by the panel, the log, the control socket and the checkpoint, which keeps them as `totals`; made by the agent.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,7 @@ class Counts:
             },
             rounds=frontier.rounds,
             edges=frontier.edges,
+            left_out=dict(Counter(self.totals.get("left_out", {})) + self.filters.left_out),
             archive_bytes=self.archive.statistics().bytes,
             memory_bytes=memory_bytes(),
             plugin_failures=dict(failures),

@@ -45,6 +45,7 @@ class CrawlOptions(TypedDict, total=False):
 
     scope: str  # prefix, host, domain or web
     pages: int
+    bytes: int
     for_s: float
     depth: int
     allow: Sequence[str]

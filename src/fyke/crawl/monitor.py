@@ -56,15 +56,19 @@ def left_s(asked: CrawlSection, now: CrawlStatistics, pages_s: float) -> float |
         lefts.append(asked.for_s - now.elapsed_s)
     if asked.pages and pages_s > 0:
         lefts.append((asked.pages - now.pages) / pages_s)
+    if asked.bytes and now.bytes and now.elapsed_s > 0:
+        lefts.append((asked.bytes - now.bytes) * now.total_s / now.bytes)
     return max(0.0, min(lefts)) if lefts else None
 
 
 def progress(asked: CrawlSection, now: CrawlStatistics) -> tuple[float, float]:
-    """How much is done, and of how much: pages or seconds where a limit is set, else of the URLs known so far."""
+    """How much is done, and of how much: pages, seconds or bytes where a limit is set, else URLs known so far."""
     if asked.pages:
         return now.pages, asked.pages
     if asked.for_s:
         return now.elapsed_s, asked.for_s
+    if asked.bytes:
+        return now.bytes, asked.bytes
     return now.visits, max(1, now.visits + now.waiting)
 
 
@@ -72,6 +76,7 @@ ENDED = {  # by the ending of a crawl
     "finished": "finished: nothing is left to fetch",
     "blocked": "blocked: all that is left waits for hosts that are blocked",
     "pages": "has the pages that were asked for",
+    "bytes": "has the bytes that were asked for",
     "time": "has run the time that was asked for",
     "stopped": "stopped",
     "unreached": "could reach nothing",

@@ -12,6 +12,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import uvloop
@@ -33,6 +34,8 @@ from fyke.crawl.seed_sources import SeedSources
 from fyke.fetcher.access import unused_proxies
 from fyke.progress import Progress
 from fyke.quantities import counted, duration, size
+
+RULE_CHARS = 60  # of a rule, in the summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +146,11 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
     state = saved_state(directory.shard)
     ending = state.get("ending")
     totals = CrawlStatistics(**state["totals"]) if state else CrawlStatistics()
-    enough = 0 < config.crawl.pages <= totals.pages
+    has_pages = ending == Ending.PAGES and 0 < config.crawl.pages <= totals.pages
+    has_bytes = ending == Ending.BYTES and 0 < config.crawl.bytes <= totals.bytes
     if brought_nothing(state):
         return None
-    if ending == Ending.FINISHED or (ending == Ending.PAGES and enough):
+    if ending is not None and (ending == Ending.FINISHED or has_pages or has_bytes):
         if listed is not None:
             directory.listed.compare(listed)
         return Summary(Ending(ending), totals, peak_memory_bytes(), already=True)
@@ -161,41 +165,42 @@ def nothing_reached(summary: Summary) -> bool:
 
 def report(summary: Summary, directory: CrawlDirectory, console: Console) -> None:
     """What was done, and what to do next, in a few lines on `console`."""
-    now, path = summary.statistics, directory.path
-    typed = shlex.quote(str(path))
+    lines = [_nothing_more(summary, directory.path)] if summary.already else [*_lines(summary, directory)]
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
 
-    def say(text: str) -> None:
-        console.print(text, highlight=False, soft_wrap=True, markup=False)
 
-    if summary.already:
-        say(f"{path}: {_already(summary, typed)}")
-        return
-    say(f"{path}: {ENDED[summary.ending]}")
+def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
+    now = summary.statistics
+    yield f"{directory.path}: {ENDED[summary.ending]}"
     rate = now.visits / now.total_s if now.total_s else 0.0
-    say(f"  {counted(now.pages, 'page')}, {size(now.bytes)} in {duration(now.total_s)} ({rate:,.1f} visits/s)")
+    yield f"  {counted(now.pages, 'page')}, {size(now.bytes)} in {duration(now.total_s)} ({rate:,.1f} visits/s)"
     if summary.ending is Ending.FINISHED and now.over_budget:
-        say(f"  {now.over_budget:>9,}  URLs stay unfetched: the budget function gives their domains nothing")
+        yield f"  {now.over_budget:>9,}  URLs stay unfetched: the budget function gives their domains nothing"
     if now.again:
-        say(f"  {passed(now.again)}")
+        yield f"  {passed(now.again)}"
     for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):
         if kind != "ok":
-            say(f"  {count:>9,}  {kind.replace('_', ' ')}")
+            yield f"  {count:>9,}  {kind.replace('_', ' ')}"
     if now.listings:
-        say(f"  {now.listings:>9,}  sitemaps and feeds read")
+        yield f"  {now.listings:>9,}  sitemaps and feeds read"
+    for rule, count in sorted(now.left_out.items(), key=lambda item: -item[1]):
+        yield f"  {count:>9,}  links left out by {rule if len(rule) < RULE_CHARS else rule[:RULE_CHARS] + '…'}"
     for name, count in now.plugin_failures.items():
-        say(f"  {count:>9,}  failures of the plug-in {name}")
+        yield f"  {count:>9,}  failures of the plug-in {name}"
     if summary.ending is Ending.BLOCKED:
-        say(f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again")
-    say(f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}")
-    say(f"Next: {_next(summary.ending, directory)}")
+        yield f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again"
+    yield f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}"
+    yield f"Next: {_next(summary.ending, directory)}"
 
 
-def _already(summary: Summary, typed: str) -> str:
-    """That there was nothing to do in the crawl whose directory is `typed` so."""
-    pages = summary.statistics.pages
-    if summary.ending is Ending.PAGES:
-        return f"has the pages that were asked for, {pages:,}; fyke crawl --into {typed} --pages MORE goes on"
-    return f"finished before, {counted(pages, 'page')}; fyke crawl --into {typed} --again looks what is new"
+def _nothing_more(summary: Summary, path: Path) -> str:
+    """That there was nothing to do in the crawl at `path`."""
+    now, again = summary.statistics, f"fyke crawl --into {shlex.quote(str(path))}"
+    if summary.ending is Ending.FINISHED:
+        return f"{path}: finished before, {counted(now.pages, 'page')}; {again} --again looks what is new"
+    what = f"{now.pages:,}" if summary.ending is Ending.PAGES else size(now.bytes)
+    return f"{path}: {ENDED[summary.ending]}, {what}; {again} --{summary.ending} MORE goes on"
 
 
 def passed(again: Mapping[str, Any]) -> str:
@@ -212,5 +217,5 @@ def _next(ending: Ending, directory: CrawlDirectory) -> str:
         return f"fyke unblock {typed} {host}; then fyke crawl --into {typed} goes on with its URLs"
     if ending is Ending.FINISHED:
         return f"fyke check {typed}; the archive is {directory.warc}, the tables are {directory.tables}"
-    more = " --pages MORE" if ending is Ending.PAGES else ""
+    more = f" --{ending} MORE" if ending in (Ending.PAGES, Ending.BYTES) else ""
     return f"fyke crawl --into {typed}{more} goes on where it stopped"

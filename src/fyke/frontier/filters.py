@@ -159,6 +159,7 @@ class Filters:
     def __init__(self, filters: Sequence[UrlFilter]) -> None:
         self._filters = filters
         self.failures: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()  # rows that were not accepted, by the first filter that did not
         self._scope = next((one for one in filters if isinstance(one, ScopeFilter)), ScopeFilter(Scope.WEB, ()))
 
     @property
@@ -188,7 +189,10 @@ class Filters:
         for wanted in self._filters:
             if not urls.num_rows:
                 break
+            before = urls.num_rows
             urls = keep(urls, self._ask(wanted, urls) | (numbers(urls, "kind") == Kind.SEED))
+            if urls.num_rows < before:
+                self.left_out[repr(wanted)] += before - urls.num_rows
         return urls
 
     def refusal(self, url: pa.RecordBatch) -> str:
