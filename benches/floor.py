@@ -37,6 +37,7 @@ from fyke.archive.records import BODY_LEVEL, GZIP
 _SAMPLE = 1_000  # pages that each part is done with
 _AT_ONCE = 32
 _ROUNDS = 3
+TREE = "lexbor's tree"
 STAGES = {
     "fetcher/wire": "fetching",
     "fetcher": "politeness, robots, names",
@@ -148,7 +149,7 @@ def parts(pages: Sequence[Fetched]) -> dict[str, float]:
     only_tree = microseconds(tree, pages)
     measured = {
         "fingerprint (xxh3)": microseconds(lambda page: xxhash.xxh3_64_intdigest(contents[page.url]), pages),
-        "lexbor's tree": only_tree,
+        TREE: only_tree,
         "every href by CSS": microseconds(hrefs, pages) - only_tree,
         f"links joined by ada, keys hashed ({sum(map(len, links.values())) / len(pages):.0f})": microseconds(
             joined, pages
@@ -210,7 +211,9 @@ def measure(web: Served, most: int, longest_s: float) -> None:
     total, least = crawled.cpu_us, sum(floor.values())
     print(f"\n{web.web.name}: {pages:,} pages of {size:.0f} KB\n")
     told, each = crawled.tally, greeted / len(by_host) * 1e6
-    print(f"Fyke made {told.connections:,} connections, {told.resumed:,} of which took up an earlier session.")
+    trees, megabytes = total / floor[TREE], crawled.peak_bytes / 1e6
+    print(f"Fyke takes {trees:.1f} times as long as lexbor for the trees of these pages; {megabytes:,.0f} MB at most.")
+    print(f"It made {told.connections:,} connections, {told.resumed:,} of which took up an earlier session.")
     print(f"Bare libcurl needed {each:,.0f} µs for a connection and a robots.txt.\n")
     print(rows("the floor", [*floor.items(), ("**sum**", least), ("**Fyke**", total), ("ours", total - least)], total))
     spent = stages(sampled["modules"], pages)
