@@ -25,7 +25,7 @@ import pycurl
 import xxhash
 from isal import isal_zlib
 from peers import FYKE
-from race import Run, adopt_orphans, run
+from race import FetchedNothing, Run, adopt_orphans, run
 from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser
 from webs import made, size_of
 from webs.alone import go_alone
@@ -250,7 +250,10 @@ def main() -> None:
     os.sched_setaffinity(0, {CRAWLER_CORE})
     for web, made_in in folders.items():
         with tempfile.TemporaryDirectory() as name, served(web, made_in, Path(name)) as up:
-            measure(up, wanted.pages or web.pages, wanted.seconds)
+            try:
+                measure(up, wanted.pages or web.pages, wanted.seconds)
+            except FetchedNothing as failure:
+                raise SystemExit(str(failure)) from None
 
 
 if __name__ == "__main__":
