@@ -135,6 +135,7 @@ def parts(pages: Sequence[Fetched]) -> dict[str, float]:
     """CPU a page of each thing that somebody must do with `pages`."""
     contents = {page.url: page.content for page in pages}
     links = {page.url: sorted(outgoing(contents[page.url])) for page in pages}
+    mean = sum(map(len, links.values())) / len(pages)
     selector = LexborCSSSelector()
 
     def tree(page: Fetched) -> LexborHTMLParser:
@@ -152,9 +153,7 @@ def parts(pages: Sequence[Fetched]) -> dict[str, float]:
         "fingerprint (xxh3)": microseconds(lambda page: xxhash.xxh3_64_intdigest(contents[page.url]), pages),
         TREE: only_tree,
         "every href by CSS": microseconds(hrefs, pages) - only_tree,
-        f"links joined by ada, keys hashed ({sum(map(len, links.values())) / len(pages):.0f})": microseconds(
-            joined, pages
-        ),
+        f"{mean:.0f} links joined by ada one by one, keys hashed": microseconds(joined, pages),
         "SHA-1, once": microseconds(lambda page: sha1(page.body, usedforsecurity=False), pages),
         f"gzip, level {BODY_LEVEL}, of what came": microseconds(
             lambda page: isal_zlib.compress(page.head + page.body, BODY_LEVEL, GZIP), pages
@@ -193,7 +192,10 @@ def crawled(web: Served, most: int, longest_s: float) -> tuple[Run, Counter[str]
         sampling = [str(Path(__file__).with_name("sampling.py")), noted.name]
         watched = replace(FYKE, command=lambda course: [*sampling, *FYKE.command(course)[2:]])
         crawl = run(watched, web, most, longest_s)
-        sampled = json.loads(Path(noted.name).read_bytes())
+        said = Path(noted.name).read_bytes()
+        if not said:
+            raise SystemExit(f"the crawl of {web.web.name} took more than {longest_s:g} s: give --seconds or --pages")
+        sampled = json.loads(said)
     spent = stages(sampled["modules"], crawl.tally.pages)
     spent["other threads"] = sampled["threads"] / crawl.tally.pages * 1e6
     return crawl, spent
