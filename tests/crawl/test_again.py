@@ -60,7 +60,7 @@ def records(into: Path) -> list[tuple[str, str]]:
                 ours.append((record.rec_type, record.rec_headers["WARC-Target-URI"]))
         with path.open("rb") as file:
             for record in FastIterator(file, parse_http=False):
-                assert record.verify_block_digest()
+                assert "WARC-Block-Digest" not in record.headers or record.verify_block_digest()
                 theirs.append((record.headers["WARC-Type"], record.headers.get("WARC-Target-URI")))
     assert ours == theirs
     return ours
