@@ -57,7 +57,7 @@ class Archive:
         self._resolver = LinkResolver()
         self.now = BEGIN_S
 
-    def visit(self, url: str, answer: Answer) -> None:
+    def visit(self, url: str, answer: Answer, outcome: Outcome | None = None) -> None:
         """One visit, as `fyke.harvest.worker` takes it in."""
         self.now += 1
         head = {"Content-Type": "text/html; charset=utf-8", **answer.headers}
@@ -65,7 +65,8 @@ class Archive:
         at = locate(url)
         body = answer.body.encode() if isinstance(answer.body, str) else answer.body
         exchange = Exchange(
-            Visit(url, at.key, at.host, at.domain), _outcome(answer.status), self.now, 0.1, status=answer.status,
+            Visit(url, at.key, at.host, at.domain), outcome or _outcome(answer.status), self.now, 0.1,
+            status=answer.status,
             request=b"GET / HTTP/1.1\r\n\r\n", head=f"HTTP/1.1 {answer.status} So\r\n{lines}\r\n".encode(),
             body=Document(body),
         )  # fmt: skip

@@ -33,13 +33,15 @@ from isal import isal_zlib
 
 from fyke.core.batches import Kind
 from fyke.core.document import Document
+from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose
 
 GZIP = 31  # zlib's window bits for "gzip, largest window"
 BODY_LEVEL = 2
 SMALL_LEVEL = 0
 CHUNK_BYTES = 1 << 18
-REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 MAX_HOPS = 64  # longer paths are told by `depth` alone
 
 _END = b"\r\n\r\n"
@@ -56,10 +58,11 @@ _MOST_STORED = 0xFFFF
 
 
 class Original(NamedTuple):
-    """The earlier record that a revisit stands for: its URL and its WARC-Date."""
+    """The earlier record that a revisit stands for: its URL, its WARC-Date, the digest of its payload."""
 
     url: str
     date: str
+    digest: str
 
 
 class RecordIds:
@@ -145,7 +148,8 @@ def metadata_fields(exchange: Exchange, via: str, charset: str, duplicate: bool 
     """The block of the metadata record: `via`, `hopsFromSeed` and `fetchTimeMs` as Heritrix has them.
 
     Every hop is an L (link) but the last to a requisite, an E (embed); `depth` tells their number. The fields from
-    `outcome` on are for pages alone: with them the archive holds all that the table of pages says of an answer.
+    `outcome` on are for pages alone: with them the archive holds all that the table of pages says of an answer. Each
+    line of the head of a 304 is a field `answered`.
     """
     visit = exchange.visit
     text = f"depth: {visit.depth}\r\nfetchTimeMs: {round(exchange.duration_s * 1000)}\r\n"
@@ -158,6 +162,8 @@ def metadata_fields(exchange: Exchange, via: str, charset: str, duplicate: bool 
         text += f"tries: {visit.tries}\r\n" if visit.tries else ""
         text += f"viaKey: {visit.via}\r\n" if visit.via else ""
         text += "duplicate: yes\r\n" if duplicate else ""
+    if not_modified(exchange):
+        text += "".join(f"answered: {line}\r\n" for line in exchange.head.decode("latin-1").split("\r\n") if line)
     if charset:
         text += f"charset: {charset}\r\n"
     if exchange.detail:
@@ -190,13 +196,44 @@ def response_header(exchange: Exchange, record_id: str, common: str, media_type:
     )
 
 
-def revisit_header(record_id: str, common: str, original: Original) -> str:
-    """The first fields of a `revisit` whose body is that of `original`."""
+def repeats(exchange: Exchange, original: Original) -> bool:
+    """Whether the answer has the payload of `original`: the server said so when it was asked, or the digests agree.
+
+    What has no head, or was cut, is archived as it came: a revisit record could not say so.
+    """
+    if not exchange.head or exchange.truncated:
+        return False
+    same = exchange.body.size > 0 and _digest(exchange.body) == original.digest
+    return same or not_modified(exchange)
+
+
+def not_modified(exchange: Exchange) -> bool:
+    """Whether it is a 304 that was asked for."""
+    return exchange.status == 304 and exchange.outcome is Outcome.UNCHANGED
+
+
+def revisit_header(exchange: Exchange, record_id: str, common: str, original: Original) -> str:
+    """The first fields of a `revisit` record; the payload that its digest speaks of is that of `original`.
+
+    A 304 has that digest too (WARC 1.1, 5.9: of the payload "referred to or contained by the record"): by URL, date
+    and digest together every replay tool finds the original, whichever of them it looks for.
+    """
+    profile = NOT_MODIFIED if not_modified(exchange) else SAME_PAYLOAD
     return (
         f"WARC/1.1\r\nWARC-Type: revisit\r\nWARC-Record-ID: {record_id}\r\n{common}"
-        f"Content-Type: application/http; msgtype=response\r\nWARC-Profile: {REVISIT_PROFILE}\r\n"
+        f"Content-Type: application/http; msgtype=response\r\nWARC-Profile: {profile}\r\n"
         f"WARC-Refers-To-Target-URI: {original.url}\r\nWARC-Refers-To-Date: {original.date}\r\n"
+        f"WARC-Payload-Digest: {original.digest}\r\n"
     )
+
+
+def revisit_block(exchange: Exchange) -> bytes:
+    """The block of a `revisit` record: the head of the answer, but nothing of a 304.
+
+    Replay tools (pywb, wabac.js) show what they find with the body of the original, and a page with the status 304 is
+    none. Without a block they take the head of the original. That of the 304 is in the metadata record.
+    """
+    return b"" if not_modified(exchange) else exchange.head
 
 
 def body_member(header: str, head: bytes, body: bytes) -> tuple[bytes, str]:
@@ -213,12 +250,6 @@ def streamed_member(header: str, head: bytes, body: Document) -> tuple[Iterator[
     payload = _digest(body)
     start = _start(header, head, payload, body.size)
     return (_stored if _CODED.search(head) else _compressed)(start, _chunks(body)), payload
-
-
-def revisit_member(header: str, head: bytes, body: Document) -> tuple[bytes, str]:
-    """A revisit: the head is kept, the body only digested."""
-    payload = _digest(body)
-    return small_member(f"{header}WARC-Payload-Digest: {payload}\r\n", head), payload
 
 
 def _start(header: str, head: bytes, payload: str, size: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The tables being written: `pages` and `links`.
+"""The tables being written: `pages`, `links`, and those that are extracted from pages.
 
 The loop calls `PagesTable.add` once a visit that ended, and `LinksTable.add` once for the links of a batch of
 pages. Both gather rows in memory, a few thousand at a time; `fyke.archive.table_files` makes files of them and keeps
@@ -180,6 +180,32 @@ def links_batch(source: U64, target: U64, url: pa.BinaryArray, kind: npt.NDArray
     text = pa.StringArray.from_buffers(len(url), url.buffers()[1], url.buffers()[2])
     arrays = [pa.array(source), pa.array(target), text, pa.array(kind.astype(np.uint8))]
     return pa.RecordBatch.from_arrays(arrays, schema=LINKS)
+
+
+class ExtractedTable(_Table):
+    """The table `name` of what pages say, with the columns of `schema`, `table_rows` rows to a file."""
+
+    def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int) -> None:
+        super().__init__(folder, name, schema, table_rows)
+        self._schema = schema
+        self._rows: list[tuple[object, ...]] = []
+
+    def add(self, rows: Sequence[tuple[object, ...]]) -> None:
+        """Rows of a page."""
+        self._rows += rows
+        if len(self._rows) >= PAGES_IN_MEMORY:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._rows:
+            self._files.append(rows_batch(self._rows, self._schema))
+            self._rows = []
+
+    def _in_memory(self) -> int:
+        return len(self._rows)
+
+    def _forget(self) -> None:
+        self._rows = []
 
 
 def rows_batch(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:

@@ -6,12 +6,16 @@ returns, records and rows are in files that the next checkpoint names, and bodie
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from fyke.archive import LinksTable, PagesTable, WarcWriter
-from fyke.archive.tables import links_batch
+from fyke.archive import LinksTable, Original, PagesTable, WarcWriter
+from fyke.archive.tables import ExtractedTable, links_batch
 from fyke.core.batches import Kind
+from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink
-from fyke.core.visits import Page, Purpose
+from fyke.core.visits import Exchange, Page, Purpose
+from fyke.crawl.passes import Passes
+from fyke.harvest.fields import Extractor
 from fyke.harvest.worker import Reaped, Sheaf
 
 
@@ -24,19 +28,20 @@ class Barn:
         pages: PagesTable,
         links: LinksTable | None,
         sinks: Sequence[PageSink],
-        *,
-        outcomes: Mapping[str, int],
-        listings: int,
-        body_bytes: int,
+        passes: Passes,
+        extracts: Sequence[tuple[Extractor, ExtractedTable]],
+        totals: Mapping[str, Any],
     ) -> None:
-        """`links` is None when nobody wants the table; the rest are counts of earlier runs."""
+        """`links` is None when nobody wants the table; `totals` are the counts of earlier runs."""
         self._archive = archive
         self._pages = pages
         self._links = links
         self._sinks = sinks
-        self.outcomes: Counter[str] = Counter(outcomes)  # of visits to pages
-        self.listings = listings  # visits to sitemaps and feeds
-        self.body_bytes = body_bytes
+        self._passes = passes
+        self._extracts = extracts
+        self.outcomes: Counter[str] = Counter(totals.get("outcomes", {}))  # of visits to pages
+        self.listings = int(totals.get("listings", 0))  # visits to sitemaps and feeds
+        self.body_bytes = int(totals.get("bytes", 0))
         self.sink_failures: Counter[str] = Counter()
 
     def __repr__(self) -> str:
@@ -62,7 +67,10 @@ class Barn:
         elif exchange.outcome.answered:
             self._archive.write(exchange)
         self.body_bytes += exchange.body.size
+        self._passes.count(reaped)
         if reaped.is_page:
+            for extractor, table in self._extracts if not page.duplicate else ():
+                table.add(extractor.rows(page))
             self._give_to_sinks(page)
         exchange.body.close()
 
@@ -71,7 +79,11 @@ class Barn:
         place = None
         if exchange.outcome.answered:
             place = self._archive.write(
-                exchange, media_type=page.media_type, charset=page.charset, duplicate=page.duplicate
+                exchange,
+                media_type=page.media_type,
+                charset=page.charset,
+                duplicate=page.duplicate,
+                refers_to=_copy_of(exchange),
             )
         self._pages.add(exchange, place, page, links=reaped.links, redirect_to=reaped.redirect_to)
         if exchange.visit.kind is Kind.LISTING:
@@ -85,3 +97,11 @@ class Barn:
                 sink.page(page)
             except Exception:  # noqa: BLE001 - a plug-in may raise anything; it costs its page
                 self.sink_failures[type(sink).__name__] += 1
+
+
+def _copy_of(exchange: Exchange) -> Original | None:
+    """The record that an answer without news stands for."""
+    earlier = exchange.visit.earlier
+    if earlier is None or earlier.original is None or exchange.outcome is not Outcome.UNCHANGED:
+        return None
+    return Original(*earlier.original)

@@ -39,7 +39,7 @@ class Gathering:
     def gather(self, fetched: Fetched, outbox: Outbox) -> int:
         """Keep what came of visits, and put what the frontier is to know into `outbox`.
 
-        Returns how many visits that were begun as pages turned out to be sitemaps or feeds.
+        Returns how many visits that were begun as pages turned out to be sitemaps or feeds, or no news.
         """
         errands = 0
         for sheaf in self._harvest.reap(fetched.exchanges):
@@ -58,7 +58,8 @@ class Gathering:
         visit, outcome = reaped.exchange.visit, reaped.exchange.outcome
         if visit.purpose is Purpose.PAGE:
             outbox.put_ended(visit, outcome)
-        return visit.purpose is Purpose.PAGE and outcome is Outcome.OK and not reaped.is_page
+        begun = outcome is Outcome.OK or (outcome is Outcome.UNCHANGED and reaped.exchange.status != 304)
+        return visit.purpose is Purpose.PAGE and begun and not reaped.is_page
 
 
 def links_to_follow(pointers: Pointers) -> Links:

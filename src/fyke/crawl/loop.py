@@ -22,6 +22,7 @@ checkpoint names.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -44,6 +45,7 @@ class Ending(StrEnum):
 
     FINISHED = "finished"  # nothing is left to fetch
     BLOCKED = "blocked"  # nothing is left but what waits for hosts that a person blocked
+    BYTES = "bytes"  # as many bytes as were asked for
     PAGES = "pages"  # as many pages as were asked for
     TIME = "time"  # as long as was asked for
     STOPPED = "stopped"  # by the person
@@ -119,6 +121,7 @@ class Loop:
         news: asyncio.Event,
         *,
         least_merge_s: float = 0.0,
+        has_its_bytes: Callable[[], bool] = lambda: False,
     ) -> None:
         """`news` is set by the fetcher when something ended. `least_merge_s`: between merges that are granted since
         visits run low, at least; for a clock that stands still while they are made."""
@@ -130,6 +133,7 @@ class Loop:
         self._clock = clock
         self._news = news
         self._least_merge_s = least_merge_s
+        self._has_its_bytes = has_its_bytes
         self._merge_at = 0.0  # when the frontier may merge less than a full batch again
         self.moved = False  # whether the frontier did, in the last turn
         self._stop: Ending | None = None
@@ -195,6 +199,8 @@ class Loop:
             return Ending.TIME
         if self._fetcher.has_its_pages and not self._gathering.waiting:
             return Ending.PAGES
+        if self._has_its_bytes():
+            return Ending.BYTES
         if not self._gathering.answered and self._fetcher.unreached:  # the fault is likely on our side
             return Ending.UNREACHED
         if self.idle and self._frontier.empty:

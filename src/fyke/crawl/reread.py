@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from fyke.archive import SCHEMAS, RecordPlace
+from fyke.archive import SCHEMAS, Original, RecordPlace
+from fyke.archive.captures import Captures
 from fyke.archive.reindexing import REPLAYABLE, serial_of
 from fyke.archive.tables import PAGE_ROWS, page_row, rows_batch
 from fyke.archive.warc import FOLDER
@@ -57,6 +58,7 @@ class Rereader:
         processors = [load_plugin(name, "processors", ProcessingModule) for name in config.plugins.processors]
         protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
         self._folder = folder
+        self._captures = Captures(folder)
         self._ends = ends
         self._limits = config.fetch
         self._parser = Parser(processors, config.crawl.requisites, product=config.agent.user_agent)
@@ -106,7 +108,7 @@ class Rereader:
             exchange = self._exchange(path, record.offset, record.length, facts)
         except _UNREADABLE:
             return None
-        page = opened(self._parser, self._limits, exchange)
+        page = self._opened(exchange)
         page.duplicate = "duplicate" in facts
         links, _ = self._pointed(page)
         moved = exchange.outcome is Outcome.REDIRECTED and links
@@ -114,10 +116,21 @@ class Rereader:
         place = RecordPlace(f"{FOLDER}/{path.name}", record.offset, record.length, digest, record.get("warc-date"))
         return page_row(exchange, place, page, len(links), links[0].url.decode() if moved else None)
 
+    def _opened(self, exchange: Exchange) -> Page:
+        """What was known of a page before it was compared with its copy."""
+        outcome = exchange.outcome
+        if outcome is Outcome.UNCHANGED and exchange.status != 304:
+            exchange.outcome = Outcome.OK
+        page = opened(self._parser, self._limits, exchange)
+        exchange.outcome = outcome
+        return page
+
     def _exchange(self, path: Path, offset: int, length: int, facts: dict[str, str]) -> Exchange:
         """The exchange of a record, with what its metadata says. Raises `_UNREADABLE`."""
         fields, block = read_block(path, offset, length)
         head, body = taken_apart(block) if "application/http" in fields.get("content-type", "") else (b"", block)
+        if fields.get("warc-type") == "revisit":
+            head, body = self._message(fields, head, facts)
         at = locate(fields["warc-target-uri"])
         visit = Visit(at.url.decode(), at.key, at.host, at.domain)
         visit.depth, visit.tries, visit.via = (int(facts.get(name, 0)) for name in ("depth", "tries", "viaKey"))
@@ -137,6 +150,17 @@ class Rereader:
         )
         exchange.outcome = Outcome(facts["outcome"]) if "outcome" in facts else _outcome(exchange)
         return exchange
+
+    def _message(self, revisit: dict[str, str], head: bytes, facts: dict[str, str]) -> tuple[bytes, bytes]:
+        """The answer that a revisit record with these fields stands for; without a body if its original is lost."""
+        if not head:  # a 304
+            return (facts["answered"] + "\r\n\r\n").encode("latin-1") if "answered" in facts else b"", b""
+        names = ("warc-refers-to-target-uri", "warc-refers-to-date", "warc-payload-digest")
+        original = self._captures.original(Original(*(revisit.get(name, "") for name in names)))
+        if original is None:
+            return head, b""
+        _, block = read_block(self._folder / original.file, original.offset, original.length)
+        return head, taken_apart(block)[1]
 
     def _kind(self, visit: Visit, facts: dict[str, str]) -> Kind:
         """Of an archive that does not say it."""
@@ -187,8 +211,12 @@ class Rereader:
 def _facts(path: Path, record: Record) -> dict[str, str]:
     """The fields of a metadata record."""
     _, block = read_block(path, record.offset, record.length)
-    lines = (line.partition(": ") for line in block.decode("utf-8", "replace").split("\r\n"))
-    return {name: value for name, _, value in lines if name}
+    facts: dict[str, str] = {}
+    for line in block.decode("utf-8", "replace").split("\r\n"):
+        name, _, value = line.partition(": ")
+        if name:
+            facts[name] = f"{facts[name]}\r\n{value}" if name in facts else value
+    return facts
 
 
 def _outcome(exchange: Exchange) -> Outcome:

@@ -60,6 +60,10 @@ class NamedSitemaps:
             self._named = Counter(dict(self._named.most_common(self._hosts // 2)))
         return admitted
 
+    def clear(self) -> None:
+        """Count anew: all indexes are read again."""
+        self._named.clear()
+
     def state(self) -> dict[str, int]:
         """What a checkpoint records."""
         return {str(host): count for host, count in self._named.items()}
@@ -179,6 +183,10 @@ class Harvest:
         waiting: set[int] = set()
         written_bytes = 0
         for (exchange, page), keys in zip(batch, places, strict=True):
+            _compare(page)
+            if exchange.outcome is Outcome.UNCHANGED:  # its links are known
+                together.append(_Read(exchange, page, (), 0))
+                continue
             if written_bytes > MOST_BYTES or not waiting.isdisjoint(keys):
                 yield self._sheaf(together)
                 together, waiting, written_bytes = [], set(), 0
@@ -273,6 +281,18 @@ def opened(parser: Parser, limits: FetchSection, exchange: Exchange) -> Page:
     if not page.content or exchange.outcome is not Outcome.OK:
         page.fingerprint = 0
     return page
+
+
+def _compare(page: Page) -> None:
+    """What an answer says beside the one before it: a page that is as it was, or away once more."""
+    exchange = page.exchange
+    earlier = exchange.visit.earlier
+    if earlier is None:
+        return
+    if exchange.outcome is Outcome.OK and page.fingerprint and page.fingerprint == earlier.fingerprint:
+        exchange.outcome = Outcome.UNCHANGED
+    elif exchange.status in (404, 410) and earlier.missing:
+        exchange.outcome = Outcome.GONE
 
 
 def _judge_kind(page: Page) -> None:
