@@ -9,7 +9,7 @@ Invariant: every exchange that goes in comes out once, whatever its bytes; those
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -122,7 +122,9 @@ class _Read(NamedTuple):
     page: Page
     places: tuple[int, ...]
     level: int  # of sitemap indexes above those that it names
-    redirect: Sequence[str] = ()  # where a large page leads by its header
+    # What was done aside, of a large one:
+    redirect: Sequence[str] = ()  # where it leads by its header
+    found: Located | None = None  # its links, resolved
 
 
 class Harvest:
@@ -156,8 +158,11 @@ class Harvest:
     def reap(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
         """What is in `exchanges`, and in large ones of before. Their bodies are still open, for the archive."""
         for read in self._aside.take() if self._aside is not None else ():
-            self._parser.conclude(read.page, read.redirect)
-            yield self._sheaf([read])
+            if read.found is not None:
+                yield self._sheaf([read])
+            else:
+                self._parser.conclude(read.page, read.redirect)
+                self._do_aside(self._resolved, read)
         batch: list[tuple[Exchange, Page]] = []
         size_bytes = 0
         for exchange in exchanges:
@@ -192,7 +197,7 @@ class Harvest:
             read = _Read(exchange, page, keys, level)
             if exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate:
                 if self._aside is not None and len(page.content) >= self._aside.large_bytes:
-                    self._aside.put(partial(self._read_aside, read), len(page.content))
+                    self._do_aside(self._parsed, read)
                     continue
                 self._parser.process(page)
             together.append(read)
@@ -201,14 +206,24 @@ class Harvest:
         if together:
             yield self._sheaf(together)
 
-    def _read_aside(self, read: _Read) -> _Read:
+    def _do_aside(self, work: Callable[[_Read], _Read], read: _Read) -> None:
+        assert self._aside is not None
+        self._aside.put(partial(work, read), len(read.page.content))
+
+    def _parsed(self, read: _Read) -> _Read:
         return read._replace(redirect=self._parser.read(read.page))
+
+    def _resolved(self, read: _Read) -> _Read:
+        groups = groups_of(read.page, read.level)
+        return read._replace(found=self._links.resolve([(read.page.links.base, group.hrefs) for group in groups]))
 
     def _sheaf(self, together: Sequence[_Read]) -> Sheaf:
         """The links of pages, resolved."""
         of_pages = [groups_of(read.page, read.level) for read in together]
         groups = [(read, group) for read, some in zip(together, of_pages, strict=True) for group in some]
-        found = self._links.resolve([(read.page.links.base, group.hrefs) for read, group in groups])
+        found = together[0].found
+        if found is None:
+            found = self._links.resolve([(read.page.links.base, group.hrefs) for read, group in groups])
         of = np.searchsorted(np.cumsum([len(group.hrefs) for _, group in groups]), found.link, "right")
         ends = iter(np.searchsorted(of, np.arange(len(groups)), "right").tolist())
         kind = np.array([group.kind for _, group in groups], np.int64)[of]
