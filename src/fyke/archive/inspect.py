@@ -91,7 +91,8 @@ def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], N
         if not state and any(directory.warc.glob("*.warc.gz")):
             yield Fault(str(directory.shard), "there is an archive and no manifest: the state is gone")
     yield from _check_state(directory)
-    yield from check_archive(directory.path, archive_lengths(directory, state), progress=progress)
+    passes = [int(file) for _, file in state.get("again", {}).get("began", [])]
+    yield from check_archive(directory.path, archive_lengths(directory, state), passes=passes, progress=progress)
 
 
 def archive_lengths(directory: CrawlDirectory, state: dict[str, Any]) -> dict[str, int]:

@@ -6,6 +6,8 @@ Counts are over the whole crawl, across restarts; `elapsed_s` and the rates are 
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+_NO_FAILURES = ("ok", "unchanged", "redirected", "robots_forbade")
+
 
 @dataclass(frozen=True, slots=True)
 class CrawlStatistics:
@@ -37,11 +39,12 @@ class CrawlStatistics:
     archive_bytes: int = 0
     memory_bytes: int = 0
     plugin_failures: dict[str, int] = field(default_factory=dict)
+    again: dict[str, Any] = field(default_factory=dict)  # what the last pass over the crawl found; empty without one
 
     @property
     def failed(self) -> int:
         """Visits that brought no page for a reason on the other side."""
-        return sum(n for kind, n in self.outcomes.items() if kind not in ("ok", "redirected", "robots_forbade"))
+        return sum(n for kind, n in self.outcomes.items() if kind not in _NO_FAILURES)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -63,6 +63,10 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     contact: Annotated[str | None, typer.Option(help="URL or e-mail for owners of sites.")] = None,
     dns: Annotated[list[str] | None, typer.Option(help="Name server, address or address:port.")] = None,
     private: Annotated[list[str] | None, typer.Option(help="A domain whose addresses may be private.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Visit all pages of a finished crawl once more.")] = False,
+    visits: Annotated[
+        int | None, typer.Option(help="With --again: only so many, which are likeliest to have changed.", min=1)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Crawl, beginning at the URLs; or go on with the crawl in the directory.
@@ -91,7 +95,12 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     directory = rooms.directory.CrawlDirectory(into)
     settings = _settings(directory, config, asked, listed=bool(seeds))
     console = Reporter(stderr=True)
-    summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or ())
+    if visits is not None and not again:
+        raise ConfigurationError("--visits says how many pages to visit again: say --again too")
+    if again and not directory.holds_crawl:
+        raise ConfigurationError(f"--again: {into} holds no crawl yet; begin it without --again")
+    over = rooms.passes.Pass(visits) if again else None
+    summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or (), again=over)
     if as_json:
         print_json(summary.as_dict())
     rooms.run.report(summary, directory, console)
@@ -136,6 +145,8 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
         f"  {words.counted(crawled.pages, 'page')}, {words.size(crawled.bytes)} in {words.duration(crawled.total_s)};"
         f" {words.counted(crawled.waiting, 'URL')} to fetch, {crawled.urls:,} seen"
     )
+    if crawled.again:
+        say(f"  {rooms.run.passed(crawled.again)}")
     if crawled.over_budget or crawled.without_rules:
         say(
             f"  of those that wait, {crawled.over_budget:,} are over their domain's budget,"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fyke.core import config as config
     from fyke.crawl import loop as loop
     from fyke.crawl import monitor as monitor
+    from fyke.crawl import passes as passes
     from fyke.crawl import repair as repair
     from fyke.crawl import run as run
     from fyke.export import extracting as extracting
@@ -53,7 +54,7 @@ _HOMES = {
     "simweb": "fyke.lab.simweb",
     "config": "fyke.core.config",
     **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "orders")},
-    **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "repair", "run")},
+    **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "passes", "repair", "run")},
     **{name: f"fyke.lab.plan.{name}" for name in ("figure", "planner", "question")},
     "plan_report": "fyke.lab.plan.report",
     **{name: f"fyke.report.{name}" for name in ("broken", "sql")},

@@ -163,7 +163,7 @@ class FrontierSection(_Section):
     order_patterns: list[str] = Field(
         [], description="For order = patterns: RE2 expressions, those for the first URLs first."
     )
-    link_cache: Count = Field(100_000, description="Resolved links remembered, since most links repeat.")
+    link_cache: Count = Field(100_000, description="Links sent to the frontier lately that are not sent again.")
 
 
 class StoreSection(_Section):

@@ -15,6 +15,7 @@ from fyke.core.memory import memory_bytes
 from fyke.core.outcomes import Outcome
 from fyke.crawl.barn import Barn
 from fyke.crawl.mail import Outbox
+from fyke.crawl.passes import Passes
 from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.wire.registry import Registry
 from fyke.frontier.filters import Filters
@@ -34,6 +35,7 @@ class Counts:
     parser: Parser
     registry: Registry
     archive: WarcWriter
+    passes: Passes
     clock: Clock
     totals: Mapping[str, Any]
     started_at: float  # unix seconds
@@ -71,6 +73,7 @@ class Counts:
             queues={
                 "unchecked": frontier.unchecked,
                 "later": frontier.later,
+                "again": frontier.again,
                 "round": frontier.waiting,
                 "over_budget": frontier.over_budget,
                 "without_rules": frontier.without_rules,
@@ -85,6 +88,7 @@ class Counts:
             archive_bytes=self.archive.statistics().bytes,
             memory_bytes=memory_bytes(),
             plugin_failures=dict(failures),
+            again=self.passes.statistics(),
         )
 
     def state(self) -> dict[str, Any]:

@@ -94,6 +94,9 @@ class Worker(Protocol):
     @property
     def answered(self) -> bool: ...
 
+    @property
+    def waiting(self) -> int: ...
+
     def gather(self, fetched: Any, outbox: Outbox) -> int: ...
 
 
@@ -185,7 +188,7 @@ class Loop:
     @property
     def idle(self) -> bool:
         """Whether nothing is on its way anywhere but in the frontier."""
-        return self._fetcher.idle and not self._outbox
+        return self._fetcher.idle and not self._outbox and not self._gathering.waiting
 
     def _ending(self, started: float) -> Ending | None:
         if self.failure is not None:
@@ -194,7 +197,7 @@ class Loop:
             return self._stop
         if self._asked.for_s and self._clock.now() - started >= self._asked.for_s:
             return Ending.TIME
-        if self._fetcher.has_its_pages:
+        if self._fetcher.has_its_pages and not self._gathering.waiting:
             return Ending.PAGES
         if self._has_its_bytes():
             return Ending.BYTES
@@ -217,8 +220,9 @@ class Loop:
     async def _wind_down(self) -> None:
         await self._fetcher.stop()
         deadline = self._clock.now() + GRACE_S
-        while self._fetcher.in_flight and self._clock.now() < deadline:
+        while (self._fetcher.in_flight or self._gathering.waiting) and self._clock.now() < deadline:
             await self._rest()
+            self._gather()
         self._fetcher.abort()
         await asyncio.sleep(0)
         self._gather()

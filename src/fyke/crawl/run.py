@@ -9,7 +9,7 @@ import gc
 import os
 import shlex
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ from fyke.crawl.agent import Agent, brought_nothing
 from fyke.crawl.control import Control
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import ENDED, Monitor, seeds_in_words
+from fyke.crawl.passes import Pass
 from fyke.crawl.seed_sources import SeedSources
 from fyke.fetcher.access import unused_proxies
 from fyke.progress import Progress
@@ -56,23 +57,30 @@ class Summary:
 
 
 def crawl_with_panel(
-    directory: CrawlDirectory, config: Config, console: Console, sources: Sequence[str] = ()
+    directory: CrawlDirectory,
+    config: Config,
+    console: Console,
+    sources: Sequence[str] = (),
+    *,
+    again: Pass | None = None,
 ) -> Summary:
-    """Run the crawl of `config` in `directory` to its end, showing on `console` how it goes.
+    """Run the crawl of `config` in `directory` to its end, showing on `console` how it goes; `again` is a pass over
+    one that has ended.
 
     `sources` of seeds are as in `seed_sources`. Raises FykeError; NetworkDown when not one server could be reached.
     """
     found = SeedSources(sources, _schemes(config))
     listed = _reading(found, console) if sources else None
-    done = finished_before(directory, config, listed)
-    if done is not None:
+    if again is not None:
+        directory.compare(config)
+    elif (done := finished_before(directory, config, listed)) is not None:
         return done
     if unused := unused_proxies(config.site):
         console.print(f"fyke: {unused}", highlight=False, soft_wrap=True, markup=False)
     gc.freeze()  # what is imported stays; and a page makes hundreds of objects but hardly a cycle
     gc.set_threshold(50_000, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        summary = runner.run(_crawl(directory, config, console, listed))
+        summary = runner.run(_crawl(directory, config, console, listed, again))
     if nothing_reached(summary):
         met = f" ({', '.join(name.replace('_', ' ') for name in summary.statistics.outcomes)})"
         raise NetworkDown(
@@ -98,8 +106,10 @@ def _reading(sources: SeedSources, console: Console) -> Iterator[str]:
         console.print(f"fyke: {sources.complaint}", highlight=False, soft_wrap=True, markup=False)
 
 
-async def _crawl(directory: CrawlDirectory, config: Config, console: Console, listed: Iterable[str] | None) -> Summary:
-    async with Agent(directory, config, listed=listed) as agent, Control(agent, directory.state):
+async def _crawl(
+    directory: CrawlDirectory, config: Config, console: Console, listed: Iterable[str] | None, again: Pass | None
+) -> Summary:
+    async with Agent(directory, config, listed=listed, again=again) as agent, Control(agent, directory.state):
         _obey_signals(agent.stop)
         heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
         watching = asyncio.create_task(Monitor(agent.statistics, config.crawl, console, heading).run())
@@ -155,41 +165,48 @@ def nothing_reached(summary: Summary) -> bool:
 
 def report(summary: Summary, directory: CrawlDirectory, console: Console) -> None:
     """What was done, and what to do next, in a few lines on `console`."""
-    now, path = summary.statistics, directory.path
+    lines = [_nothing_more(summary, directory.path)] if summary.already else [*_lines(summary, directory)]
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
 
-    def say(text: str) -> None:
-        console.print(text, highlight=False, soft_wrap=True, markup=False)
 
-    if summary.already:
-        say(_nothing_more(summary, path))
-        return
-    say(f"{path}: {ENDED[summary.ending]}")
+def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
+    now = summary.statistics
+    yield f"{directory.path}: {ENDED[summary.ending]}"
     rate = now.visits / now.total_s if now.total_s else 0.0
-    say(f"  {counted(now.pages, 'page')}, {size(now.bytes)} in {duration(now.total_s)} ({rate:,.1f} visits/s)")
+    yield f"  {counted(now.pages, 'page')}, {size(now.bytes)} in {duration(now.total_s)} ({rate:,.1f} visits/s)"
     if summary.ending is Ending.FINISHED and now.over_budget:
-        say(f"  {now.over_budget:>9,}  URLs stay unfetched: the budget function gives their domains nothing")
+        yield f"  {now.over_budget:>9,}  URLs stay unfetched: the budget function gives their domains nothing"
+    if now.again:
+        yield f"  {passed(now.again)}"
     for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):
         if kind != "ok":
-            say(f"  {count:>9,}  {kind.replace('_', ' ')}")
+            yield f"  {count:>9,}  {kind.replace('_', ' ')}"
     if now.listings:
-        say(f"  {now.listings:>9,}  sitemaps and feeds read")
+        yield f"  {now.listings:>9,}  sitemaps and feeds read"
     for rule, count in sorted(now.left_out.items(), key=lambda item: -item[1]):
-        say(f"  {count:>9,}  links left out by {rule if len(rule) < RULE_CHARS else rule[:RULE_CHARS] + '…'}")
+        yield f"  {count:>9,}  links left out by {rule if len(rule) < RULE_CHARS else rule[:RULE_CHARS] + '…'}"
     for name, count in now.plugin_failures.items():
-        say(f"  {count:>9,}  failures of the plug-in {name}")
+        yield f"  {count:>9,}  failures of the plug-in {name}"
     if summary.ending is Ending.BLOCKED:
-        say(f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again")
-    say(f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}")
-    say(f"Next: {_next(summary.ending, directory)}")
+        yield f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again"
+    yield f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}"
+    yield f"Next: {_next(summary.ending, directory)}"
 
 
 def _nothing_more(summary: Summary, path: Path) -> str:
-    now = summary.statistics
+    """That there was nothing to do in the crawl at `path`."""
+    now, again = summary.statistics, f"fyke crawl --into {shlex.quote(str(path))}"
     if summary.ending is Ending.FINISHED:
-        return f"{path}: finished before, {counted(now.pages, 'page')}; nothing to do"
+        return f"{path}: finished before, {counted(now.pages, 'page')}; {again} --again looks what is new"
     what = f"{now.pages:,}" if summary.ending is Ending.PAGES else size(now.bytes)
-    more = f"fyke crawl --into {shlex.quote(str(path))} --{summary.ending} MORE goes on"
-    return f"{path}: {ENDED[summary.ending]}, {what}; {more}"
+    return f"{path}: {ENDED[summary.ending]}, {what}; {again} --{summary.ending} MORE goes on"
+
+
+def passed(again: Mapping[str, Any]) -> str:
+    """What a pass found (a `PassStatistics` as a dict), in a line."""
+    words = ", ".join(f"{again[name]:,} {name}" for name in ("unchanged", "changed", "new", "gone"))
+    return f"pass {again['number']:,}: {words}; {counted(again['requests'], 'request')}, {size(again['bytes'])}"
 
 
 def _next(ending: Ending, directory: CrawlDirectory) -> str:

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fyke.core.batches import URLS, Kind, concat, first_of_each_key, keep, numbers, texts, u64, url_batch
 from fyke.core.choices import Enforcement
@@ -35,6 +36,7 @@ from fyke.core.messages import LEARNED, OK, Links, Outcomes, Rules
 from fyke.core.urls import Locator, key_of, locate, robots_url
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
+from fyke.frontier.again import Again
 from fyke.frontier.beast import Backlog, Enforcer, enforcer
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.budgets import budget_function
@@ -68,6 +70,7 @@ class FrontierStatistics:
     unique: int
     unchecked: int  # for their check against the URLs seen
     later: int  # for pages nearer to the seeds
+    again: int  # for their next visit
     unweighed: int  # for the budget of their domain
     rounds: int  # that BEAST spreads URLs over
     waiting: int  # for their round
@@ -83,7 +86,7 @@ class FrontierStatistics:
     @property
     def rows(self) -> int:
         """URLs that wait to be fetched, wherever."""
-        rows = self.later + self.unweighed + self.waiting + self.over_budget
+        rows = self.later + self.again + self.unweighed + self.waiting + self.over_budget
         return rows + self.without_rules + self.ready + self.spilled + self.out + self.blocked
 
 
@@ -139,6 +142,7 @@ class Frontier:
         if config.enforcement is not Enforcement.NONE:
             self.beast = enforcer(config.enforcement, store, saved.get("beast"), sizes)
         self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"), sizes)
+        self.again = Again(store, memory, saved.get("again"))
         self.ready = Ready(store, order, saved.get("ready"))
         self.window = Window(config.window_visits, config.host_visits)
         self.blocked = Blocked(store, saved.get("blocked"))
@@ -220,6 +224,7 @@ class Frontier:
         if not self._ended:
             return
         ended = pa.concat_batches(self._ended)
+        ended = ended.filter(pc.invert(ended.column("again")))  # they were counted at their first visit
         domains, places = np.unique(u64(ended, "domain"), return_inverse=True)
         pages = (numbers(ended, "outcome") == OK) & (numbers(ended, "kind") != Kind.LISTING)
         fetched = np.bincount(places, pages, len(domains)).astype(np.uint32)
@@ -251,7 +256,7 @@ class Frontier:
             self._advance()
         moved |= self._budget(hungry)
         moved |= self._let_through(now, hungry)
-        if not len(self.window) and not moved and self._nothing_near and len(self.later):
+        if not len(self.window) and not moved and self._nothing_near and (len(self.later) or len(self.again)):
             self._next_level()
             moved = True
         return moved
@@ -321,7 +326,9 @@ class Frontier:
         """Pull URLs through the robots gate while the ready queues are low; whether any moved."""
         moved = False
         while self.ready.waiting + self.gate.unchecked < self._ready_rows and self.gate.asks < self._sizes.asks:
-            batch = self.backlog.get(self._sizes.batch)
+            batch = self.again.get(self._sizes.batch, self.level if self._by_level else None)
+            if batch is None:
+                batch = self.backlog.get(self._sizes.batch)
             if batch is None:
                 batch = self._of_round(now)
             if batch is None:
@@ -345,11 +352,13 @@ class Frontier:
 
     def _next_level(self) -> None:
         self.level += 1
-        for _ in range(len(self.later)):
-            batch = self.later.get(self._sizes.batch)
-            if batch is None:
-                break
-            self._weigh(batch)
+        self.again.next_level()
+        left = len(self.later)
+        while left > 0 and (batch := self.later.get(min(self._sizes.batch, left))) is not None:
+            left -= batch.num_rows
+            near = numbers(batch, "depth") <= self.level
+            self.later.put(keep(batch, ~near))
+            self._weigh(keep(batch, near))
 
     # --- what goes out
 
@@ -380,6 +389,11 @@ class Frontier:
             self.ready.put(urls)
         return count
 
+    def begin_again(self, now: float, most: int | None) -> None:
+        """Visit known pages once more, `most` of them: level by level, if that is how the crawl goes."""
+        self.level = 0
+        self.again.plan(now, most)
+
     def take_back(self, urls: pa.RecordBatch) -> None:
         """Visits that the fetcher gave back, not made: they wait again."""
         self.window.ended(u64(urls, "key"), u64(urls, "host"))
@@ -405,13 +419,13 @@ class Frontier:
     @property
     def empty(self) -> bool:
         """Whether nothing waits anywhere and nothing is out; what no budget is left for does not count."""
-        return self._nothing_near and not len(self.later) and not len(self.window)
+        return self._nothing_near and not (len(self.later) or len(self.again) or len(self.window))
 
     @property
     def _nothing_near(self) -> bool:
         unplaced = self.seen.pending or self.star.pending or self.domains.pending
         planned = len(self.backlog) or (len(self.beast) and not self.beast.stuck)
-        return not (unplaced or planned or len(self.gate) or len(self.ready))
+        return self.again.spent and not (unplaced or planned or len(self.gate) or len(self.ready))
 
     def state(self) -> dict[str, object]:
         """Everything a restart needs; nothing found stays in memory only."""
@@ -425,6 +439,7 @@ class Frontier:
             "later": self.later.state(),
             "star": self.star.state(),
             "domains": self.domains.state(),
+            "again": self.again.state(),
             "backlog": self.backlog.state(),
             "beast": self.beast.state(),
             "gate": self.gate.state(),
@@ -449,6 +464,7 @@ class Frontier:
             unique=len(self.seen),
             unchecked=self.seen.pending,
             later=len(self.later),
+            again=len(self.again),
             unweighed=self.domains.unchecked_urls,
             rounds=enforced["rounds"],
             waiting=enforced["waiting"] + backlog,
@@ -465,5 +481,6 @@ class Frontier:
     def close(self) -> None:
         for stage in (self.seen, self.later, self.star, self.domains, self.backlog, self.beast, self.gate, self.ready):
             stage.close()
+        self.again.close()
         self.blocked.close()
         self._leased.close()
