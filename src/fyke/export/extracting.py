@@ -30,11 +30,13 @@ from fyke.search.archived import ArchiveReader
 
 FOLDER = "extracted"
 ROWS_AT_ONCE = 10_000
-_COLUMNS = ["url", "outcome", "status", "fetched_at", "warc_file", "warc_offset", "warc_length"]
+_COLUMNS = ["url", "outcome", "status", "fetched_at", "warc_file", "warc_offset", "warc_length", "duplicate"]
 
 
 class ArchivedPages:
-    """The pages of the crawl in `directory`, the last visit to each URL, in the order of the crawl."""
+    """The pages of the crawl in `directory`, the last visit to each URL, in the order of the crawl; of pages that the
+    crawl knew for exact copies the first, as it read no other itself.
+    """
 
     def __init__(self, directory: Path) -> None:
         """Raises NotACrawl, StateDamaged."""
@@ -59,7 +61,7 @@ class ArchivedPages:
                 wanted = chosen[place : place + batch.num_rows]
                 place += batch.num_rows
                 for row, is_wanted in zip(batch.to_pylist(), wanted, strict=True):
-                    yield self._archive.read(row) if is_wanted else None
+                    yield self._archive.read(row) if is_wanted and not row["duplicate"] else None
 
 
 class _Writer(Protocol):

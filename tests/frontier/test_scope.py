@@ -1,0 +1,50 @@
+"""The scope: of any seeds, given at once or one after the other, it holds what a reader of its definition says."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fyke.core.batches import Kind, url_batch
+from fyke.core.choices import Scope
+from fyke.core.config import CrawlSection
+from fyke.core.urls import Locator, canonical, locate, split
+from fyke.frontier.filters import filters_for
+
+PARTS = st.sampled_from(["a", "b", "ab", "a.b", "%20"])
+URLS = st.builds(
+    lambda host, parts, end: canonical(f"http://{host}/{'/'.join(parts)}{end}"),
+    st.sampled_from(["a.example", "www.a.example", "b.example", "a.b.example"]),
+    st.lists(PARTS, max_size=3),
+    st.sampled_from(["", "/", "?a/b/", "/x?y"]),
+).map(lambda url: locate(url or ""))
+
+
+def within(scope: Scope, seeds: list[Locator], url: Locator) -> bool:
+    if scope is Scope.WEB:
+        return True
+    if scope is Scope.PREFIX:
+        folders = [seed.url.partition(b"?")[0].rpartition(b"/")[0] + b"/" for seed in seeds]
+        return any(url.url.startswith(folder) for folder in folders)
+    if scope is Scope.HOST:
+        return split(url.url.decode()).host in {split(seed.url.decode()).host for seed in seeds}
+    return url.domain in {seed.domain for seed in seeds}
+
+
+@given(st.sampled_from(Scope), st.lists(URLS, max_size=5), st.lists(URLS, max_size=5), st.lists(URLS, min_size=1))
+def test_what_it_holds(scope: Scope, seeds: list[Locator], later: list[Locator], asked: list[Locator]) -> None:
+    """Seeds added while the crawl runs count like those it began with."""
+    filters = filters_for(CrawlSection(scope=scope), seeds, ["http"], [])
+    filters.begin(later)
+    for kind in (Kind.PAGE, Kind.SEED, Kind.REQUISITE):
+        wanted = [url for url in asked if kind is not Kind.PAGE or within(scope, [*seeds, *later], url)]
+        assert filters.accept(url_batch(asked, kind=kind)).column("url").to_pylist() == [url.url for url in wanted]
+    assert [filters.reaches(url) for url in asked] == [within(scope, [*seeds, *later], url) for url in asked]
+
+
+@given(URLS, URLS)
+def test_a_seed_without_its_slash(seed: Locator, other: Locator) -> None:
+    """What it redirects to replaces it, since the server says what is the folder."""
+    filters = filters_for(CrawlSection(scope=Scope.PREFIX), [seed], ["http"], [])
+    target = locate(canonical(f"{seed.url.decode()}/") or "")
+    filters.land(seed, target)
+    replaced = target.url == seed.url + b"/"
+    assert filters.reaches(other) == within(Scope.PREFIX, [target] if replaced else [seed, target], other)
