@@ -125,7 +125,7 @@ def test_from_a_file_and_from_a_pipe(site: SmallSite, tmp_path: Path) -> None:
     assert (tmp_path / "a" / "seeds.txt").read_text().splitlines() == [f"{site.url}p5", f"{site.url}p6"]
     assert {row["kind"] for row in read_table(tmp_path / "a", "pages").to_pylist()} == {"seed", "page"}
     assert not [path for path in (tmp_path / "a").rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()]
-    assert "nothing to do" in fyke("crawl", "--into", str(tmp_path / "a")).stderr
+    assert "finished before" in fyke("crawl", "--into", str(tmp_path / "a")).stderr
     done = subprocess.run(
         command(tmp_path / "b", config, "--seeds", "-", "--depth", "1"),
         input=lines, capture_output=True, text=True, timeout=60, check=False,
