@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -14,10 +15,10 @@ from hypothesis import strategies as st
 
 from frontier.shard import Shard
 from frontier.small_web import FAR, SmallWeb, counted, places, small_web
-from fyke.core.batches import Kind, keep, numbers, texts
+from fyke.core.batches import Kind, keep, numbers, texts, url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import CrawlSection, FrontierSection, Scope
-from fyke.core.messages import Rules
+from fyke.core.messages import Links, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate, split
 from fyke.core.visits import Visit, visits_of
@@ -92,7 +93,8 @@ class DictFetcher:
         if self.answers and not self.stopped:
             come, self.held = self.held[: self.at_a_time], self.held[self.at_a_time :]
             self.brought += len(come)
-            self.over += [(visit, Outcome.OK) for visit in come]
+            # What was refused as a crawl was killed is handed out again: a fetcher asks the rules itself.
+            self.over += [(visit, Outcome.OK if self.web.open(visit.url) else Outcome.ROBOTS_FORBADE) for visit in come]
 
     async def stop(self) -> None:
         self.stopped = True
@@ -115,6 +117,10 @@ class DictWorker:
     def answered(self) -> bool:
         return bool(self.kept)
 
+    @property
+    def waiting(self) -> int:
+        return 0
+
     def gather(self, fetched: tuple[list[tuple[Visit, Outcome]], list[str]], outbox: Outbox) -> int:
         ended, origins = fetched
         for visit, outcome in ended:
@@ -123,7 +129,8 @@ class DictWorker:
             if outcome is Outcome.OK:
                 self.kept[visit.url] += 1
                 found = [locate(target) for target in self.web.links[visit.url]]
-                outbox.put_links(found, via=visit.key, domain=visit.domain, depth=visit.depth + 1, kind=Kind.PAGE)
+                urls = url_batch(found, via=visit.key, depth=visit.depth + 1)
+                outbox.put_links(Links(urls, np.full(len(found), visit.domain, np.uint64)))
             else:
                 self.refused[visit.url] += 1
             outbox.put_ended(visit, outcome)
