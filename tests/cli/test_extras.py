@@ -111,6 +111,7 @@ def test_completion(shell: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", "from fyke.__main__ import main; main()", "--show-completion", shell],
         capture_output=True, text=True, check=False,
+        env=os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},  # else only the shell that runs us
     )  # fmt: skip
     assert done.returncode == 0 and "FYKE_COMPLETE" in done.stdout.upper(), done.stderr
     asked = {
