@@ -60,6 +60,9 @@ class CrawlSection(_Section):
     )
     pages: Count = Field(0, description="Stop after this many pages; 0: when nothing is left.")
     for_s: Seconds = Field(0, description="Stop after this many seconds of crawling; 0: no limit.")
+    wait_s: Seconds = Field(
+        3600, description="Where all that is left waits for hosts that rest, wait so long for the next; more: end."
+    )
     depth: Count = Field(0, description="Follow links this many steps from a seed; 0: no limit.")
     allow: list[str] = Field([], description="If any are given, a URL must match one of these RE2 expressions.")
     deny: list[str] = Field([], description="A URL that matches one of these RE2 expressions is left out.")

@@ -58,7 +58,7 @@ class Counts:
             in_flight=self.fetcher.in_flight,
             hosts=bench.hosts,
             hosts_asleep=bench.asleep,
-            rest_until=bench.rest_until,
+            rest_until=bench.rest_until or self._rest_until(now),
             links=int(self.totals.get("links", 0)) + self.outbox.links,
             urls=frontier.unique,
             waiting=frontier.rows,
@@ -77,6 +77,7 @@ class Counts:
                 "spilled": frontier.spilled,
                 "memory": bench.visits,
                 "blocked": frontier.blocked,
+                "asleep": frontier.asleep,
             },
             rounds=frontier.rounds,
             edges=frontier.edges,
@@ -84,6 +85,10 @@ class Counts:
             memory_bytes=memory_bytes(),
             plugin_failures=dict(failures),
         )
+
+    def _rest_until(self, now: float) -> float:
+        """When the first of what waits may go on, where no host at the workbench has work; 0 where some may now."""
+        return self.frontier.rests_until(now) if self.fetcher.idle else 0.0
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps of it."""

@@ -39,6 +39,7 @@ class Gathering:
             errands += self._tell(reaped, outbox)
         for origin, rules, until in fetched.learned:
             outbox.put_learned(origin, rules, until)
+        outbox.put_off(fetched.put_off)
         if fetched.sitemaps:  # links from nowhere, as near as a seed
             sitemaps = [locate(url) for url in fetched.sitemaps]
             outbox.put_links(sitemaps, via=0, domain=0, depth=0, kind=Kind.LISTING)

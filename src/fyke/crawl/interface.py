@@ -46,6 +46,7 @@ class Asked(TypedDict, total=False):
     scope: str  # prefix, host, domain or web
     pages: int
     for_s: float
+    wait_s: float
     depth: int
     allow: Sequence[str]
     deny: Sequence[str]
@@ -107,7 +108,8 @@ class Crawl:
 
     @property
     def ending(self) -> Ending | None:
-        """Why the crawl ended (finished, blocked, pages, time, stopped); None while it runs, or if it failed."""
+        """Why the crawl ended (finished, blocked, resting, pages, time, stopped); None while it runs, or if it
+        failed."""
         running = self._running
         if running is None or not running.done() or running.cancelled() or running.exception() is not None:
             return None

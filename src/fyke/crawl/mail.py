@@ -18,7 +18,7 @@ from operator import itemgetter
 import numpy as np
 
 from fyke.core.batches import Kind, url_batch
-from fyke.core.messages import Links, Outcomes, Rules, ended_batch, learned_batch, links_of
+from fyke.core.messages import Links, Outcomes, Rules, ended_batch, learned_batch, links_of, put_off_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator
 from fyke.core.visits import Visit
@@ -72,6 +72,7 @@ class Outbox:
         self._batches: list[Links] = []
         self._ended: list[tuple[Visit, Outcome]] = []
         self._learned: list[tuple[str, Rules, float]] = []
+        self._put_off: list[tuple[Visit, float]] = []
         self.links = 0  # ever put in, sent or not
 
     def __repr__(self) -> str:
@@ -85,11 +86,11 @@ class Outbox:
     @property
     def full(self) -> bool:
         """Whether there is enough for a message, or something that is waited for."""
-        return self._rows >= MESSAGE_ROWS or len(self._ended) >= MOST_ENDED or bool(self._learned)
+        return self._rows >= MESSAGE_ROWS or len(self._ended) + len(self._put_off) >= MOST_ENDED or bool(self._learned)
 
     def __bool__(self) -> bool:
         """Whether anything waits."""
-        return bool(self._rows or self._ended or self._learned)
+        return bool(self._rows or self._ended or self._learned or self._put_off)
 
     def put_links(self, found: Sequence[Locator], *, via: int, domain: int, depth: int, kind: int) -> None:
         """The page with key `via`, of `domain` (0 for none), links to `found`, `depth` links from a seed."""
@@ -115,6 +116,10 @@ class Outbox:
         """What the robots.txt of `origin` says until `until` (unix seconds)."""
         self._learned.append((origin, rules, until))
 
+    def put_off(self, visits: Sequence[tuple[Visit, float]]) -> None:
+        """`visits` come back, each with the time before which its host is not asked (unix seconds)."""
+        self._put_off += visits
+
     def take_links(self) -> Links:
         """All links that wait, as one message."""
         batches, self._batches, self._rows = self._batches, [], 0
@@ -129,8 +134,8 @@ class Outbox:
 
     def take_outcomes(self) -> Outcomes:
         """All outcomes that wait, as one message."""
-        outcomes = Outcomes(ended_batch(self._ended), learned_batch(self._learned))
-        self._ended, self._learned = [], []
+        outcomes = Outcomes(ended_batch(self._ended), learned_batch(self._learned), put_off_batch(self._put_off))
+        self._ended, self._learned, self._put_off = [], [], []
         return outcomes
 
     def forget_links(self) -> None:

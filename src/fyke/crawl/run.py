@@ -9,9 +9,10 @@ import gc
 import os
 import shlex
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import uvloop
@@ -147,10 +148,20 @@ def report(summary: Summary, directory: CrawlDirectory, console: Console) -> Non
         say(f"  {now.listings:>9,}  sitemaps and feeds read")
     for name, count in now.plugin_failures.items():
         say(f"  {count:>9,}  failures of the plug-in {name}")
-    if summary.ending is Ending.BLOCKED:
-        say(f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again")
+    for line in _waiting(summary, directory):
+        say(line)
     say(f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}")
     say(f"Next: {_next(summary.ending, directory)}")
+
+
+def _waiting(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
+    """What a crawl that ended before all was done waits for."""
+    now = summary.statistics
+    if summary.ending is Ending.BLOCKED:
+        yield f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again"
+    if summary.ending is Ending.RESTING:
+        until = f"{datetime.fromtimestamp(now.rest_until):%Y-%m-%d %H:%M:%S}"
+        yield f"  {now.waiting:>9,}  wait for hosts that rest, the first of them until {until}"
 
 
 def _next(ending: Ending, directory: CrawlDirectory) -> str:
@@ -161,5 +172,7 @@ def _next(ending: Ending, directory: CrawlDirectory) -> str:
         return f"fyke unblock {typed} {host}; then fyke crawl --into {typed} goes on with its URLs"
     if ending is Ending.FINISHED:
         return f"fyke check {typed}; the archive is {directory.warc}, the tables are {directory.tables}"
+    if ending is Ending.RESTING:
+        return f"fyke crawl --into {typed} goes on then; with --wait 2d it waits so long for the next host"
     more = " --pages MORE" if ending is Ending.PAGES else ""
     return f"fyke crawl --into {typed}{more} goes on where it stopped"

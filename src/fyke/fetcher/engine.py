@@ -10,7 +10,7 @@ Invariant: every visit that was put in is in the workbench, under way, or was ta
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ import pyarrow as pa
 from fyke.core.batches import EMPTY, Kind
 from fyke.core.clock import Clock
 from fyke.core.config import Config
-from fyke.core.messages import Rules
+from fyke.core.messages import SOON_S, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slicer
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of, visits_of
@@ -34,6 +34,7 @@ from fyke.fetcher.rules_desk import RulesDesk
 from fyke.fetcher.wire.registry import Registry
 from fyke.fetcher.workbench import Workbench
 
+MOST_RULES = 4096  # origins that wait for their rules at a time
 UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
 LOOK_AHEAD_S = 1.0  # between looks for names to look up again; each finds as many at most as there are connections
 
@@ -58,6 +59,7 @@ class Fetched:
     exchanges: list[Exchange]
     learned: list[tuple[str, Rules, float]]  # origins, what their robots.txt says, and until when (unix seconds)
     sitemaps: list[str]  # that those robots.txt name
+    put_off: list[tuple[Visit, float]]  # visits that come back, and until when their hosts rest (unix seconds)
 
 
 class Fetcher:
@@ -73,6 +75,7 @@ class Fetcher:
         self._connections = config.fetch.connections
         self._news = news
         self._exchanges: list[Exchange] = []
+        self._given_back: list[tuple[Visit, float]] = []
         self._hosts = HostDesk(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock)
         self._slicer = Slicer(self.pump)
         self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config, rooms.clock, self._slicer)
@@ -91,12 +94,34 @@ class Fetcher:
             if visit.kind is Kind.RULES:
                 self._rules.bring(visit.parts.origin, now)
             else:
-                self.bench.add(self._host_of(visit, now), visit)
+                self._add(self._host_of(visit, now), visit, now)
+
+    def _add(self, host: Host, visit: Visit, now: float) -> None:
+        """Let `visit` wait at `host`, unless that was given up, or sleeps."""
+        if host.retired:
+            self._end(visit, Outcome.HOST_RETIRED, host.retired)
+        elif host.due - now > SOON_S:
+            self._given_back.append((visit, host.due))
+        else:
+            self.bench.add(host, visit)
+            return
+        self.bench.leave(host, now)
+
+    def _put_off(self, host: Host, visits: Sequence[Visit], now: float) -> None:
+        """Give back `visits`, which `host` does not come to soon."""
+        for visit in visits:
+            if visit.purpose is Purpose.ROBOTS:
+                self._rules.rest_until(visit, max(host.due, visit.not_before), now)
+            else:
+                self._given_back.append((visit, host.due))
+        if visits:
+            self._news.set()
+            self.bench.leave(host, now)
 
     def take(self) -> Fetched:
         """What came of visits since this was last asked."""
-        fetched = Fetched(self._exchanges, self._rules.learned, self._rules.sitemaps)
-        self._exchanges, self._rules.learned, self._rules.sitemaps = [], [], []
+        fetched = Fetched(self._exchanges, self._rules.learned, self._rules.sitemaps, self._given_back)
+        self._exchanges, self._rules.learned, self._rules.sitemaps, self._given_back = [], [], [], []
         return fetched
 
     def recall(self, host: int) -> pa.RecordBatch:
@@ -116,13 +141,13 @@ class Fetcher:
 
     @property
     def ended(self) -> int:
-        """Exchanges that wait to be taken."""
-        return len(self._exchanges)
+        """What waits to be taken: exchanges, and visits that come back."""
+        return len(self._exchanges) + len(self._given_back)
 
     @property
     def idle(self) -> bool:
         """Whether nothing waits here, is under way, or waits to be taken."""
-        return not (self.bench.visits or self.in_flight or self._exchanges)
+        return not (self.bench.visits or self.in_flight or self.ended)
 
     @property
     def has_its_pages(self) -> bool:
@@ -137,8 +162,9 @@ class Fetcher:
 
     @property
     def rules_room(self) -> int:
-        """How many more origins may be asked for their rules now: each is a name to look up as well."""
-        return max(0, self._connections - self._rules.under_way)
+        """How many more origins may be asked for their rules now: each is a name to look up, which may be long in
+        coming, and holds no connection until then."""
+        return max(0, MOST_RULES - self._rules.under_way)
 
     def refuse(self, visits: pa.RecordBatch) -> None:
         """End `visits` (schema `URLS`), whose hosts forbid everything."""
@@ -151,7 +177,7 @@ class Fetcher:
                 self._rules.take_sitemaps(host, robots)
                 self._end(visit, Outcome.ROBOTS_FORBADE, line)
             else:  # robots.txt itself, rules that changed since, or that take longer to ask
-                self.bench.add(host, visit)
+                self._add(host, visit, now)
 
     def pump(self) -> None:
         """Start every request that may start now, and come back when the next one may."""
@@ -164,6 +190,10 @@ class Fetcher:
             if host is None:
                 break
             self._serve(host, now)
+        for hosts in (self.bench.crowded, self._rules.slowed):
+            while hosts:
+                host = hosts.pop()
+                self._put_off(host, self.bench.put_off(host, now), now)
         self._set_alarm(now)
 
     @property
@@ -220,6 +250,7 @@ class Fetcher:
                 self._start(host, visit)
                 return
             self._end(visit, Outcome.ROBOTS_FORBADE, line)
+        self._put_off(host, self.bench.put_off_retries(host, now), now)
         self.bench.rest(host)
 
     def _wait_for_rules(self, host: Host, visit: Visit, robots: RobotsRecord) -> None:
@@ -270,10 +301,15 @@ class Fetcher:
         if visit.purpose is Purpose.ROBOTS:
             self._rules.fetched(exchange, now)  # it may ask for a longer rest
         self._hosts.note_rest(host, now, address)
+        visit.rest_s = max(0.0, host.due - now)
         if again:
             exchange.body.close()
         else:
             self._hand_out(exchange)
+        if host.retired:
+            self._abandon(host, Outcome.HOST_RETIRED, host.retired)
+        else:
+            self._put_off(host, self.bench.put_off(host, now), now)
         self.pump()
 
     # -- what an answer costs the host -----------------------------------------------------------
@@ -325,6 +361,7 @@ class Fetcher:
         else:
             self._unnamed(host, answer, now)
         self.bench.unpark(host)
+        self.bench.leave(host, now)
         self.pump()
 
     def _unnamed(self, host: Host, answer: Answer, now: float) -> None:
@@ -332,8 +369,13 @@ class Fetcher:
         if outcome is Outcome.DNS_FAILED:
             host.failures += 1
             self._retire_if_hopeless(host, outcome, answer.detail)
+            self._hosts.changed(host)
             # Until the answer is believed no more: asked again sooner, the cache would fail, and not the name.
             self.bench.sleep_until(host, max(now + self._faults.sleep_s(host.failures), answer.expires_at))
+            if host.retired:
+                self._abandon(host, Outcome.HOST_RETIRED, host.retired)
+            else:
+                self._put_off(host, self.bench.put_off(host, now), now)
         else:
             self._abandon(host, outcome, answer.detail)
 

@@ -31,10 +31,11 @@ import pyarrow as pa
 from fyke.core.batches import URLS, Kind, concat, first_of_each_key, keep, numbers, texts, u64, url_batch
 from fyke.core.choices import Enforcement
 from fyke.core.config import FrontierSection
-from fyke.core.messages import LEARNED, OK, Links, Outcomes, Rules
+from fyke.core.messages import LEARNED, OK, SOON_S, Links, Outcomes, Rules
 from fyke.core.urls import Locator, key_of, locate, robots_url
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
+from fyke.frontier.asleep import WAITING, Asleep
 from fyke.frontier.beast import Backlog, Enforcer, enforcer
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.budgets import budget_function
@@ -80,6 +81,7 @@ class FrontierStatistics:
     spilled: int  # for room at their host
     out: int  # handed out
     blocked: int  # for a person to take the block of their host back
+    asleep: int  # for their host, which rests for long
     domains: int
     edges: int  # pairs of domains of which one links to the other
 
@@ -87,7 +89,8 @@ class FrontierStatistics:
     def rows(self) -> int:
         """URLs that wait to be fetched, wherever."""
         rows = self.later + self.unweighed + self.waiting + self.over_budget
-        return rows + self.without_rules + self.ready + self.spilled + self.out + self.blocked
+        rows += self.without_rules + self.ready + self.spilled + self.out
+        return rows + self.blocked + self.asleep
 
 
 class Frontier:
@@ -140,9 +143,10 @@ class Frontier:
             self.beast = enforcer(config.enforcement, store, saved.get("beast"))
         self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"))
         self.ready = Ready(store, order, saved.get("ready"))
-        self.window = Window(config.window_visits, config.host_visits)
+        self.window = Window(config.window_visits, config.host_visits, host_delay_s)
         self.blocked = Blocked(store, saved.get("blocked"))
-        self._refill = Refill(self.ready, self.window, self.blocked)
+        self.asleep = Asleep(store, saved.get("asleep"))
+        self._refill = Refill(self.ready, self.window, self.blocked, self.asleep)
         self._leased = DiskQueue(store, "leased", URLS, saved.get("leased"))
 
     def __repr__(self) -> str:
@@ -195,6 +199,8 @@ class Frontier:
         ended = outcomes.ended
         if ended.num_rows:
             self.window.ended(u64(ended, "key"), u64(ended, "host"))
+            asked = keep(ended, numbers(ended, "rest_s") >= 0)
+            self.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())
             self._ended.append(ended)
             self._ended_rows += ended.num_rows
             if self._ended_rows >= BATCH_ROWS:
@@ -202,6 +208,19 @@ class Frontier:
         columns = (outcomes.learned.column(name).to_pylist() for name in LEARNED.names)
         for origin, rules, until in zip(*columns, strict=True):
             self.gate.known(origin.decode(), Rules(rules), until, now)
+        if outcomes.put_off.num_rows:
+            self._put_off(outcomes.put_off, now)
+
+    def _put_off(self, visits: pa.RecordBatch, now: float) -> None:
+        """Visits come back: they wait for room at their host, or asleep."""
+        hosts, host_until = u64(visits, "host"), visits.column("host_until").to_numpy()
+        self.window.ended(u64(visits, "key"), hosts)
+        rests = dict(zip(hosts.tolist(), host_until.tolist(), strict=True))
+        self.asleep.sleep({host: until for host, until in rests.items() if until > now + SOON_S}, now)
+        self.window.rests(rests, (until - now for until in rests.values()))
+        sleep = visits.column("until").to_numpy() > now + SOON_S
+        self.asleep.put(keep(visits, sleep).select(WAITING.names), now)
+        self._refill.spill(keep(visits, ~sleep).select(URLS.names))
 
     def _count_ended(self) -> None:
         """Tell the records of domains of the visits that ended."""
@@ -234,6 +253,8 @@ class Frontier:
         """
         if hungry:
             self._count_ended()
+        for woken in self.asleep.woken(now):
+            self.ready.put(woken)
         moved = self.seen.full or (hungry and self.seen.pending > 0)
         if moved:
             self._advance()
@@ -395,11 +416,17 @@ class Frontier:
         """Whether nothing waits anywhere and nothing is out; what no budget is left for does not count."""
         return self._nothing_near and not len(self.later) and not len(self.window)
 
+    def rests_until(self, now: float) -> float:
+        """When the first of what waits may go on, where all of it waits for hosts that rest; 0 where it does not."""
+        others = self.seen.pending or self.star.pending or self.domains.pending or len(self.backlog)
+        others = others or (len(self.beast) and not self.beast.stuck) or len(self.ready) or len(self.window)
+        return 0.0 if others else max(now, min(self.asleep.wakes_at, self.gate.rests_until))
+
     @property
     def _nothing_near(self) -> bool:
         unplaced = self.seen.pending or self.star.pending or self.domains.pending
         planned = len(self.backlog) or (len(self.beast) and not self.beast.stuck)
-        return not (unplaced or planned or len(self.gate) or len(self.ready))
+        return not (unplaced or planned or len(self.gate) or len(self.ready) or len(self.asleep))
 
     def state(self) -> dict[str, object]:
         """Everything a restart needs; nothing found stays in memory only."""
@@ -418,6 +445,7 @@ class Frontier:
             "gate": self.gate.state(),
             "ready": self.ready.state(),
             "blocked": self.blocked.state(),
+            "asleep": self.asleep.state(),
             "leased": self._lease(),
         }
 
@@ -446,6 +474,7 @@ class Frontier:
             spilled=self.ready.spilled,
             out=len(self.window),
             blocked=len(self.blocked),
+            asleep=len(self.asleep),
             domains=len(self.domains),
             edges=self.star.edges,
         )
@@ -454,4 +483,5 @@ class Frontier:
         for stage in (self.seen, self.later, self.star, self.domains, self.backlog, self.beast, self.gate, self.ready):
             stage.close()
         self.blocked.close()
+        self.asleep.close()
         self._leased.close()
