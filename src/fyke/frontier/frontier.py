@@ -19,6 +19,7 @@ Invariant: every URL that the filters accepted is in `seen`, and when it was new
 window until its outcome comes.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -417,10 +418,12 @@ class Frontier:
         return self._nothing_near and not len(self.later) and not len(self.window)
 
     def rests_until(self, now: float) -> float:
-        """When the first of what waits may go on, where all of it waits for hosts that rest; 0 where it does not."""
+        """When the first of what waits may go on, where all of it waits for hosts that rest; 0 where it does not, or
+        nothing waits."""
         others = self.seen.pending or self.star.pending or self.domains.pending or len(self.backlog)
         others = others or (len(self.beast) and not self.beast.stuck) or len(self.ready) or len(self.window)
-        return 0.0 if others else max(now, min(self.asleep.wakes_at, self.gate.rests_until))
+        until = min(self.asleep.wakes_at, self.gate.rests_until)
+        return 0.0 if others or until == math.inf else max(now, until)
 
     @property
     def _nothing_near(self) -> bool:
