@@ -113,7 +113,9 @@ class PolitenessSection(_Section):
 class FetchSection(_Section):
     """Limits of one download."""
 
-    connections: Positive = Field(256, le=10_000, description="Downloads at a time.")
+    connections: Positive = Field(
+        256, le=10_000, description="Downloads at a time; three times as many beside may be of slow or new hosts."
+    )
     connect_timeout_s: Seconds = Field(15.0, description="Longest time for a connection, TLS included.")
     timeout_s: Seconds = Field(300.0, description="Longest time for a whole download.")
     min_rate_bytes_s: Count = Field(64, description="A download slower than this over stall_s is broken off.")

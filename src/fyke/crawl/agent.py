@@ -40,6 +40,7 @@ from fyke.crawl.mail import LinkCache, Outbox
 from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.chosen import Chosen
+from fyke.fetcher.connections import other_connections
 from fyke.fetcher.dns_query import server_of
 from fyke.fetcher.engine import Fetcher, Wiring
 from fyke.fetcher.names import Resolver
@@ -232,9 +233,19 @@ class Agent:
         self._registry = build_registry(loop, self._engine, config.agent, clock, self._protocols, chosen.port)
         self._bench = Workbench(config.politeness, config.frontier.default_budget_urls)
         self._fetcher = Fetcher(
-            Wiring(self._bench, self._resolver, self._book, self._rests, self._registry, self._engine.close, clock),
+            Wiring(
+                self._bench,
+                self._resolver,
+                self._book,
+                self._rests,
+                self._registry,
+                self._engine.close,
+                clock,
+                self._engine.cut,
+            ),
             config,
             self._news,
+            other_connections(config.fetch.connections),
         )
         if config.crawl.pages:
             self._fetcher.pages_left = max(0, config.crawl.pages - self._barn.outcomes[Outcome.OK])

@@ -10,6 +10,7 @@ Invariant: every visit that was put in is in the workbench, under way, or was ta
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slicer
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of, visits_of
 from fyke.fetcher.book import HostBook
+from fyke.fetcher.connections import Connections
 from fyke.fetcher.faults import FaultPolicy, retry_after
 from fyke.fetcher.host import Host
 from fyke.fetcher.host_desk import HostDesk
@@ -50,6 +52,7 @@ class Wiring:
     protocols: Registry
     abort: Callable[[], None]  # breaks off every request under way
     clock: Clock
+    cut: Callable[[Visit, str], None] = lambda visit, why: None  # breaks off the request for a visit, saying why
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +68,19 @@ class Fetched:
 class Fetcher:
     """Drives the workbench: call `put` with visits and `pump` whenever something may be due."""
 
-    def __init__(self, rooms: Wiring, config: Config, news: asyncio.Event) -> None:
-        """`news` is set when something ended."""
+    def __init__(
+        self, rooms: Wiring, config: Config, news: asyncio.Event, other_connections: int | None = None
+    ) -> None:
+        """`news` is set when something ended. `other_connections`: for newcomers and slow servers."""
         self._rooms = rooms
         self.bench = rooms.bench
         self._clock = rooms.clock
         self._politeness = config.politeness
         self._faults = FaultPolicy(config.politeness)
         self._connections = config.fetch.connections
+        self._places = Connections(config.fetch.connections, other_connections)
+        # Hosts whose turn it is, and for whom there is no connection, parked: newcomers and slow ones, and others.
+        self._held_up: tuple[deque[Host], deque[Host]] = deque(), deque()
         self._news = news
         self._exchanges: list[Exchange] = []
         self._given_back: list[tuple[Visit, float]] = []
@@ -185,8 +193,11 @@ class Fetcher:
         if now >= self._look_ahead_at and not (self.stopping or self.held):
             self._look_ahead_at = now + LOOK_AHEAD_S
             self._hosts.look_ahead(now, self._connections)
+        for slow in self._places.sort_out(now, len(self._held_up[False])):
+            if slow.request is not None:
+                self._rooms.cut(slow.request, "cut, since it was slow and others waited")
         while self._may_start:
-            host = self.bench.next(now)
+            host = self._next(now)
             if host is None:
                 break
             self._serve(host, now)
@@ -196,9 +207,21 @@ class Fetcher:
                 self._put_off(host, self.bench.put_off(host, now), now)
         self._set_alarm(now)
 
+    def _next(self, now: float) -> Host | None:
+        """A host whose turn it is and for whom there is a connection."""
+        for held_up in self._held_up:
+            if held_up and self._places.free_for(held_up[0]):
+                host = held_up.popleft()
+                host.parked = False
+                return host
+        while (found := self.bench.next(now)) is not None and not self._places.free_for(found):
+            self.bench.park(found)
+            self._held_up[found.quick].append(found)
+        return found
+
     @property
     def _may_start(self) -> bool:
-        return self.in_flight < self._connections and self.pages_left != 0 and not (self.stopping or self.held)
+        return self._places.free and self.pages_left != 0 and not (self.stopping or self.held)
 
     @property
     def quiet(self) -> bool:
@@ -209,8 +232,11 @@ class Fetcher:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        due = self.bench.next_due()
-        if due is not None and self._may_start:
+        dues = [self.bench.next_due() if self._may_start else None]
+        if any(self._held_up) or not self._may_start:
+            dues.append(self._places.changes_at(now))
+        due = min((due for due in dues if due is not None), default=None)
+        if due is not None and not (self.stopping or self.held):
             self._alarm = asyncio.get_running_loop().call_later(max(0.0, due - now), self.pump)
 
     # -- one host's turn -------------------------------------------------------------------------
@@ -265,6 +291,8 @@ class Fetcher:
     def _start(self, host: Host, visit: Visit) -> None:
         assert host.address is not None
         self.bench.start(host)
+        self._places.begin(host, self._clock.now())
+        host.request = visit
         self._hosts.note_request(host, self._clock.now())
         self.in_flight += 1
         if visit.purpose is Purpose.PAGE:
@@ -285,6 +313,8 @@ class Fetcher:
         if exchange.visit.purpose is Purpose.PAGE and exchange.outcome is not Outcome.OK:
             self.give_back(1)
         now, address = self._clock.now(), host.address
+        self._places.end(host, now)
+        host.request = None
         if self.stopping and not exchange.outcome.answered:  # broken off by us: it is still a waiting visit
             self.bench.finished(host, now, now - exchange.started_at)
             self._hosts.note_rest(host, now, address)

@@ -81,7 +81,7 @@ class Judged:
     @property
     def normal(self) -> list[tuple[float, str]]:
         """The requests for normal pages: when, and which."""
-        return [(at, host + path) for at, host, path in self.ledger if host.startswith(f"{NORMAL}-") or host == NORMAL]
+        return [(at, host + path) for at, host, path in self.ledger if host.startswith(NORMAL)]
 
     @property
     def last_normal_s(self) -> float:
