@@ -16,8 +16,8 @@ from pathlib import Path
 from time import perf_counter
 
 from fyke.lab.simulate.figures import HEIGHT_IN, draw_cost
-from fyke.lab.simulate.keep import Asked, kept, simulate
-from fyke.lab.simulate.spec import WebSpec
+from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
+from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.tally import Sample
 from fyke.plots import GREEN, RED, panels, save
 from fyke.quantities import bytes_text, count_mark
@@ -29,9 +29,9 @@ POLICIES = {"star-beast": GREEN, "naive": RED}
 QUICK = {"host_delay_s": 0.5, "min_host_delay_s": 0.5, "address_delay_s": 0.0}  # few hosts must be enough
 
 
-def web_of(domains: int) -> WebSpec:
+def web_of(domains: int) -> VirtualWebSpec:
     """A web of large domains without farms and faults."""
-    return WebSpec(
+    return VirtualWebSpec(
         domains=domains, giants=0, farms=0, size_scale=100_000.0, size_growth=0.2, size_sigma=0.5, branching=2.0,
         dead_share=0, weary_share=0,
     )  # fmt: skip
@@ -39,7 +39,9 @@ def web_of(domains: int) -> WebSpec:
 
 def crawled(policy: str, domains: int, pages: int, patience_s: float = float("inf")) -> list[Sample]:
     """How a crawl of `pages` pages stood over time; it ends sooner after `patience_s` seconds."""
-    asked = Asked(web_of(domains), policy, politeness=QUICK, frontier={"budget": "equal", "window_visits": 4000})
+    asked = SimulationSettings(
+        web_of(domains), policy, politeness=QUICK, frontier={"budget": "equal", "window_visits": 4000}
+    )
     end = perf_counter() + patience_s
     with tempfile.TemporaryDirectory() as folder, kept(Path(folder), asked) as simulation:
         simulation.simulation.tally.every_pages = max(1, pages // SAMPLES)

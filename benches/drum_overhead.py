@@ -35,7 +35,7 @@ from url_seen.run import QUEUED, Task, moved_bytes
 from url_seen.stream import URL_BYTES
 
 from fyke.disk import Checkpoint, DiskQueue
-from fyke.lab.plan.model import BUFFER_BYTES, Crawl, drum_overhead, least_overhead
+from fyke.lab.plan.model import BUFFER_BYTES, Workload, drum_overhead, least_overhead
 
 ENDLESS = 1 << 40  # links; as many are made as the merges take
 
@@ -51,7 +51,7 @@ class Overhead:
     queue: float
     table: float
     by_system: float
-    crawl: Crawl  # the model's
+    crawl: Workload  # the model's
     memory_bytes: int
 
     @property
@@ -93,7 +93,7 @@ def overhead(task: Task, merges: int) -> Overhead:
         queue=queued.written_bytes / bytes_in,
         table=table_bytes / bytes_in,
         by_system=by_system / bytes_in,
-        crawl=Crawl(links, 1.0, queued.put_rows / links, task.table, URL_BYTES),
+        crawl=Workload(links, 1.0, queued.put_rows / links, task.table, URL_BYTES),
         memory_bytes=task.memory_bytes,
     )
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from fyke.lab.plan.model import (
     Budgets,
-    Crawl,
+    Workload,
     beast_limit_bytes_s,
     beast_queues,
     drum_overhead,
@@ -71,14 +71,14 @@ def short(pages: float) -> str:
     return f"{pages / factor:g}{unit}"
 
 
-def table_3_disk_bytes(crawl: Crawl) -> float:
+def table_3_disk_bytes(crawl: Workload) -> float:
     """D(n) = max(pHn, 1 TB), the disk of Table 3; section 4.5."""
     return max(crawl.unique_share * crawl.key_bytes * crawl.links, TB)
 
 
 def table_2() -> Iterator[Printed]:
     for pages, mercator_b, polybot, drum in TABLE_2:
-        crawl, row = Crawl(pages), f"Table 2, N = {short(pages)}"
+        crawl, row = Workload(pages), f"Table 2, N = {short(pages)}"
         yield Printed(f"{row}, Mercator-B", mercator_b, mercator_b_overhead(crawl, GB))
         yield Printed(f"{row}, Polybot", polybot, polybot_overhead(crawl, GB))
         yield Printed(f"{row}, DRUM", drum, drum_overhead(crawl, GB, TABLE_2_DISK_BYTES))
@@ -86,7 +86,7 @@ def table_2() -> Iterator[Printed]:
 
 def table_3() -> Iterator[Printed]:
     for pages, *cells in TABLE_3:
-        crawl = Crawl(pages)
+        crawl = Workload(pages)
         for ram_gb, mercator_b, drum in ((4, *cells[:2]), (8, *cells[2:])):
             row = f"Table 3, N = {short(pages)}, R = {ram_gb} GB"
             yield Printed(f"{row}, Mercator-B", mercator_b, mercator_b_overhead(crawl, ram_gb * GB))
@@ -95,7 +95,7 @@ def table_3() -> Iterator[Printed]:
 
 def section_4() -> Iterator[Printed]:
     """What the text around the two tables says."""
-    crawl = Crawl(8e12)
+    crawl = Workload(8e12)
     yield Printed("4.4, the least overhead of any method", "2.256", least_overhead(crawl))
     yield Printed(
         "4.4, optimal D for R = 1 GB, TB", "4.39", optimal_disk_bytes(crawl, GB) / TIB,

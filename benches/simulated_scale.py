@@ -14,10 +14,10 @@ from time import perf_counter
 
 import numpy as np
 
-from fyke.lab.simulate.keep import Asked, Kept, kept, simulate
+from fyke.lab.simulate.keep import Kept, SimulationSettings, kept, simulate
 from fyke.lab.simulate.report import text, write
 from fyke.lab.simulate.session import stopping
-from fyke.lab.simulate.spec import WebSpec
+from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.tally import Sample
 from fyke.quantities import bytes_text, count_text, number, time_text
 
@@ -25,10 +25,10 @@ LINE_S = 30.0
 CHECKPOINT_PAGES = 2_000_000
 
 
-def asked_of(domains: int) -> Asked:
+def asked_of(domains: int) -> SimulationSettings:
     """STAR and BEAST over a web with one spam domain in five hundred, with memory for a crawl of this size."""
-    spec = WebSpec(domains=domains, farms=max(1, domains // 1500))
-    return Asked(spec, "star-beast", frontier={"table_memory_bytes": 128 << 20})
+    spec = VirtualWebSpec(domains=domains, farms=max(1, domains // 1500))
+    return SimulationSettings(spec, "star-beast", frontier={"table_memory_bytes": 128 << 20})
 
 
 def said() -> Callable[[Sample], None]:

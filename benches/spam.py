@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 from fyke.core.batches import Mask
+from fyke.lab.simulate.domain_results import Standings, standings
 from fyke.lab.simulate.figures import HEIGHT_IN, WIDTH_IN, draw_discovered, draw_spam, draw_standings
-from fyke.lab.simulate.keep import Asked, kept, simulate
-from fyke.lab.simulate.run import Simulation
-from fyke.lab.simulate.spec import WebSpec
-from fyke.lab.simulate.standing import Standings, standings
+from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
+from fyke.lab.simulate.simulation import Simulation
+from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.tally import Sample
 from fyke.plots import BLUE, RED, panels, save
 from fyke.quantities import count_text, share_text
@@ -73,17 +73,19 @@ class Crawl:
         return self.standings.spam_share_of_urls
 
 
-def web_of(domains: int) -> WebSpec:
+def web_of(domains: int) -> VirtualWebSpec:
     """A web in which one domain in five hundred is spam's."""
-    return WebSpec(domains=domains, farms=max(1, domains // 1500))
+    return VirtualWebSpec(domains=domains, farms=max(1, domains // 1500))
 
 
-SHAPES: Mapping[str, Callable[[int], WebSpec]] = MappingProxyType(
+SHAPES: Mapping[str, Callable[[int], VirtualWebSpec]] = MappingProxyType(
     {
         "own": web_of,
-        "huge": lambda domains: WebSpec(domains=domains, farms=2, farm_domains=max(10, domains // 50)),
-        "tiny": lambda domains: WebSpec(domains=domains, farms=max(1, domains // 500), farm_domains=30, spam_cousins=3),
-        "other": lambda domains: WebSpec(  # not looked at until the policy was as it is
+        "huge": lambda domains: VirtualWebSpec(domains=domains, farms=2, farm_domains=max(10, domains // 50)),
+        "tiny": lambda domains: VirtualWebSpec(
+            domains=domains, farms=max(1, domains // 500), farm_domains=30, spam_cousins=3
+        ),
+        "other": lambda domains: VirtualWebSpec(  # not looked at until the policy was as it is
             domains=domains, farms=max(1, domains // 3000), farm_domains=60, spammed_share=0.03, spam_branching=6.0,
             spam_camouflage=2, popularity=0.95, size_growth=0.6, giants=6, giant_pages=500_000,
         ),
@@ -91,9 +93,12 @@ SHAPES: Mapping[str, Callable[[int], WebSpec]] = MappingProxyType(
 )  # fmt: skip
 
 
-def crawled(spec: WebSpec, policy: str, pages: int, **settings: Any) -> Crawl:
+def crawled(spec: VirtualWebSpec, policy: str, pages: int, **settings: Any) -> Crawl:
     """`pages` pages of the web under `policy`, with `settings` by section over the policy's."""
-    with tempfile.TemporaryDirectory() as folder, kept(Path(folder), Asked(spec, policy, **settings)) as simulation:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        kept(Path(folder), SimulationSettings(spec, policy, **settings)) as simulation,
+    ):
         simulate(simulation, pages)
         return Crawl(
             simulation.simulation.tally.samples, standings(simulation.simulation), honest_shares(simulation.simulation)

@@ -33,7 +33,7 @@ from fyke.quantities import counted
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Explanation:
     """What became of a URL: a `verdict` in a line, and the facts behind it."""
 
     url: str
@@ -44,7 +44,7 @@ class Answer:
         return asdict(self)
 
 
-def why(directory: CrawlDirectory, asked: str) -> Answer:
+def why(directory: CrawlDirectory, asked: str) -> Explanation:
     """What happened to the URL `asked` in the crawl of `directory`. Raises BadUrl, NotACrawl."""
     config = directory.config()
     at = seed_of(asked)
@@ -55,10 +55,10 @@ def why(directory: CrawlDirectory, asked: str) -> Answer:
     if damage:
         facts.append(f"other visits to it may be where this cannot be read: {damage[0]}")
     if rows:
-        return Answer(url, *_fetched(rows[-1], facts, directory))
+        return Explanation(url, *_fetched(rows[-1], facts, directory))
     record = _fetched_as_rules(directory, url)
     if record is not None:
-        return Answer(url, *_rules_fetched(record, facts))
+        return Explanation(url, *_rules_fetched(record, facts))
     state = saved_state(directory.shard)
     kind = Kind.SEED if at in _seeds(directory, config) else Kind.PAGE
     refusal = _filters(directory, config, state).refusal(url_batch([at], kind=kind))
@@ -66,12 +66,12 @@ def why(directory: CrawlDirectory, asked: str) -> Answer:
     if where:
         if not in_use(directory):
             facts.append(f"the crawl is not running: fyke crawl --into {directory.path} goes on")
-        return Answer(url, f"waiting: {where}", facts)
+        return Explanation(url, f"waiting: {where}", facts)
     if damage:
         raise damage[0]
     if refusal:
-        return Answer(url, f"filtered: it does not pass the rule {refusal}", facts)
-    return Answer(url, "not seen: no page fetched so far links to it, nor does a sitemap", facts)
+        return Explanation(url, f"filtered: it does not pass the rule {refusal}", facts)
+    return Explanation(url, "not seen: no page fetched so far links to it, nor does a sitemap", facts)
 
 
 def _seeds(directory: CrawlDirectory, config: Config) -> list[Locator]:

@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from fyke import cli
-from fyke.cli.console import Answers, Reporter, say, say_aside
+from fyke.cli.console import AnswerOutput, Reporter, say, say_aside
 from fyke.core.terminal import clean
 
 STEERING = "\x1b[2J\x1b]0;title\x07\x9b31m\u202eturned\u200b\x08\r\x7f"
@@ -30,7 +30,7 @@ def test_asides_and_complaints_are_cleaned(capsys: pytest.CaptureFixture[str]) -
     assert HARMFUL.isdisjoint(capsys.readouterr().err)
 
 
-@pytest.mark.parametrize("kind", [Answers, Reporter])
+@pytest.mark.parametrize("kind", [AnswerOutput, Reporter])
 def test_a_panel_is_cleaned_and_still_coloured(kind: type[Reporter]) -> None:
     out = io.StringIO()
     console = kind(file=out, force_terminal=True, width=200)

@@ -13,9 +13,9 @@ from crawl.runs import archived, crawl, crawl_killed, fyke, settings
 from fyke.archive import read_table
 from fyke.core.urls import pay_level_domain, split
 from fyke.lab.simweb import (
+    IntendedCrawl,
     NameShares,
     PageShares,
-    Plan,
     RobotsShares,
     WebSpec,
     audit_politeness,
@@ -62,7 +62,7 @@ def test_exactness(tmp_path: Path) -> None:
         into = tmp_path / "crawl"
         run = crawl(into, settings(tmp_path, web), *web.seeds, "--scope", "web", timeout_s=170)
         assert run.status == 0, run.errors
-        expected_exactly(into, web.perfect(Plan(scope="web")), web.ledger(), web.ports)
+        expected_exactly(into, web.perfect(IntendedCrawl(scope="web")), web.ledger(), web.ports)
     done = fyke("check", str(into))
     assert done.returncode == 0, done.stdout
 
@@ -80,7 +80,7 @@ def test_scopes_are_exact(tmp_path: Path, scope: str, options: list[str]) -> Non
         into = tmp_path / "crawl"
         run = crawl(into, settings(tmp_path, web), *web.seeds, *options)
         assert run.status == 0, run.errors
-        plan = Plan(scope=scope, requisites="--requisites" in options)
+        plan = IntendedCrawl(scope=scope, requisites="--requisites" in options)
         expected_exactly(into, web.perfect(plan), web.ledger(), web.ports)
 
 
@@ -100,7 +100,7 @@ def test_policies_are_exact(tmp_path: Path, policy: dict[str, Any]) -> None:
         into = tmp_path / "crawl"
         run = crawl(into, settings(tmp_path, web, frontier=policy), *web.seeds, "--scope", "web")
         assert run.status == 0, run.errors
-        expected_exactly(into, web.perfect(Plan(scope="web")), web.ledger(), web.ports)
+        expected_exactly(into, web.perfect(IntendedCrawl(scope="web")), web.ledger(), web.ports)
 
 
 def test_what_has_no_budget_waits_and_is_explained(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_what_has_no_budget_waits_and_is_explained(tmp_path: Path) -> None:
         into = tmp_path / "crawl"
         run = crawl(into, settings(tmp_path, web, frontier={"budget": "popular"}), *web.seeds, "--scope", "web")
         assert run.status == 0 and run.summary["ending"] == "finished", run.errors
-        expectation = web.perfect(Plan(scope="web")).archived
+        expectation = web.perfect(IntendedCrawl(scope="web")).archived
     got = set(archived(into))
     assert got < expectation
     without = {row["domain"] for row in read_table(into, "domains").to_pylist() if not row["budget"]}
@@ -143,7 +143,7 @@ def test_depth_is_exact(tmp_path: Path, depth: int) -> None:
         into = tmp_path / "crawl"
         run = crawl(into, settings(tmp_path, web), *web.seeds, "--scope", "web", "--depth", str(depth))
         assert run.status == 0, run.errors
-        expected_exactly(into, web.perfect(Plan(scope="web", depth=depth)), web.ledger(), web.ports)
+        expected_exactly(into, web.perfect(IntendedCrawl(scope="web", depth=depth)), web.ledger(), web.ports)
 
 
 def test_page_limit_is_exact_and_can_be_raised(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_politeness(tmp_path: Path) -> None:
         violations = audit_politeness(requests, 0.15, 0.03, 5.0, web.crawl_delays(), delay_ceiling_s=1.0)
         assert not violations, violations[:5]
         assert requests.num_rows > 1500 and len(set(requests.column("host").to_pylist())) == 300
-        assert set(archived(into)) >= web.perfect(Plan(scope="web")).archived
+        assert set(archived(into)) >= web.perfect(IntendedCrawl(scope="web")).archived
 
 
 def test_politeness_follows_budgets_to_the_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +216,7 @@ def test_kill(tmp_path: Path) -> None:
         assert run.status == 0, run.errors
         assert kills == 25
         got = Counter(archived(into))
-        expectation = web.perfect(Plan(scope="web"))
+        expectation = web.perfect(IntendedCrawl(scope="web"))
         assert set(got) - expectation.auxiliary == expectation.archived
         assert max(got.values()) == 1
         assert not audit_politeness(web.ledger(), 0.25)  # also from before a kill to after it

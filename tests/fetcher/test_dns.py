@@ -11,7 +11,7 @@ from fyke.core.config import DnsSection
 from fyke.core.errors import ConfigurationError
 from fyke.core.outcomes import Outcome
 from fyke.fetcher.addresses import is_public
-from fyke.fetcher.dns_query import SOCKETS, Address, server_of
+from fyke.fetcher.dns_query import SOCKETS, ServerAddress, server_of
 from fyke.fetcher.names import FAILURE_TTL_S, Resolver
 
 PUBLIC, OTHER, SIX = "93.184.216.34", "8.8.4.4", "2606:2800:220:1::1"
@@ -312,10 +312,10 @@ def test_closing_ends_those_who_wait(with_name_servers):
 @pytest.mark.parametrize(
     ("given", "meant"),
     [
-        ("9.9.9.9", Address("9.9.9.9", 53)),
-        ("9.9.9.9:5353", Address("9.9.9.9", 5353)),
-        ("::1", Address("::1", 53)),
-        ("[::1]:5353", Address("::1", 5353)),
+        ("9.9.9.9", ServerAddress("9.9.9.9", 53)),
+        ("9.9.9.9:5353", ServerAddress("9.9.9.9", 5353)),
+        ("::1", ServerAddress("::1", 53)),
+        ("[::1]:5353", ServerAddress("::1", 5353)),
     ],
 )
 def test_servers_are_addresses_with_or_without_a_port(given, meant):

@@ -16,7 +16,7 @@ from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.engine import Fetcher, Wiring
-from fyke.fetcher.names import Answer
+from fyke.fetcher.names import Resolution
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.robots_rules import RobotsRules
 from fyke.fetcher.workbench import Workbench
@@ -25,8 +25,8 @@ from fyke.fetcher.workbench import Workbench
 class Names:
     """Every name is at one address."""
 
-    def cached(self, host: str) -> Answer:
-        return Answer(host, Outcome.OK, ("127.0.0.1",), 1e12)
+    def cached(self, host: str) -> Resolution:
+        return Resolution(host, Outcome.OK, ("127.0.0.1",), 1e12)
 
     def load(self, saved: object) -> None: ...
 

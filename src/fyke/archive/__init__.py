@@ -9,7 +9,7 @@ before anything is written.
 """
 
 from fyke.archive.check import Fault, check_archive
-from fyke.archive.reading import Segment, generation, read_file, read_table, rows_recorded, scan_table, segments
+from fyke.archive.reading import TableFile, generation, read_file, read_table, rows_recorded, scan_table, segments
 from fyke.archive.records import Original
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.summaries import HostRow, write_domains, write_hosts
@@ -25,7 +25,7 @@ __all__ = [
     "Original",
     "PagesTable",
     "RecordPlace",
-    "Segment",
+    "TableFile",
     "TableStatistics",
     "WarcStatistics",
     "WarcWriter",

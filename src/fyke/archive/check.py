@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from fyke.archive.cdxj import read_lines
 from fyke.archive.checksum import checksum_holds
-from fyke.archive.reading import Segment, segments
+from fyke.archive.reading import TableFile, segments
 from fyke.archive.repeats import Repeats
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.surt import surt
@@ -149,7 +149,7 @@ def _check_rows(folder: Path, place: str, entries: Mapping[int, _Entry]) -> Iter
         yield from _check_segment(segment, place, entries)
 
 
-def _check_segment(segment: Segment, place: str, entries: Mapping[int, _Entry]) -> Iterator[Fault]:
+def _check_segment(segment: TableFile, place: str, entries: Mapping[int, _Entry]) -> Iterator[Fault]:
     try:
         for batch in segment.batches(_ROW, ds.field("warc_file") == place):
             for url, digest, offset, length in zip(*(batch.column(name).to_pylist() for name in _ROW), strict=True):

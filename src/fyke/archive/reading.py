@@ -68,7 +68,7 @@ def _as_written(path: Path, changed_ns: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class TableFile:
     """Rows that came one after the other: the Parquet file `path`, or its journal if that is what there is."""
 
     path: Path
@@ -101,7 +101,7 @@ class Segment:
                 yield from wanted.select(list(columns)).to_batches()
 
 
-def segments(folder: Path, name: str) -> list[Segment]:
+def segments(folder: Path, name: str) -> list[TableFile]:
     """The segments of the table `name` in the crawl directory `folder`, in the order of the crawl.
 
     One that lacks between two others is among them, and cannot be read. Raises NotACrawl when there are no tables.
@@ -114,7 +114,7 @@ def segments(folder: Path, name: str) -> list[Segment]:
     for serial in range(max(journals | files, default=-1) + 1):
         journal = serial in journals - files
         path = (journal_path if journal else parquet_path)(folder, name, serial)
-        found.append(Segment(path, name, journal))
+        found.append(TableFile(path, name, journal))
     return found
 
 

@@ -39,7 +39,7 @@ class _Cleaned(Console):
             yield segment if segment.control else segment._replace(text=clean(segment.text))
 
 
-class Answers(_Cleaned):
+class AnswerOutput(_Cleaned):
     """Stdout, for what was asked for: the command ends where nobody reads on."""
 
     def on_broken_pipe(self) -> None:

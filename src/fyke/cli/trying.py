@@ -62,9 +62,9 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     Ctrl-C stops with checkpoint and report; killed, it goes on from its newest checkpoint.
     """
     honest, wanted = rooms.quantities.read_whole("--domains", domains), rooms.quantities.read_whole("--pages", pages)
-    web = rooms.spec.WebSpec(seed=seed, domains=honest, farms=honest // 1500 if farms is None else farms)
+    web = rooms.spec.VirtualWebSpec(seed=seed, domains=honest, farms=honest // 1500 if farms is None else farms)
     politeness, fetch = {"host_delay_s": host_delay}, {"connections": connections}
-    asked = rooms.keep.Asked(web, policy, order, politeness=politeness, fetch=fetch)
+    asked = rooms.keep.SimulationSettings(web, policy, order, politeness=politeness, fetch=fetch)
     summary, stopped = rooms.session.run(into, asked, wanted, Reporter(stderr=True))
     if as_json:
         print_json(summary.as_dict())

@@ -124,7 +124,7 @@ class Exchange:
 
 
 @dataclass(slots=True)
-class Links:
+class PageLinks:
     """What a page points at, as written in it but for encoded queries; `base` is what they are relative to.
 
     `pages` are links to follow, `nofollow` links the page asks not to follow, `requisites` what is
@@ -150,7 +150,7 @@ class Page:
     media_type: str
     content: bytes
     charset: str = ""  # empty for what is not text
-    links: Links = field(default_factory=lambda: Links(""))
+    links: PageLinks = field(default_factory=lambda: PageLinks(""))
     title: str = ""
     noindex: bool = False
     nofollow: bool = False

@@ -40,7 +40,7 @@ SETTLE_BEAT_S = 0.01
 _Plugin = TypeVar("_Plugin")
 
 
-class Asked(TypedDict, total=False):
+class CrawlOptions(TypedDict, total=False):
     """What may be said of a crawl by keyword: the keys of `[crawl]` but the seeds."""
 
     scope: str  # prefix, host, domain or web
@@ -75,7 +75,7 @@ class Crawl:
         protocols: Iterable[ProtocolModule] = (),
         processors: Iterable[ProcessingModule] = (),
         sinks: Iterable[PageSink] = (),
-        **asked: Unpack[Asked],
+        **asked: Unpack[CrawlOptions],
     ) -> None:
         if not str(into):
             raise ConfigurationError('where to? give the crawl\'s directory: Crawl(seeds, into="there")')
@@ -272,7 +272,7 @@ class _Reader:
         """Nothing to close: what is unread can still be read."""
 
 
-def _settings(seeds: list[str], directory: CrawlDirectory, config: Config | None, asked: Asked) -> Config:
+def _settings(seeds: list[str], directory: CrawlDirectory, config: Config | None, asked: CrawlOptions) -> Config:
     """`config`, or without seeds what the directory holds, and over it what was said by keyword."""
     there = not seeds and config is None
     values: dict[str, Any] = (config or (directory.config() if there else Config())).model_dump(mode="json")

@@ -64,7 +64,7 @@ class Resolved:
 
 
 @dataclass(frozen=True, slots=True)
-class _Groups:
+class _KeyGroups:
     """Entries sorted by key, those of one key in order of arrival."""
 
     order: Places  # [n], where each was in order of arrival
@@ -85,7 +85,7 @@ def resolve(entries: Entries, lookup: Lookup, combine: Combine) -> Resolved:
     if entries.values is None and (entries.ops == Op.CHECK_UPDATE).all():
         return _resolve_uniform(order, starts, unique, stored)
     ends = np.append(starts[1:], len(keys)) - 1
-    groups = _Groups(order, starts, ends, np.cumsum(first) - 1)
+    groups = _KeyGroups(order, starts, ends, np.cumsum(first) - 1)
     return _resolve_mixed(entries, groups, unique, stored, stored_values, combine)
 
 
@@ -124,7 +124,7 @@ def _resolve_uniform(order: Places, starts: Places, unique: U64, stored: Mask) -
 
 def _resolve_mixed(
     entries: Entries,
-    groups: _Groups,
+    groups: _KeyGroups,
     unique: U64,
     stored: Mask,
     stored_values: Values | None,
@@ -151,13 +151,13 @@ def _resolve_mixed(
     return Resolved(in_order, answers, unique[touched], final[touched], int((touched & ~stored).sum()))
 
 
-def _count_before(mask: Mask, groups: _Groups) -> npt.NDArray[np.int64]:
+def _count_before(mask: Mask, groups: _KeyGroups) -> npt.NDArray[np.int64]:
     """How many entries of the same key before each have `mask` set."""
     before: npt.NDArray[np.int64] = np.cumsum(mask, dtype=np.int64) - mask
     return before - before[groups.starts][groups.group]
 
 
-def _overwritten(values: Values, effective: Mask, groups: _Groups, before: Values) -> tuple[Values, Values]:
+def _overwritten(values: Values, effective: Mask, groups: _KeyGroups, before: Values) -> tuple[Values, Values]:
     """What each entry sees [n], and what stays [m], when the last effective entry counts."""
     last = np.maximum.accumulate(np.where(effective, np.arange(len(values)), -1))
     earlier = np.empty_like(last)
@@ -172,7 +172,7 @@ def _overwritten(values: Values, effective: Mask, groups: _Groups, before: Value
     return seen, final
 
 
-def _added(values: Values, effective: Mask, groups: _Groups, before: Values) -> tuple[Values, Values]:
+def _added(values: Values, effective: Mask, groups: _KeyGroups, before: Values) -> tuple[Values, Values]:
     """The same when all effective entries count; a structure is added field by field."""
     if values.dtype.names is not None:
         seen, final = np.empty(len(values), values.dtype), np.empty(len(before), values.dtype)

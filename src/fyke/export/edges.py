@@ -1,6 +1,6 @@
 """The links of a crawl as an edge list: source URL, target URL, kind; Parquet or tab-separated.
 
-Made by `fyke.export.run`. The links table names a source by its key; `fyke.export.addresses` gives the URL. Every row
+Made by `fyke.export.job`. The links table names a source by its key; `fyke.export.url_keys` gives the URL. Every row
 of the table is an edge, as often as the link was found. Invariant: no URL holds a tab or a line end (a canonical one
 cannot), so a line of TSV is an edge.
 """
@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.csv as pv
 
 from fyke.core.batches import LinkKind
-from fyke.export.addresses import Addresses
 from fyke.export.growing import GrowingFile
-from fyke.export.source import Part, Source
+from fyke.export.source import RowRange, Source
 from fyke.export.staging import Mark, Staging
 from fyke.export.tabular import Sheets
+from fyke.export.url_keys import Addresses
 
 FILE_LINKS = 400_000
 PART_LINKS = 50_000
@@ -42,7 +42,7 @@ class _Edges:
     def __init__(self, source: Source, staging: Staging) -> None:
         self._addresses = Addresses(source, staging.scratch)
 
-    def read(self, part: Part) -> Iterator[pa.Table]:
+    def read(self, part: RowRange) -> Iterator[pa.Table]:
         """The edges of `part`, with `SCHEMA`."""
         for batch in part.batches:
             kinds = pa.array(batch.column("kind").to_numpy().astype(np.int8))
@@ -68,7 +68,7 @@ class EdgeSheets(Sheets):
     def _file_rows(self) -> int:
         return FILE_LINKS
 
-    def _tables(self, part: Part) -> Iterator[pa.Table]:
+    def _tables(self, part: RowRange) -> Iterator[pa.Table]:
         return self._edges.read(part)
 
 
@@ -90,7 +90,7 @@ class EdgeLines:
             for part in self._source.parts("links", _COLUMNS, mark, PART_LINKS):
                 yield Mark(part.end, part.end, {"length": file.add(self._lines(part))})
 
-    def _lines(self, part: Part) -> bytes:
+    def _lines(self, part: RowRange) -> bytes:
         out = io.BytesIO()
         if part.begin == 0:
             out.write("\t".join(SCHEMA.names).encode() + b"\n")

@@ -1,9 +1,9 @@
 """Which rows of the pages table have a text to export: one entry a page, exact copies once.
 
 Asked by the formats that hold text. A row can be read when the page came whole, is HTML or plain text and has a record
-in the archive. Of these a `Rule` leaves out pages that ask not to be indexed, exact copies of a page before them (the
-same bytes, by fingerprint), and all visits to a URL but the last. Invariant: the selection is a function of the rows
-and the rule; memory holds one range of keys, and the answer is a file of a byte a row.
+in the archive. Of these a `Selection` leaves out pages that ask not to be indexed, exact copies of a page before
+them (the same bytes, by fingerprint), and all visits to a URL but the last. Invariant: it is a function of the rows and
+the settings; memory holds one range of keys, and the answer is a file of a byte a row.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ Chosen = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Selection:
     """What is not left out of the rows that can be read."""
 
     noindex: bool = False  # pages that ask not to be indexed
@@ -41,7 +41,7 @@ class Rule:
     versions: bool = False  # visits to a URL that is visited again later
 
 
-def select(source: Source, rule: Rule, scratch: Path) -> Chosen:
+def select(source: Source, rule: Selection, scratch: Path) -> Chosen:
     """Which rows `rule` takes, bool[rows], as a file below `scratch` that is made once. Raises DiskFull."""
     rows = source.until.pages
     if not rows:
@@ -63,7 +63,7 @@ def select(source: Source, rule: Rule, scratch: Path) -> Chosen:
     return np.memmap(path, np.bool_, "r", shape=(rows,))
 
 
-def _readable(source: Source, rule: Rule) -> Iterator[tuple[Chosen, pa.RecordBatch]]:
+def _readable(source: Source, rule: Selection) -> Iterator[tuple[Chosen, pa.RecordBatch]]:
     """Of each batch, which rows can be read and are not left out by what they say themselves."""
     for batch in source.rows("pages", _COLUMNS):
         types = batch.column("media_type").cast(pa.string())
@@ -74,7 +74,7 @@ def _readable(source: Source, rule: Rule) -> Iterator[tuple[Chosen, pa.RecordBat
         yield mask.to_numpy(zero_copy_only=False), batch
 
 
-def _keep_one(source: Source, rule: Rule, chosen: Chosen, name: str, scratch: Path, *, last: bool) -> None:
+def _keep_one(source: Source, rule: Selection, chosen: Chosen, name: str, scratch: Path, *, last: bool) -> None:
     """Of the chosen rows with the same `name`, keep the first or the last."""
     buckets = Buckets(scratch, name, _ROW, ranges_for(source.until.pages, RANGE_ROWS))
     begin = 0

@@ -1,6 +1,6 @@
 """What of a crawl is exported: the rows and archive bytes that a checkpoint holds.
 
-Made by `fyke.export.run`, read by every format, also while the crawl runs. What came after the newest checkpoint may
+Made by `fyke.export.job`, read by every format, also while the crawl runs. What came after the newest checkpoint may
 be fetched again by a run that goes on, so it is left for a later export. Invariant: what an `Until` names never changes
 again, so everything made of it can be made again.
 """
@@ -34,7 +34,7 @@ class Until:
         return asdict(self)
 
 
-class Part(NamedTuple):
+class RowRange(NamedTuple):
     """Rows of a table, the first of them row `begin`."""
 
     begin: int
@@ -116,9 +116,9 @@ class Source:
         if begin < end:
             yield from arrivals(self.path, name, columns, begin, end)
 
-    def parts(self, name: str, columns: Sequence[str], mark: Mark, size: int) -> Iterator[Part]:
+    def parts(self, name: str, columns: Sequence[str], mark: Mark, size: int) -> Iterator[RowRange]:
         """The rows after `mark`, `size` at a time; of a table without rows one part, which is empty."""
-        part = Part(mark.done, [])
+        part = RowRange(mark.done, [])
         for batch in self.rows(name, columns, mark.done):
             while batch.num_rows:
                 some = batch.slice(0, size - part.rows)
@@ -126,6 +126,6 @@ class Source:
                 batch = batch.slice(some.num_rows)
                 if part.rows == size:
                     yield part
-                    part = Part(part.end, [])
+                    part = RowRange(part.end, [])
         if part.batches or (not part.begin and not mark.state):
             yield part

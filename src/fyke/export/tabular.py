@@ -1,6 +1,6 @@
 """Tables as Parquet: so many rows to a file in a folder, or one file made of them.
 
-`Pages` (the pages table with text and language) and, in `fyke.export.edges`, the links are such jobs. Invariant: a
+`PageExport` (the pages table with text and language) and, in `fyke.export.edges`, the links are such jobs. Invariant: a
 file is written whole before a mark counts it; a folder of files and the one file made of them hold the same rows in the
 same order.
 """
@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from fyke.archive.schemas import PAGES
 from fyke.archive.table_files import parquet_writer
 from fyke.disk.files import sync_file
-from fyke.export import reading, selection
+from fyke.export import page_text, selection
 from fyke.export.prose import plain
-from fyke.export.source import Part, Source
+from fyke.export.source import RowRange, Source
 from fyke.export.staging import Mark, Staging, writing
 
 FILE_PAGES = 20_000
@@ -52,7 +52,7 @@ class Sheets(ABC):
     def _file_rows(self) -> int: ...
 
     @abstractmethod
-    def _tables(self, part: Part) -> Iterator[pa.Table]:
+    def _tables(self, part: RowRange) -> Iterator[pa.Table]:
         """The rows of `part`, as row groups."""
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
@@ -86,12 +86,12 @@ class Sheets(ABC):
             sync_file(self._staging.out)
 
 
-class Pages(Sheets):
+class PageExport(Sheets):
     """The pages table, every row, with text and language for those that `rule` takes."""
 
     unit = "pages"
 
-    def __init__(self, source: Source, staging: Staging, rule: selection.Rule, *, single: bool) -> None:
+    def __init__(self, source: Source, staging: Staging, rule: selection.Selection, *, single: bool) -> None:
         super().__init__(source, staging, "pages", SCHEMA, single=single)
         self._rule = rule
 
@@ -105,10 +105,10 @@ class Pages(Sheets):
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
         self._chosen = selection.select(self._source, self._rule, self._staging.scratch)
-        with reading.Reading(self._source, plain) as self._reading:
+        with page_text.Reading(self._source, plain) as self._reading:
             yield from super().parts(mark)
 
-    def _tables(self, part: Part) -> Iterator[pa.Table]:
+    def _tables(self, part: RowRange) -> Iterator[pa.Table]:
         at = part.begin
         for batch in part.batches:
             yield from self._with_text(batch, at)
@@ -121,7 +121,7 @@ class Pages(Sheets):
         languages: list[str | None] = []
         size = begin = 0
         wanted = self._chosen[first : first + batch.num_rows].tolist()
-        columns = batch.select(reading.COLUMNS)
+        columns = batch.select(page_text.COLUMNS)
         for at, chosen in enumerate(wanted):
             said = self._reading.said(_row(columns, at)) if chosen else None
             texts.append(said.text if said else None)

@@ -1,6 +1,6 @@
 """Pages as lines: JSON (the main text and what is known of the page) and CSV (the pages table).
 
-Made by `fyke.export.run`. A part is so many rows of the pages table; parts follow each other in one file. Invariant: a
+Made by `fyke.export.job`. A part is so many rows of the pages table; parts follow each other in one file. Invariant: a
 line of JSON is one object, whatever the page; a cell of CSV never begins as a formula would, so that a spreadsheet
 shows what a stranger wrote and does not run it.
 """
@@ -16,17 +16,17 @@ import pyarrow.compute as pc
 import pyarrow.csv as pv
 
 from fyke.archive.schemas import PAGES, journalled
-from fyke.export import reading, selection
+from fyke.export import page_text, selection
 from fyke.export.growing import GrowingFile
 from fyke.export.prose import plain
-from fyke.export.source import Part, Source
+from fyke.export.source import RowRange, Source
 from fyke.export.staging import Mark, Staging
 from fyke.search.extract import TITLE_CHARS, one_line
 
 PART_ROWS = 2_000
 
 _FACTS = ("host", "domain", "depth", "media_type", "charset", "content_bytes", "digest", "noindex", "duplicate")
-_COLUMNS = [*reading.COLUMNS, "key", "title", "fingerprint", *_FACTS]
+_COLUMNS = [*page_text.COLUMNS, "key", "title", "fingerprint", *_FACTS]
 _FORMULA = r"^([=+\-@\t\r])"
 _CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f]"
 
@@ -56,7 +56,7 @@ class _Lines(ABC):
     def _columns(self) -> list[str]: ...
 
     @abstractmethod
-    def _lines(self, part: Part) -> tuple[bytes, int]:
+    def _lines(self, part: RowRange) -> tuple[bytes, int]:
         """The lines of the rows of `part`, and how many entries they are."""
 
     def finish(self, mark: Mark) -> None:
@@ -67,20 +67,20 @@ class _Lines(ABC):
 class JsonLines(_Lines):
     """One object a page that has a text, as `rule` takes them."""
 
-    def __init__(self, source: Source, staging: Staging, rule: selection.Rule, *, packed: bool) -> None:
+    def __init__(self, source: Source, staging: Staging, rule: selection.Selection, *, packed: bool) -> None:
         super().__init__(source, staging, packed=packed)
         self._rule = rule
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
         self._chosen = selection.select(self._source, self._rule, self._staging.scratch)
-        with reading.Reading(self._source, plain) as self._reading:
+        with page_text.Reading(self._source, plain) as self._reading:
             yield from super().parts(mark)
 
     @property
     def _columns(self) -> list[str]:
         return _COLUMNS
 
-    def _lines(self, part: Part) -> tuple[bytes, int]:
+    def _lines(self, part: RowRange) -> tuple[bytes, int]:
         lines = [line for line in map(self._line, chosen_rows(part, self._chosen)) if line]
         self.unreadable = self._reading.unreadable
         return b"".join(lines), len(lines)
@@ -98,7 +98,7 @@ class JsonLines(_Lines):
         return json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
-def chosen_rows(part: Part, chosen: selection.Chosen) -> Iterator[dict[str, Any]]:
+def chosen_rows(part: RowRange, chosen: selection.Chosen) -> Iterator[dict[str, Any]]:
     """The chosen rows of `part`, one at a time."""
     at = part.begin
     for batch in part.batches:
@@ -113,7 +113,7 @@ class Csv(_Lines):
     def _columns(self) -> list[str]:
         return list(PAGES.names)
 
-    def _lines(self, part: Part) -> tuple[bytes, int]:
+    def _lines(self, part: RowRange) -> tuple[bytes, int]:
         out = io.BytesIO()
         options = pv.WriteOptions(include_header=part.begin == 0)
         with pv.CSVWriter(out, journalled(PAGES), write_options=options) as writer:

@@ -2,7 +2,7 @@
 
 Called by `fyke.fetcher.dns_query` only. Decides without I/O.
 
-Invariants: whatever the bytes, `read` returns a `Said` or raises `Malformed`, and looks at `MOST_RECORDS` records
+Invariants: whatever the bytes, `read` returns a `DnsAnswer` or raises `Malformed`, and looks at `MOST_RECORDS` records
 of each section at most, and at `MOST_POINTERS` pointers of a name. Only addresses of the name that was asked for
 are believed, or of the name that its chain of aliases, in the same answer, ends at.
 """
@@ -32,7 +32,7 @@ class Malformed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class DnsAnswer:
     """An answer: its code, and addresses with the least TTL on the way to them.
 
     Where there are no addresses, `alias` is the name that aliases lead to ("" where there are none), and `ttl_s` how
@@ -57,7 +57,7 @@ def query(number: int, question: bytes) -> bytes:
     return _HEADER.pack(number, _RECURSION_DESIRED, 1, 0, 0, 0) + question
 
 
-def read(message: bytes, number: int, question: bytes) -> Said:
+def read(message: bytes, number: int, question: bytes) -> DnsAnswer:
     """What `message` answers to the query `number` with `question`. Raises Malformed."""
     try:
         return _read(message, number, question)
@@ -65,7 +65,7 @@ def read(message: bytes, number: int, question: bytes) -> Said:
         raise Malformed("it ends too early") from error
 
 
-def _read(message: bytes, number: int, question: bytes) -> Said:
+def _read(message: bytes, number: int, question: bytes) -> DnsAnswer:
     got, flags, questions, answers, authorities, _ = _HEADER.unpack_from(message)
     begin = _HEADER.size + len(question)
     if got != number or not flags & _RESPONSE or flags & _OPERATION or questions != 1:
@@ -74,7 +74,7 @@ def _read(message: bytes, number: int, question: bytes) -> Said:
         raise Malformed("it answers another question")
     code, cut = flags & _CODE, bool(flags & _CUT)
     if cut or code not in (NO_ERROR, NO_SUCH_NAME):
-        return Said(code, cut)
+        return DnsAnswer(code, cut)
     kind = int.from_bytes(question[-4:-2], "big")
     aliases: dict[str, tuple[str, int]] = {}
     found: dict[str, list[tuple[str, int]]] = {}
@@ -89,9 +89,9 @@ def _read(message: bytes, number: int, question: bytes) -> Said:
     records = found.get(name, [])
     if code == NO_ERROR and records:
         addresses = dict.fromkeys(address for address, _ in records)
-        return Said(code, cut, tuple(addresses), min(least_s, *(ttl_s for _, ttl_s in records)))
+        return DnsAnswer(code, cut, tuple(addresses), min(least_s, *(ttl_s for _, ttl_s in records)))
     negative_s = _negative(message, place, authorities) if answers <= MOST_RECORDS else inf
-    return Said(code, cut, (), negative_s, name if aliases else "")
+    return DnsAnswer(code, cut, (), negative_s, name if aliases else "")
 
 
 def _followed(name: str, aliases: dict[str, tuple[str, int]]) -> tuple[str, float]:

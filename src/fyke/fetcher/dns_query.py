@@ -9,7 +9,7 @@ A question takes one of them and a number at random; a socket that was asked `QU
 is an answer when its number is awaited and it repeats the question; all else is counted and passed over, and the
 question goes on waiting.
 
-Invariants: `ask` returns a `Reply`; what the DNS does wrong is an outcome, not an exception. A name is asked for
+Invariants: `ask` returns a `DnsReply`; what the DNS does wrong is an outcome, not an exception. A name is asked for
 `dns.tries` times over all servers, the last that answered first, and waits `dns.timeout_s` for each answer. No more
 than `IN_FLIGHT` questions are in flight.
 """
@@ -55,7 +55,7 @@ _WORDS = {
 _random = SystemRandom()
 
 
-class Address(NamedTuple):
+class ServerAddress(NamedTuple):
     """Where a name server listens."""
 
     host: str
@@ -63,7 +63,7 @@ class Address(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class DnsReply:
     """What the DNS said of a name: addresses and their TTL, or an outcome other than OK.
 
     Of what does not exist the TTL is its zone's, infinite where that does not say.
@@ -82,10 +82,12 @@ class _Failed(Exception):
 class _Socket:
     """A UDP socket that speaks to one server, and the questions it waits for an answer to."""
 
-    def __init__(self, server: Address, malformed: Callable[[], None], refused: Callable[["_Socket"], None]) -> None:
+    def __init__(
+        self, server: ServerAddress, malformed: Callable[[], None], refused: Callable[["_Socket"], None]
+    ) -> None:
         self.server = server
         self.asked = 0
-        self.waiting: dict[int, tuple[bytes, asyncio.Future[dns.Said]]] = {}
+        self.waiting: dict[int, tuple[bytes, asyncio.Future[dns.DnsAnswer]]] = {}
         self._malformed = malformed
         self._refused = refused
         self._loop = asyncio.get_running_loop()
@@ -99,12 +101,12 @@ class _Socket:
             raise
         self._loop.add_reader(self._socket.fileno(), self._readable)
 
-    async def ask(self, question: bytes, timeout_s: float) -> dns.Said:
+    async def ask(self, question: bytes, timeout_s: float) -> dns.DnsAnswer:
         """The first answer to `question`. Raises _Failed, or OSError where it cannot be sent."""
         number = int.from_bytes(os.urandom(2), "big")
         while number in self.waiting:
             number = (number + 1) & 0xFFFF
-        future: asyncio.Future[dns.Said] = self._loop.create_future()
+        future: asyncio.Future[dns.DnsAnswer] = self._loop.create_future()
         self.waiting[number] = question, future
         self.asked += 1
         timer = self._loop.call_later(timeout_s, _fail, future, _TIMED_OUT)
@@ -156,7 +158,7 @@ class NameServers:
         self._timeout_s = config.timeout_s
         self._tries = config.tries
         self._sockets = sockets
-        self._open: dict[Address, list[_Socket]] = {server: [] for server in self._servers}
+        self._open: dict[ServerAddress, list[_Socket]] = {server: [] for server in self._servers}
         self._retired: set[_Socket] = set()
         self._first = 0  # the server that answered last
         self._room = asyncio.Semaphore(IN_FLIGHT)
@@ -172,32 +174,32 @@ class NameServers:
     def open_sockets(self) -> int:
         return sum(map(len, self._open.values())) + len(self._retired)
 
-    async def ask(self, name: str) -> Reply:
+    async def ask(self, name: str) -> DnsReply:
         """The addresses of `name`: of its A records, or of AAAA when there is no A."""
         async with self._room:
             reply = await self._follow(name, dns.A)
             if reply.outcome is Outcome.OK and not reply.addresses:
                 reply = await self._follow(name, dns.AAAA)
         if reply.outcome is Outcome.OK and not reply.addresses:
-            return Reply(Outcome.NO_SUCH_NAME, ttl_s=reply.ttl_s, detail=f"{name} has no address")
+            return DnsReply(Outcome.NO_SUCH_NAME, ttl_s=reply.ttl_s, detail=f"{name} has no address")
         return reply
 
-    async def _follow(self, name: str, kind: int) -> Reply:
+    async def _follow(self, name: str, kind: int) -> DnsReply:
         """The records of `name`; where an answer has an alias and nothing of it, the alias is asked for."""
         asked, least_s = name, inf
         for _ in range(1 + ALIASES_ASKED):
             try:
                 said = await self._try(dns.question_of(asked, kind))
             except _Failed as failed:
-                return Reply(Outcome.DNS_FAILED, detail=f"{name}: {failed}")
+                return DnsReply(Outcome.DNS_FAILED, detail=f"{name}: {failed}")
             if said.code == dns.NO_SUCH_NAME:
-                return Reply(Outcome.NO_SUCH_NAME, ttl_s=said.ttl_s, detail=f"{name} does not exist")
+                return DnsReply(Outcome.NO_SUCH_NAME, ttl_s=said.ttl_s, detail=f"{name} does not exist")
             if said.addresses or not said.alias or said.ttl_s < inf or not is_askable(said.alias):
-                return Reply(Outcome.OK, said.addresses, min(least_s, said.ttl_s))
+                return DnsReply(Outcome.OK, said.addresses, min(least_s, said.ttl_s))
             asked = said.alias
-        return Reply(Outcome.DNS_FAILED, detail=f"{name}: its aliases do not end")
+        return DnsReply(Outcome.DNS_FAILED, detail=f"{name}: its aliases do not end")
 
-    async def _try(self, question: bytes) -> dns.Said:
+    async def _try(self, question: bytes) -> dns.DnsAnswer:
         """An answer to `question` that says something of the name. Raises _Failed."""
         first, why = self._first, _TIMED_OUT
         for at in range(first, first + self._tries):
@@ -213,7 +215,7 @@ class NameServers:
             why = _WORDS.get(said.code, f"the name server failed with code {said.code}")
         raise _Failed(why)
 
-    async def _ask(self, server: Address, question: bytes) -> dns.Said:
+    async def _ask(self, server: ServerAddress, question: bytes) -> dns.DnsAnswer:
         """What one server answers. Raises _Failed."""
         await self._buffer.acquire()
         mark = object()
@@ -240,7 +242,7 @@ class NameServers:
             self._untaken.discard(mark)
             self._buffer.release()
 
-    async def _ask_tcp(self, server: Address, question: bytes) -> dns.Said:
+    async def _ask_tcp(self, server: ServerAddress, question: bytes) -> dns.DnsAnswer:
         """What a server answers where the answer is too long for a datagram (RFC 7766). Raises _Failed."""
         number = int.from_bytes(os.urandom(2), "big")
         message = dns.query(number, question)
@@ -262,7 +264,7 @@ class NameServers:
                 self._count_malformed()
                 raise _Failed(f"the name server's answer is malformed: {error}") from error
 
-    def _socket(self, server: Address) -> _Socket:
+    def _socket(self, server: ServerAddress) -> _Socket:
         """One of the sockets of `server`, drawn. Raises OSError where none can be opened."""
         channels = self._open[server]
         if len(channels) < self._sockets:
@@ -302,7 +304,7 @@ class NameServers:
             channel.close()
 
 
-def _fail(future: "asyncio.Future[dns.Said]", why: str) -> None:
+def _fail(future: "asyncio.Future[dns.DnsAnswer]", why: str) -> None:
     if not future.done():
         future.set_exception(_Failed(why))
 
@@ -312,7 +314,7 @@ def is_askable(name: str) -> bool:
     return name.isascii() and 0 < len(name) <= 253 and all(0 < len(label) < 64 for label in name.split("."))
 
 
-def system_servers(resolv_conf: Path) -> list[Address]:
+def system_servers(resolv_conf: Path) -> list[ServerAddress]:
     """The name servers of this machine; its own port 53 where it names none, as resolv.conf(5) has it."""
     try:
         lines = resolv_conf.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -320,10 +322,10 @@ def system_servers(resolv_conf: Path) -> list[Address]:
         lines = []
     words = [line.split() for line in lines]
     named = [literal(word[1]) for word in words if len(word) > 1 and word[0] == "nameserver"]
-    return [Address(host, _PORT) for host in named if host] or [Address("127.0.0.1", _PORT)]
+    return [ServerAddress(host, _PORT) for host in named if host] or [ServerAddress("127.0.0.1", _PORT)]
 
 
-def server_of(text: str) -> Address:
+def server_of(text: str) -> ServerAddress:
     """`address` or `address:port` (IPv6 with a port in brackets).
 
     Raises ConfigurationError for anything else, also for a name: who would resolve it?
@@ -333,4 +335,4 @@ def server_of(text: str) -> Address:
     known = literal(address)
     if known is None or not 0 < port < 65536:
         raise ConfigurationError(f"dns.servers: {text!r} is not an address or address:port, as 9.9.9.9 or [::1]:5353")
-    return Address(known, port)
+    return ServerAddress(known, port)

@@ -29,7 +29,7 @@ from fyke.fetcher.connections import Connections
 from fyke.fetcher.faults import FaultPolicy, retry_after
 from fyke.fetcher.host import Host
 from fyke.fetcher.host_desk import HostDesk
-from fyke.fetcher.names import Answer, Resolver
+from fyke.fetcher.names import Resolution, Resolver
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.fetcher.rules_desk import RulesDesk
@@ -394,7 +394,7 @@ class Fetcher:
         self.bench.leave(host, now)
         self.pump()
 
-    def _unnamed(self, host: Host, answer: Answer, now: float) -> None:
+    def _unnamed(self, host: Host, answer: Resolution, now: float) -> None:
         outcome = answer.outcome
         if outcome is Outcome.DNS_FAILED:
             host.failures += 1

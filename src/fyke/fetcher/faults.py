@@ -31,7 +31,7 @@ class Wait(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class OutcomeCost:
     """The cost of an outcome."""
 
     retry: bool  # the URL is visited again, up to politeness.tries
@@ -39,28 +39,28 @@ class Fault:
     costs_host: bool  # counts towards politeness.host_failures
 
 
-_NOTHING = Fault(retry=False, wait=Wait.NONE, costs_host=False)
-_AGAIN = Fault(retry=True, wait=Wait.NONE, costs_host=False)
-_AGAIN_LATER = Fault(retry=True, wait=Wait.FAILURE, costs_host=True)
+_NOTHING = OutcomeCost(retry=False, wait=Wait.NONE, costs_host=False)
+_AGAIN = OutcomeCost(retry=True, wait=Wait.NONE, costs_host=False)
+_AGAIN_LATER = OutcomeCost(retry=True, wait=Wait.FAILURE, costs_host=True)
 
-FAULTS: Mapping[Outcome, Fault] = MappingProxyType(
+FAULTS: Mapping[Outcome, OutcomeCost] = MappingProxyType(
     {
         Outcome.OK: _NOTHING,
         Outcome.REDIRECTED: _NOTHING,
         Outcome.CLIENT_ERROR: _NOTHING,
         # A host whose pages fail but answers is alive: it waits, and is not retired for it.
-        Outcome.SERVER_ERROR: Fault(retry=True, wait=Wait.FAILURE, costs_host=False),
-        Outcome.THROTTLED: Fault(retry=True, wait=Wait.THROTTLE, costs_host=False),
-        Outcome.NO_SUCH_NAME: Fault(retry=False, wait=Wait.FAILURE, costs_host=True),
+        Outcome.SERVER_ERROR: OutcomeCost(retry=True, wait=Wait.FAILURE, costs_host=False),
+        Outcome.THROTTLED: OutcomeCost(retry=True, wait=Wait.THROTTLE, costs_host=False),
+        Outcome.NO_SUCH_NAME: OutcomeCost(retry=False, wait=Wait.FAILURE, costs_host=True),
         Outcome.DNS_FAILED: _AGAIN_LATER,
         Outcome.ADDRESS_REFUSED: _NOTHING,
         Outcome.CONNECT_FAILED: _AGAIN_LATER,
         # A bad certificate is not mended in minutes.
-        Outcome.TLS_FAILED: Fault(retry=False, wait=Wait.FAILURE, costs_host=True),
+        Outcome.TLS_FAILED: OutcomeCost(retry=False, wait=Wait.FAILURE, costs_host=True),
         Outcome.TIMED_OUT: _AGAIN_LATER,
         Outcome.STALLED: _AGAIN_LATER,
         Outcome.BROKEN_OFF: _AGAIN_LATER,
-        Outcome.BAD_ANSWER: Fault(retry=False, wait=Wait.FAILURE, costs_host=True),
+        Outcome.BAD_ANSWER: OutcomeCost(retry=False, wait=Wait.FAILURE, costs_host=True),
         Outcome.TOO_LARGE: _NOTHING,
         Outcome.ROBOTS_FORBADE: _NOTHING,
         Outcome.ROBOTS_UNREACHABLE: _AGAIN,  # when robots.txt is asked for again is its cache's affair

@@ -13,7 +13,7 @@ from fyke.core.clock import Clock
 from fyke.core.urls import host_keys, pay_level_domain
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.host import Address, Host
-from fyke.fetcher.names import Answer, Resolver
+from fyke.fetcher.names import Resolution, Resolver
 from fyke.fetcher.rests import BOOKED_WAIT_S, Rests, address_name
 from fyke.fetcher.workbench import Workbench
 
@@ -54,7 +54,7 @@ class HostDesk:
         """What the book has of `host` is not true any more."""
         self._changed[host.key] = host
 
-    def learn_addresses(self, host: Host, answer: Answer) -> None:
+    def learn_addresses(self, host: Host, answer: Resolution) -> None:
         """`host` has the addresses of `answer`, and is asked at the first of them."""
         address = answer.addresses[0]
         host.addresses, host.addresses_until = answer.addresses, answer.expires_at

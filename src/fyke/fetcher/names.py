@@ -1,7 +1,7 @@
 """How names become addresses: our own caching resolver (Mercator, section 3.7, found the system's too slow).
 
 The loop asks `resolve` for the host of every visit and pins the connection to an address of the
-`Answer`; it calls `refresh` for hosts with work, shortly before what is known of them expires. A literal
+`Resolution`; it calls `refresh` for hosts with work, shortly before what is known of them expires. A literal
 address, `localhost` and the names of /etc/hosts are answered without DNS. An answer is kept for its TTL,
 within the configured bounds; failures are kept too, and one that says nothing about the name (a dead name
 server) for a shorter time.
@@ -27,14 +27,14 @@ from fyke.core.clock import Clock
 from fyke.core.config import DnsSection
 from fyke.core.outcomes import Outcome
 from fyke.fetcher.addresses import is_name, is_public, literal, local, read_hosts_file
-from fyke.fetcher.dns_query import SOCKETS, NameServers, Reply
+from fyke.fetcher.dns_query import SOCKETS, DnsReply, NameServers
 
 REFRESH_SHARE = 0.1  # an answer used in this last part of its time is asked for again
 FAILURE_TTL_S = 30.0  # how long "no name server answered" is believed, if negative_ttl_s is not shorter
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Resolution:
     """Addresses of a host (outcome OK) or why there are none; believed until `expires_at` (unix s)."""
 
     host: str
@@ -84,23 +84,23 @@ class Resolver:
         self._trusted = trusted
         self._hosts_file = read_hosts_file(hosts_file)
         self._servers = NameServers(config, sockets)
-        self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._answers: OrderedDict[str, Resolution] = OrderedDict()
         self._were_public: set[str] = set()  # of the names that seeds gave
-        self._in_flight: dict[str, asyncio.Task[Answer]] = {}
+        self._in_flight: dict[str, asyncio.Task[Resolution]] = {}
         self._fault: BaseException | None = None
         self._lookups = self._hits = self._negatives = self._failures = self._refused = self._refreshes = 0
 
     def __repr__(self) -> str:
         return f"Resolver({len(self._answers)} names, {len(self._in_flight)} in flight)"
 
-    async def resolve(self, host: str) -> Answer:
+    async def resolve(self, host: str) -> Resolution:
         """The answer for `host` (a name, an IPv4 address or an IPv6 address in brackets)."""
         answer = self.cached(host)
         if answer is not None:
             return answer
         return await asyncio.shield(self._asking(_plain(host)))  # others may wait for the same
 
-    def cached(self, host: str) -> Answer | None:
+    def cached(self, host: str) -> Resolution | None:
         """The answer that needs no waiting, or None. One near its end is asked for again meanwhile."""
         if self._fault is not None:
             raise self._fault
@@ -177,7 +177,7 @@ class Resolver:
         self._in_flight.clear()
         await self._servers.close()
 
-    def _without_dns(self, name: str) -> Answer | None:
+    def _without_dns(self, name: str) -> Resolution | None:
         """The answer for a literal address, a local name, or what cannot be a name."""
         address = literal(name)
         if address is not None:
@@ -186,10 +186,10 @@ class Resolver:
         if addresses is not None:
             return self._judged(name, addresses, inf)
         if not is_name(name):
-            return Answer(name, Outcome.NO_SUCH_NAME, (), inf, f"{name[:80]!r} is not a host name")
+            return Resolution(name, Outcome.NO_SUCH_NAME, (), inf, f"{name[:80]!r} is not a host name")
         return None
 
-    def _asking(self, name: str) -> asyncio.Task[Answer]:
+    def _asking(self, name: str) -> asyncio.Task[Resolution]:
         """The task that asks for `name`: the one under way, or a new one."""
         task = self._in_flight.get(name)
         if task is None:
@@ -203,12 +203,12 @@ class Resolver:
             self._refreshes += 1
             self._asking(name)
 
-    def _settled(self, task: asyncio.Task[Answer]) -> None:
+    def _settled(self, task: asyncio.Task[Resolution]) -> None:
         """A refresh nobody waits for must not fail unseen: what went wrong is raised at the next use."""
         if not task.cancelled() and task.exception() is not None:
             self._fault = task.exception()
 
-    async def _ask(self, name: str) -> Answer:
+    async def _ask(self, name: str) -> Resolution:
         try:
             self._lookups += 1
             answer = self._answer_of(name, await self._servers.ask(name))
@@ -217,7 +217,7 @@ class Resolver:
         finally:
             self._in_flight.pop(name, None)
 
-    def _answer_of(self, name: str, reply: Reply) -> Answer:
+    def _answer_of(self, name: str, reply: DnsReply) -> Resolution:
         config = self._config
         if reply.outcome is Outcome.OK:
             answer = self._judged(name, reply.addresses, min(max(reply.ttl_s, config.min_ttl_s), config.max_ttl_s))
@@ -229,9 +229,9 @@ class Resolver:
         else:
             self._failures += 1
             ttl = min(FAILURE_TTL_S, config.negative_ttl_s)
-        return Answer(name, reply.outcome, (), self._clock.now() + ttl, reply.detail)
+        return Resolution(name, reply.outcome, (), self._clock.now() + ttl, reply.detail)
 
-    def _judged(self, name: str, addresses: tuple[str, ...], ttl_s: float) -> Answer:
+    def _judged(self, name: str, addresses: tuple[str, ...], ttl_s: float) -> Resolution:
         """The answer with those of `addresses` that may be spoken to; the only place where they are let in."""
         now = self._clock.now()
         if not self._in_private_domain(name):
@@ -241,9 +241,9 @@ class Resolver:
                 what = f"{name} is" if literal(name) else f"{name} is at {addresses[0]},"
                 why = "it was public before" if name in self._were_public else "no seed named it"
                 detail = f"{what} not a public address, and {why}"
-                return Answer(name, Outcome.ADDRESS_REFUSED, (), now + ttl, detail)
+                return Resolution(name, Outcome.ADDRESS_REFUSED, (), now + ttl, detail)
             addresses = public or addresses
-        return Answer(name, Outcome.OK, addresses, now + ttl_s, refresh_at=now + ttl_s * (1 - REFRESH_SHARE))
+        return Resolution(name, Outcome.OK, addresses, now + ttl_s, refresh_at=now + ttl_s * (1 - REFRESH_SHARE))
 
     def _public(self, name: str, addresses: tuple[str, ...]) -> tuple[str, ...]:
         """The public ones of `addresses`; a name that a seed gave and has one will never be private again."""
@@ -255,12 +255,12 @@ class Resolver:
     def _in_private_domain(self, name: str) -> bool:
         return any(name == domain or name.endswith(f".{domain}") for domain in self._config.private)
 
-    def _keep(self, answer: Answer) -> None:
+    def _keep(self, answer: Resolution) -> None:
         """Remember `answer`; a dead name server is no reason to forget an address that is still valid."""
         name = answer.host
         known = self._answers.get(name)
         if answer.outcome is Outcome.DNS_FAILED and known and known.ok and known.expires_at > self._clock.now():
-            answer = Answer(name, known.outcome, known.addresses, known.expires_at)
+            answer = Resolution(name, known.outcome, known.addresses, known.expires_at)
         self._answers[name] = answer
         self._answers.move_to_end(name)
         if len(self._answers) > self._config.cache_names:

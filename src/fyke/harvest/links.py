@@ -17,7 +17,7 @@ from typing import Any, Final
 from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser
 
 from fyke.core.urls import canonical
-from fyke.core.visits import Links, Page
+from fyke.core.visits import Page, PageLinks
 from fyke.harvest.headers import obey, refresh_target, rel_of
 from fyke.harvest.markup import bounded
 from fyke.harvest.queries import encode_queries
@@ -114,7 +114,7 @@ class HtmlLinks:
         elif (attributes.get("http-equiv") or "").lower() == "refresh":
             page.links.pages.append(refresh_target(content))
 
-    def _read_link(self, links: Links, attributes: Attributes) -> None:
+    def _read_link(self, links: PageLinks, attributes: Attributes) -> None:
         href = attributes.get("href")
         if not href:
             return
@@ -128,7 +128,7 @@ class HtmlLinks:
             links.requisites.append(href)
 
 
-def _read_anchors(links: Links, anchors: list[Attributes]) -> None:
+def _read_anchors(links: PageLinks, anchors: list[Attributes]) -> None:
     if any(map(_shunned, [attributes for attributes in anchors if "rel" in attributes])):
         links.nofollow += fit([_href(attributes) for attributes in anchors if _shunned(attributes)])
         anchors = [attributes for attributes in anchors if not _shunned(attributes)]

@@ -19,7 +19,7 @@ import xxhash
 
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import ProcessingModule
-from fyke.core.visits import Exchange, Links, Page
+from fyke.core.visits import Exchange, Page, PageLinks
 from fyke.harvest.charset import charset_of, install
 from fyke.harvest.feed import JsonFeed, XmlLinks
 from fyke.harvest.headers import read_headers
@@ -117,7 +117,9 @@ class Parser:
     def page_of(self, exchange: Exchange, content: bytes) -> Page:
         """The page before its links are read: enough to tell whether it is a duplicate, and whether a listing."""
         media_type, _ = describe(exchange, content)
-        page = Page(exchange, media_type, content, links=Links(exchange.visit.url), fingerprint=fingerprint(content))
+        page = Page(
+            exchange, media_type, content, links=PageLinks(exchange.visit.url), fingerprint=fingerprint(content)
+        )
         listers = self._kind(media_type).listers
         if listers:
             page.charset = charset_of(content, label_of(exchange))
@@ -143,7 +145,7 @@ class Parser:
         failures = MappingProxyType(dict(self._failures))
         return ParserStatistics(self._pages, self._links, self._nofollow, self._needed, failures)
 
-    def _settle(self, links: Links, nofollow: bool, redirect: list[str]) -> None:
+    def _settle(self, links: PageLinks, nofollow: bool, redirect: list[str]) -> None:
         """Sort what the modules found: a page that says nofollow says it of all its links."""
         if nofollow:
             links.nofollow = fit(links.pages + links.listings + links.nofollow)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from fyke.core.visits import Links
+from fyke.core.visits import PageLinks
 from fyke.harvest.charset import single_byte_table
 
 _IN_UTF8 = frozenset({"", "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "x-whatwg-replacement"})
@@ -35,7 +35,7 @@ _SHIFT_JIS_LEADS = (*range(0x81, 0xA0), *range(0xE0, 0xED), *range(0xFA, 0xFD)) 
 _TO_ASCII, _TO_ROMAN, _TO_JIS = b"\x1b(B", b"\x1b(J", b"\x1b$B"
 
 
-def encode_queries(links: Links, charset: str) -> None:
+def encode_queries(links: PageLinks, charset: str) -> None:
     """Encode the queries of all `links` of a page in `charset`, if any needs it."""
     if charset not in _IN_UTF8:
         links.pages = with_queries_encoded(links.pages, links.base, charset)

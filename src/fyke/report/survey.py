@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from fyke.core.outcomes import Outcome
-from fyke.report.asking import Questions, Rows
+from fyke.report.sql import Questions, Rows
 from fyke.search.extract import HTML_TYPES
 
 MEDIA_TYPES = 40
@@ -28,7 +28,7 @@ _PACKED = f"{_OK} and body_bytes < 0.9 * content_bytes"
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class VisitTotals:
     """Sums over all visits; times in unix seconds, sizes in bytes. What cannot be said of no pages is 0."""
 
     visits: int
@@ -70,7 +70,7 @@ class Hosts:
 class Survey:
     """What there is to say of the pages table."""
 
-    totals: Totals
+    totals: VisitTotals
     hosts: Hosts
     width_s: int  # of a stretch
     stretches: Rows  # begin in seconds after `begin_s`, pages, visits
@@ -116,7 +116,7 @@ def survey(questions: Questions) -> Survey:
 _SECONDS = "epoch_us(fetched_at) / 1e6"
 
 
-def _totals(questions: Questions) -> Totals:
+def _totals(questions: Questions) -> VisitTotals:
     counted: dict[str, tuple[str, ...]] = {
         f"select count(*), count(*) filter ({_ASKED}), count(*) filter ({_ANSWERED}), count(*) filter ({_OK}),"
         f" count(*) filter ({_OK} and {_HTML}), sum(links), min({_SECONDS}), max({_SECONDS} + duration_s),"
@@ -131,8 +131,8 @@ def _totals(questions: Questions) -> Totals:
     values: list[Any] = []
     for sql, columns in counted.items():
         values += questions.ask(sql, pages=columns)[0]
-    kinds: list[Any] = [field.type for field in fields(Totals)]
-    return Totals(*(kind(value or 0) for kind, value in zip(kinds, values, strict=True)))
+    kinds: list[Any] = [field.type for field in fields(VisitTotals)]
+    return VisitTotals(*(kind(value or 0) for kind, value in zip(kinds, values, strict=True)))
 
 
 def _width(span_s: float) -> int:

@@ -29,7 +29,7 @@ COUNTED = np.dtype([("page", "<u4"), ("hash", "<u8"), ("count", "<u4"), ("lot", 
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CurrentRows:
     """The lots, and which of their rows are current: bool[all rows], a lot beginning at its offset."""
 
     lots: list[Lot]
@@ -42,7 +42,7 @@ class Standing:
         return found
 
 
-def redirected(standing: Standing, aliases: Array, scratch: Path, ranges: int) -> Buckets:
+def redirected(standing: CurrentRows, aliases: Array, scratch: Path, ranges: int) -> Buckets:
     """The anchors that point at an alias, by the page it leads to."""
     found = Buckets(scratch, "redirected", _POINTED, ranges)
     keys = np.ascontiguousarray(aliases["key"])
@@ -58,7 +58,7 @@ def redirected(standing: Standing, aliases: Array, scratch: Path, ranges: int) -
     return found
 
 
-def gathered(standing: Standing, pages: Keys, moved: Array, at: int, ranges: int) -> Array:
+def gathered(standing: CurrentRows, pages: Keys, moved: Array, at: int, ranges: int) -> Array:
     """COUNTED for the sorted keys `pages` of range `at`, in order of page, then of most use."""
     found = [np.zeros(0, COUNTED)]
     order = np.argsort(moved["lot"], kind="stable")
@@ -113,7 +113,7 @@ def digests(chosen: Array, pages: int) -> Keys:
     return out
 
 
-def wordings(standing: Standing, chosen: Array, pages: int) -> list[list[str]]:
+def wordings(standing: CurrentRows, chosen: Array, pages: int) -> list[list[str]]:
     """For each of `pages` pages the words to be written, one text an anchor."""
     texts: list[list[str]] = [[] for _ in range(pages)]
     order = np.argsort(chosen["lot"], kind="stable")

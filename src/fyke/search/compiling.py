@@ -31,7 +31,7 @@ from tantivy import FieldType
 from tantivy import Occur as Engine
 
 from fyke.search import grammar
-from fyke.search.grammar import Clause, Dated, Language, Occur, Part, Question, Site, Words
+from fyke.search.grammar import Clause, Dated, Language, Occur, Part, SearchQuery, Site, Words
 from fyke.search.schema import LANGUAGES, Analysis, spelt, stem_field
 
 BOOSTS = {"title": 0.1, "headings": 0.1, "anchors": 0.1, "address": 0.1, "description": 0.04, "text": 0.12}  # as typed
@@ -110,7 +110,7 @@ class Compiler:
         self._statistics = statistics
         self._shard = shard
 
-    def compile(self, question: Question) -> tantivy.Query:
+    def compile(self, question: SearchQuery) -> tantivy.Query:
         """The query for `question`."""
         musts: list[tantivy.Query] = []
         nots: list[tantivy.Query] = []

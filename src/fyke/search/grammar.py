@@ -95,7 +95,7 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SearchQuery:
     """A query taken apart."""
 
     text: str
@@ -113,7 +113,7 @@ class Question:
         return any(isinstance(part, Site) for c in self.clauses if c.occur is not Occur.NOT for part in c.parts)
 
 
-def parse(text: str) -> Question:
+def parse(text: str) -> SearchQuery:
     """The question that `text` (as much as is reasonable of it) asks. Raises BadQuery."""
     text = text[:MAX_CHARS].encode("utf-8", "replace").decode()  # half characters are none
     clauses: list[Clause] = []
@@ -132,7 +132,7 @@ def parse(text: str) -> Question:
         else:
             clauses.append(Clause((part,), occur))
         either = False
-    return Question(text, tuple(clauses[:MAX_CLAUSES]))
+    return SearchQuery(text, tuple(clauses[:MAX_CLAUSES]))
 
 
 def _part(match: re.Match[str]) -> Part:

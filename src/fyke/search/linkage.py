@@ -25,7 +25,7 @@ from fyke.disk.files import sync_file, writing, written_whole
 from fyke.search.arrivals import arrivals
 from fyke.search.folder import IndexFolder
 from fyke.search.graph import Graph, GraphBuilder
-from fyke.search.names import Names
+from fyke.search.key_names import NameStore
 from fyke.search.pagerank import pagerank
 from fyke.search.ranges import Keys, append
 from fyke.search.ranks import rank_files
@@ -44,7 +44,7 @@ def rank_links(folder: IndexFolder, number: int, rows: tuple[int, int], memory_b
     """Rank the first `rows` (of links, of pages) and write ranking `number`. Raises DiskFull, DirectoryError."""
     links, pages = rows
     scratch = folder.scratch()
-    names = Names(scratch)
+    names = NameStore(scratch)
     of_pages = GraphBuilder(scratch, "pages", links + pages, memory_bytes)
     of_domains = GraphBuilder(scratch, "domains", links, memory_bytes)
     for keys, domains in _pages(folder.crawl, pages, names):
@@ -65,14 +65,14 @@ def rank_links(folder: IndexFolder, number: int, rows: tuple[int, int], memory_b
     sync_file(folder.path)
 
 
-def _pages(crawl: Path, rows: int, names: Names) -> Iterator[tuple[Keys, Keys]]:
+def _pages(crawl: Path, rows: int, names: NameStore) -> Iterator[tuple[Keys, Keys]]:
     """Keys of pages and of their domains."""
     for batch in arrivals(crawl, "pages", ["key", "domain"], 0, rows):
         domains = batch.column("domain").dictionary_encode()
         yield batch.column("key").to_numpy(), _keys(domains, names)
 
 
-def _links(crawl: Path, rows: int, names: Names) -> Iterator[tuple[Keys, Keys, Keys]]:
+def _links(crawl: Path, rows: int, names: NameStore) -> Iterator[tuple[Keys, Keys, Keys]]:
     """Sources, targets, and the domains of the targets, of links that count."""
     for batch in arrivals(crawl, "links", ["source", "target", "target_url", "kind"], 0, rows):
         batch = batch.filter(pc.is_in(batch.column("kind"), _COUNTED))
@@ -86,7 +86,7 @@ def _links(crawl: Path, rows: int, names: Names) -> Iterator[tuple[Keys, Keys, K
         yield batch.column("source").to_numpy(), targets, _keys(domains, names)[place]
 
 
-def _keys(domains: pa.DictionaryArray, names: Names) -> Keys:
+def _keys(domains: pa.DictionaryArray, names: NameStore) -> Keys:
     """The key of each name, which `names` takes note of."""
     known = domains.dictionary.to_pylist()
     keys = np.fromiter(map(key_of, known), np.uint64, len(known))
@@ -94,7 +94,7 @@ def _keys(domains: pa.DictionaryArray, names: Names) -> Keys:
     return keys[domains.indices.to_numpy()] if len(domains) else np.zeros(0, np.uint64)
 
 
-def _write(folder: IndexFolder, number: int, what: str, graph: Graph, ranks: Floats, names: Names | None) -> None:
+def _write(folder: IndexFolder, number: int, what: str, graph: Graph, ranks: Floats, names: NameStore | None) -> None:
     """The ranks of one graph, for merges and for people."""
     paths = rank_files(folder, number, what)
     for path in paths:

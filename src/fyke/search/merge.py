@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.disk.files import sync_file, writing
-from fyke.search.anchors import Standing, digests, gathered, redirected, wordings
+from fyke.search.anchors import CurrentRows, digests, gathered, redirected, wordings
 from fyke.search.catalogue import CATALOGUE, find_aliases, looked_up, mark_current, merge_catalogue, ranges_of
 from fyke.search.folder import IndexFolder, IndexState
 from fyke.search.lots import Fate, Lot
@@ -61,7 +61,7 @@ def merge(folder: IndexFolder, state: IndexState, number: int, range_rows: int =
     scratch = folder.scratch()
     aliases = find_aliases(catalogue, scratch, folder.merge(number, "aliases"), ranges)
     offsets = np.concatenate([[0], np.cumsum([len(lot.rows) for lot in lots])]).astype(np.int64)
-    standing = Standing(lots, offsets, mark_current(catalogue, offsets, scratch / "current", ranges))
+    standing = CurrentRows(lots, offsets, mark_current(catalogue, offsets, scratch / "current", ranges))
     moved = redirected(standing, aliases, scratch, ranges)
     evidence = _Evidence(standing, aliases, moved, Ranks(folder, state))
     with _PlanWriter(folder, number) as plan:
@@ -75,7 +75,7 @@ def merge(folder: IndexFolder, state: IndexState, number: int, range_rows: int =
 class _Evidence:
     """What is known of pages besides their own rows."""
 
-    standing: Standing
+    standing: CurrentRows
     aliases: Array
     moved: Buckets
     ranks: Ranks

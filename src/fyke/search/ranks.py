@@ -25,8 +25,8 @@ class Ranks:
     """The ranks that `state` names, memory-mapped."""
 
     def __init__(self, folder: IndexFolder, state: IndexState) -> None:
-        self._pages = _Table(*rank_files(folder, state.ranks, "pages"))
-        self._domains = _Table(*rank_files(folder, state.ranks, "domains"))
+        self._pages = _RankTable(*rank_files(folder, state.ranks, "pages"))
+        self._domains = _RankTable(*rank_files(folder, state.ranks, "domains"))
 
     def of_pages(self, keys: Keys) -> Floats:
         return self._pages.look_up(keys)
@@ -35,7 +35,7 @@ class Ranks:
         return self._domains.look_up(np.ascontiguousarray(keys))
 
 
-class _Table:
+class _RankTable:
     def __init__(self, keys: Path, values: Path) -> None:
         there = keys.exists() and keys.stat().st_size > 0
         self._keys: Keys = np.memmap(keys, np.uint64, "r") if there else np.zeros(0, np.uint64)

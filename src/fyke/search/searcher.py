@@ -30,12 +30,12 @@ import tantivy
 from fyke.core.urls import canonical, key_of
 from fyke.search.answering import Answer
 from fyke.search.compiling import Compiler, Statistics
-from fyke.search.grammar import Question, Words, parse
+from fyke.search.grammar import SearchQuery, Words, parse
 from fyke.search.inlinks import inlinks
+from fyke.search.live_index import Shard, View
 from fyke.search.repeated import shown
 from fyke.search.results import Hit, InLink, Results
 from fyke.search.schema import Analysis, prepared
-from fyke.search.shard import Shard, View
 from fyke.search.snippets import Highlighter
 from fyke.search.spelling import better_word
 
@@ -108,13 +108,13 @@ class Searcher:
     def _views(self) -> list[View]:
         return [shard.view() for shard in self._shards]
 
-    def _compiled(self, views: list[View], statistics: Statistics, question: Question) -> list[tantivy.Query]:
+    def _compiled(self, views: list[View], statistics: Statistics, question: SearchQuery) -> list[tantivy.Query]:
         return [
             Compiler(view.schema, self._analysis, statistics, number).compile(question)
             for number, view in enumerate(views)
         ]
 
-    def _weights(self, question: Question, statistics: Statistics) -> dict[str, float]:
+    def _weights(self, question: SearchQuery, statistics: Statistics) -> dict[str, float]:
         """The words to be marked, each with how rare it is; where some are rare, not those that are everywhere."""
         asked = list(question.words())
         telling = [words for words in asked if not statistics.tells_little(words)]
@@ -122,7 +122,7 @@ class Searcher:
         found = {term: statistics.frequency("text", term) for term in terms}
         return {term: log(1 + statistics.pages / (1 + count)) for term, count in found.items()}
 
-    def _suggestion(self, views: list[View], statistics: Statistics, question: Question, total: int) -> str | None:
+    def _suggestion(self, views: list[View], statistics: Statistics, question: SearchQuery, total: int) -> str | None:
         """The query with its rare words spelt better, should that find more."""
         text = question.text
         for words in sorted(question.words(), key=lambda words: -words.begin):

@@ -15,11 +15,11 @@ from starlette.responses import Response
 from fyke.core.errors import BadUrl, NotACrawl
 from fyke.core.urls import canonical
 from fyke.search import Hit, InLink, Results
-from fyke.serve.asking import FARTHEST, MOST, PER_PAGE, Asked
 from fyke.serve.hosts import KnownHost, known_hosts
-from fyke.serve.rendering import Pages
-from fyke.serve.shard import Domain, top_domains
-from fyke.serve.shelf import Crawl, Shelf
+from fyke.serve.known_domains import Domain, top_domains
+from fyke.serve.rendering import Templates
+from fyke.serve.search_form import FARTHEST, MOST, PER_PAGE, SearchForm
+from fyke.serve.shelf import Shelf, ShelvedCrawl
 
 Url = Annotated[str, Query(description="The address of a page, with its scheme.", examples=["https://example.org/"])]
 Limit = Annotated[int, Query(ge=1, le=MOST, description="How many at most.")]
@@ -68,7 +68,7 @@ class PageFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class LinksResponse:
     url: str
     links: list[InLink]
 
@@ -80,7 +80,7 @@ class Similar:
 
 
 @dataclass(frozen=True, slots=True)
-class CrawlStatus:
+class StatusResponse:
     """How a crawl stands; `figures` are those of its control socket, or of its newest checkpoint."""
 
     name: str
@@ -108,7 +108,7 @@ _MISTAKES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def router(shelf: Shelf, pages: Pages) -> APIRouter:
+def router(shelf: Shelf, pages: Templates) -> APIRouter:
     """The addresses under `/api`."""
     api = APIRouter(prefix="/api", responses=_MISTAKES)
     answers = _Answers(shelf)
@@ -146,7 +146,7 @@ class _Answers:
         before: Filter = "",
     ) -> Results:
         """Which pages answer a query."""
-        return Asked(q, site, lang, after, before).answer(self._shelf.searcher(), offset, limit)
+        return SearchForm(q, site, lang, after, before).answer(self._shelf.searcher(), offset, limit)
 
     def page(self, url: Url) -> PageFacts:
         """What happened to a URL, and which copies of it there are."""
@@ -161,20 +161,20 @@ class _Answers:
         ]
         return PageFacts(known, crawls, copies)
 
-    def inlinks(self, url: Url, limit: Limit = MOST) -> Links:
+    def inlinks(self, url: Url, limit: Limit = MOST) -> LinksResponse:
         """Who links to a page, and in which words."""
         known = _canonical(url)
-        return Links(known, list(self._shelf.searcher().inlinks(known, limit)))
+        return LinksResponse(known, list(self._shelf.searcher().inlinks(known, limit)))
 
     def similar(self, url: Url, limit: Limit = PER_PAGE) -> Similar:
         """Pages like a page."""
         known = _canonical(url)
         return Similar(known, list(self._shelf.searcher().similar(known, limit)))
 
-    def status(self) -> list[CrawlStatus]:
+    def status(self) -> list[StatusResponse]:
         """How each crawl stands."""
         return [
-            CrawlStatus(crawl.name, str(crawl.path), crawl.indexed, **crawl.watch.standing.as_dict())
+            StatusResponse(crawl.name, str(crawl.path), crawl.indexed, **crawl.watch.standing.as_dict())
             for crawl in self._shelf
         ]
 
@@ -203,7 +203,7 @@ class _Answers:
         found.sort(key=lambda each: (-each.domain.in_degree, -each.domain.urls))
         return found[:limit]
 
-    def _crawls(self, name: str) -> list[Crawl]:
+    def _crawls(self, name: str) -> list[ShelvedCrawl]:
         if not name:
             return list(self._shelf)
         if name not in self._shelf.crawls:

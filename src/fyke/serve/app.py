@@ -23,7 +23,7 @@ from fyke.serve.api import router
 from fyke.serve.dashboard import Dashboard
 from fyke.serve.metrics import routes as metrics_routes
 from fyke.serve.pages import ArchivePages
-from fyke.serve.rendering import HERE, Pages
+from fyke.serve.rendering import HERE, Templates
 from fyke.serve.security import Guard, Token
 from fyke.serve.shelf import Shelf
 
@@ -32,7 +32,7 @@ API = "/api/"
 
 def application(shelf: Shelf, token: Token, host: str = "127.0.0.1") -> ASGIApp:
     """Everything that is served of `shelf`; commands need `token`; `host` is the address that we listen on."""
-    pages = Pages()
+    pages = Templates()
 
     @asynccontextmanager
     async def watching(app: FastAPI) -> AsyncIterator[None]:
@@ -60,7 +60,7 @@ def application(shelf: Shelf, token: Token, host: str = "127.0.0.1") -> ASGIApp:
     return Guard(app, host)
 
 
-def _answer_mistakes(app: FastAPI, pages: Pages) -> None:
+def _answer_mistakes(app: FastAPI, pages: Templates) -> None:
     def said(request: Request, status: int, what: str, headers: dict[str, str] | None = None) -> Response:
         if request.url.path.startswith(API) or "application/json" in request.headers.get("accept", ""):
             return JSONResponse({"error": what}, status, headers)

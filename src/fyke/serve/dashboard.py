@@ -20,11 +20,11 @@ from fyke.archive.asked import host_named
 from fyke.core.errors import FykeError, NotACrawl
 from fyke.core.urls import pay_level_domain
 from fyke.serve.hosts import known_host, known_hosts, last_visits, rules_of
-from fyke.serve.rendering import Pages
+from fyke.serve.known_domains import Domain, one_domain
+from fyke.serve.rendering import Templates
 from fyke.serve.security import Token
-from fyke.serve.shard import Domain, one_domain
-from fyke.serve.shelf import Crawl, Shelf
-from fyke.serve.watch import Standing
+from fyke.serve.shelf import Shelf, ShelvedCrawl
+from fyke.serve.watch import CrawlState
 
 TOP_DOMAINS = 15
 LISTED_HOSTS = 100
@@ -50,7 +50,7 @@ QUEUES = {
 class Dashboard:
     """Pages about the crawls on `shelf`; orders need `token`."""
 
-    def __init__(self, shelf: Shelf, pages: Pages, token: Token) -> None:
+    def __init__(self, shelf: Shelf, pages: Templates, token: Token) -> None:
         self._shelf = shelf
         self._pages = pages
         self._token = token
@@ -66,7 +66,7 @@ class Dashboard:
             Route("/crawl/{name}/order", self.order, methods=["POST"]),
         ]
 
-    def _crawl(self, request: Request) -> Crawl:
+    def _crawl(self, request: Request) -> ShelvedCrawl:
         crawl = self._shelf.crawls.get(request.path_params["name"])
         if crawl is None:
             raise HTTPException(404, "There is no crawl of this name here.")
@@ -114,7 +114,7 @@ class Dashboard:
                 live = None
         return await run_in_threadpool(self._host, crawl, name, live)
 
-    def _host(self, crawl: Crawl, name: str, live: Any) -> Response:
+    def _host(self, crawl: ShelvedCrawl, name: str, live: Any) -> Response:
         visits = last_visits(crawl.path, name, VISITS)
         known = known_host(crawl.name, crawl.directory, name)
         domain: Domain | None = None
@@ -140,10 +140,10 @@ class Dashboard:
             self._stream(crawl), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
         )
 
-    async def _stream(self, crawl: Crawl) -> AsyncIterator[str]:
+    async def _stream(self, crawl: ShelvedCrawl) -> AsyncIterator[str]:
         self._streams += 1
         changes = crawl.watch.changes()
-        waiting: asyncio.Future[Standing | None] = asyncio.ensure_future(anext(changes, None))
+        waiting: asyncio.Future[CrawlState | None] = asyncio.ensure_future(anext(changes, None))
         try:
             yield f"retry: 2000\nevent: history\ndata: {json.dumps(crawl.watch.history.samples)}\n\n"
             while True:
@@ -181,7 +181,7 @@ class Dashboard:
             raise HTTPException(409, "No crawl is running here; fyke crawl --into its directory goes on.") from None
         return self._answered(request, crawl, done, str(said))
 
-    def _answered(self, request: Request, crawl: Crawl, done: bool, said: str) -> Response:
+    def _answered(self, request: Request, crawl: ShelvedCrawl, done: bool, said: str) -> Response:
         if "application/json" in request.headers.get("accept", ""):
             return JSONResponse({"said": said} if done else {"error": said}, 200 if done else 400)
         if not done:

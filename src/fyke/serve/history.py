@@ -9,7 +9,7 @@ from typing import NamedTuple
 MOST = 600
 
 
-class Sample(NamedTuple):
+class HistoryPoint(NamedTuple):
     """What is plotted of an instant."""
 
     at: float  # unix seconds
@@ -24,7 +24,7 @@ class History:
     """The samples of one crawl since it was first heard."""
 
     def __init__(self) -> None:
-        self._samples: list[Sample] = []
+        self._samples: list[HistoryPoint] = []
         self._every_s = 0.0
 
     def __repr__(self) -> str:
@@ -34,10 +34,10 @@ class History:
         return len(self._samples)
 
     @property
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[HistoryPoint]:
         return list(self._samples)
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: HistoryPoint) -> None:
         """Take `sample`, if it is not too near to the one before."""
         if self._samples and sample.at - self._samples[-1].at < self._every_s:
             return

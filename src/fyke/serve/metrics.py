@@ -15,9 +15,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from fyke.serve.shelf import Shelf
-from fyke.serve.watch import Standing
+from fyke.serve.watch import CrawlState
 
-Read = Callable[[Standing], float]
+Read = Callable[[CrawlState], float]
 
 
 def _of(name: str) -> Read:

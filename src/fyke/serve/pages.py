@@ -18,13 +18,13 @@ from fyke.core.errors import BadQuery, BadUrl, DirectoryError
 from fyke.core.urls import canonical, split
 from fyke.core.visits import Page
 from fyke.search import Hit, InLink, Results
-from fyke.search.terminal import clean
+from fyke.search.printing import clean
 from fyke.serve.archive import Capture
-from fyke.serve.asking import FARTHEST, PER_PAGE, Asked, day_of
 from fyke.serve.copies import copy_of
-from fyke.serve.rendering import Pages
+from fyke.serve.rendering import Templates
+from fyke.serve.search_form import FARTHEST, PER_PAGE, SearchForm, day_of
 from fyke.serve.security import COPY_POLICY, PAGE_POLICY
-from fyke.serve.shelf import Crawl, Shelf
+from fyke.serve.shelf import Shelf, ShelvedCrawl
 from fyke.serve.wording import query_string
 
 INLINKS = 300
@@ -35,7 +35,7 @@ _UNSAFE_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 class ArchivePages:
     """Search and copies of the crawls on `shelf`."""
 
-    def __init__(self, shelf: Shelf, pages: Pages) -> None:
+    def __init__(self, shelf: Shelf, pages: Templates) -> None:
         self._shelf = shelf
         self._pages = pages
 
@@ -53,7 +53,7 @@ class ArchivePages:
     def search(self, request: Request) -> Response:
         """The search box, and the answer to what was typed into it."""
         given = request.query_params
-        asked = Asked(
+        asked = SearchForm(
             clean(given.get("q", "")[:2000]),
             given.get("site", "").strip()[:200],
             given.get("lang", "")[:8] if given.get("lang", "")[:8].isalpha() else "",
@@ -78,7 +78,7 @@ class ArchivePages:
             indexed=sum(crawl.indexed for crawl in self._shelf), farthest=FARTHEST // PER_PAGE,
         )  # fmt: skip
 
-    def _answer(self, asked: Asked, at: int) -> tuple[Results, bool]:
+    def _answer(self, asked: SearchForm, at: int) -> tuple[Results, bool]:
         """The page `at` of an answer, and whether there is another."""
         results = asked.answer(self._shelf.searcher(), (at - 1) * PER_PAGE, PER_PAGE + 1)
         return results, len(results.hits) > PER_PAGE
@@ -116,11 +116,11 @@ class ArchivePages:
         copy = copy_of(page, lambda part: self._part(chosen[0], part))
         return Response(copy.content, 200, {**headers, "Content-Type": copy.content_type})
 
-    def _part(self, crawl: Crawl, url: str) -> Page | None:
+    def _part(self, crawl: ShelvedCrawl, url: str) -> Page | None:
         found = [one for one in crawl.archive.captures(url) if one.status == 200]
         return crawl.archive.page(max(found, key=lambda one: one.taken_at)) if found else None
 
-    def _chosen(self, request: Request, url: str) -> tuple[Crawl, Capture] | None:
+    def _chosen(self, request: Request, url: str) -> tuple[ShelvedCrawl, Capture] | None:
         return self._shelf.capture(url, _moment(request.query_params.get("at", "")))
 
     # --- what is known

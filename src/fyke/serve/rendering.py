@@ -29,7 +29,7 @@ def environment() -> Environment:
     return made
 
 
-class Pages:
+class Templates:
     """Makes pages of the templates."""
 
     def __init__(self) -> None:

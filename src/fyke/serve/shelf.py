@@ -13,11 +13,11 @@ from threading import Lock
 
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
-from fyke.explain import Answer, why
+from fyke.explain import Explanation, why
 from fyke.search import Searcher
 from fyke.search.folder import INDEX, IndexFolder
 from fyke.serve.archive import Archive, Capture
-from fyke.serve.shard import LOOKS, Domain, top_domains
+from fyke.serve.known_domains import LOOKS, Domain, top_domains
 from fyke.serve.watch import Watch
 
 MOST_DOMAINS = 100
@@ -27,7 +27,7 @@ COST_SHARE = 20  # looking takes one part in this many of the time, at most
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-class Crawl:
+class ShelvedCrawl:
     """One crawl directory, and all that is read of it."""
 
     def __init__(self, name: str, path: Path) -> None:
@@ -43,7 +43,7 @@ class Crawl:
     def __repr__(self) -> str:
         return f"Crawl({self.name}, {str(self.path)!r})"
 
-    def why(self, url: str) -> Answer | None:
+    def why(self, url: str) -> Explanation | None:
         """What the crawl knows of `url` (canonical); None where there is an archive alone. Raises StateDamaged."""
         for left in reversed(range(LOOKS)):
             try:
@@ -77,11 +77,11 @@ class Shelf:
     """The crawls in `folders`. Raises DirectoryError, NotACrawl for one that is none."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self.crawls: dict[str, Crawl] = {}
+        self.crawls: dict[str, ShelvedCrawl] = {}
         for folder in folders:
             _require_crawl(folder)
             name = self._free_name(_UNSAFE.sub("-", folder.resolve().name).strip(".-") or "crawl")
-            self.crawls[name] = Crawl(name, folder)
+            self.crawls[name] = ShelvedCrawl(name, folder)
         self._lock = Lock()
         self._searcher: Searcher | None = None
         self._searched: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class Shelf:
     def __repr__(self) -> str:
         return f"Shelf({list(self.crawls)})"
 
-    def __iter__(self) -> Iterator[Crawl]:
+    def __iter__(self) -> Iterator[ShelvedCrawl]:
         return iter(self.crawls.values())
 
     def __len__(self) -> int:
@@ -110,12 +110,12 @@ class Shelf:
                 self._searched = indexed
             return self._searcher
 
-    def captures(self, url: str) -> list[tuple[Crawl, Capture]]:
+    def captures(self, url: str) -> list[tuple[ShelvedCrawl, Capture]]:
         """Every copy of `url` (canonical), the newest first."""
         found = [(crawl, capture) for crawl in self for capture in crawl.archive.captures(url)]
         return sorted(found, key=lambda one: one[1].taken_at, reverse=True)
 
-    def capture(self, url: str, at: datetime | None = None) -> tuple[Crawl, Capture] | None:
+    def capture(self, url: str, at: datetime | None = None) -> tuple[ShelvedCrawl, Capture] | None:
         """The copy of `url` taken at `at`, or nearest to it; without, the newest that has a page."""
         found = self.captures(url)
         if at is not None:

@@ -18,7 +18,7 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.inspect import status_of
 from fyke.archive.orders import block, connected, ordered
 from fyke.core.errors import FykeError, NotACrawl
-from fyke.serve.history import History, Sample
+from fyke.serve.history import History, HistoryPoint
 
 LOOK_S = 2.0  # between looks at a crawl that is not heard
 SILENCE_S = 15.0  # without a word from a crawl that runs, it is given up until the next look
@@ -26,7 +26,7 @@ RATE_S = 5.0  # over which pages and bytes a second are measured
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CrawlState:
     """How a crawl stands at an instant. `state`: running, paused, stopped, finished, killed, …, or none."""
 
     state: str = "none"
@@ -47,7 +47,7 @@ class Watch:
     def __init__(self, directory: CrawlDirectory) -> None:
         self._directory = directory
         self._changed = asyncio.Event()
-        self.standing = Standing()
+        self.standing = CrawlState()
         self.history = History()
         self._lately: list[tuple[float, int, int]] = []
         self._ended = False
@@ -65,7 +65,7 @@ class Watch:
             await self.look()
             await asyncio.sleep(LOOK_S)
 
-    async def changes(self) -> AsyncIterator[Standing]:
+    async def changes(self) -> AsyncIterator[CrawlState]:
         """The standing now, and each that comes until the end; who is slow gets the latest only."""
         while not self._ended:
             changed = self._changed
@@ -96,12 +96,12 @@ class Watch:
             return
         pages_s, bytes_s = (pages - pages_then) / (at - began), (size_bytes - bytes_then) / (at - began)
         state = "paused" if figures["held"] else "running"
-        self._tell(Standing(state, True, at, round(pages_s, 2), round(bytes_s, 1), "", figures))
+        self._tell(CrawlState(state, True, at, round(pages_s, 2), round(bytes_s, 1), "", figures))
         awake = statistics["hosts"] - statistics["hosts_asleep"]
         memory = statistics["memory_bytes"]
-        self.history.add(Sample(at, pages_s, bytes_s, statistics["waiting"], awake, memory))
+        self.history.add(HistoryPoint(at, pages_s, bytes_s, statistics["waiting"], awake, memory))
 
-    def _tell(self, standing: Standing) -> None:
+    def _tell(self, standing: CrawlState) -> None:
         self.standing = standing
         self._changed.set()
         self._changed = asyncio.Event()
@@ -111,12 +111,12 @@ class Watch:
         try:
             looked, standing = await asyncio.to_thread(self._read)
         except FykeError as error:
-            looked, standing = None, Standing("none", trouble="" if isinstance(error, NotACrawl) else str(error))
+            looked, standing = None, CrawlState("none", trouble="" if isinstance(error, NotACrawl) else str(error))
         if self.standing.live or looked != self._looked or standing.state != self.standing.state:
             self._looked = looked
             self._tell(standing)
 
-    def _read(self) -> tuple[Any, Standing]:
+    def _read(self) -> tuple[Any, CrawlState]:
         status = status_of(self._directory)
         looked = status.checkpoint, status.state
         if looked == self._looked and not self.standing.live:
@@ -131,7 +131,7 @@ class Watch:
             "slowest": [],
             "blocked": AskedLater(self._directory.state).blocked,
         }
-        return looked, Standing(status.state.partition(":")[0], False, status.taken_at, figures=figures)
+        return looked, CrawlState(status.state.partition(":")[0], False, status.taken_at, figures=figures)
 
     async def order(self, what: str, **more: Any) -> tuple[bool, Any]:
         """Have the crawl do `what`: whether it did, and what it says. Raises NotACrawl when none runs."""

@@ -8,7 +8,7 @@ from paper_tables import Printed, figures, table_2, table_3
 from fyke.lab.plan.model import (
     READ_BYTES,
     Budgets,
-    Crawl,
+    Workload,
     beast_bytes_s,
     beast_limit_bytes_s,
     beast_queues,
@@ -51,7 +51,7 @@ def test_agreement_is_to_the_last_digit() -> None:
 
 @given(pages=PAGES, ram_gb=st.floats(0.1, 1000))
 def test_both_cases_of_theorem_2_meet_at_the_optimal_disk(pages: float, ram_gb: float) -> None:
-    crawl, ram_bytes = Crawl(pages), ram_gb * GB
+    crawl, ram_bytes = Workload(pages), ram_gb * GB
     disk_bytes = optimal_disk_bytes(crawl, ram_bytes)
     by_memory = drum_overhead(crawl, ram_bytes, disk_bytes * 1.001)
     assert drum_overhead(crawl, ram_bytes, disk_bytes * 0.999) == pytest.approx(by_memory, rel=0.003)
@@ -60,22 +60,22 @@ def test_both_cases_of_theorem_2_meet_at_the_optimal_disk(pages: float, ram_gb: 
 
 @given(pages=PAGES, ram_gb=st.floats(0.1, 1000), disk_tb=st.floats(0.01, 1000))
 def test_drum_is_never_below_the_least_overhead(pages: float, ram_gb: float, disk_tb: float) -> None:
-    crawl = Crawl(pages)
+    crawl = Workload(pages)
     drum = drum_overhead(crawl, ram_gb * GB, disk_tb * 1e12)
     assert drum > least_overhead(crawl)
     assert drum_overhead(crawl, 2 * ram_gb * GB, 2 * disk_tb * 1e12) < drum
-    assert mercator_b_overhead(Crawl(2 * pages), ram_gb * GB) > mercator_b_overhead(crawl, ram_gb * GB)
+    assert mercator_b_overhead(Workload(2 * pages), ram_gb * GB) > mercator_b_overhead(crawl, ram_gb * GB)
 
 
 @given(ram_gb=st.floats(0.1, 1000))
 def test_memory_that_suffices_is_the_optimal_disk_the_other_way_round(ram_gb: float) -> None:
-    crawl = Crawl(8e9)
+    crawl = Workload(8e9)
     assert sufficient_ram_bytes(crawl, optimal_disk_bytes(crawl, ram_gb * GB)) == pytest.approx(ram_gb * GB)
 
 
 def test_least_memory() -> None:
     """Half again as much as two reads, with keys of 8 bytes and pointers of 4."""
-    assert least_ram_bytes(Crawl(1e9)) == 3 * READ_BYTES
+    assert least_ram_bytes(Workload(1e9)) == 3 * READ_BYTES
 
 
 @given(pages=PAGES)

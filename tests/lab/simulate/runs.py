@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from fyke.lab.simulate import texts
-from fyke.lab.simulate.keep import Asked, kept, simulate
-from fyke.lab.simulate.run import SEEDS
-from fyke.lab.simulate.spec import WebSpec
+from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
+from fyke.lab.simulate.simulation import SEEDS
+from fyke.lab.simulate.spec import VirtualWebSpec
 
-FINITE = WebSpec(
+FINITE = VirtualWebSpec(
     domains=150, size_scale=4.0, giants=0, farms=0, size_growth=0.6, dead_share=0, weary_share=0, slow_share=0.02
 )
 ROW = np.dtype([("run", "<i8"), ("checkpoint", "<i8"), ("domain", "<i8"), ("page", "<i8")])
@@ -23,7 +23,9 @@ ROW = np.dtype([("run", "<i8"), ("checkpoint", "<i8"), ("domain", "<i8"), ("page
 
 def asked(policy):
     """A crawl of the finite web; impatient, so that it ends soon."""
-    return Asked(FINITE, policy, politeness={"host_delay_s": 0.25, "address_delay_s": 0.1}, fetch={"connections": 300})
+    return SimulationSettings(
+        FINITE, policy, politeness={"host_delay_s": 0.25, "address_delay_s": 0.1}, fetch={"connections": 300}
+    )
 
 
 def reachable(web):

@@ -7,8 +7,8 @@ import pytest
 import simulated_scale
 import spam
 
-from fyke.lab.simulate.keep import Asked, kept
-from fyke.lab.simulate.spec import WebSpec
+from fyke.lab.simulate.keep import SimulationSettings, kept
+from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.quantities import bytes_text
 
 
@@ -33,7 +33,7 @@ def test_a_sweep_is_a_line_for_each_web(capsys):
 
 
 def test_reputation_keeps_farms_from_what_they_get_breadth_first(tmp_path):
-    web = WebSpec(
+    web = VirtualWebSpec(
         domains=40_000, farms=6, spammed_share=0.08, spam_cousins=3, size_scale=20.0, giants=6, giant_pages=50_000
     )
     few = {"window_visits": 3000, "host_visits": 16, "default_budget_urls": 2, "max_budget_urls": 40}
@@ -62,7 +62,7 @@ def test_the_naive_queue_moves_more_a_page_the_longer_the_crawl_and_beast_does_n
 
 def test_the_scale_bench_stops_and_goes_on(tmp_path):
     asked = simulated_scale.asked_of(2000)
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, SimulationSettings)
     with kept(tmp_path, asked) as simulation:
         simulated_scale.run(simulation, 4000, 60)
     with kept(tmp_path, asked) as simulation:

@@ -16,14 +16,16 @@ import pytest
 
 from fyke.core.errors import ConfigurationError
 from fyke.lab.simulate import keep, texts
-from fyke.lab.simulate.keep import Asked, kept, simulate
+from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
 from fyke.lab.simulate.policy import POLICIES
-from fyke.lab.simulate.spec import WebSpec
-from fyke.lab.simulate.web import Web
+from fyke.lab.simulate.spec import VirtualWebSpec
+from fyke.lab.simulate.web import VirtualWeb
 from lab.simulate.runs import FINITE, Log, asked, logged, reachable
 
-ALL = reachable(Web(FINITE))
-SMALL = WebSpec(domains=3000, giants=3, giant_pages=5000, farms=4, farm_domains=5, weary_share=0.05, dead_share=0.05)
+ALL = reachable(VirtualWeb(FINITE))
+SMALL = VirtualWebSpec(
+    domains=3000, giants=3, giant_pages=5000, farms=4, farm_domains=5, weary_share=0.05, dead_share=0.05
+)
 
 
 def pages_in(rows):
@@ -74,7 +76,7 @@ def line_of_checkpoints(rows):
     return line
 
 
-class Watched(Web):
+class Watched(VirtualWeb):
     """A web that notes every request: host key, address, begin and end."""
 
     requests: list
@@ -90,11 +92,11 @@ class Watched(Web):
 
 @pytest.mark.parametrize("policy", ["star-beast", "breadth-first"])
 def test_no_host_and_no_address_is_asked_twice_at_once_or_too_soon(policy, tmp_path, monkeypatch):
-    monkeypatch.setattr(keep, "Web", Watched)
+    monkeypatch.setattr(keep, "VirtualWeb", Watched)
     Watched.requests = []
     delays = {"host_delay_s": 5.0, "min_host_delay_s": 2.0, "address_delay_s": 0.5, "min_address_delay_s": 0.2}
     host_delay_s, address_delay_s = (2.0, 0.2) if policy == "star-beast" else (5.0, 0.5)  # budgets shorten them
-    asking = Asked(SMALL, policy, politeness=delays)
+    asking = SimulationSettings(SMALL, policy, politeness=delays)
     for pages in (2000, 4000):  # the second goes on from the checkpoint of the first
         with kept(tmp_path, asking) as simulation:
             simulate(simulation, pages)
@@ -110,7 +112,10 @@ def test_no_host_and_no_address_is_asked_twice_at_once_or_too_soon(policy, tmp_p
 
 def test_dead_hosts_are_given_up_and_weary_ones_asked_again(tmp_path):
     with kept(
-        tmp_path, Asked(SMALL, "breadth-first", politeness={"host_delay_s": 1.0, "failure_delay_s": 2.0, "tries": 2})
+        tmp_path,
+        SimulationSettings(
+            SMALL, "breadth-first", politeness={"host_delay_s": 1.0, "failure_delay_s": 2.0, "tries": 2}
+        ),
     ) as simulation:
         simulate(simulation, 12_000)
         totals = simulation.simulation.tally.totals

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fyke.core.visits import Visit
 from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.host import Host
-from fyke.lab.simulate.calendar import Calendar, Ending
+from fyke.lab.simulate.calendar import Calendar, PendingRequest
 from fyke.lab.simulate.distinct import MOST_KEYS, DistinctSample
 from fyke.lab.simulate.tally import MOST_SAMPLES, Sample, Tally, tally_of
 
@@ -44,7 +44,7 @@ def test_many_distinct_keys_are_estimated_in_bounded_memory():
 @given(st.lists(st.floats(0, 1000), max_size=50), st.floats(0.01, 10), st.lists(st.floats(0, 50), max_size=20))
 def test_a_calendar_gives_each_request_once_and_never_early(ends, slice_s, steps):
     calendar = Calendar(slice_s)
-    calendar.note([Ending(at, HOST, VISIT, 0, 1.0) for at in ends])
+    calendar.note([PendingRequest(at, HOST, VISIT, 0, 1.0) for at in ends])
     now, given_back = 0.0, []
     for step in [*steps, 2000]:
         now += step

@@ -11,13 +11,13 @@ from fyke.core.batches import URLS, numbers, u64
 from fyke.core.errors import ConfigurationError
 from fyke.core.urls import canonical, locate
 from fyke.lab.simulate import texts
-from fyke.lab.simulate.servers import Reply
-from fyke.lab.simulate.spec import WebSpec
-from fyke.lab.simulate.web import START, Web
+from fyke.lab.simulate.servers import VisitEnd
+from fyke.lab.simulate.spec import VirtualWebSpec
+from fyke.lab.simulate.web import START, VirtualWeb
 from fyke.lab.simulate.xxh3 import xxh3_64
 
-SPEC = WebSpec(domains=20_000, giants=5, giant_pages=1_000_000, farms=5, farm_domains=20, spam_host_pages=4)
-WEB = Web(SPEC)
+SPEC = VirtualWebSpec(domains=20_000, giants=5, giant_pages=1_000_000, farms=5, farm_domains=20, spam_host_pages=4)
+WEB = VirtualWeb(SPEC)
 
 
 def column(limit):
@@ -80,7 +80,7 @@ def test_links_are_a_url_batch_that_agrees_with_locate():
 
 
 def test_the_web_is_a_pure_function_of_spec_and_question():
-    again = Web(SPEC)
+    again = VirtualWeb(SPEC)
     text = pages_of(WEB, 500)
     depth = np.zeros(len(text), np.int64)
     links, sources, spam = WEB.links_of(text, depth)
@@ -92,7 +92,7 @@ def test_the_web_is_a_pure_function_of_spec_and_question():
     assert (WEB.addresses(text) == again.addresses(text)).all()
     for first, second in zip(WEB.answers(text, START), again.answers(text, START), strict=True):
         assert (first == second).all()
-    other, *_ = Web(WebSpec(**(SPEC.as_dict() | {"seed": 2}))).links_of(text, depth)
+    other, *_ = VirtualWeb(VirtualWebSpec(**(SPEC.as_dict() | {"seed": 2}))).links_of(text, depth)
     assert not other.equals(links)
 
 
@@ -147,10 +147,10 @@ def test_some_servers_are_dead_some_weary_for_a_while_some_slow():
     text = texts.written(domain, nothing, nothing)
     first, later = WEB.answers(text, START), WEB.answers(text, START + SPEC.weary_s)
     share = np.bincount(first.reply, minlength=3) / len(domain)
-    assert share[Reply.DEAD] == pytest.approx(SPEC.dead_share, rel=0.3)
-    assert share[Reply.WEARY] == pytest.approx(SPEC.weary_share, rel=0.3)
-    assert not (later.reply == Reply.WEARY).any()
-    assert ((first.reply == Reply.DEAD) == (later.reply == Reply.DEAD)).all()
+    assert share[VisitEnd.DEAD] == pytest.approx(SPEC.dead_share, rel=0.3)
+    assert share[VisitEnd.WEARY] == pytest.approx(SPEC.weary_share, rel=0.3)
+    assert not (later.reply == VisitEnd.WEARY).any()
+    assert ((first.reply == VisitEnd.DEAD) == (later.reply == VisitEnd.DEAD)).all()
     assert np.median(later.duration_s) == pytest.approx(SPEC.download_s, rel=0.1)
     assert (later.duration_s > 2).mean() == pytest.approx(SPEC.slow_share, rel=0.4)
 
@@ -179,6 +179,6 @@ def test_a_column_of_text_can_be_a_slice():
 
 def test_a_web_that_cannot_be_is_refused():
     with pytest.raises(ConfigurationError, match="too few"):
-        WebSpec(links_per_page=4)
+        VirtualWebSpec(links_per_page=4)
     with pytest.raises(ConfigurationError, match="domains"):
-        WebSpec(domains=10**9)
+        VirtualWebSpec(domains=10**9)

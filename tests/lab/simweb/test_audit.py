@@ -4,11 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.lab.simweb import Request, Rule, audit_politeness, table_of
+from fyke.lab.simweb import LedgerRow, Rule, audit_politeness, table_of
 
 
 def row(arrived, ended, host="a.sim", server="127.1.0.1", path="/", retry_after_s=0.0):
-    return Request(arrived, ended, "http", server, 1, host, path, "fyke", 200, 1, retry_after_s)
+    return LedgerRow(arrived, ended, "http", server, 1, host, path, "fyke", 200, 1, retry_after_s)
 
 
 def rules(rows, **due):

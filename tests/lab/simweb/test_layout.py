@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from fyke.lab.simweb import Layout, Ports, Resource, What, lively, plain, resource_of
-from fyke.lab.simweb.answers import Answers
+from fyke.lab.simweb.answers import Responder
 from fyke.lab.simweb.bodies import Bodies
 from fyke.lab.simweb.sloppy import WAYS, Link
 
@@ -130,7 +130,7 @@ def test_a_plain_page_holds_its_targets_in_order():
 
 
 def test_answers_repeat_but_for_faults_that_pass():
-    answers = Answers(LIVELY)
+    answers = Responder(LIVELY)
     for page in range(0, 2000, 7):
         resource = LIVELY.page(page)
         replies = [answers.reply(resource.host, LIVELY.target(resource), b"gzip, br, deflate", DATE) for _ in range(3)]

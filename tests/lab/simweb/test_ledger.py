@@ -2,12 +2,12 @@
 
 import pytest
 
-from fyke.lab.simweb import Ledger, Request, read_queries, read_requests
+from fyke.lab.simweb import Ledger, LedgerRow, read_queries, read_requests
 from fyke.lab.simweb.ledger import ROWS_PER_BATCH
 
 
 def row(number):
-    return Request(number, number + 0.5, "http", "127.1.0.1", 4000, "h0.d0.sim", f"/{number}", "fyke", 200, 10)
+    return LedgerRow(number, number + 0.5, "http", "127.1.0.1", 4000, "h0.d0.sim", f"/{number}", "fyke", 200, 10)
 
 
 @pytest.mark.parametrize("in_file", [False, True])

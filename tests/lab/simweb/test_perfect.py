@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fyke.lab.simweb import Layout, Plan, Ports, WebSpec, lively, perfect, plain, read_queries, running_web
+from fyke.lab.simweb import IntendedCrawl, Layout, Ports, WebSpec, lively, perfect, plain, read_queries, running_web
 
 _SPEC = importlib.util.spec_from_file_location("naive_crawler", Path(__file__).with_name("naive_crawler.py"))
 naive_crawler = importlib.util.module_from_spec(_SPEC)
@@ -37,7 +37,7 @@ def test_lively_web_agrees_with_the_naive_crawler(seed, tmp_path):
     path = tmp_path / "ledger"
     with running_web(spec, path) as web:
         crawler = crawl(web)
-        truth = web.perfect(Plan(old_protocols=False))
+        truth = web.perfect(IntendedCrawl(old_protocols=False))
         paths = web.ledger().to_pylist()
     assert crawler.forbidden == truth.forbidden
     assert crawler.unreachable == truth.unreachable
@@ -53,28 +53,28 @@ def test_plans_narrow_the_crawl():
     layout = Layout(lively(pages=900, hosts=60), Ports(8000, 53, 70, 21))
     web = perfect(layout)
     home = layout.url(layout.page(0))
-    host = perfect(layout, Plan(scope="host"))
-    domain = perfect(layout, Plan(scope="domain"))
+    host = perfect(layout, IntendedCrawl(scope="host"))
+    domain = perfect(layout, IntendedCrawl(scope="domain"))
     assert all(url.startswith(home) for url in host.requested)
     assert host.archived < domain.archived < web.archived
-    prefix = perfect(layout, Plan(scope="prefix"))
+    prefix = perfect(layout, IntendedCrawl(scope="prefix"))
     assert prefix.archived == host.archived
-    assert perfect(layout, Plan(depth=0)).requested == {home}
-    sizes = [len(perfect(layout, Plan(depth=depth)).requested) for depth in (0, 1, 2, 9)]
+    assert perfect(layout, IntendedCrawl(depth=0)).requested == {home}
+    sizes = [len(perfect(layout, IntendedCrawl(depth=depth)).requested) for depth in (0, 1, 2, 9)]
     assert sizes == sorted(sizes) and sizes[1] > 1
-    hasty = perfect(layout, Plan(patient=False))
+    hasty = perfect(layout, IntendedCrawl(patient=False))
     assert hasty.archived < web.archived
-    with_media = perfect(layout, Plan(scope="host", requisites=True))
+    with_media = perfect(layout, IntendedCrawl(scope="host", requisites=True))
     assert with_media.archived > host.archived
     assert {url.rsplit(".", 1)[1] for url in with_media.archived - host.archived} == {"css", "js", "png"}
-    assert perfect(layout, Plan(sitemaps=False)).archived < web.archived
+    assert perfect(layout, IntendedCrawl(sitemaps=False)).archived < web.archived
     assert sum(url.startswith(("gopher:", "ftp:")) for url in web.archived) == 10
 
 
 def test_other_seeds():
     layout = Layout(plain(pages=200, hosts=10), Ports(8000))
     seed = layout.url(layout.page(150))
-    assert seed in perfect(layout, Plan(depth=0), [seed]).archived
+    assert seed in perfect(layout, IntendedCrawl(depth=0), [seed]).archived
     with pytest.raises(ValueError, match="has no"):
         perfect(layout, seeds=["http://h0.d0.sim:8000/no-such"])
 

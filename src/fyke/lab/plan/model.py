@@ -15,7 +15,7 @@ READ_BYTES = 32e6  # Delta, the least bucket that is read efficiently
 
 
 @dataclass(frozen=True, slots=True)
-class Crawl:
+class Workload:
     """What is to be crawled, with the paper's values (section 4.5) where it gives them."""
 
     pages: float  # N
@@ -38,13 +38,13 @@ class Crawl:
         return self.key_bytes * (2 * self.keys_at_start + self.unique_share * self.links)
 
 
-def mercator_b_overhead(crawl: Crawl, ram_bytes: float) -> float:
+def mercator_b_overhead(crawl: Workload, ram_bytes: float) -> float:
     """Of Mercator's batch disk check with `ram_bytes` of memory; Theorem 1, equation (1)."""
     entry = crawl.key_bytes + crawl.pointer_bytes
     return 2 * crawl.table_bytes * entry / (crawl.url_bytes * ram_bytes) + 2 + crawl.unique_share
 
 
-def polybot_overhead(crawl: Crawl, ram_bytes: float) -> float:
+def polybot_overhead(crawl: Workload, ram_bytes: float) -> float:
     """Of Polybot's tree of whole URLs; Theorem 1, equation (2)."""
     compressed = crawl.url_bytes * crawl.url_compression
     table = compressed * (2 * crawl.keys_at_start + crawl.unique_share * crawl.links)
@@ -52,7 +52,7 @@ def polybot_overhead(crawl: Crawl, ram_bytes: float) -> float:
     return 2 * table * entry / (crawl.url_bytes * ram_bytes) + crawl.unique_share
 
 
-def drum_overhead(crawl: Crawl, ram_bytes: float, disk_bytes: float, buffer_bytes: float = BUFFER_BYTES) -> float:
+def drum_overhead(crawl: Workload, ram_bytes: float, disk_bytes: float, buffer_bytes: float = BUFFER_BYTES) -> float:
     """Of DRUM with `disk_bytes` for buckets and a buffer `buffer_bytes` for each open file; Theorem 2, equation (5)."""
     key, url = crawl.key_bytes, crawl.url_bytes
     entry = key + crawl.pointer_bytes
@@ -63,29 +63,29 @@ def drum_overhead(crawl: Crawl, ram_bytes: float, disk_bytes: float, buffer_byte
     return quadratic + least_overhead(crawl)
 
 
-def least_ram_bytes(crawl: Crawl) -> float:
+def least_ram_bytes(crawl: Workload) -> float:
     """The memory below which Theorem 2 does not hold, as no bucket would fill a read: 2 Delta (1 + P/H)."""
     return 2 * READ_BYTES * (1 + crawl.pointer_bytes / crawl.key_bytes)
 
 
-def least_overhead(crawl: Crawl) -> float:
+def least_overhead(crawl: Workload) -> float:
     """Of the best method that keeps both keys and URLs on disk: 2 + p + 2H/b; section 4.4."""
     return 2 + crawl.unique_share + 2 * crawl.key_bytes / crawl.url_bytes
 
 
-def optimal_disk_bytes(crawl: Crawl, ram_bytes: float, buffer_bytes: float = BUFFER_BYTES) -> float:
+def optimal_disk_bytes(crawl: Workload, ram_bytes: float, buffer_bytes: float = BUFFER_BYTES) -> float:
     """The space for buckets that memory can just fill; equation (6)."""
     entry = crawl.key_bytes + crawl.pointer_bytes
     return ram_bytes**2 * (crawl.key_bytes + crawl.url_bytes) / (8 * buffer_bytes * entry)
 
 
-def sufficient_ram_bytes(crawl: Crawl, disk_bytes: float, buffer_bytes: float = BUFFER_BYTES) -> float:
+def sufficient_ram_bytes(crawl: Workload, disk_bytes: float, buffer_bytes: float = BUFFER_BYTES) -> float:
     """The memory that can just fill `disk_bytes` of buckets; equation (6) solved for R."""
     entry = crawl.key_bytes + crawl.pointer_bytes
     return math.sqrt(8 * buffer_bytes * disk_bytes * entry / (crawl.key_bytes + crawl.url_bytes))
 
 
-def sustained_pages_s(crawl: Crawl, overhead: float, disk_bytes_s: float) -> float:
+def sustained_pages_s(crawl: Workload, overhead: float, disk_bytes_s: float) -> float:
     """Pages a second that a disk of `disk_bytes_s` keeps up with; Theorem 3, equation (7)."""
     return disk_bytes_s / (overhead * crawl.url_bytes * crawl.links_per_page)
 

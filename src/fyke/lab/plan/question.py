@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fyke.core.errors import ConfigurationError
-from fyke.lab.plan.model import Budgets, Crawl, least_ram_bytes
+from fyke.lab.plan.model import Budgets, Workload, least_ram_bytes
 from fyke.quantities import bytes_text, number, read_bytes, read_count, read_share, read_speed
 
 LEAST_BUCKET_DISK_BYTES = 1e12  # of the paper's D(n), section 4.5
@@ -36,9 +36,9 @@ class Question:
     network_bytes_s: float = 125e6
 
     @property
-    def crawl(self) -> Crawl:
+    def crawl(self) -> Workload:
         """As Theorems 1 to 3 see it."""
-        return Crawl(
+        return Workload(
             self.pages, self.links_per_page, self.unique_share, keys_at_start=self.keys_at_start,
             url_bytes=self.url_bytes,
         )  # fmt: skip

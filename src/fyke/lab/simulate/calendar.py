@@ -14,7 +14,7 @@ from fyke.core.visits import Visit
 from fyke.fetcher.host import Host
 
 
-class Ending(NamedTuple):
+class PendingRequest(NamedTuple):
     """A request under way, and how it will end."""
 
     at: float
@@ -29,7 +29,7 @@ class Calendar:
 
     def __init__(self, slice_s: float) -> None:
         self.slice_s = slice_s
-        self._slices: dict[int, list[Ending]] = {}
+        self._slices: dict[int, list[PendingRequest]] = {}
         self._count = 0
 
     def __repr__(self) -> str:
@@ -38,19 +38,19 @@ class Calendar:
     def __len__(self) -> int:
         return self._count
 
-    def __iter__(self) -> Iterator[Ending]:
+    def __iter__(self) -> Iterator[PendingRequest]:
         """All requests under way."""
         for endings in self._slices.values():
             yield from endings
 
-    def note(self, endings: list[Ending]) -> None:
+    def note(self, endings: list[PendingRequest]) -> None:
         """These requests began."""
         slices = self._slices
         for ending in endings:
             slices.setdefault(math.ceil(ending.at / self.slice_s), []).append(ending)
         self._count += len(endings)
 
-    def due(self, now: float) -> list[Ending]:
+    def due(self, now: float) -> list[PendingRequest]:
         """Requests that have ended by `now`."""
         last = math.floor(now / self.slice_s)
         ended = [

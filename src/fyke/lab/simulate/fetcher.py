@@ -2,7 +2,7 @@
 
 The loop puts `Visits` in, as into `fyke.fetcher.engine`, and takes out what has ended by now. Requests end at
 their own times, and a host's rest counts from there; only that the next one begins is noticed a slice late, never
-early. Every robots.txt is there at once, and allows everything. The other half, `Pages`, makes the links.
+early. Every robots.txt is there at once, and allows everything. The other half, `VirtualHarvest`, makes the links.
 
 Invariant: every visit that was put in is at the workbench, under way, or was taken out, once.
 """
@@ -27,11 +27,11 @@ from fyke.fetcher.faults import FaultPolicy
 from fyke.fetcher.host import Host
 from fyke.fetcher.workbench import Workbench
 from fyke.lab.simulate import texts
-from fyke.lab.simulate.calendar import Calendar, Ending
-from fyke.lab.simulate.servers import Reply
+from fyke.lab.simulate.calendar import Calendar, PendingRequest
+from fyke.lab.simulate.servers import VisitEnd
 from fyke.lab.simulate.tally import Tally
 from fyke.lab.simulate.texts import Text
-from fyke.lab.simulate.web import START, Web
+from fyke.lab.simulate.web import START, VirtualWeb
 
 BATCH_PAGES = 1024  # pages whose links are made together
 MOST_RULES = 4096  # answers about robots.txt in one turn
@@ -39,7 +39,7 @@ PRUNE_S = 60.0
 RULES_END = START + 1e9  # rules do not change here
 
 OUTCOMES: Mapping[int, Outcome] = MappingProxyType(
-    {Reply.PAGE: Outcome.OK, Reply.WEARY: Outcome.THROTTLED, Reply.DEAD: Outcome.CONNECT_FAILED}
+    {VisitEnd.PAGE: Outcome.OK, VisitEnd.WEARY: Outcome.THROTTLED, VisitEnd.DEAD: Outcome.CONNECT_FAILED}
 )
 
 
@@ -56,7 +56,7 @@ class VirtualFetcher:
     """Fetches from `web`; counts into `tally`."""
 
     def __init__(
-        self, web: Web, config: Config, clock: Clock, tally: Tally, *, slice_s: float, rested_since: float
+        self, web: VirtualWeb, config: Config, clock: Clock, tally: Tally, *, slice_s: float, rested_since: float
     ) -> None:
         """`rested_since`: when a simulation that goes on was opened, else 0; hosts may have been asked just before."""
         self._web = web
@@ -181,13 +181,13 @@ class VirtualFetcher:
         answers = self._web.answers(texts.of_strings([visit.url for visit in visits]), now)
         ends = (now + answers.duration_s).tolist()
         replies, durations = answers.reply.tolist(), answers.duration_s.tolist()
-        self._calendar.note(list(map(Ending, ends, hosts, visits, replies, durations)))
+        self._calendar.note(list(map(PendingRequest, ends, hosts, visits, replies, durations)))
         self._tally.totals.page_bytes += int(answers.size_bytes.sum())
 
-    def _end(self, endings: Sequence[Ending]) -> None:
+    def _end(self, endings: Sequence[PendingRequest]) -> None:
         finished, ended = self.bench.finished, self._ended.append
         for at, host, visit, reply, duration_s in endings:
-            if reply == Reply.PAGE:
+            if reply == VisitEnd.PAGE:
                 host.failures = 0
                 finished(host, at, duration_s)
                 visit.rest_s = host.due - at
@@ -226,12 +226,12 @@ class VirtualFetcher:
         self._tally.totals.failures += len(visits)
 
 
-class Pages:
+class VirtualHarvest:
     """Makes the links of the pages fetched, when they are enough to be worth it."""
 
     answered = True
 
-    def __init__(self, web: Web, tally: Tally, told: Callable[[Text], None] | None) -> None:
+    def __init__(self, web: VirtualWeb, tally: Tally, told: Callable[[Text], None] | None) -> None:
         """`told` is told the URLs of each batch of pages, before their links are handed on."""
         self._web = web
         self._tally = tally

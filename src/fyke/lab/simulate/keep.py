@@ -22,10 +22,10 @@ from fyke.core.memory import memory_bytes, peak_memory_bytes
 from fyke.disk.checkpoint import Checkpoint
 from fyke.frontier.order import crawl_order
 from fyke.lab.simulate.policy import config_of
-from fyke.lab.simulate.run import Fetched, Simulation
-from fyke.lab.simulate.spec import WebSpec
+from fyke.lab.simulate.simulation import Fetched, Simulation
+from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.tally import Sample
-from fyke.lab.simulate.web import Web
+from fyke.lab.simulate.web import VirtualWeb
 
 CHECKPOINT_PAGES = 500_000
 WATCH_S = 0.5
@@ -33,10 +33,10 @@ ASKED, STATE = "simulation.json", "state"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SimulationSettings:
     """Which crawl of which web."""
 
-    spec: WebSpec
+    spec: VirtualWebSpec
     policy: str
     order: str = "breadth-first"
     politeness: Mapping[str, Any] | None = None  # settings of that section over the policy's
@@ -54,12 +54,12 @@ class Asked:
 class Kept:
     """A simulation and the checkpoints it is kept by."""
 
-    def __init__(self, checkpoint: Checkpoint, asked: Asked, fetched: Fetched | None) -> None:
+    def __init__(self, checkpoint: Checkpoint, asked: SimulationSettings, fetched: Fetched | None) -> None:
         self._checkpoint = checkpoint
         self._store = checkpoint.store
         saved = {"frontier": self._store.participant("frontier"), "tally": self._store.participant("tally")}
         saved = {**saved, "now": checkpoint.counters["now"]} if checkpoint.number else {}
-        self.simulation = Simulation(Web(asked.spec), asked.config(), self._store, saved, fetched=fetched)
+        self.simulation = Simulation(VirtualWeb(asked.spec), asked.config(), self._store, saved, fetched=fetched)
         self._wall_before_s = self.simulation.tally.totals.wall_s
         self._policy_before = self.simulation.tally.totals.policy_bytes
         self._opened_at = perf_counter()
@@ -124,7 +124,7 @@ def policy_bytes(simulation: Simulation) -> int:
 
 
 @contextmanager
-def kept(directory: Path, asked: Asked, fetched: Fetched | None = None) -> Iterator[Kept]:
+def kept(directory: Path, asked: SimulationSettings, fetched: Fetched | None = None) -> Iterator[Kept]:
     """The simulation in `directory`, new or where its newest checkpoint left it.
 
     Raises ConfigurationError when `directory` holds another one, and what `Checkpoint` raises.
@@ -184,7 +184,7 @@ def _garbage_kept() -> Iterator[None]:
             gc.enable()
 
 
-def _note(path: Path, asked: Asked) -> None:
+def _note(path: Path, asked: SimulationSettings) -> None:
     """Write down what was asked, or hold it against what was asked before."""
     now = json.loads(json.dumps(asdict(asked)))
     if not path.exists():

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fyke.lab.simulate import figures
-from fyke.lab.simulate.keep import Asked, Kept
-from fyke.lab.simulate.standing import Bins, Standings, by_in_degree, standings
+from fyke.lab.simulate.domain_results import Bins, Standings, by_in_degree, standings
+from fyke.lab.simulate.keep import Kept, SimulationSettings
 from fyke.plots import save
 from fyke.quantities import bytes_text, count_text, number, share_text, time_text
 
@@ -20,7 +20,7 @@ REPORT = "report.md"
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class SimulationSummary:
     """How a simulation stands at its end, or where it was stopped."""
 
     policy: str
@@ -45,10 +45,10 @@ class Summary:
         return asdict(self)
 
 
-def summary_of(kept: Kept, asked: Asked, of: Standings) -> Summary:
+def summary_of(kept: Kept, asked: SimulationSettings, of: Standings) -> SimulationSummary:
     """The summary of `kept`, whose domains came out as `of`."""
     sample, totals = kept.simulation.tally.samples[-1], kept.simulation.tally.totals
-    return Summary(
+    return SimulationSummary(
         policy=asked.policy,
         order=asked.order,
         pages=totals.pages,
@@ -69,12 +69,12 @@ def summary_of(kept: Kept, asked: Asked, of: Standings) -> Summary:
     )
 
 
-def text(summary: Summary) -> str:
+def text(summary: SimulationSummary) -> str:
     """The summary in a few lines."""
     return "\n".join(f"{name:>28}  {value}" for name, value in [*_rows(summary), *_machine_rows(summary)])
 
 
-def write(kept: Kept, asked: Asked, directory: Path) -> Summary:
+def write(kept: Kept, asked: SimulationSettings, directory: Path) -> SimulationSummary:
     """Write the report of `kept` to `directory`, and give its summary."""
     of = standings(kept.simulation)
     summary = summary_of(kept, asked, of)
@@ -91,7 +91,7 @@ def write(kept: Kept, asked: Asked, directory: Path) -> Summary:
     return summary
 
 
-def _rows(summary: Summary) -> list[tuple[str, str]]:
+def _rows(summary: SimulationSummary) -> list[tuple[str, str]]:
     return [
         ("pages fetched", count_text(summary.pages)),
         ("of spam farms", share_text(summary.spam_share_of_fetches)),
@@ -104,7 +104,7 @@ def _rows(summary: Summary) -> list[tuple[str, str]]:
     ]
 
 
-def _machine_rows(summary: Summary) -> list[tuple[str, str]]:
+def _machine_rows(summary: SimulationSummary) -> list[tuple[str, str]]:
     return [
         ("time", time_text(summary.wall_s)),
         ("pages simulated a second", number(summary.pages_s)),
@@ -121,7 +121,7 @@ def _table(bins: Bins) -> list[str]:
     return [*lines, *(f"| {number(d)} | {n:,} | {number(mean)} | {most:,} |" for d, n, mean, most in rows)]
 
 
-def _web(asked: Asked) -> list[str]:
+def _web(asked: SimulationSettings) -> list[str]:
     lines = ["The web and the policy, as asked:", ""]
     described = {**asked.spec.as_dict(), **{name: value for name, value in asdict(asked).items() if name != "spec"}}
     return [*lines, *(f"- {name} = {value}" for name, value in described.items() if value is not None)]

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.lab.simulate.chance import F64, I64, dice, high, low, spread
-from fyke.lab.simulate.domains import Domains
-from fyke.lab.simulate.links import Pages
-from fyke.lab.simulate.spec import WebSpec
+from fyke.lab.simulate.domain_sizes import DomainSizes
+from fyke.lab.simulate.link_targets import PageNumbers
+from fyke.lab.simulate.spec import VirtualWebSpec
 
 _ADDRESSES, _HEALTH, _SPEED, _TIMES = 4, 5, 6, 7
 SHARED_SHARE = 0.7  # of honest domains: on shared hosting
@@ -28,7 +28,7 @@ REFUSAL_S = 0.05
 _KIND = 1 << 40  # keeps apart the numbers of shared, own and farm addresses
 
 
-class Reply(IntEnum):
+class VisitEnd(IntEnum):
     """How a visit ends."""
 
     PAGE = 0
@@ -36,10 +36,10 @@ class Reply(IntEnum):
     DEAD = 2  # no answer to a connect
 
 
-class Answers(NamedTuple):
+class ServerAnswers(NamedTuple):
     """What n visits meet."""
 
-    reply: npt.NDArray[np.uint8]  # a `Reply`
+    reply: npt.NDArray[np.uint8]  # a `VisitEnd`
     duration_s: F64
     size_bytes: I64
 
@@ -47,7 +47,7 @@ class Answers(NamedTuple):
 class Servers:
     """The servers of the web that `spec` describes; time begins at `start`."""
 
-    def __init__(self, spec: WebSpec, domains: Domains, start: float) -> None:
+    def __init__(self, spec: VirtualWebSpec, domains: DomainSizes, start: float) -> None:
         self._spec = spec
         self._domains = domains
         self._weary_until = start + spec.weary_s
@@ -64,7 +64,7 @@ class Servers:
         spam = self._domains.is_spam(domain)
         return np.where(spam, 3 * _KIND + farm * FARM_ADDRESSES + host % FARM_ADDRESSES, address)
 
-    def answers(self, pages: Pages, host: I64, now: F64 | float) -> Answers:
+    def answers(self, pages: PageNumbers, host: I64, now: F64 | float) -> ServerAnswers:
         """What visits that begin at `now` meet."""
         spec = self._spec
         rolls = dice(spec.seed, _TIMES, *pages)
@@ -72,16 +72,16 @@ class Servers:
         duration_s = np.where(slow, spec.slow_download_s, spec.download_s) * spread(rolls, TIME_SIGMA)
         size_bytes = spec.page_bytes * spread(rolls << np.uint64(12), SIZE_SIGMA)
         reply = self._replies(pages.domain, host, now)
-        duration_s[reply == Reply.WEARY] = REFUSAL_S
-        duration_s[reply == Reply.DEAD] = CONNECT_TIMEOUT_S
-        size_bytes[reply != Reply.PAGE] = 0
-        return Answers(reply, duration_s, size_bytes.astype(np.int64))
+        duration_s[reply == VisitEnd.WEARY] = REFUSAL_S
+        duration_s[reply == VisitEnd.DEAD] = CONNECT_TIMEOUT_S
+        size_bytes[reply != VisitEnd.PAGE] = 0
+        return ServerAnswers(reply, duration_s, size_bytes.astype(np.int64))
 
     def _replies(self, domain: I64, host: I64, now: F64 | float) -> npt.NDArray[np.uint8]:
         spec = self._spec
         chance = high(dice(spec.seed, _HEALTH, domain, host))
         chance[self._domains.is_spam(domain)] = 1.0
-        reply = np.full(len(domain), Reply.PAGE, np.uint8)
-        reply[(chance < spec.dead_share + spec.weary_share) & (now < self._weary_until)] = Reply.WEARY
-        reply[chance < spec.dead_share] = Reply.DEAD
+        reply = np.full(len(domain), VisitEnd.PAGE, np.uint8)
+        reply[(chance < spec.dead_share + spec.weary_share) & (now < self._weary_until)] = VisitEnd.WEARY
+        reply[chance < spec.dead_share] = VisitEnd.DEAD
         return reply

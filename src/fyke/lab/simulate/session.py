@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from fyke.lab.simulate.keep import Asked, kept, simulate
-from fyke.lab.simulate.report import Summary, write
+from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
+from fyke.lab.simulate.report import SimulationSummary, write
 from fyke.lab.simulate.tally import Sample
 from fyke.quantities import bytes_text, count_mark, duration, number, share_text
 
@@ -49,7 +49,7 @@ def stopping() -> Iterator[Stopped]:
             signal.signal(number, handler)
 
 
-class Monitor:
+class SimulationMonitor:
     """Shows on `console` how a simulation goes: one line that is rewritten, or one every `LINE_S` in a pipe."""
 
     def __init__(self, console: Console, pages: int) -> None:
@@ -59,7 +59,7 @@ class Monitor:
         self._first: Sample | None = None
         self._said_s = 0.0
 
-    def __enter__(self) -> "Monitor":
+    def __enter__(self) -> "SimulationMonitor":
         if self._live is not None:
             self._live.start()
         return self
@@ -87,12 +87,12 @@ class Monitor:
         )
 
 
-def run(directory: Path, asked: Asked, pages: int, console: Console) -> tuple[Summary, bool]:
+def run(directory: Path, asked: SimulationSettings, pages: int, console: Console) -> tuple[SimulationSummary, bool]:
     """Simulate up to `pages` pages in `directory`, and write the report; whether the person stopped it.
 
     Raises FykeError.
     """
     with kept(directory, asked) as simulation:
-        with stopping() as stopped, Monitor(console, pages) as monitor:
+        with stopping() as stopped, SimulationMonitor(console, pages) as monitor:
             simulate(simulation, pages, watch=monitor.show, stopped=stopped)
         return write(simulation, asked, directory), stopped()

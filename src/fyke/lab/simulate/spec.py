@@ -13,7 +13,7 @@ from fyke.lab.simulate.texts import MOST_DOMAINS
 
 
 @dataclass(frozen=True, slots=True)
-class WebSpec:
+class VirtualWebSpec:
     """A web of honest domains by falling popularity, and spam farms behind them."""
 
     seed: int = 1

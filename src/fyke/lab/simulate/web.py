@@ -15,10 +15,10 @@ import pyarrow as pa
 from fyke.core.batches import U64, URLS, Kind, Mask
 from fyke.lab.simulate import texts
 from fyke.lab.simulate.chance import I64
-from fyke.lab.simulate.domains import Domains
-from fyke.lab.simulate.links import LinkStructure, Pages
-from fyke.lab.simulate.servers import Answers, Servers
-from fyke.lab.simulate.spec import WebSpec
+from fyke.lab.simulate.domain_sizes import DomainSizes
+from fyke.lab.simulate.link_targets import LinkStructure, PageNumbers
+from fyke.lab.simulate.servers import ServerAnswers, Servers
+from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.texts import Text
 
 START = 1_000_000_000.0  # when every simulation begins, in seconds since the epoch
@@ -27,7 +27,7 @@ _BLOCK = 1 << 16
 Numbers = npt.NDArray[np.integer] | int  # one for each row, or one for all
 
 
-class Links(NamedTuple):
+class DrawnLinks(NamedTuple):
     """n links, met on pages that were fetched."""
 
     urls: pa.RecordBatch  # schema `URLS`
@@ -35,12 +35,12 @@ class Links(NamedTuple):
     spam: Mask  # bool[n]: whether it leads to a farm
 
 
-class Web:
+class VirtualWeb:
     """The web that `spec` describes."""
 
-    def __init__(self, spec: WebSpec) -> None:
+    def __init__(self, spec: VirtualWebSpec) -> None:
         self.spec = spec
-        self.domains = Domains(spec)
+        self.domains = DomainSizes(spec)
         self._links = LinkStructure(spec, self.domains)
         self._servers = Servers(spec, self.domains, START)
         self._domain_keys = np.empty(spec.all_domains, np.uint64)
@@ -59,23 +59,23 @@ class Web:
     def seeds(self, count: int) -> pa.RecordBatch:
         """Home pages of the `count` most popular domains, as a `URLS` batch."""
         domain = np.arange(min(count, self.spec.domains), dtype=np.int64)
-        return self._batch(Pages(domain, np.zeros_like(domain)), 0, 0, Kind.SEED)
+        return self._batch(PageNumbers(domain, np.zeros_like(domain)), 0, 0, Kind.SEED)
 
-    def links_of(self, text: Text, depth: I64) -> Links:
+    def links_of(self, text: Text, depth: I64) -> DrawnLinks:
         """All links of the pages with these URLs and depths."""
         domain, _, page = texts.read(text)
-        rows, targets = self._links.targets(Pages(domain, page))
+        rows, targets = self._links.targets(PageNumbers(domain, page))
         count = self.spec.links_per_page
         via = np.repeat(texts.keys(text)[rows], count)
         deeper = np.repeat(np.minimum(depth[rows] + 1, 0xFFFF).astype(np.uint16), count)
-        flat = Pages(targets.domain.ravel(), targets.page.ravel())
+        flat = PageNumbers(targets.domain.ravel(), targets.page.ravel())
         sources = np.repeat(self._domain_keys[domain[rows]], count)
-        return Links(self._batch(flat, via, deeper, Kind.PAGE), sources, self.domains.is_spam(flat.domain))
+        return DrawnLinks(self._batch(flat, via, deeper, Kind.PAGE), sources, self.domains.is_spam(flat.domain))
 
-    def answers(self, text: Text, now: float) -> Answers:
+    def answers(self, text: Text, now: float) -> ServerAnswers:
         """What visits to these URLs that begin at `now` meet."""
         domain, host, page = texts.read(text)
-        return self._servers.answers(Pages(domain, page), host, now)
+        return self._servers.answers(PageNumbers(domain, page), host, now)
 
     def addresses(self, text: Text) -> I64:
         """A number for the server address of each URL: int64[n]."""
@@ -86,7 +86,7 @@ class Web:
         """The key of every domain, by its number."""
         return self._domain_keys
 
-    def _batch(self, pages: Pages, via: Numbers, depth: Numbers, kind: Kind) -> pa.RecordBatch:
+    def _batch(self, pages: PageNumbers, via: Numbers, depth: Numbers, kind: Kind) -> pa.RecordBatch:
         """A `URLS` batch of n `pages`; columns that a link cannot know are zero."""
         text = texts.written(pages.domain, self.domains.host_of(*pages), pages.page)
         known: dict[str, Numbers] = {

@@ -31,12 +31,12 @@ def xxh3_64(rows: Rows, span: slice) -> U64:
     hash_words = _short if length <= 16 else _medium
     hashed = np.empty(len(rows), np.uint64)
     for first in range(0, len(rows), CHUNK_ROWS):
-        words = Words(rows[first : first + CHUNK_ROWS], span.start)
+        words = ByteColumns(rows[first : first + CHUNK_ROWS], span.start)
         hashed[first : first + CHUNK_ROWS] = hash_words(words, length)
     return hashed
 
 
-class Words:
+class ByteColumns:
     """Columns of 8 bytes of a matrix of bytes, by the place where they begin."""
 
     def __init__(self, rows: Rows, start: int) -> None:
@@ -48,7 +48,7 @@ class Words:
         return np.ndarray(len(self._rows), "<u8", self._rows, self._start + place, self._rows.strides[:1])
 
 
-def _short(words: Words, length: int) -> U64:
+def _short(words: ByteColumns, length: int) -> U64:
     """9 to 16 bytes."""
     low = words[0] ^ np.uint64(_secret(24) ^ _secret(32))
     high = words[length - 8] ^ np.uint64(_secret(40) ^ _secret(48))
@@ -58,7 +58,7 @@ def _short(words: Words, length: int) -> U64:
     return _avalanche(mixed)
 
 
-def _medium(words: Words, length: int) -> U64:
+def _medium(words: ByteColumns, length: int) -> U64:
     """17 to 64 bytes."""
     mixed = _mix16(words, 0, 0)
     mixed += _mix16(words, length - 16, 16)
@@ -69,7 +69,7 @@ def _medium(words: Words, length: int) -> U64:
     return _avalanche(mixed)
 
 
-def _mix16(words: Words, place: int, secret: int) -> U64:
+def _mix16(words: ByteColumns, place: int, secret: int) -> U64:
     low = words[place] ^ np.uint64(_secret(secret))
     high = words[place + 8] ^ np.uint64(_secret(secret + 8))
     return _folded_product(low, high)

@@ -11,15 +11,42 @@ more memory than one of a thousand. It imports nothing of the crawler.
 from fyke.lab.simweb.audit import Rule, Violation, audit_politeness
 from fyke.lab.simweb.child import RunningWeb, running_web
 from fyke.lab.simweb.layout import Layout, Ports, Resource, What
-from fyke.lab.simweb.ledger import Ledger, Request, read_queries, read_requests, table_of
-from fyke.lab.simweb.perfect import Expectation, Plan, perfect, resource_of
+from fyke.lab.simweb.ledger import Ledger, LedgerRow, read_queries, read_requests, table_of
+from fyke.lab.simweb.perfect import Expectation, IntendedCrawl, perfect, resource_of
 from fyke.lab.simweb.spec import NameShares, PageShares, RobotsShares, StyleShares, WebSpec, lively, plain
 from fyke.lab.simweb.tree import tree_host, tree_path, tree_url, write_tree
 from fyke.lab.simweb.web import Web, serve
 
 __all__ = [
-    "Expectation", "Layout", "Ledger", "NameShares", "PageShares", "Plan", "Ports", "Request",
-    "Resource", "RobotsShares", "Rule", "RunningWeb", "StyleShares", "Violation", "Web", "WebSpec",
-    "What", "audit_politeness", "lively", "perfect", "plain", "read_queries", "read_requests",
-    "resource_of", "running_web", "serve", "table_of", "tree_host", "tree_path", "tree_url", "write_tree",
+    "Expectation",
+    "IntendedCrawl",
+    "Layout",
+    "Ledger",
+    "LedgerRow",
+    "NameShares",
+    "PageShares",
+    "Ports",
+    "Resource",
+    "RobotsShares",
+    "Rule",
+    "RunningWeb",
+    "StyleShares",
+    "Violation",
+    "Web",
+    "WebSpec",
+    "What",
+    "audit_politeness",
+    "lively",
+    "perfect",
+    "plain",
+    "read_queries",
+    "read_requests",
+    "resource_of",
+    "running_web",
+    "serve",
+    "table_of",
+    "tree_host",
+    "tree_path",
+    "tree_url",
+    "write_tree",
 ]  # fmt: skip

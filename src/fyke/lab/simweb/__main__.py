@@ -1,6 +1,6 @@
 """`python -m fyke.lab.simweb`: a web in a process of its own.
 
-Prints one line of JSON (`Ready`) when it can be crawled. With `--control` it obeys lines on standard
+Prints one line of JSON (`WebReady`) when it can be crawled. With `--control` it obeys lines on standard
 input (`flush`, `statistics`) with a line of JSON each, and ends when that closes; without, it runs
 until SIGINT or SIGTERM.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fyke.lab.simweb.ledger import Ledger
 from fyke.lab.simweb.spec import WebSpec, lively, plain
-from fyke.lab.simweb.web import Ready, Web
+from fyke.lab.simweb.web import Web, WebReady
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def _say(line: str) -> None:
 
 def _say_ready(web: Web) -> None:
     authority = (web.authority_pem or b"").decode()
-    _say(json.dumps(Ready(web.seeds, web.dns, list(web.ports), authority)._asdict()))
+    _say(json.dumps(WebReady(web.seeds, web.dns, list(web.ports), authority)._asdict()))
 
 
 async def _obey(web: Web) -> None:

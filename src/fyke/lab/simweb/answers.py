@@ -76,7 +76,7 @@ def refusal(status: int, *headers: str) -> Reply:
     return whole(status, Body(text.encode(), _HTML), *headers)
 
 
-class Answers:
+class Responder:
     """All that the web has to say."""
 
     def __init__(self, layout: Layout) -> None:

@@ -39,7 +39,7 @@ class Violation(NamedTuple):
     due_s: float
 
 
-class _Columns(NamedTuple):
+class _AuditColumns(NamedTuple):
     arrived: Floats
     ended: Floats
     retry_after_s: Floats
@@ -78,7 +78,7 @@ def audit_politeness(
     return sorted(found, key=lambda one: one.arrived)
 
 
-def _columns(requests: Any) -> _Columns:
+def _columns(requests: Any) -> _AuditColumns:
     def numbers(name: str) -> Floats:
         return np.asarray(requests[name].to_numpy(), np.float64)
 
@@ -86,7 +86,7 @@ def _columns(requests: Any) -> _Columns:
         return np.array(requests[name].to_pylist(), np.str_)
 
     times = (numbers("arrived"), numbers("ended"), numbers("retry_after_s"))
-    return _Columns(*times, names("host"), names("server"), requests["path"].to_pylist())
+    return _AuditColumns(*times, names("host"), names("server"), requests["path"].to_pylist())
 
 
 def _groups(names: npt.NDArray[np.str_], arrived: Floats) -> Iterator[npt.NDArray[np.intp]]:
@@ -99,7 +99,7 @@ def _groups(names: npt.NDArray[np.str_], arrived: Floats) -> Iterator[npt.NDArra
 
 
 def _host_dues(
-    columns: _Columns, rows: npt.NDArray[np.intp], host_delay_s: float, factor: float, ceiling_s: float
+    columns: _AuditColumns, rows: npt.NDArray[np.intp], host_delay_s: float, factor: float, ceiling_s: float
 ) -> dict[Rule, Floats]:
     """What is due before each request but the first, by rule, counted from the last end before it."""
     arrived, ended = columns.arrived[rows], columns.ended[rows]
@@ -114,7 +114,7 @@ def _host_dues(
     }
 
 
-def _crawl_delay(columns: _Columns, rows: npt.NDArray[np.intp], delay_s: float) -> Floats:
+def _crawl_delay(columns: _AuditColumns, rows: npt.NDArray[np.intp], delay_s: float) -> Floats:
     """What Crawl-delay makes due before each request but the first."""
     due = np.zeros(len(rows) - 1)
     if delay_s > 0:
@@ -124,7 +124,7 @@ def _crawl_delay(columns: _Columns, rows: npt.NDArray[np.intp], delay_s: float) 
 
 
 def _short(
-    columns: _Columns,
+    columns: _AuditColumns,
     place: str,
     rows: npt.NDArray[np.intp],
     gaps: Floats,

@@ -11,10 +11,10 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
+from fyke.lab.simweb.hosts import FTP_HOST, GOPHER_HOST, address_text
 from fyke.lab.simweb.kinds import NameKind
 from fyke.lab.simweb.layout import Layout
 from fyke.lab.simweb.ledger import Ledger
-from fyke.lab.simweb.names import FTP_HOST, GOPHER_HOST, address_text
 
 A, CNAME, SOA, IN = 1, 5, 6, 1
 NOERROR, SERVFAIL, NXDOMAIN, NOTIMP = 0, 2, 3, 4
@@ -23,7 +23,7 @@ NEGATIVE_TTL_S = 30
 _HEADER = struct.Struct(">HHHHHH")
 
 
-class Question(NamedTuple):
+class DnsQuestion(NamedTuple):
     """A query: its number, the name in lower case, the type, and the question's bytes as asked."""
 
     number: int
@@ -33,7 +33,7 @@ class Question(NamedTuple):
     recursion: int
 
 
-def parse(packet: bytes) -> Question | None:
+def parse(packet: bytes) -> DnsQuestion | None:
     """The question in a packet, or None when it is not a query with one question."""
     if len(packet) < 17:
         return None
@@ -50,7 +50,7 @@ def parse(packet: bytes) -> Question | None:
         return None
     name = b".".join(labels).decode("latin-1").lower()
     kind = int.from_bytes(packet[place + 1 : place + 3], "big")
-    return Question(number, name, kind, packet[12 : place + 5], flags & 0x0100)
+    return DnsQuestion(number, name, kind, packet[12 : place + 5], flags & 0x0100)
 
 
 def name_wire(name: str) -> bytes:
@@ -63,7 +63,7 @@ def record(owner: bytes, kind: int, ttl_s: int, data: bytes) -> bytes:
     return owner + struct.pack(">HHIH", kind, IN, ttl_s, len(data)) + data
 
 
-def answer(question: Question, code: int, records: list[bytes], negative: bool = False) -> bytes:
+def answer(question: DnsQuestion, code: int, records: list[bytes], negative: bool = False) -> bytes:
     """A response packet; a `negative` one has the zone's SOA, so that it may be cached."""
     flags = 0x8400 | question.recursion | 0x0080 | code
     authority = b""
@@ -81,7 +81,7 @@ class Zone:
         self._layout = layout
         self._asked: dict[int, int] = {}
 
-    def reply(self, question: Question) -> tuple[bytes | None, float]:
+    def reply(self, question: DnsQuestion) -> tuple[bytes | None, float]:
         """The packet to send (None: none at all) and after how many seconds."""
         names, spec = self._layout.names, self._layout.spec
         pointer = b"\xc0\x0c"
@@ -111,7 +111,7 @@ class Zone:
         asked = self._asked[host] = self._asked.get(host, 0) + 1
         return asked <= self._layout.spec.faults_before_success
 
-    def _addresses(self, question: Question, owner: bytes, addresses: tuple[str, ...], *first: bytes) -> bytes:
+    def _addresses(self, question: DnsQuestion, owner: bytes, addresses: tuple[str, ...], *first: bytes) -> bytes:
         if question.type != A:
             return answer(question, NOERROR, list(first), negative=True)
         ttl_s = self._layout.spec.dns_ttl_s

@@ -10,13 +10,13 @@ import posixpath
 from collections.abc import Callable
 
 from fyke.lab.simweb import old_tree
-from fyke.lab.simweb.ledger import Ledger, Request
-from fyke.lab.simweb.names import FTP_HOST
+from fyke.lab.simweb.hosts import FTP_HOST
+from fyke.lab.simweb.ledger import Ledger, LedgerRow
 
 DATA_WAIT_S = 10.0
 
 
-class Ftp:
+class FtpSite:
     """The FTP server of one web."""
 
     def __init__(self, port: int, entry: str, ledger: Ledger, now: Callable[[], float]) -> None:
@@ -43,7 +43,7 @@ class Ftp:
 class _Session:
     """One control connection: where it stands, and its data listener if any."""
 
-    def __init__(self, ftp: Ftp, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, ftp: FtpSite, writer: asyncio.StreamWriter) -> None:
         self._ftp, self._writer = ftp, writer
         self._folder = "/"
         self._arrived: float | None = None
@@ -158,7 +158,7 @@ class _Session:
         server, client_port = self._writer.get_extra_info("sockname")[0], self._writer.get_extra_info("peername")[1]
         now = ftp.now()
         arrived = now if self._arrived is None else self._arrived
-        ftp.ledger.add(Request(arrived, now, "ftp", server, client_port, FTP_HOST, path, "", status, size))
+        ftp.ledger.add(LedgerRow(arrived, now, "ftp", server, client_port, FTP_HOST, path, "", status, size))
         self._arrived = None
 
 

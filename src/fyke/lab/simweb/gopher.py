@@ -8,11 +8,11 @@ import asyncio
 from collections.abc import Callable
 
 from fyke.lab.simweb import old_tree
-from fyke.lab.simweb.ledger import Ledger, Request
-from fyke.lab.simweb.names import GOPHER_HOST
+from fyke.lab.simweb.hosts import GOPHER_HOST
+from fyke.lab.simweb.ledger import Ledger, LedgerRow
 
 
-class Gopher:
+class GopherSite:
     """The gopher hole of one web."""
 
     def __init__(self, port: int, entry: str, ledger: Ledger, now: Callable[[], float]) -> None:
@@ -34,7 +34,7 @@ class Gopher:
         status = 200 if body is not None else 404
         ended = self._now()
         self._ledger.add(
-            Request(arrived, ended, "gopher", server, client_port, GOPHER_HOST, selector, "", status, len(data))
+            LedgerRow(arrived, ended, "gopher", server, client_port, GOPHER_HOST, selector, "", status, len(data))
         )
         writer.write(data)
         writer.close()

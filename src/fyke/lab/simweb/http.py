@@ -1,6 +1,6 @@
 """The HTTP/1.1 server: bytes in, replies out, one row in the ledger for each request.
 
-Called by `web`, one listener for each address. It decides nothing: `Answers` does. Requests on a
+Called by `web`, one listener for each address. It decides nothing: `Responder` does. Requests on a
 connection are answered in order, however they are cut or pipelined. Invariant: each request whose
 head arrived whole gets exactly one row, also when the client leaves before the reply has ended.
 """
@@ -12,8 +12,8 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
-from fyke.lab.simweb.answers import Answers, Manner, Reply, refusal
-from fyke.lab.simweb.ledger import Ledger, Request
+from fyke.lab.simweb.answers import Manner, Reply, Responder, refusal
+from fyke.lab.simweb.ledger import Ledger, LedgerRow
 
 MAX_HEAD_BYTES = 64 * 1024
 DRIPS = 10  # a slow reply comes in so many pieces
@@ -55,10 +55,10 @@ def parse_head(head: bytes) -> Head | None:
     return Head(words[0], words[1].decode("latin-1"), name_only, agent.decode("latin-1"), accept, closing)
 
 
-class Site:
+class WebState:
     """What all connections of one web share."""
 
-    def __init__(self, answers: Answers, ledger: Ledger, now: Callable[[], float]) -> None:
+    def __init__(self, answers: Responder, ledger: Ledger, now: Callable[[], float]) -> None:
         self.answers, self.ledger, self.now = answers, ledger, now
         self.names = answers.layout.names
         self.scheme = answers.layout.scheme
@@ -95,7 +95,7 @@ class Site:
 class Connection(asyncio.Protocol):
     """One connection of a client."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: WebState) -> None:
         self._site = site
         self._buffer = b""
         self._transport: asyncio.Transport | None = None
@@ -157,7 +157,7 @@ class Connection(asyncio.Protocol):
         host, path, agent = (head.host, head.target, head.agent) if head else ("", "", "")
         status = reply.status if size else 0
         site.ledger.add(
-            Request(
+            LedgerRow(
                 arrived, site.now(), site.scheme, self._address, self._client_port, host, path, agent,
                 status, size, reply.retry_after_s,
             )

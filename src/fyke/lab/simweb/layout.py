@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from fyke.lab.simweb.dice import Chooser, bits, words
+from fyke.lab.simweb.hosts import HostNames
 from fyke.lab.simweb.kinds import COSTLY, FeedKind, NameKind, PageKind, RobotsKind, SitemapKind
-from fyke.lab.simweb.names import Names
 from fyke.lab.simweb.spec import WebSpec, shares
 
 SECTIONS = (
@@ -70,7 +70,7 @@ class Layout:
 
     def __init__(self, spec: WebSpec, ports: Ports) -> None:
         self.spec, self.ports = spec, ports
-        self.names = Names(spec)
+        self.names = HostNames(spec)
         kinds = [(PageKind(word), share) for word, share in shares(spec.page_shares)]
         self._kinds = Chooser(kinds, PageKind.ORDINARY)
         self.scheme = "https" if spec.https else "http"

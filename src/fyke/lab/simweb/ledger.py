@@ -35,7 +35,7 @@ REQUESTS = pa.schema(
 QUERIES = pa.schema([("at", pa.float64()), ("name", pa.string()), ("type", pa.uint16())])
 
 
-class Request(NamedTuple):
+class LedgerRow(NamedTuple):
     """One row of the ledger; columns as in `REQUESTS`."""
 
     arrived: float
@@ -126,7 +126,7 @@ class Ledger:
     ) -> None:
         self.close()
 
-    def add(self, row: Request) -> None:
+    def add(self, row: LedgerRow) -> None:
         """Note a request that has ended."""
         self._size_bytes += row.size_bytes
         self._requests.add(row)
@@ -184,6 +184,6 @@ def read_queries(path: Path) -> Any:
     return _read(queries_path(path), QUERIES)
 
 
-def table_of(rows: Sequence[Request]) -> Any:
+def table_of(rows: Sequence[LedgerRow]) -> Any:
     """A table of hand-made rows, for tests of what reads ledgers."""
     return pa.Table.from_pylist([row._asdict() for row in rows], REQUESTS)

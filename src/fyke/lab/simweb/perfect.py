@@ -12,15 +12,15 @@ from typing import Literal, NamedTuple
 
 from fyke.lab.simweb import listings, old_tree, robots
 from fyke.lab.simweb.bodies import Bodies
+from fyke.lab.simweb.hosts import FTP_HOST, GOPHER_HOST
 from fyke.lab.simweb.kinds import FAILING, PASSING, REDIRECTING, PageKind, RobotsKind
 from fyke.lab.simweb.layout import Layout, Resource, What
-from fyke.lab.simweb.names import FTP_HOST, GOPHER_HOST
 
 Scope = Literal["host", "domain", "prefix", "web"]
 
 
 @dataclass(frozen=True)
-class Plan:
+class IntendedCrawl:
     """What crawl is meant."""
 
     scope: Scope = "web"  # which URLs count, seen from the seeds
@@ -128,7 +128,7 @@ _BARE = FAILING | REDIRECTING | {PageKind.PDF, PageKind.TEXT, PageKind.DUPLICATE
 class _Walk:
     """One breadth-first walk."""
 
-    def __init__(self, layout: Layout, plan: Plan, seeds: list[Resource]) -> None:
+    def __init__(self, layout: Layout, plan: IntendedCrawl, seeds: list[Resource]) -> None:
         self._layout, self._plan, self._oracle = layout, plan, Oracle(layout)
         self._seeds = seeds
         names = layout.names
@@ -226,13 +226,13 @@ class _Walk:
             self.found.archived.update(urls)
 
 
-def perfect(layout: Layout, plan: Plan | None = None, seeds: Iterable[str] | None = None) -> Expectation:
+def perfect(layout: Layout, plan: IntendedCrawl | None = None, seeds: Iterable[str] | None = None) -> Expectation:
     """What a perfect polite crawl by "fyke" from `seeds` (default: page 0) would do.
 
     Raises ValueError for a seed that the web does not know.
     """
     found = [layout.page(0)] if seeds is None else [resource_of(layout, seed) for seed in seeds]
-    return _Walk(layout, plan or Plan(), found).run()
+    return _Walk(layout, plan or IntendedCrawl(), found).run()
 
 
 def resource_of(layout: Layout, url: str) -> Resource:

@@ -17,16 +17,16 @@ from typing import Any, NamedTuple, Self
 
 import uvloop
 
-from fyke.lab.simweb.answers import Answers
+from fyke.lab.simweb.answers import Responder
 from fyke.lab.simweb.dns import NameServer, Zone
-from fyke.lab.simweb.ftp import Ftp
-from fyke.lab.simweb.gopher import Gopher
-from fyke.lab.simweb.http import Connection, Site
+from fyke.lab.simweb.ftp import FtpSite
+from fyke.lab.simweb.gopher import GopherSite
+from fyke.lab.simweb.hosts import HostNames, address_text
+from fyke.lab.simweb.http import Connection, WebState
 from fyke.lab.simweb.kinds import RobotsKind
 from fyke.lab.simweb.layout import Layout, Ports
 from fyke.lab.simweb.ledger import Ledger, LedgerStatistics
-from fyke.lab.simweb.names import Names, address_text
-from fyke.lab.simweb.perfect import Expectation, Plan, perfect
+from fyke.lab.simweb.perfect import Expectation, IntendedCrawl, perfect
 from fyke.lab.simweb.spec import WebSpec
 
 DNS_ADDRESS = "127.0.0.1"
@@ -51,7 +51,7 @@ class Guide:
         """The URL from which all can be reached, as a list."""
         return [self.layout.url(self.layout.page(0))]
 
-    def perfect(self, plan: Plan | None = None, seeds: Iterable[str] | None = None) -> Expectation:
+    def perfect(self, plan: IntendedCrawl | None = None, seeds: Iterable[str] | None = None) -> Expectation:
         """What a perfect crawl would do; see `fyke.lab.simweb.perfect`."""
         return perfect(self.layout, plan, seeds)
 
@@ -82,7 +82,7 @@ class Web(Guide):
         self._now = now
         self._servers: list[asyncio.Server] = []
         self._datagrams: asyncio.DatagramTransport | None = None
-        self._site: Site | None = None
+        self._site: WebState | None = None
         self._streams: set[asyncio.Task[None]] = set()
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class Web(Guide):
 
     async def __aenter__(self) -> Self:
         spec, loop = self.spec, asyncio.get_running_loop()
-        sockets = _listen(Names(spec).all_addresses(), spec.http_port)
+        sockets = _listen(HostNames(spec).all_addresses(), spec.http_port)
         first = address_text(0)
         old = {name: _listen([first], 0)[0] for name in ("gopher", "ftp") if getattr(spec, name)}
         names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -99,7 +99,7 @@ class Web(Guide):
         olds = {name: one.getsockname()[1] for name, one in old.items()}
         self.ports = Ports(sockets[0].getsockname()[1], names.getsockname()[1], **olds)
         self.layout = Layout(spec, self.ports)
-        site = self._site = Site(Answers(self.layout), self.ledger, self._now)
+        site = self._site = WebState(Responder(self.layout), self.ledger, self._now)
         tls = self._tls() if spec.https else None
         for one in sockets:
             server = await loop.create_server(lambda: Connection(site), sock=one, ssl=tls, backlog=BACKLOG)
@@ -130,7 +130,7 @@ class Web(Guide):
 
     def _old_server(self, name: str) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
         port, entry = getattr(self.ports, name), self.seeds[0]
-        room = (Gopher if name == "gopher" else Ftp)(port, entry, self.ledger, self._now)
+        room = (GopherSite if name == "gopher" else FtpSite)(port, entry, self.ledger, self._now)
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.ensure_future(room.serve(reader, writer))
@@ -183,7 +183,7 @@ class Web(Guide):
             self.ledger.flush()
 
 
-class Ready(NamedTuple):
+class WebReady(NamedTuple):
     """What a web in a process of its own says in one line of JSON when it can be crawled."""
 
     seeds: list[str]

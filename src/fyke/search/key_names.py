@@ -19,7 +19,7 @@ REMEMBERED = 1 << 18
 _SCHEMA = pa.schema([("key", pa.uint64()), ("name", pa.string())])
 
 
-class Names:
+class NameStore:
     """Keys and names, kept below `folder`."""
 
     def __init__(self, folder: Path) -> None:

@@ -33,7 +33,7 @@ def address_text(index: int) -> str:
     return f"127.{1 + index // 62_500}.{index // 250 % 250}.{index % 250 + 1}"
 
 
-class Names:
+class HostNames:
     """The hosts of a web, by number from 0."""
 
     def __init__(self, spec: WebSpec) -> None:

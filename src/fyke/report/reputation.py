@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from fyke.archive import read_file
 from fyke.archive.table_files import TABLES
-from fyke.report.asking import Questions, Rows
+from fyke.report.sql import Questions, Rows
 
 TOP_DOMAINS = 20
 
@@ -20,7 +20,7 @@ _COLUMNS = ["domain", "in_degree", "rank", "budget", "urls", "fetched", "waiting
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class DomainStanding:
     """`top`: rank, domain, in-degree, PageRank (None where links were not analysed), budget, URLs, pages, waiting."""
 
     top: Rows
@@ -28,7 +28,7 @@ class Standing:
     ranked: bool  # whether there is a PageRank
 
 
-def standing(questions: Questions, crawl: Path) -> Standing | None:
+def standing(questions: Questions, crawl: Path) -> DomainStanding | None:
     """How the domains stand; None while there is no table of them."""
     if not questions.has("domains"):
         return None
@@ -43,7 +43,7 @@ def standing(questions: Questions, crawl: Path) -> Standing | None:
     degrees = questions.ask(
         "select in_degree, count(*) from domains where in_degree > 0 group by 1 order by 1", domains=["in_degree"]
     )
-    return Standing(rows, degrees, bool(ranks))
+    return DomainStanding(rows, degrees, bool(ranks))
 
 
 def _page_ranks(crawl: Path, domains: list[str]) -> dict[str, float]:

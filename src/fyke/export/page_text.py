@@ -22,7 +22,7 @@ _SAMPLE_CHARS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MainContent:
     """The main content of a page, and its language (ISO 639-1, empty when there is too little to tell)."""
 
     text: str
@@ -51,7 +51,7 @@ class Reading:
         """Records so far that were not there or not whole."""
         return self._archive.unreadable
 
-    def said(self, row: dict[str, Any]) -> Said | None:
+    def said(self, row: dict[str, Any]) -> MainContent | None:
         """What the page of `row` (with `COLUMNS` at least) says; None when there is nothing to read."""
         page = self._archive.read(row)
         if page is None:
@@ -61,4 +61,4 @@ class Reading:
             return None
         root = page.tree.root if page.media_type in HTML_TYPES else None
         declared = (root.attributes.get("lang") or "") if root is not None else ""
-        return Said(text, self._languages.guess(one_line(text, _SAMPLE_CHARS), declared))
+        return MainContent(text, self._languages.guess(one_line(text, _SAMPLE_CHARS), declared))

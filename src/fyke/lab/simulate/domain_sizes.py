@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.lab.simulate.chance import I64, dice, high, spread
-from fyke.lab.simulate.spec import WebSpec
+from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.texts import MOST_HOSTS, MOST_PAGES
 
 _SIZES, _HOSTS = 1, 2
@@ -21,10 +21,10 @@ MOST_ORDINARY_HOSTS = 64
 LEAST_HOST_PAGES = 16  # of a domain that has several
 
 
-class Domains:
+class DomainSizes:
     """Sizes of all domains of the web that `spec` describes."""
 
-    def __init__(self, spec: WebSpec) -> None:
+    def __init__(self, spec: VirtualWebSpec) -> None:
         self._spec = spec
         self.honest = spec.domains
         self.pages = np.empty(spec.domains, np.uint32)
@@ -86,7 +86,7 @@ class Domains:
         return np.where(chance < MULTI_HOST_SHARE, np.maximum(filled, 1), 1).astype(np.uint32)
 
 
-def giants(spec: WebSpec) -> I64:
+def giants(spec: VirtualWebSpec) -> I64:
     """Numbers of the giant domains: popular ones, further and further apart."""
     ranks = np.unique((1.6 ** np.arange(1, spec.giants + 1)).astype(np.int64)) - 1
     return ranks[ranks < spec.domains]

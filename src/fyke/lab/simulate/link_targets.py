@@ -18,8 +18,8 @@ import numpy as np
 
 from fyke.core.batches import U64
 from fyke.lab.simulate.chance import F64, I64, dice, dice_each, high, low, mix
-from fyke.lab.simulate.domains import Domains
-from fyke.lab.simulate.spec import WebSpec
+from fyke.lab.simulate.domain_sizes import DomainSizes
+from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.texts import MOST_PAGES
 
 _LINKS, _SPAMMED = 3, 8
@@ -27,7 +27,7 @@ SECTIONS = 12  # pages at the top of a site that its navigation leads to
 _ENTRY_BITS = np.uint64(0xFFFF)
 
 
-class Pages(NamedTuple):
+class PageNumbers(NamedTuple):
     """Pages by the numbers of their domains and within them: int64[...] each."""
 
     domain: I64
@@ -37,12 +37,12 @@ class Pages(NamedTuple):
 class LinkStructure:
     """The links of the web that `spec` describes, over its `domains`."""
 
-    def __init__(self, spec: WebSpec, domains: Domains) -> None:
+    def __init__(self, spec: VirtualWebSpec, domains: DomainSizes) -> None:
         self._spec = spec
         self._domains = domains
         self._entry = np.uint64(round(spec.spam_entry * 2**16) if spec.spam_domains else 0)
 
-    def targets(self, pages: Pages) -> tuple[I64, Pages]:
+    def targets(self, pages: PageNumbers) -> tuple[I64, PageNumbers]:
         """Rows of `pages`, honest ones first, and the pages they link to: int64[n], int64[n, links_per_page]."""
         spam = self._domains.is_spam(pages.domain)
         rows = np.concatenate([np.flatnonzero(~spam), np.flatnonzero(spam)])
@@ -52,19 +52,19 @@ class LinkStructure:
         for part, fill in ((slice(0, split), self._honest), (slice(split, None), self._spam)):
             some = rows[part]
             if len(some):
-                fill(Pages(pages.domain[some], pages.page[some]), Pages(domain[part], page[part]))
-        return rows, Pages(domain, page)
+                fill(PageNumbers(pages.domain[some], pages.page[some]), PageNumbers(domain[part], page[part]))
+        return rows, PageNumbers(domain, page)
 
     # --- honest pages
 
-    def _honest(self, sources: Pages, into: Pages) -> None:
+    def _honest(self, sources: PageNumbers, into: PageNumbers) -> None:
         spec = self._spec
         size = self._domains.pages[sources.domain].astype(np.int64)
         rolls = dice_each(dice(spec.seed, _LINKS, *sources), spec.links_per_page)
         outward = slice(0, spec.outward_links)
         deeper = slice(outward.stop, outward.stop + math.ceil(spec.branching))
         inward = slice(deeper.stop, spec.links_per_page)
-        abroad = Pages(into.domain[:, outward], into.page[:, outward])
+        abroad = PageNumbers(into.domain[:, outward], into.page[:, outward])
         self._outward(rolls[:, outward], abroad)
         if self._entry:
             self._enter(rolls[:, outward], sources.domain, abroad)
@@ -73,12 +73,12 @@ class LinkStructure:
         below = _below(sources.page, spec.branching)
         into.page[:, deeper] = np.where(below < size[:, None], below, 0)
 
-    def _outward(self, rolls: U64, into: Pages) -> None:
+    def _outward(self, rolls: U64, into: PageNumbers) -> None:
         """Links to other domains, by popularity; `rolls` is uint64[n, k]."""
         into.domain[:] = domain = self._popular(low(rolls))
         into.page[:] = self._anywhere(high(rolls), domain)
 
-    def _enter(self, rolls: U64, sources: I64, into: Pages) -> None:
+    def _enter(self, rolls: U64, sources: I64, into: PageNumbers) -> None:
         """Links that a farm has left on honest pages, all of a domain to one domain of the farm; among the others."""
         spec = self._spec
         mark = dice(spec.seed, _SPAMMED, sources)
@@ -108,7 +108,7 @@ class LinkStructure:
 
     # --- spam pages
 
-    def _spam(self, sources: Pages, into: Pages) -> None:
+    def _spam(self, sources: PageNumbers, into: PageNumbers) -> None:
         spec = self._spec
         rolls = dice_each(dice(spec.seed, _LINKS, *sources), spec.links_per_page)
         own = slice(0, math.ceil(spec.spam_branching))
@@ -120,7 +120,7 @@ class LinkStructure:
         into.page[:, own] = _below(sources.page, spec.spam_branching) % MOST_PAGES
         into.domain[:, farm] = first[:, None] + _chosen(high(rolls[:, farm]), spec.farm_domains)
         into.page[:, farm] = (rolls[:, farm] % np.uint64(MOST_PAGES)).view(np.int64)
-        self._outward(rolls[:, outward], Pages(into.domain[:, outward], into.page[:, outward]))
+        self._outward(rolls[:, outward], PageNumbers(into.domain[:, outward], into.page[:, outward]))
         into.domain[:, homes] = first[:, None] + _chosen(high(rolls[:, homes]), spec.farm_domains)
         into.page[:, homes] = 0
 

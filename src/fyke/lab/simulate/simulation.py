@@ -21,10 +21,10 @@ from fyke.crawl.mail import LinkCache, Outbox
 from fyke.disk.store import Store
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier
-from fyke.lab.simulate.fetcher import Pages, VirtualFetcher
+from fyke.lab.simulate.fetcher import VirtualFetcher, VirtualHarvest
 from fyke.lab.simulate.tally import Tally, tally_of
 from fyke.lab.simulate.texts import Text
-from fyke.lab.simulate.web import START, Web
+from fyke.lab.simulate.web import START, VirtualWeb
 
 SLICE_S = 0.25
 MERGE_S = 1.0  # between merges of less than a full batch while visits run low: in place of their cost by the clock
@@ -37,7 +37,7 @@ class Simulation:
     """A crawl of `web` under `config`, on the files of `store`; goes on from `saved`."""
 
     def __init__(
-        self, web: Web, config: Config, store: Store, saved: Mapping[str, Any], *, fetched: Fetched | None = None
+        self, web: VirtualWeb, config: Config, store: Store, saved: Mapping[str, Any], *, fetched: Fetched | None = None
     ) -> None:
         """`fetched` is told the URLs of each batch of pages, before their links are handed in."""
         self.web = web
@@ -57,7 +57,7 @@ class Simulation:
         )
         rested_since = started if saved else 0.0
         self.fetcher = VirtualFetcher(web, config, self.clock, self.tally, slice_s=SLICE_S, rested_since=rested_since)
-        self._pages = Pages(web, self.tally, fetched)
+        self._pages = VirtualHarvest(web, self.tally, fetched)
         self._outbox = Outbox(LinkCache(0, by_depth=False))
         self._loop = Loop(
             Engines(self.frontier, self.fetcher, self._pages, self._outbox), config.crawl, self.clock, asyncio.Event(),

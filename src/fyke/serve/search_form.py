@@ -19,7 +19,7 @@ _LEADING_OR = re.compile(r"^\s*(?:(?:OR|\|)(?:\s+|$))+")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SearchForm:
     """Words, and filters; empty is none."""
 
     words: str = ""

@@ -9,7 +9,7 @@ import typer
 
 from fyke.cli import rooms
 from fyke.cli.app import AsJson, Folder, app
-from fyke.cli.console import Answers, Reporter, print_json, say, say_aside
+from fyke.cli.console import AnswerOutput, Reporter, print_json, say, say_aside
 
 
 @app.command()
@@ -59,7 +59,7 @@ def search(
     if as_json:
         print_json(results.as_dict())
     else:
-        rooms.terminal.show(results, Answers())
+        rooms.printing.show(results, AnswerOutput())
     if not results.hits:
         raise typer.Exit(1)
 

@@ -17,10 +17,10 @@ from fyke.export.bundle import Wacz
 from fyke.export.edges import EdgeLines, EdgeSheets
 from fyke.export.formats import FOLDER, Format, Target, target_of
 from fyke.export.notes import Notes
-from fyke.export.selection import Rule
+from fyke.export.selection import Selection
 from fyke.export.source import Source, Until
 from fyke.export.staging import Mark, Staging, writing
-from fyke.export.tabular import Pages
+from fyke.export.tabular import PageExport
 from fyke.export.textual import Csv, JsonLines
 from fyke.progress import Progress
 from fyke.quantities import bytes_text, counted
@@ -109,11 +109,11 @@ def _decide(source: Source, staging: Staging) -> None:
 
 
 def _job(target: Target, source: Source, staging: Staging, *, everything: bool) -> Job:
-    once = Rule(noindex=everything, copies=everything)
+    once = Selection(noindex=everything, copies=everything)
     packed, single = target.ending.endswith(".gz"), target.ending == ".parquet"
     match target.format:
         case Format.PARQUET:
-            return Pages(source, staging, Rule(noindex=True, copies=everything, versions=True), single=single)
+            return PageExport(source, staging, Selection(noindex=True, copies=everything, versions=True), single=single)
         case Format.JSONL:
             return JsonLines(source, staging, once, packed=packed)
         case Format.MARKDOWN:
@@ -128,7 +128,7 @@ def _job(target: Target, source: Source, staging: Staging, *, everything: bool) 
 
 
 def _unit(format: Format) -> str:
-    return {Format.WACZ: Wacz.unit, Format.LINKS: EdgeSheets.unit}.get(format, Pages.unit)
+    return {Format.WACZ: Wacz.unit, Format.LINKS: EdgeSheets.unit}.get(format, PageExport.unit)
 
 
 def _carry_out(job: Job, staging: Staging, console: Console) -> None:
