@@ -16,6 +16,7 @@ from fyke.core.visits import Exchange, Visit
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser
 from fyke.harvest.content_seen import ContentSeen
+from fyke.harvest.redirects import Redirects
 from fyke.harvest.worker import Harvest, NamedSitemaps
 
 HREFS = [
@@ -39,7 +40,7 @@ def taken_in(rounds: list[list[Exchange]]) -> tuple[set[bytes], int, list[bool]]
     """What a harvest of `rounds` finds to follow, how many pages it parses, and which it takes for duplicates."""
     with tempfile.TemporaryDirectory() as name, Checkpoint(Path(name) / "shard") as checkpoint:
         parser, seen = Parser(), ContentSeen(checkpoint.store, 1 << 16)
-        harvest = Harvest(parser, seen, NamedSitemaps({}), FetchSection(), LinkResolver(100))
+        harvest = Harvest(parser, seen, NamedSitemaps({}), Redirects({}), FetchSection(), LinkResolver(100))
         reaped = []
         for exchanges in rounds:
             reaped += harvest.reap(exchanges)

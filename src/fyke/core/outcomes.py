@@ -12,6 +12,7 @@ class Outcome(StrEnum):
 
     OK = "ok"  # an answer with a body meant for us: 2xx, or its kin in ftp and gopher
     REDIRECTED = "redirected"  # 3xx with a Location: the target is a link of its own
+    REDIRECTED_TOO_OFTEN = "redirected_too_often"  # 3xx again, at the end of a chain that was followed for long
     CLIENT_ERROR = "client_error"  # 4xx but 429
     SERVER_ERROR = "server_error"  # 5xx but 503
     THROTTLED = "throttled"  # 429 or 503: the server asks for patience
@@ -43,6 +44,7 @@ _ANSWERED = frozenset(
     {
         Outcome.OK,
         Outcome.REDIRECTED,
+        Outcome.REDIRECTED_TOO_OFTEN,
         Outcome.CLIENT_ERROR,
         Outcome.SERVER_ERROR,
         Outcome.THROTTLED,

@@ -54,6 +54,7 @@ from fyke.frontier.frontier import Frontier
 from fyke.frontier.order import crawl_order
 from fyke.harvest import Parser
 from fyke.harvest.content_seen import ContentSeen
+from fyke.harvest.redirects import Redirects
 from fyke.harvest.worker import Harvest, NamedSitemaps
 
 
@@ -143,6 +144,7 @@ class Agent:
                 "frontier": self._frontier,
                 "content": self._content_seen,
                 "sitemaps": self._named_sitemaps,
+                "redirects": self._redirects,
                 "fetcher": self._fetcher,
                 "totals": self._counts,
             },
@@ -211,6 +213,7 @@ class Agent:
         config, clock, loop = self.config, self._clock, asyncio.get_running_loop()
         totals = saved.get("totals", {})
         self._named_sitemaps = NamedSitemaps(saved.get("sitemaps", {}))
+        self._redirects = Redirects(saved.get("redirects", {}))
         self._barn = Barn(
             self._archive, self._pages, self._links if config.store.links else None, self._sinks,
             outcomes=totals.get("outcomes", {}), listings=int(totals.get("listings", 0)),
@@ -224,7 +227,7 @@ class Agent:
             shared=bool(self._sinks),
         )
         self._harvest = Harvest(
-            self._parser, self._content_seen, self._named_sitemaps, config.fetch,
+            self._parser, self._content_seen, self._named_sitemaps, self._redirects, config.fetch,
             LinkResolver(config.frontier.link_cache, self._schemes),
         )  # fmt: skip
         chosen = Chosen(self._seeds, config.dns.private)

@@ -24,6 +24,7 @@ from fyke.harvest import HTML_TYPES, Parser
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.headers import said_of_links
 from fyke.harvest.media import label_of
+from fyke.harvest.redirects import MOST_HOPS, Redirects
 
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
@@ -105,12 +106,14 @@ class Harvest:
         parser: Parser,
         content_seen: ContentSeen,
         named: NamedSitemaps,
+        redirects: Redirects,
         limits: FetchSection,
         links: LinkResolver,
     ) -> None:
         self._parser = parser
         self._content_seen = content_seen
         self._named = named
+        self._redirects = redirects
         self._limits = limits
         self._links = links
 
@@ -138,12 +141,27 @@ class Harvest:
             level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
             if exchange.outcome is Outcome.OK:
                 _judge_kind(page)
+            hops = self._hops(exchange)
             if exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate:
                 self._parser.process(page)
             reaped = Reaped(exchange, page, [*self._pointers(page), *self._sitemaps(page, level)])
+            if hops and reaped.found:
+                self._redirects.lead_to(reaped.found[0].key, hops)
             if keys and not page.duplicate:
                 self._content_seen.enter(keys[_depends_on_name(page, reaped.found)])
             yield reaped
+
+    def _hops(self, exchange: Exchange) -> int:
+        """How many redirects in a row `exchange` is the last of; where these are too many, that is its outcome."""
+        key = exchange.visit.key
+        if exchange.outcome is not Outcome.REDIRECTED:
+            self._redirects.ended(key)
+            return 0
+        hops = self._redirects.followed(key)
+        if hops > MOST_HOPS:
+            exchange.outcome = Outcome.REDIRECTED_TOO_OFTEN
+            exchange.detail = f"it is redirect {hops} in a row, and no more are followed"
+        return hops
 
     def _pointers(self, page: Page) -> list[Pointers]:
         visit, links = page.exchange.visit, page.links

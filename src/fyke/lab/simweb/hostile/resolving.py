@@ -7,7 +7,7 @@ person asked for; those below `.stranger` may not.
 import struct
 from collections.abc import Callable
 
-from fyke.lab.simweb.dns import CNAME, NOERROR, NXDOMAIN, SERVFAIL, A, Question, answer, name_wire, record
+from fyke.lab.simweb.dns import CNAME, NOERROR, NXDOMAIN, SERVFAIL, A, DnsQuestion, answer, name_wire, record
 from fyke.lab.simweb.hostile.script import Behaviour
 
 _AAAA, _POINTER, _REFUSED = 28, b"\xc0\x0c", 5
@@ -18,28 +18,28 @@ def _a(address: str, ttl_s: int = _TTL_S) -> bytes:
     return record(_POINTER, A, ttl_s, bytes(map(int, address.split("."))))
 
 
-def _addresses(*addresses: str, ttl_s: int = _TTL_S) -> Callable[[Question, str], list[bytes]]:
-    def said(question: Question, own: str) -> list[bytes]:
+def _addresses(*addresses: str, ttl_s: int = _TTL_S) -> Callable[[DnsQuestion, str], list[bytes]]:
+    def said(question: DnsQuestion, own: str) -> list[bytes]:
         found = [_a(address or own, ttl_s) for address in addresses] if question.type == A else []
         return [answer(question, NOERROR, found)]
 
     return said
 
 
-def _six(address: bytes) -> Callable[[Question, str], list[bytes]]:
-    def said(question: Question, own: str) -> list[bytes]:
+def _six(address: bytes) -> Callable[[DnsQuestion, str], list[bytes]]:
+    def said(question: DnsQuestion, own: str) -> list[bytes]:
         found = [record(_POINTER, _AAAA, _TTL_S, address)] if question.type == _AAAA else []
         return [answer(question, NOERROR, found)]
 
     return said
 
 
-def _code(code: int) -> Callable[[Question, str], list[bytes]]:
+def _code(code: int) -> Callable[[DnsQuestion, str], list[bytes]]:
     return lambda question, own: [answer(question, code, [])]
 
 
-def _alias(target: str) -> Callable[[Question, str], list[bytes]]:
-    def said(question: Question, own: str) -> list[bytes]:
+def _alias(target: str) -> Callable[[DnsQuestion, str], list[bytes]]:
+    def said(question: DnsQuestion, own: str) -> list[bytes]:
         first, _, rest = question.name.partition(".")
         number = int("".join(filter(str.isdigit, first)) or 0) + 1
         to = target.replace("%NEXT%", f"n{number}.{rest if first[1:].isdigit() else question.name}")
@@ -48,17 +48,17 @@ def _alias(target: str) -> Callable[[Question, str], list[bytes]]:
     return said
 
 
-def _wire(change: Callable[[bytes], bytes]) -> Callable[[Question, str], list[bytes]]:
+def _wire(change: Callable[[bytes], bytes]) -> Callable[[DnsQuestion, str], list[bytes]]:
     """The right answer with its bytes changed."""
     return lambda question, own: [change(answer(question, NOERROR, [_a(own)]))]
 
 
-def _renamed(question: Question, own: str) -> list[bytes]:
+def _renamed(question: DnsQuestion, own: str) -> list[bytes]:
     other = name_wire("other.example") + bytes(question.wire[-4:])
     return [struct.pack(">HHHHHH", question.number, 0x8580, 1, 1, 0, 0) + other + _a(own)]
 
 
-_SAYS: dict[str, Callable[[Question, str], list[bytes]]] = {
+_SAYS: dict[str, Callable[[DnsQuestion, str], list[bytes]]] = {
     "": _addresses(""),
     "nowhere": lambda question, own: [answer(question, NXDOMAIN, [], negative=True)],
     "fails": _code(SERVFAIL),
@@ -101,7 +101,7 @@ _SAYS: dict[str, Callable[[Question, str], list[bytes]]] = {
 }
 
 
-def answers(word: str, question: Question, own: str) -> list[bytes]:
+def answers(word: str, question: DnsQuestion, own: str) -> list[bytes]:
     """The datagrams that a name server which errs as `word` says gives for a host at the address `own`."""
     return _SAYS[word](question, own)
 
