@@ -60,8 +60,7 @@ class Connections:
         return self._fast_for(host) or (not host.quick and len(self._others) < self._others_most)
 
     def _fast_for(self, host: Host) -> bool:
-        share = self._most if host.quick else max(1, int(self._most * NEWCOMERS_SHARE))
-        return len(self._fast) < self._most and (host.quick or self._newcomers < share)
+        return len(self._fast) < self._most and (host.quick or self._newcomers < int(self._most * NEWCOMERS_SHARE))
 
     def begin(self, host: Host, now: float) -> None:
         """A request to `host` begins."""
@@ -101,24 +100,21 @@ class Connections:
         return next((end for end in ends if end > now), None)
 
     def sort_out(self, now: float, waiting: int) -> list[Host]:
-        """Who took too long leaves the fast places. Hosts whose requests must be cut, for `waiting` newcomers."""
+        """Who took too long leaves the fast places. Hosts whose requests must be cut, so that there is
+        room for them, and for one of `waiting` newcomers."""
         while self._fast and now - next(iter(self._fast.values())) >= self._slow_s:
             host = next(iter(self._fast))
             self._join_others(host, self._leave_fast(host))
         cut: list[Host] = []
-        while len(self._others) + min(waiting, 1) > self._others_most:
+        while len(self._others) + (waiting > 0) > self._others_most:
             victim = self._slowest(now)
             if victim is None:
                 break
             self._cut[victim] = self._leave_others(victim)
             cut.append(victim)
-            waiting -= 1
         return cut
 
     def _slowest(self, now: float) -> Host | None:
         """The oldest of the domain that has most of the others, if it had its time."""
-        for domain, _ in self._of_domain.most_common():
-            for host, began in self._others.items():
-                if host.domain_key == domain and now - began >= self._slow_s:
-                    return host
-        return None
+        slow = (host for host, began in self._others.items() if now - began >= self._slow_s)
+        return max(slow, key=lambda host: self._of_domain[host.domain_key], default=None)
