@@ -28,6 +28,9 @@ def test_ordinary_pages_are_whole(html: bytes) -> None:
         b"<DIV class=x>" * 50_000 + b"</div>" * 50_000,
         b"".join(b"<font size=%d><p>" % n for n in range(10_000)),
         b"".join(b"<i %d><p></i><b>" % n for n in range(10_000)),
+        b"<p>" * 1000 + b"<a " + b"".join(b"a%d=b " % n for n in range(100_000)) + b">",
+        b"<a " + b"".join(b"a%d='>' " % n for n in range(100_000)) + b">",
+        b"<a/" + b"".join(b"a%d/" % n for n in range(100_000)),
     ],
 )
 def test_hostile_pages_are_cut(html: bytes) -> None:
