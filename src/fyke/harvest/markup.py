@@ -15,6 +15,7 @@ import re
 import numpy as np
 
 MAX_BYTES = 8 << 20
+MAX_TAGS = 400_000  # an element and its text take some 300 bytes
 MAX_ELEMENTS = 2_000_000
 MAX_STEPS = 400_000_000  # through open elements, some 2 ns each
 
@@ -41,6 +42,8 @@ def bounded(content: bytes) -> bytes:
     if len(content) > _SMALL_PAGE:
         content = content[: _few_attributes(content)]
     tags = int(np.count_nonzero(np.frombuffer(content, np.uint8) == _LESS_THAN))  # a quarter of `bytes.count`
+    if tags > MAX_TAGS:
+        content = content[: int(np.flatnonzero(np.frombuffer(content, np.uint8) == _LESS_THAN)[MAX_TAGS])]
     if tags < _FEW_TAGS:
         return content
     different = set(_WITH_ATTRIBUTES.findall(content))
