@@ -86,6 +86,7 @@ class Agent:
             server_of(server)
         if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
             raise ConfigurationError(f"fetch.ca_file = {config.fetch.ca_file!r}: there is no such file")
+        self._other_connections = other_connections(config.fetch.connections)
         self._filtering = filters_for(config.crawl, self._seeds, sorted(self._schemes), self._filters)
         self._news = asyncio.Event()  # something ended, or was asked for
         self._ending: Ending | None = None
@@ -248,7 +249,7 @@ class Agent:
             ),
             config,
             self._news,
-            other_connections(config.fetch.connections),
+            self._other_connections,
         )
         if config.crawl.pages:
             self._fetcher.pages_left = max(0, config.crawl.pages - self._barn.outcomes[Outcome.OK])

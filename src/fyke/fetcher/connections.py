@@ -14,21 +14,31 @@ Invariant: every host that began and did not end is in `_fast`, `_others` or `_c
 import resource
 from collections import Counter
 
+from fyke.core.errors import ConfigurationError
 from fyke.fetcher.host import Host
 
 SLOW_S = 1.0
 OTHERS_SHARE = 3  # places for newcomers and slow ones, for each of a fast one
 NEWCOMERS_SHARE = 0.75  # of the fast places, for hosts that did not prove fast
+LEAST_OTHER_FILES = 64
 OTHER_FILES = 200  # that are open besides connections under way and as many that are kept
 
 
 def other_connections(connections: int) -> int:
-    """Places for newcomers and slow ones beside so many, as far as this process may have files open."""
+    """Places for newcomers and slow ones beside so many, as far as this process may have files open.
+
+    Raises ConfigurationError where it may not even have as many as `connections` take.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = (2 + OTHERS_SHARE) * connections + OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft != resource.RLIM_INFINITY and soft < connections + LEAST_OTHER_FILES:
+        raise ConfigurationError(
+            f"fetch.connections = {connections}: this process may have {soft} files open; raise that limit (ulimit -n),"
+            " or set fewer connections"
+        )
     if soft == resource.RLIM_INFINITY:
         return OTHERS_SHARE * connections
     return max(1, min(OTHERS_SHARE * connections, soft - OTHER_FILES - 2 * connections))

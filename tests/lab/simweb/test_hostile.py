@@ -8,7 +8,6 @@ from fyke.lab.simweb.hostile.judge import GENTLE, HASTE, Judged, judged
 from fyke.lab.simweb.hostile.servers import BEHAVIOURS, Cast
 
 NORMAL_HOSTS, NORMAL_PAGES = 10, 21
-HOUR_S = 3600.0
 
 # Some of each kind; the whole table is `python -m fyke.lab.simweb.hostile`.
 SOME = [
@@ -52,6 +51,8 @@ def test_who_rests_keeps_nobody_else_waiting(tmp_path: Path, name: str, hosts: i
     assert normal_pages(done) == NORMAL_HOSTS * NORMAL_PAGES
     asked = [host for _, host, path in done.ledger if host.startswith(name) and path != "/robots.txt"]
     assert len(asked) == len(set(asked)), "a host that asked for an hour was asked again"
+    assert done.ending in ("resting", "time")
+    assert done.ending == "resting" or name.startswith("name")
 
 
 @pytest.mark.timeout(240)
