@@ -98,7 +98,8 @@ def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], N
     yield from _check_state(directory)
     yield from _check_journals(directory, state)
     yield from _check_hosts(directory)
-    yield from check_archive(directory.path, archive_lengths(directory, state), progress=progress)
+    passes = [int(file) for _, file in state.get("again", {}).get("began", [])]
+    yield from check_archive(directory.path, archive_lengths(directory, state), passes=passes, progress=progress)
 
 
 def archive_lengths(directory: CrawlDirectory, state: dict[str, Any]) -> dict[str, int]:

@@ -43,6 +43,7 @@ ENDED = pa.schema(
         ("outcome", pa.uint8()),  # place in the list `Outcome`
         ("kind", pa.uint8()),  # the `Kind` that the URL turned out to be
         ("rest_s", pa.float32()),  # how long its host rests after it; below 0: nothing was asked of it
+        ("again", pa.bool_()),  # whether it had been visited before
     ]
 )
 PUT_OFF = pa.schema(
@@ -100,12 +101,13 @@ def links_of(messages: Sequence[Links]) -> Links:
 def ended_batch(ended: Iterable[tuple[Visit, Outcome]]) -> pa.RecordBatch:
     """The rows of `ENDED` for visits and their outcomes."""
     rows = [
-        (visit.key, visit.host, visit.domain, _CODES[outcome], visit.kind, visit.rest_s) for visit, outcome in ended
+        (visit.key, visit.host, visit.domain, _CODES[outcome], visit.kind, visit.rest_s, visit.earlier is not None)
+        for visit, outcome in ended
     ]
     if not rows:
         return NONE_ENDED
     columns = zip(*rows, strict=True)
-    types = (np.uint64, np.uint64, np.uint64, np.uint8, np.uint8, np.float32)
+    types = (np.uint64, np.uint64, np.uint64, np.uint8, np.uint8, np.float32, np.bool_)
     arrays = [pa.array(np.array(column, kind)) for column, kind in zip(columns, types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=ENDED)
 

@@ -11,6 +11,8 @@ class Outcome(StrEnum):
     """The end of one visit. Its value is the word people read in tables and messages."""
 
     OK = "ok"  # an answer with a body meant for us: 2xx, or its kin in ftp and gopher
+    UNCHANGED = "unchanged"  # as at the visit before: a 304 that was asked for, or the same content again
+    GONE = "gone"  # 404 or 410 for the second visit in a row
     REDIRECTED = "redirected"  # 3xx with a Location: the target is a link of its own
     REDIRECTED_TOO_OFTEN = "redirected_too_often"  # 3xx again, at the end of a chain that was followed for long
     CLIENT_ERROR = "client_error"  # 4xx but 429
@@ -43,6 +45,8 @@ class Outcome(StrEnum):
 _ANSWERED = frozenset(
     {
         Outcome.OK,
+        Outcome.UNCHANGED,
+        Outcome.GONE,
         Outcome.REDIRECTED,
         Outcome.REDIRECTED_TOO_OFTEN,
         Outcome.CLIENT_ERROR,
