@@ -138,7 +138,7 @@ def test_rows_handed_in_empty_change_nothing(folder: Path) -> None:
     table = LinksTable(folder, 10)
     table.add(link_rows(1))
     table.close()
-    assert table.state() == {"sealed": 0, "sealed_rows": 0, "segments": []}
+    assert table.state() == {"sealed": 0, "sealed_rows": 0, "segments": [], "digests": []}
     assert read_table(folder, "links").num_rows == 0
 
 
@@ -151,14 +151,16 @@ def test_a_damaged_journal_stops_the_sealing(folder: Path) -> None:
     table._files._abandon()
     path = folder / "tables/links-00000.arrows"
     data = bytearray(path.read_bytes())
+    table = LinksTable(folder, 10)
+    table.restore(state)
     data[-300] ^= 0xFF
     data[len(data) // 2 : len(data) // 2 + 200] = bytes(200)
     path.write_bytes(data)
-    table = LinksTable(folder, 10)
-    table.restore(state)
     with pytest.raises(StateDamaged, match="rows, but 3 were written"):
         table.close()
     table._files._abandon()
+    with pytest.raises(StateDamaged, match="not those that were written"):
+        LinksTable(folder, 10).restore(state)
     path.write_bytes(data[:100])
     with pytest.raises(StateDamaged, match="100 bytes long"):
         LinksTable(folder, 10).restore(state)

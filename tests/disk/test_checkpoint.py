@@ -4,9 +4,12 @@ import errno
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fyke.core.errors import DirectoryInUse, DiskFull, NotACrawl, StateDamaged
 from fyke.disk.checkpoint import Checkpoint, Snapshot, look
@@ -204,3 +207,42 @@ def test_snapshots_that_failed_may_have_reached_the_disk(tmp_path: Path) -> None
         assert checkpoint.store.names() == [name]
         commit(checkpoint)
         assert checkpoint.store.names() == []
+
+
+@given(data=st.data())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_flipped_bit_goes_unseen(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Whatever was written, by one process or by several, opening finds the bit that is another now."""
+    directory = tmp_path_factory.mktemp("flipped")
+    names: list[str] = []
+    for _ in range(data.draw(st.integers(1, 3))):  # processes
+        with Checkpoint(directory) as checkpoint:
+            names.append(checkpoint.store.write("table", "ops", [data.draw(st.binary(min_size=1, max_size=50))]))
+            for name in data.draw(st.lists(st.sampled_from(names), max_size=2)):
+                with checkpoint.store.append(name) as file:
+                    file.write(data.draw(st.binary(max_size=30)))
+            commit(checkpoint)
+    with Checkpoint(directory):
+        pass
+    path = directory / data.draw(st.sampled_from(names))
+    content = bytearray(path.read_bytes())
+    bit = data.draw(st.integers(0, 8 * len(content) - 1))
+    content[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(content)
+    with pytest.raises(StateDamaged, match="not those that were written"):
+        Checkpoint(directory)
+
+
+def test_what_an_earlier_version_wrote_has_no_digests_and_is_opened(tmp_path: Path) -> None:
+    with Checkpoint(tmp_path) as checkpoint:
+        name = checkpoint.store.write("table", "ops", [b"old"])
+        snapshot = checkpoint.take({})
+        replace(snapshot, manifest=replace(snapshot.manifest, digests={})).make_durable()
+    with Checkpoint(tmp_path) as checkpoint, checkpoint.store.append(name) as file:
+        file.write(b" and new")
+        commit(checkpoint)
+        assert checkpoint.store.digests()[name][0][:2] == [3, 11]
+    Checkpoint(tmp_path).close()
+    (tmp_path / name).write_bytes(b"old and NEW")
+    with pytest.raises(StateDamaged):
+        Checkpoint(tmp_path)

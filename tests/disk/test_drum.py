@@ -233,7 +233,7 @@ def random_keys(count: int, seed: int = 0) -> Any:
 
 
 def opened(directory: Path, **keywords: Any) -> tuple[Checkpoint, Drum]:
-    checkpoint = Checkpoint(directory)
+    checkpoint = Checkpoint(directory, verified_bytes=0)
     return checkpoint, Drum(checkpoint.store, "seen", checkpoint.store.participant("seen"), **keywords)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fetcher.conftest import NameServer
-from fetcher.test_engine import Server
+from fetcher.test_engine import Server, put_again
 from fyke.core.batches import url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
@@ -44,7 +44,7 @@ async def crawled(server: NameServer, folder: Path, each_second: Callable[[Fetch
             fetcher.put(url_batch([locate(f"http://{name}/{page}") for page in pages]))
         for _ in range(3600):
             fetcher.pump()
-            fetcher.take()
+            put_again(fetcher)
             while not fetcher.quiet or resolver.statistics().in_flight:
                 await asyncio.sleep(0)
             each_second(fetcher, resolver)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from frontier.shard import Shard, at, pages, rows
 from fyke.core.batches import u64
 from fyke.disk.store import Store
+from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.order import BreadthFirst
 from fyke.frontier.ready import Ready
@@ -48,7 +49,7 @@ def test_a_host_has_its_share_and_everything_comes_out_once(tmp_path: Path, visi
     queues = line(tmp_path)
     queues.stage.put(rows(waiting))
     window = Window(visits, SHARE)
-    refill = Refill(queues.stage, window, Blocked(queues.checkpoint.store))
+    refill = Refill(queues.stage, window, Blocked(queues.checkpoint.store), Asleep(queues.checkpoint.store))
     out: list[tuple[int, int]] = []
     seen: Counter[tuple[int, int]] = Counter()
     now = 0.0
@@ -76,7 +77,7 @@ def test_a_slow_giant_delays_only_itself(tmp_path: Path) -> None:
     others = [(domain, number) for domain in range(1, 200) for number in range(10)]
     queues.stage.put(rows(others))
     window = Window(100, SHARE)
-    refill = Refill(queues.stage, window, Blocked(queues.checkpoint.store))
+    refill = Refill(queues.stage, window, Blocked(queues.checkpoint.store), Asleep(queues.checkpoint.store))
     left = set(others)
     for turn in range(1000):
         given = pages(refill.visits(float(turn)))
@@ -94,7 +95,7 @@ def test_hungry_hosts_are_fed_though_others_fill_the_line(tmp_path: Path) -> Non
     queues = line(tmp_path)
     queues.stage.put(rows([(0, number) for number in range(100)]))
     window = Window(4 * REFILL_ROWS, SHARE)
-    refill = Refill(queues.stage, window, Blocked(queues.checkpoint.store))
+    refill = Refill(queues.stage, window, Blocked(queues.checkpoint.store), Asleep(queues.checkpoint.store))
     refill.visits(0.0)
     queues.stage.put(rows([(domain, 0) for domain in range(1, 9 * REFILL_ROWS)]))
     fetched = 0

@@ -32,6 +32,9 @@ def test_ordinary_pages_are_whole(html: bytes) -> None:
         b"".join(b"<i %d><p></i><b>" % n for n in range(10_000)),
         b"<p>text" * 1_000 + b"<a %b>" % b" ".join(b"a%d" % n for n in range(5_000)),
         b"<p>text<a %b" % b"/".join(b"a%d='>'" % n for n in range(5_000)),
+        b"<p>" * 1000 + b"<a " + b"".join(b"a%d=b " % n for n in range(100_000)) + b">",
+        b"<a " + b"".join(b"a%d='>' " % n for n in range(100_000)) + b">",
+        b"<a/" + b"".join(b"a%d/" % n for n in range(100_000)),
     ],
 )
 def test_hostile_pages_are_cut(html: bytes) -> None:

@@ -6,14 +6,19 @@ what it names, and never write.
 
 import json
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from fyke.archive.asked import AskedLater
 from fyke.archive.check import Fault, check_archive
 from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.mending import journal_holds
 from fyke.archive.statistics import CrawlStatistics
+from fyke.archive.table_files import journal_path
 from fyke.core.errors import StateDamaged
 from fyke.disk import manifest as manifests
 from fyke.disk.files import Reader, is_locked
@@ -91,6 +96,8 @@ def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], N
         if not state and any(directory.warc.glob("*.warc.gz")):
             yield Fault(str(directory.shard), "there is an archive and no manifest: the state is gone")
     yield from _check_state(directory)
+    yield from _check_journals(directory, state)
+    yield from _check_hosts(directory)
     passes = [int(file) for _, file in state.get("again", {}).get("began", [])]
     yield from check_archive(directory.path, archive_lengths(directory, state), passes=passes, progress=progress)
 
@@ -108,21 +115,52 @@ def archive_lengths(directory: CrawlDirectory, state: dict[str, Any]) -> dict[st
 
 
 def _check_state(directory: CrawlDirectory) -> Iterator[Fault]:
-    """Every manifest whole, and what its queues hold as it was written."""
+    """Every manifest whole, and every byte of the files that it names as it was written."""
     for number in manifests.numbers(directory.shard) if directory.shard.is_dir() else []:
         manifest = manifests.load(directory.shard, number)
         if manifest is None:
             yield Fault(f"{directory.shard / manifests.Manifest(number).name}", "it is torn, or lacks files it names")
             continue
-        yield from queue_faults(directory, manifest)
+        yield from file_faults(directory, manifest)
 
 
-def queue_faults(directory: CrawlDirectory, manifest: manifests.Manifest) -> Iterator[Fault]:
-    """What of the queues that `manifest` names is not as it was written."""
+def _check_journals(directory: CrawlDirectory, state: dict[str, Any]) -> Iterator[Fault]:
+    """Every byte of the rows that are in no Parquet file yet as it was written."""
+    for name in ("pages", "links"):
+        table = state.get(name, {})
+        for serial in range(table.get("sealed", 0), table.get("sealed", 0) + len(table.get("segments", []))):
+            if not journal_holds(directory.path, name, table, serial):
+                yield Fault(
+                    str(journal_path(directory.path, name, serial)), "its bytes are not those that were written"
+                )
+
+
+def _check_hosts(directory: CrawlDirectory) -> Iterator[Fault]:
+    """What is remembered of hosts can be read."""
+    if directory.hosts.exists() and (what := book_fault(directory.hosts)):
+        yield Fault(str(directory.hosts), what)
+
+
+def book_fault(path: Path) -> str:
+    """What is wrong with the host book at `path`; empty when nothing is."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as book:
+            if book.execute("PRAGMA user_version").fetchone() == (0,):
+                return "it is empty"
+            said: str = book.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            return "" if said == "ok" else f"it is damaged: {said}"
+    except sqlite3.Error as error:
+        return f"it cannot be read: {error}"
+
+
+def file_faults(directory: CrawlDirectory, manifest: manifests.Manifest) -> Iterator[Fault]:
+    """What of the files that `manifest` names is not as it was written."""
     for name, length in manifest.files.items():
-        if name.endswith(".seg"):
-            try:
+        try:
+            if name in manifest.digests:
+                manifests.verify(directory.shard, manifest, name)
+            elif name.endswith(".seg"):  # of an earlier version
                 with Reader(directory.shard / name) as reader:
                     verify(reader, length)
-            except StateDamaged as error:
-                yield Fault(str(directory.shard / name), str(error))
+        except StateDamaged as error:
+            yield Fault(str(directory.shard / name), str(error))

@@ -6,22 +6,34 @@ end mark, so any Arrow reads it; since every message is whole, cutting at a reco
 whole stream.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import xxhash
 
 from fyke.disk.files import open_append
 
 
 class Journal:
-    """One segment, open to append. `rows` and `length` say what it holds."""
+    """One segment, open to append. `rows` and `length` say what it holds; `before` are the digests of what it held."""
 
-    def __init__(self, path: Path, schema: pa.Schema, serial: int, length: int = 0, rows: int = 0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        schema: pa.Schema,
+        serial: int,
+        length: int = 0,
+        rows: int = 0,
+        before: Sequence[Sequence[int]] = (),
+    ) -> None:
         self.path = path
         self.serial = serial
         self.length = length
         self.rows = rows
+        self._before = before
+        self._begin = length
+        self._digest = xxhash.xxh3_64()
         self._file = open_append(path, 0)  # a batch is long: a buffer would only copy it
         if not length:
             self._write(schema.serialize())
@@ -37,7 +49,14 @@ class Journal:
         view = memoryview(message)
         while view:
             view = view[self._file.write(view) :]
+        self._digest.update(message)
         self.length += message.size
+
+    @property
+    def digests(self) -> list[Sequence[int]]:
+        """Of each stretch that was written by one process where it begins and ends, and its xxh3-64."""
+        grown = self.length > self._begin
+        return [*self._before, *([[self._begin, self.length, self._digest.intdigest()]] if grown else [])]
 
     def close(self) -> None:
         self._file.close()

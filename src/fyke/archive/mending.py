@@ -25,7 +25,7 @@ from fyke.archive.schemas import SCHEMAS, journalled
 from fyke.archive.table_files import GROUP_ROWS, journal_path, parquet_path, parquet_writer
 from fyke.core.errors import StateDamaged
 from fyke.core.urls import key_of
-from fyke.disk.files import put_in_place, sync_file, writing
+from fyke.disk.files import put_in_place, sync_file, verify_file, writing
 
 ASIDE = "damaged"
 
@@ -127,17 +127,32 @@ def pieces(folder: Path, name: str, state: Mapping[str, Any] | None) -> list[Pie
     for serial in range(sealed):
         found += _examined(folder, name, serial, None, sealed=True)
     for serial, (_, rows) in enumerate(state.get("segments", []), sealed):
-        found += _examined(folder, name, serial, rows, sealed=False)
+        found += _examined(
+            folder, name, serial, rows, sealed=False, as_written=journal_holds(folder, name, state, serial)
+        )
     return found
 
 
-def _examined(folder: Path, name: str, serial: int, rows: int | None, *, sealed: bool) -> list[Piece]:
+def journal_holds(folder: Path, name: str, state: Mapping[str, Any], serial: int) -> bool:
+    """Whether the journal `serial` of the table `name` is, as far as `state` counts it, as it was written."""
+    digests = state.get("digests", [])
+    try:
+        verify_file(journal_path(folder, name, serial), digests[serial - state["sealed"]] if digests else [])
+    except StateDamaged:
+        return False
+    return True
+
+
+def _examined(
+    folder: Path, name: str, serial: int, rows: int | None, *, sealed: bool, as_written: bool = True
+) -> list[Piece]:
     """The pieces of one segment: of its file or its journal, whichever is whole, the likelier first."""
     file, journal = parquet_path(folder, name, serial), journal_path(folder, name, serial)
     best: list[Piece] = []
     for path in (file, journal) if sealed else (journal, file):
         look = _examined_file if path is file else _examined_journal
-        found = look(Piece(serial, name, path), rows) if os.path.lexists(path) else [Piece(serial, name)]
+        there = os.path.lexists(path) and (path is file or as_written)
+        found = look(Piece(serial, name, path), rows) if there else [Piece(serial, name)]
         if all(piece.path for piece in found):
             return found
         if sum(piece.rows for piece in found) > sum(piece.rows for piece in best) or not best:

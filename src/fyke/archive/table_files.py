@@ -14,7 +14,7 @@ Invariant: after `restore(state)` the rows in files and segments are those of th
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from fyke.archive.checksum import checksum_path, write_checksum
 from fyke.archive.journal import Journal, read_journal
 from fyke.archive.safety import Safety
 from fyke.archive.schemas import journalled
-from fyke.disk.files import cut, damaged, writing, written_whole
+from fyke.disk.files import cut, damaged, verify_file, writing, written_whole
 
 TABLES = "tables"
 GROUP_ROWS = 1 << 16
@@ -92,6 +92,7 @@ class TableFiles:
         self._sealed = 0  # files 0 … sealed-1 are whole
         self._sealed_rows = 0
         self._closed: list[tuple[int, int, int]] = []  # serial, length, rows of segments waiting for their file
+        self._digests: dict[int, list[Sequence[int]]] = {}  # of these, by serial
         self._journal: Journal | None = None
         self._sealing = Background(f"fyke-seal-{name}")
         self._safety = Safety()
@@ -135,6 +136,7 @@ class TableFiles:
         assert journal is not None
         journal.close()
         self._closed.append((journal.serial, journal.length, journal.rows))
+        self._digests[journal.serial] = journal.digests
         self._journal = None
         if len(self._closed) > 1:  # the thread is behind: wait, so that segments cannot pile up
             self._settle(wait=True)
@@ -151,6 +153,7 @@ class TableFiles:
         """Count the file that the thread has finished, and give it the next segment."""
         while self._sealing.finished(wait=wait):
             serial, _, rows = self._closed.pop(0)
+            self._digests.pop(serial, None)
             self._sealed += 1
             self._sealed_rows += rows
             target = parquet_path(self._folder, self._name, serial)
@@ -160,13 +163,15 @@ class TableFiles:
             self._start_sealing()
 
     def state(self) -> dict[str, Any]:
-        """Files sealed, and the segments after them as [length, rows]."""
+        """Files sealed, the segments after them as [length, rows], and the digests of each."""
         self._settle(wait=False)
         segments = [[length, rows] for _, length, rows in self._closed]
+        digests = [self._digests.get(serial, []) for serial, _, _ in self._closed]
         if self._journal is not None:
             segments.append([self._journal.length, self._journal.rows])
+            digests.append(self._journal.digests)
         self._safety.stated()
-        return {"sealed": self._sealed, "sealed_rows": self._sealed_rows, "segments": segments}
+        return {"sealed": self._sealed, "sealed_rows": self._sealed_rows, "segments": segments, "digests": digests}
 
     def dirty_files(self) -> list[Path]:
         """What must be fsynced for the last `state` to hold: files, and folders with new names."""
@@ -185,16 +190,19 @@ class TableFiles:
         self._sealed = state.get("sealed", 0)
         self._sealed_rows = state.get("sealed_rows", 0)
         segments = state.get("segments", [])
+        digests = state.get("digests", [[] for _ in segments])
         with writing(self._folder / TABLES):
             self._delete_others(len(segments))
             for serial, (length, rows) in enumerate(segments, self._sealed):
                 path = journal_path(self._folder, self._name, serial)
                 cut(path, length)
+                self._digests[serial] = digests[serial - self._sealed]
+                verify_file(path, self._digests[serial])
                 self._closed.append((serial, length, rows))
             if segments and segments[-1][1] < self._table_rows:
                 serial, length, rows = self._closed.pop()
                 path = journal_path(self._folder, self._name, serial)
-                self._journal = Journal(path, journalled(self._schema), serial, length, rows)
+                self._journal = Journal(path, journalled(self._schema), serial, length, rows, self._digests.pop(serial))
         self._start_sealing()
 
     def _delete_others(self, segments: int) -> None:
@@ -214,6 +222,7 @@ class TableFiles:
             self._journal.close()
         self._journal = None
         self._closed = []
+        self._digests = {}
         self._safety = Safety()
 
     def close(self) -> None:

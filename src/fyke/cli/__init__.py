@@ -36,8 +36,14 @@ def main() -> None:
         _complain_of_usage(error)
     except (typer.Abort, KeyboardInterrupt):
         _complain("interrupted", EXIT_INTERRUPTED)
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "start new thread" not in str(error):
+            raise
+        _complain("this process may not have as much memory as it needs: raise the limit (ulimit -v, ulimit -u)", 1)
     except OSError as error:  # of a file that only this command reads or writes, as stdout
         let_go(sys.stdout)
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            _complain("this process may not have as many files open as it needs: raise the limit (ulimit -n)", 1)
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         _complain(
             f"{error.filename or 'what was to be printed'}: {error.strerror or error}; free some space, or mend the"

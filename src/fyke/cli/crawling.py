@@ -18,15 +18,17 @@ Host = Annotated[str, typer.Argument(help="A host, by its name or a URL of it.",
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def seconds(text: str) -> float:
-    """`90`, `90s`, `10m`, `2h` or `1d` in seconds."""
+def seconds(text: str | None, option: str) -> float | None:
+    """`90`, `90s`, `10m`, `2h` or `1d` in seconds, as `option` was given; None where it was not."""
+    if text is None:
+        return None
     number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
     try:
         value = float(number) * _UNITS[unit]
     except ValueError:
         value = -1.0
     if not 0 < value < float("inf"):
-        raise ConfigurationError(f"--for {text}: not a duration; say 90s, 10m or 2h")
+        raise ConfigurationError(f"{option} {text}: not a duration; say 90s, 10m or 2h")
     return value
 
 
@@ -51,6 +53,9 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     pages: Annotated[int | None, typer.Option(help="Stop after so many pages.", min=1)] = None,
     bytes_: Annotated[str | None, typer.Option("--bytes", help="Stop after so much: 10GB, 500MB.")] = None,
     for_: Annotated[str | None, typer.Option("--for", help="Stop after a time: 90s, 10m, 2h.")] = None,
+    wait: Annotated[
+        str | None, typer.Option(help="Where only hosts that rest are left, wait so long for the next.  [default: 1h]")
+    ] = None,
     depth: Annotated[int | None, typer.Option(help="Follow links so many steps from a seed.", min=1)] = None,
     allow: Annotated[list[str] | None, typer.Option(help="Only URLs matching this RE2 expression.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="No URLs matching this RE2 expression.")] = None,
@@ -84,7 +89,8 @@ def crawl(  # noqa: PLR0913 - one parameter an option
         raise ConfigurationError("where to? give the crawl's directory with --into DIR")
     asked: dict[str, dict[str, Any]] = {
         "crawl": {
-            "seeds": urls or None, "scope": scope, "pages": pages, "for_s": seconds(for_) if for_ else None,
+            "seeds": urls or None, "scope": scope, "pages": pages, "for_s": seconds(for_, "--for"),
+            "wait_s": seconds(wait, "--wait"),
             "bytes": int(rooms.quantities.read_bytes("--bytes", bytes_)) if bytes_ else None,
             "depth": depth, "allow": allow, "deny": deny, "requisites": requisites,
         },

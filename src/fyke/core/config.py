@@ -61,6 +61,9 @@ class CrawlSection(_Section):
     pages: Count = Field(0, description="Stop after this many pages; 0: when nothing is left.")
     bytes: Count = Field(0, description="Stop after so many bytes of bodies; 0: no limit.")
     for_s: Seconds = Field(0, description="Stop after this many seconds of crawling; 0: no limit.")
+    wait_s: Seconds = Field(
+        3600, description="Where all that is left waits for hosts that rest, wait so long for the next; more: end."
+    )
     depth: Count = Field(0, description="Follow links this many steps from a seed; 0: no limit.")
     allow: list[str] = Field([], description="If any are given, a URL must match one of these RE2 expressions.")
     deny: list[str] = Field([], description="A URL that matches one of these RE2 expressions is left out.")
@@ -111,7 +114,9 @@ class PolitenessSection(_Section):
 class FetchSection(_Section):
     """Limits of one download."""
 
-    connections: Positive = Field(256, le=10_000, description="Downloads at a time.")
+    connections: Positive = Field(
+        256, le=10_000, description="Downloads at a time; three times as many beside may be of slow or new hosts."
+    )
     connect_timeout_s: Seconds = Field(15.0, description="Longest time for a connection, TLS included.")
     timeout_s: Seconds = Field(300.0, description="Longest time for a whole download.")
     min_rate_bytes_s: Count = Field(64, description="A download slower than this over stall_s is broken off.")

@@ -2,7 +2,7 @@
 
     Links      harvest -> frontier    what pages point at
     Visits     frontier -> fetcher    what may be fetched now: a batch of the schema `URLS`
-    Outcomes   fetcher, harvest -> frontier    how visits ended, and which rules were learned
+    Outcomes   fetcher, harvest -> frontier    how visits ended, which rules were learned, which visits have to wait
 
 The loop (`fyke.crawl.loop`) alone moves them. A message holds columns and nothing else, so that it can cross
 to another process as it is.
@@ -17,12 +17,13 @@ from enum import IntEnum
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import U64, binary_array, concat
+from fyke.core.batches import U64, URLS, binary_array, concat
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Visit
+from fyke.core.visits import Visit, batch_of
 
 _CODES = {outcome: code for code, outcome in enumerate(Outcome)}
 OK = _CODES[Outcome.OK]
+SOON_S = 60.0  # what may be made within this time is handed out; a host that rests for longer sleeps
 
 
 class Rules(IntEnum):
@@ -41,7 +42,15 @@ ENDED = pa.schema(
         ("domain", pa.uint64()),
         ("outcome", pa.uint8()),  # place in the list `Outcome`
         ("kind", pa.uint8()),  # the `Kind` that the URL turned out to be
+        ("rest_s", pa.float32()),  # how long its host rests after it; below 0: nothing was asked of it
         ("again", pa.bool_()),  # whether it had been visited before
+    ]
+)
+PUT_OFF = pa.schema(
+    [
+        *URLS,
+        ("host_until", pa.float64()),  # its host is not asked before; unix seconds
+        ("until", pa.float64()),  # nor is this visit made before
     ]
 )
 LEARNED = pa.schema(
@@ -53,6 +62,7 @@ LEARNED = pa.schema(
 )
 NONE_ENDED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in ENDED], schema=ENDED)
 NONE_LEARNED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in LEARNED], schema=LEARNED)
+NONE_PUT_OFF = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in PUT_OFF], schema=PUT_OFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +75,19 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Visits that are over (schema `ENDED`), and what was learned of robots.txt files (schema `LEARNED`)."""
+    """Visits that are over (schema `ENDED`), what was learned of robots.txt files (schema `LEARNED`), and visits that
+    were handed out and come back, since their host does not come to them soon (schema `PUT_OFF`)."""
 
     ended: pa.RecordBatch = field(default_factory=lambda: NONE_ENDED)
     learned: pa.RecordBatch = field(default_factory=lambda: NONE_LEARNED)
+    put_off: pa.RecordBatch = field(default_factory=lambda: NONE_PUT_OFF)
+
+
+def soon_visits(rest_s: float, most: int) -> int:
+    """To how many visits a host comes soon that rests for `rest_s` after each: none if it sleeps, `most` at most."""
+    if rest_s > SOON_S:
+        return 0
+    return most if rest_s * most <= SOON_S else int(SOON_S / rest_s)
 
 
 def links_of(messages: Sequence[Links]) -> Links:
@@ -82,13 +101,13 @@ def links_of(messages: Sequence[Links]) -> Links:
 def ended_batch(ended: Iterable[tuple[Visit, Outcome]]) -> pa.RecordBatch:
     """The rows of `ENDED` for visits and their outcomes."""
     rows = [
-        (visit.key, visit.host, visit.domain, _CODES[outcome], visit.kind, visit.earlier is not None)
+        (visit.key, visit.host, visit.domain, _CODES[outcome], visit.kind, visit.rest_s, visit.earlier is not None)
         for visit, outcome in ended
     ]
     if not rows:
         return NONE_ENDED
     columns = zip(*rows, strict=True)
-    types = (np.uint64, np.uint64, np.uint64, np.uint8, np.uint8, np.bool_)
+    types = (np.uint64, np.uint64, np.uint64, np.uint8, np.uint8, np.float32, np.bool_)
     arrays = [pa.array(np.array(column, kind)) for column, kind in zip(columns, types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=ENDED)
 
@@ -104,3 +123,13 @@ def learned_batch(learned: Sequence[tuple[str, Rules, float]]) -> pa.RecordBatch
         pa.array(np.array(until, np.float64)),
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=LEARNED)
+
+
+def put_off_batch(visits: Sequence[tuple[Visit, float]]) -> pa.RecordBatch:
+    """The rows of `PUT_OFF` for visits and the times before which their hosts are not asked."""
+    if not visits:
+        return NONE_PUT_OFF
+    urls = batch_of(visit for visit, _ in visits)
+    host_until = pa.array([until for _, until in visits], pa.float64())
+    own = pa.array([max(until, visit.not_before) for visit, until in visits], pa.float64())
+    return pa.RecordBatch.from_arrays([*urls.columns, host_until, own], schema=PUT_OFF)

@@ -14,6 +14,7 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"  # as at the visit before: a 304 that was asked for, or the same content again
     GONE = "gone"  # 404 or 410 for the second visit in a row
     REDIRECTED = "redirected"  # 3xx with a Location: the target is a link of its own
+    REDIRECTED_TOO_OFTEN = "redirected_too_often"  # 3xx again, at the end of a chain that was followed for long
     CLIENT_ERROR = "client_error"  # 4xx but 429
     SERVER_ERROR = "server_error"  # 5xx but 503
     THROTTLED = "throttled"  # 429 or 503: the server asks for patience
@@ -47,6 +48,7 @@ _ANSWERED = frozenset(
         Outcome.UNCHANGED,
         Outcome.GONE,
         Outcome.REDIRECTED,
+        Outcome.REDIRECTED_TOO_OFTEN,
         Outcome.CLIENT_ERROR,
         Outcome.SERVER_ERROR,
         Outcome.THROTTLED,

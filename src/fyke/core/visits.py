@@ -60,6 +60,7 @@ class Visit:
     purpose: Purpose = Purpose.PAGE
     robots_of: str = ""  # the origin whose rules a ROBOTS visit is to bring
     not_before: float = 0.0  # unix seconds; a retry may not come sooner
+    rest_s: float = -1.0  # how long its host rests after it; below 0: nothing was asked of it
     earlier: Earlier | None = None  # None for a URL that was never visited
     _parts: UrlParts | None = field(default=None, repr=False, compare=False)
 

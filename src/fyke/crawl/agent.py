@@ -44,6 +44,7 @@ from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.access import Sites
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.chosen import Chosen
+from fyke.fetcher.connections import other_connections
 from fyke.fetcher.dns_query import server_of
 from fyke.fetcher.engine import Fetcher, Wiring
 from fyke.fetcher.names import Resolver
@@ -59,6 +60,7 @@ from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor
+from fyke.harvest.redirects import Redirects
 from fyke.harvest.worker import Harvest, NamedSitemaps
 
 
@@ -108,6 +110,7 @@ class Agent:
             server_of(server)
         if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
             raise ConfigurationError(f"fetch.ca_file = {config.fetch.ca_file!r}: there is no such file")
+        self._other_connections = other_connections(config.fetch.connections)
         self._filtering = filters_for(config.crawl, self._seeds, sorted(self._schemes), self._filters)
         self._news = asyncio.Event()  # something ended, or was asked for
         self._ending: Ending | None = None
@@ -168,6 +171,7 @@ class Agent:
                 "frontier": self._frontier,
                 "content": self._content_seen,
                 "sitemaps": self._named_sitemaps,
+                "redirects": self._redirects,
                 "fetcher": self._fetcher,
                 "totals": self._counts,
                 "again": self._passes,
@@ -258,6 +262,7 @@ class Agent:
     def _open_fetcher(self, saved: dict[str, Any]) -> None:
         config, clock, loop = self.config, self._clock, asyncio.get_running_loop()
         self._named_sitemaps = NamedSitemaps(saved.get("sitemaps", {}))
+        self._redirects = Redirects(saved.get("redirects", {}))
         self._barn = Barn(
             self._archive, self._pages, self._links if config.store.links else None, self._sinks, self._passes,
             [*zip(self._extractors, self._extracted.values(), strict=True)],
@@ -273,7 +278,7 @@ class Agent:
         self._aside: Aside[Any] = Aside(lambda: loop.call_soon_threadsafe(self._news.set))
         self._harvest = Harvest(
             self._parser, self._content_seen, self._named_sitemaps, config.fetch,
-            LinkResolver(self._schemes), self._aside,
+            LinkResolver(self._schemes), self._aside, self._redirects,
         )  # fmt: skip
         chosen = Chosen(self._seeds, config.dns.private)
         self._resolver = Resolver(config.dns, clock, chosen.host, by_proxy=self._sites.by_proxy)
@@ -292,9 +297,11 @@ class Agent:
                 self._engine.close,
                 clock,
                 Past(self._frontier.again, self.directory.path),
+                self._engine.cut,
             ),
             config,
             self._news,
+            self._other_connections,
         )
         if config.crawl.pages:
             brought = self._passes.pages if self._passes.began else self._barn.outcomes[Outcome.OK]

@@ -61,7 +61,7 @@ class Counts:
             in_flight=self.fetcher.in_flight,
             hosts=bench.hosts,
             hosts_asleep=bench.asleep,
-            rest_until=bench.rest_until,
+            rest_until=bench.rest_until or self._rest_until(now),
             links=int(self.totals.get("links", 0)) + self.outbox.links,
             urls=frontier.unique,
             waiting=frontier.rows,
@@ -81,6 +81,7 @@ class Counts:
                 "spilled": frontier.spilled,
                 "memory": bench.visits,
                 "blocked": frontier.blocked,
+                "asleep": frontier.asleep,
             },
             rounds=frontier.rounds,
             edges=frontier.edges,
@@ -90,6 +91,10 @@ class Counts:
             plugin_failures=dict(failures),
             again=self.passes.statistics(),
         )
+
+    def _rest_until(self, now: float) -> float:
+        """When the first of what waits may go on, where no host at the workbench has work; 0 where some may now."""
+        return self.frontier.rests_until(now) if self.fetcher.idle else 0.0
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps of it."""

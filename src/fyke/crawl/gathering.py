@@ -49,6 +49,7 @@ class Gathering:
             errands += sum(self._tell(reaped, outbox) for reaped in sheaf.reaped)
         for origin, rules, until in fetched.learned:
             outbox.put_learned(origin, rules, until)
+        outbox.put_off(fetched.put_off)
         if fetched.sitemaps:  # links from nowhere, as near as a seed
             sitemaps = [locate(url) for url in fetched.sitemaps]
             outbox.put_links(Links(url_batch(sitemaps, kind=Kind.LISTING), np.zeros(len(sitemaps), np.uint64)))

@@ -47,6 +47,7 @@ class CrawlOptions(TypedDict, total=False):
     pages: int
     bytes: int
     for_s: float
+    wait_s: float
     depth: int
     allow: Sequence[str]
     deny: Sequence[str]
@@ -110,7 +111,8 @@ class Crawl:
 
     @property
     def ending(self) -> Ending | None:
-        """Why the crawl ended (finished, blocked, pages, time, stopped); None while it runs, or if it failed."""
+        """Why the crawl ended (finished, blocked, resting, pages, time, stopped); None while it runs, or if it
+        failed."""
         running = self._running
         if running is None or not running.done() or running.cancelled() or running.exception() is not None:
             return None

@@ -45,6 +45,7 @@ class Ending(StrEnum):
 
     FINISHED = "finished"  # nothing is left to fetch
     BLOCKED = "blocked"  # nothing is left but what waits for hosts that a person blocked
+    RESTING = "resting"  # nothing is left but what waits for hosts that rest for longer than was asked
     BYTES = "bytes"  # as many bytes as were asked for
     PAGES = "pages"  # as many pages as were asked for
     TIME = "time"  # as long as was asked for
@@ -195,7 +196,8 @@ class Loop:
             raise self.failure
         if self._stop is not None:
             return self._stop
-        if self._asked.for_s and self._clock.now() - started >= self._asked.for_s:
+        now = self._clock.now()
+        if self._asked.for_s and now - started >= self._asked.for_s:
             return Ending.TIME
         if self._fetcher.has_its_pages and not self._gathering.waiting:
             return Ending.PAGES
@@ -205,6 +207,8 @@ class Loop:
             return Ending.UNREACHED
         if self.idle and self._frontier.empty:
             return Ending.BLOCKED if self._frontier.statistics().blocked else Ending.FINISHED
+        if self.idle and self._frontier.rests_until(now) - now > self._asked.wait_s:
+            return Ending.RESTING
         return None
 
     async def _rest(self) -> None:

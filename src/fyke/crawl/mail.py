@@ -11,10 +11,12 @@ and on nothing else (`fyke.core.plugins.UrlFilter`); and when the scope grows, t
 Invariant: what was put in is in the next messages, or was in an earlier one with the same URL, kind and depth.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fyke.core.batches import U64, Kind, Mask, keep, numbers, u64
-from fyke.core.messages import Links, Outcomes, Rules, ended_batch, learned_batch, links_of
+from fyke.core.messages import Links, Outcomes, Rules, ended_batch, learned_batch, links_of, put_off_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Visit
 
@@ -82,6 +84,7 @@ class Outbox:
         self._batches: list[Links] = []
         self._ended: list[tuple[Visit, Outcome]] = []
         self._learned: list[tuple[str, Rules, float]] = []
+        self._put_off: list[tuple[Visit, float]] = []
         self.links = 0  # ever put in, sent or not
 
     def __repr__(self) -> str:
@@ -95,11 +98,11 @@ class Outbox:
     @property
     def full(self) -> bool:
         """Whether there is enough for a message, or something that is waited for."""
-        return self._rows >= MESSAGE_ROWS or len(self._ended) >= MOST_ENDED or bool(self._learned)
+        return self._rows >= MESSAGE_ROWS or len(self._ended) + len(self._put_off) >= MOST_ENDED or bool(self._learned)
 
     def __bool__(self) -> bool:
         """Whether anything waits."""
-        return bool(self._rows or self._ended or self._learned)
+        return bool(self._rows or self._ended or self._learned or self._put_off)
 
     def put_links(self, links: Links) -> None:
         """Pages link to these."""
@@ -122,6 +125,10 @@ class Outbox:
         """What the robots.txt of `origin` says until `until` (unix seconds)."""
         self._learned.append((origin, rules, until))
 
+    def put_off(self, visits: Sequence[tuple[Visit, float]]) -> None:
+        """`visits` come back, each with the time before which its host is not asked (unix seconds)."""
+        self._put_off += visits
+
     def take_links(self) -> Links:
         """All links that wait, as one message."""
         batches, self._batches, self._rows = self._batches, [], 0
@@ -129,8 +136,8 @@ class Outbox:
 
     def take_outcomes(self) -> Outcomes:
         """All outcomes that wait, as one message."""
-        outcomes = Outcomes(ended_batch(self._ended), learned_batch(self._learned))
-        self._ended, self._learned = [], []
+        outcomes = Outcomes(ended_batch(self._ended), learned_batch(self._learned), put_off_batch(self._put_off))
+        self._ended, self._learned, self._put_off = [], [], []
         return outcomes
 
     def forget_links(self) -> None:

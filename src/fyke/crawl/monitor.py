@@ -74,6 +74,7 @@ def progress(asked: CrawlSection, now: CrawlStatistics) -> tuple[float, float]:
 
 ENDED = {  # by the ending of a crawl
     "finished": "finished: nothing is left to fetch",
+    "resting": "only hosts that rest for long are left",
     "blocked": "blocked: all that is left waits for hosts that are blocked",
     "pages": "has the pages that were asked for",
     "bytes": "has the bytes that were asked for",

@@ -8,9 +8,8 @@ begun again. Invariant: what was whole before is so after, and what cannot be sa
 
 import os
 import shutil
-import sqlite3
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from fyke.archive import SCHEMAS, generation, read_file, rows_recorded, segments
 from fyke.archive.cdxj import sort_lines
 from fyke.archive.checksum import checksum_holds, checksum_path, file_hash, write_checksum
 from fyke.archive.directory import CrawlDirectory
-from fyke.archive.inspect import archive_lengths, queue_faults
+from fyke.archive.inspect import archive_lengths, book_fault, file_faults
 from fyke.archive.mending import Aside, Piece, fits, pieces, write_anew
 from fyke.archive.reading import GENERATION
 from fyke.archive.reindexing import archive_files, index_path, reindex, serial_of
@@ -113,9 +112,7 @@ class _Repair:
         for number in numbers:
             path = shard / Manifest(number).name
             manifest = manifests.load(shard, number)
-            faults = (
-                [] if manifest is None else [Path(fault.place) for fault in queue_faults(self._directory, manifest)]
-            )
+            faults = [] if manifest is None else [Path(fault.place) for fault in file_faults(self._directory, manifest)]
             if manifest is None or faults:
                 bad += [path, *faults]
                 yield Note(self._place(path), "this checkpoint is damaged; it is put aside")
@@ -144,7 +141,11 @@ class _Repair:
         if self._manifest is not None and (self._changed or self._fell_back):
             number = manifests.numbers(shard)[0] + 1
             states = {**self._state, **self._changed}
-            Snapshot(shard, Manifest(number, self._manifest.files, states, self._manifest.counters), ()).make_durable()
+            Snapshot(
+                shard,
+                Manifest(number, self._manifest.files, states, self._manifest.counters, self._manifest.digests),
+                (),
+            ).make_durable()
             self._mended = True
         for path in dict.fromkeys(bad):
             if path.suffix == ".json":
@@ -418,13 +419,7 @@ class _Repair:
         path = self._directory.hosts
         if not path.exists():
             return
-        try:
-            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as book:
-                whole = book.execute("PRAGMA quick_check").fetchone() == ("ok",)
-                whole = whole and book.execute("PRAGMA user_version").fetchone() != (0,)  # of an empty file
-        except sqlite3.Error:
-            whole = False
-        if not whole:
+        if book_fault(path):
             for one in path.parent.glob(f"{path.name}*"):
                 self._aside.take(one)
             self._mended = True

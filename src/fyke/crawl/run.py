@@ -12,6 +12,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -188,8 +189,7 @@ def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
         yield f"  {count:>9,}  links left out by {rule if len(rule) < RULE_CHARS else rule[:RULE_CHARS] + '…'}"
     for name, count in now.plugin_failures.items():
         yield f"  {count:>9,}  failures of the plug-in {name}"
-    if summary.ending is Ending.BLOCKED:
-        yield f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again"
+    yield from _waiting(summary, directory)
     yield f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}"
     yield f"Next: {_next(summary.ending, directory)}"
 
@@ -209,6 +209,16 @@ def passed(again: Mapping[str, Any]) -> str:
     return f"pass {again['number']:,}: {words}; {counted(again['requests'], 'request')}, {size(again['bytes'])}"
 
 
+def _waiting(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
+    """What a crawl that ended before all was done waits for."""
+    now = summary.statistics
+    if summary.ending is Ending.BLOCKED:
+        yield f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again"
+    if summary.ending is Ending.RESTING:
+        until = f"{datetime.fromtimestamp(now.rest_until):%Y-%m-%d %H:%M:%S}"
+        yield f"  {now.waiting:>9,}  wait for hosts that rest, the first of them until {until}"
+
+
 def _next(ending: Ending, directory: CrawlDirectory) -> str:
     """What a person may do after a crawl in `directory` that ended so."""
     typed = shlex.quote(str(directory.path))
@@ -217,5 +227,7 @@ def _next(ending: Ending, directory: CrawlDirectory) -> str:
         return f"fyke unblock {typed} {host}; then fyke crawl --into {typed} goes on with its URLs"
     if ending is Ending.FINISHED:
         return f"fyke check {typed}; the archive is {directory.warc}, the tables are {directory.tables}"
+    if ending is Ending.RESTING:
+        return f"fyke crawl --into {typed} goes on then; with --wait 2d it waits so long for the next host"
     more = f" --{ending} MORE" if ending in (Ending.PAGES, Ending.BYTES) else ""
     return f"fyke crawl --into {typed}{more} goes on where it stopped"

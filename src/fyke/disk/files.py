@@ -8,7 +8,7 @@ import ctypes
 import errno
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_ISDIR
@@ -17,12 +17,14 @@ from typing import IO, Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
+import xxhash
 
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, FykeError, StateDamaged
 
 Bytes = bytes | memoryview
 FULL = "free some space, then resume the crawl"
 REFUSED = "mend the folder's permissions or disk, then resume"
+READ_BYTES = 1 << 20  # at a time, by who reads a file to its end
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -169,15 +171,29 @@ def sync_all(path: Path) -> None:
         os.close(descriptor)
 
 
-class Appender:
-    """A file that grows. Its length so far is what the next checkpoint records."""
+def verify_file(path: Path, stretches: Iterable[Sequence[int]]) -> None:
+    """Read the stretches of `path`, each given by its begin, its end and its xxh3-64. Raises StateDamaged when a byte
+    is another."""
+    with Reader(path) as reader:
+        for begin, end, recorded in stretches:
+            digest = xxhash.xxh3_64()
+            for at in range(begin, end, READ_BYTES):
+                digest.update(reader.read(at, min(READ_BYTES, end - at)))
+            if digest.intdigest() != recorded:
+                raise damaged(path, f"its bytes from {begin:,} to {end:,} are not those that were written")
 
-    def __init__(self, path: Path, length: int, on_growth: Callable[[int], None]) -> None:
+
+class Appender:
+    """A file that grows. Its length so far, and the digest of what was written to it, are what the next checkpoint
+    records."""
+
+    def __init__(self, path: Path, length: int, on_growth: Callable[[int], None], digest: xxhash.xxh3_64) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
         with writing(path):
             self._descriptor = os.open(path, flags if length else flags | os.O_CREAT, 0o644)
         self._path = path
         self._on_growth = on_growth
+        self._digest = digest
         self.length = length
 
     def __repr__(self) -> str:
@@ -187,6 +203,7 @@ class Appender:
         """Append `data`. Raises DiskFull or DirectoryError; then the file may end in a torn piece."""
         with writing(self._path):
             write_all(self._descriptor, data)
+        self._digest.update(data)
         self.length += len(data)
         self._on_growth(self.length)
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import xxhash
 
-from fyke.disk.store import State
+from fyke.disk.files import verify_file
+from fyke.disk.store import Digests, State
 
 FORMAT = 2
 NAME = re.compile(r"manifest-(\d{8,})\.json")
@@ -27,6 +28,7 @@ class Manifest:
     files: dict[str, int] = field(default_factory=dict)  # name -> length in bytes
     participants: dict[str, State] = field(default_factory=dict)
     counters: dict[str, Any] = field(default_factory=dict)
+    digests: Digests = field(default_factory=dict)  # of the files; of what an earlier version wrote there are none
 
     @property
     def name(self) -> str:
@@ -40,6 +42,7 @@ class Manifest:
             "files": self.files,
             "participants": self.participants,
             "counters": self.counters,
+            "digests": self.digests,
         }
         text = _canonical(body)
         return f'{{"digest":"{_digest(text)}","manifest":{text}}}\n'.encode()
@@ -58,7 +61,9 @@ def load(directory: Path, number: int) -> Manifest | None:
         body = outer["manifest"]
         if outer["digest"] != _digest(_canonical(body)) or body["format"] != FORMAT:
             return None
-        manifest = Manifest(body["number"], body["files"], body["participants"], body["counters"])
+        manifest = Manifest(
+            body["number"], body["files"], body["participants"], body["counters"], body.get("digests", {})
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
     if manifest.number != number:
@@ -74,6 +79,11 @@ def _files_are_there(directory: Path, manifest: Manifest) -> bool:
         except FileNotFoundError:
             return False
     return True
+
+
+def verify(directory: Path, manifest: Manifest, name: str) -> None:
+    """Read the file `name` of `manifest`. Raises StateDamaged when a byte is not as it was written."""
+    verify_file(directory / name, manifest.digests.get(name, []))
 
 
 def _canonical(body: object) -> str:

@@ -3,6 +3,9 @@
 Made by `Checkpoint`, used by every drum and queue of the shard. So few calls that a directory can later be
 a bucket. It knows each live file and its length, which is what a manifest records.
 
+Every byte of a file has a digest, in the manifest that names it: one for each stretch that was written by one process
+(`Digests`), taken as it is written.
+
 Invariant: a file that a manifest on disk may name is never changed within the length recorded there, and
 not deleted. `retire` only marks such a file; the checkpoint deletes it once no kept manifest names it.
 """
@@ -12,9 +15,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import xxhash
+
 from fyke.disk.files import Appender, Bytes, Reader
 
 State = dict[str, Any]  # what a participant gives to a checkpoint and gets back: JSON values only
+
+Digests = dict[str, list[list[int]]]  # by file: of each stretch where it begins and ends, and its xxh3-64
 
 SUFFIXES = ("seg", "keys", "vals", "ops", "aux")
 OWN_NAME = re.compile(rf"[a-z][a-z0-9_-]*-(\d{{8,}})\.({'|'.join(SUFFIXES)})")
@@ -28,6 +35,7 @@ class Store:
         directory: Path,
         *,
         files: Mapping[str, int] | None = None,
+        digests: Digests | None = None,
         participants: Mapping[str, State] | None = None,
         read_only: bool = False,
     ) -> None:
@@ -35,6 +43,8 @@ class Store:
         self.read_only = read_only
         self._participants = dict(participants or {})
         self._lengths = dict(files or {})
+        self._digests: Digests = dict(digests or {})  # of what was written before
+        self._written: dict[str, tuple[int, xxhash.xxh3_64]] = {}  # since then, from which byte on
         self._synced = dict(self._lengths)
         self._retired: set[str] = set()
         self._named: list[frozenset[str]] = [frozenset(self._lengths)]
@@ -93,7 +103,8 @@ class Store:
             self._lengths[name] = length
 
         note(length)
-        return Appender(self.directory / name, length, note)
+        _, digest = self._written.setdefault(name, (length, xxhash.xxh3_64()))
+        return Appender(self.directory / name, length, note, digest)
 
     def size(self, name: str) -> int:
         """Length of a live file in bytes."""
@@ -102,6 +113,8 @@ class Store:
     def retire(self, name: str) -> None:
         """`name` is not needed any more: gone at once, or when no kept manifest names it."""
         del self._lengths[name]
+        self._digests.pop(name, None)
+        self._written.pop(name, None)
         self._synced.pop(name, None)
         self._retired.add(name)
         if not any(name in named for named in self._named):
@@ -125,6 +138,14 @@ class Store:
     def lengths(self) -> dict[str, int]:
         """Every live file and its length in bytes."""
         return dict(self._lengths)
+
+    def digests(self) -> Digests:
+        """Those of every live file, up to its length now; of what an earlier version wrote there are none."""
+        digests = dict(self._digests)
+        for name, (begin, digest) in self._written.items():
+            if self._lengths[name] > begin:
+                digests[name] = [*digests.get(name, []), [begin, self._lengths[name], digest.intdigest()]]
+        return digests
 
     def dirty(self) -> list[str]:
         """Live files with bytes that no committed checkpoint has made durable."""

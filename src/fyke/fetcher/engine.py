@@ -10,6 +10,7 @@ Invariant: every visit that was put in is in the workbench, under way, or was ta
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -19,11 +20,12 @@ import pyarrow as pa
 from fyke.core.batches import EMPTY, Kind
 from fyke.core.clock import Clock
 from fyke.core.config import Config
-from fyke.core.messages import Rules
+from fyke.core.messages import SOON_S, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slicer
 from fyke.core.visits import Earlier, Exchange, Purpose, Visit, batch_of, visits_of
 from fyke.fetcher.book import HostBook
+from fyke.fetcher.connections import Connections
 from fyke.fetcher.faults import FaultPolicy, retry_after
 from fyke.fetcher.host import Host
 from fyke.fetcher.host_desk import HostDesk
@@ -34,6 +36,7 @@ from fyke.fetcher.rules_desk import RulesDesk
 from fyke.fetcher.wire.registry import Registry
 from fyke.fetcher.workbench import Workbench
 
+MOST_RULES = 4096  # origins that wait for their rules at a time
 UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
 LOOK_AHEAD_S = 1.0  # between looks for names to look up again; each finds as many at most as there are connections
 
@@ -62,6 +65,7 @@ class Wiring:
     abort: Callable[[], None]  # breaks off every request under way
     clock: Clock
     past: Past | None = None  # None: all visits are first ones
+    cut: Callable[[Visit, str], None] = lambda visit, why: None  # breaks off the request for a visit, saying why
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +75,28 @@ class Fetched:
     exchanges: list[Exchange]
     learned: list[tuple[str, Rules, float]]  # origins, what their robots.txt says, and until when (unix seconds)
     sitemaps: list[str]  # that those robots.txt name
+    put_off: list[tuple[Visit, float]]  # visits that come back, and until when their hosts rest (unix seconds)
 
 
 class Fetcher:
     """Drives the workbench: call `put` with visits and `pump` whenever something may be due."""
 
-    def __init__(self, rooms: Wiring, config: Config, news: asyncio.Event) -> None:
-        """`news` is set when something ended."""
+    def __init__(
+        self, rooms: Wiring, config: Config, news: asyncio.Event, other_connections: int | None = None
+    ) -> None:
+        """`news` is set when something ended. `other_connections`: for newcomers and slow servers."""
         self._rooms = rooms
         self.bench = rooms.bench
         self._clock = rooms.clock
         self._politeness = config.politeness
         self._faults = FaultPolicy(config.politeness)
         self._connections = config.fetch.connections
+        self._places = Connections(config.fetch.connections, other_connections)
+        # Hosts whose turn it is, and for whom there is no connection, parked: newcomers and slow ones, and others.
+        self._held_up: tuple[deque[Host], deque[Host]] = deque(), deque()
         self._news = news
         self._exchanges: list[Exchange] = []
+        self._given_back: list[tuple[Visit, float]] = []
         self._hosts = HostDesk(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock)
         self._slicer = Slicer(self.pump)
         self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config, rooms.clock, self._slicer)
@@ -104,7 +115,29 @@ class Fetcher:
             if visit.kind is Kind.RULES:
                 self._rules.bring(visit.parts.origin, now)
             else:
-                self.bench.add(self._host_of(visit, now), visit)
+                self._add(self._host_of(visit, now), visit, now)
+
+    def _add(self, host: Host, visit: Visit, now: float) -> None:
+        """Let `visit` wait at `host`, unless that was given up, or sleeps."""
+        if host.retired:
+            self._end(visit, Outcome.HOST_RETIRED, host.retired)
+        elif host.due - now > SOON_S:
+            self._given_back.append((visit, host.due))
+        else:
+            self.bench.add(host, visit)
+            return
+        self.bench.leave(host, now)
+
+    def _put_off(self, host: Host, visits: Sequence[Visit], now: float) -> None:
+        """Give back `visits`, which `host` does not come to soon."""
+        for visit in visits:
+            if visit.purpose is Purpose.ROBOTS:
+                self._rules.rest_until(visit, max(host.due, visit.not_before), now)
+            else:
+                self._given_back.append((visit, host.due))
+        if visits:
+            self._news.set()
+            self.bench.leave(host, now)
 
     def _recalled(self, visits: pa.RecordBatch) -> list[Visit]:
         rows = visits_of(visits)
@@ -114,8 +147,8 @@ class Fetcher:
 
     def take(self) -> Fetched:
         """What came of visits since this was last asked."""
-        fetched = Fetched(self._exchanges, self._rules.learned, self._rules.sitemaps)
-        self._exchanges, self._rules.learned, self._rules.sitemaps = [], [], []
+        fetched = Fetched(self._exchanges, self._rules.learned, self._rules.sitemaps, self._given_back)
+        self._exchanges, self._rules.learned, self._rules.sitemaps, self._given_back = [], [], [], []
         return fetched
 
     def recall(self, host: int) -> pa.RecordBatch:
@@ -135,13 +168,13 @@ class Fetcher:
 
     @property
     def ended(self) -> int:
-        """Exchanges that wait to be taken."""
-        return len(self._exchanges)
+        """What waits to be taken: exchanges, and visits that come back."""
+        return len(self._exchanges) + len(self._given_back)
 
     @property
     def idle(self) -> bool:
         """Whether nothing waits here, is under way, or waits to be taken."""
-        return not (self.bench.visits or self.in_flight or self._exchanges)
+        return not (self.bench.visits or self.in_flight or self.ended)
 
     @property
     def has_its_pages(self) -> bool:
@@ -156,8 +189,9 @@ class Fetcher:
 
     @property
     def rules_room(self) -> int:
-        """How many more origins may be asked for their rules now: each is a name to look up as well."""
-        return max(0, self._connections - self._rules.under_way)
+        """How many more origins may be asked for their rules now: each is a name to look up, which may be long in
+        coming, and holds no connection until then."""
+        return max(0, MOST_RULES - self._rules.under_way)
 
     def refuse(self, visits: pa.RecordBatch) -> None:
         """End `visits` (schema `URLS`), whose hosts forbid everything."""
@@ -170,7 +204,7 @@ class Fetcher:
                 self._rules.take_sitemaps(host, robots)
                 self._end(visit, Outcome.ROBOTS_FORBADE, line)
             else:  # robots.txt itself, rules that changed since, or that take longer to ask
-                self.bench.add(host, visit)
+                self._add(host, visit, now)
 
     def pump(self) -> None:
         """Start every request that may start now, and come back when the next one may."""
@@ -178,16 +212,35 @@ class Fetcher:
         if now >= self._look_ahead_at and not (self.stopping or self.held):
             self._look_ahead_at = now + LOOK_AHEAD_S
             self._hosts.look_ahead(now, self._connections)
+        for slow in self._places.sort_out(now, len(self._held_up[False])):
+            if slow.request is not None:
+                self._rooms.cut(slow.request, "cut, since it was slow and others waited")
         while self._may_start:
-            host = self.bench.next(now)
+            host = self._next(now)
             if host is None:
                 break
             self._serve(host, now)
+        for hosts in (self.bench.crowded, self._rules.slowed):
+            while hosts:
+                host = hosts.pop()
+                self._put_off(host, self.bench.put_off(host, now), now)
         self._set_alarm(now)
+
+    def _next(self, now: float) -> Host | None:
+        """A host whose turn it is and for whom there is a connection."""
+        for held_up in self._held_up:
+            if held_up and self._places.free_for(held_up[0]):
+                host = held_up.popleft()
+                host.parked = False
+                return host
+        while (found := self.bench.next(now)) is not None and not self._places.free_for(found):
+            self.bench.park(found)
+            self._held_up[found.quick].append(found)
+        return found
 
     @property
     def _may_start(self) -> bool:
-        return self.in_flight < self._connections and self.pages_left != 0 and not (self.stopping or self.held)
+        return self._places.free and self.pages_left != 0 and not (self.stopping or self.held)
 
     @property
     def quiet(self) -> bool:
@@ -198,8 +251,11 @@ class Fetcher:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        due = self.bench.next_due()
-        if due is not None and self._may_start:
+        dues = [self.bench.next_due() if self._may_start else None]
+        if any(self._held_up) or not self._may_start:
+            dues.append(self._places.changes_at(now))
+        due = min((due for due in dues if due is not None), default=None)
+        if due is not None and not (self.stopping or self.held):
             self._alarm = asyncio.get_running_loop().call_later(max(0.0, due - now), self.pump)
 
     # -- one host's turn -------------------------------------------------------------------------
@@ -239,6 +295,7 @@ class Fetcher:
                 self._start(host, visit)
                 return
             self._end(visit, Outcome.ROBOTS_FORBADE, line)
+        self._put_off(host, self.bench.put_off_retries(host, now), now)
         self.bench.rest(host)
 
     def _wait_for_rules(self, host: Host, visit: Visit, robots: RobotsRecord) -> None:
@@ -253,6 +310,8 @@ class Fetcher:
     def _start(self, host: Host, visit: Visit) -> None:
         assert host.address is not None
         self.bench.start(host)
+        self._places.begin(host, self._clock.now())
+        host.request = visit
         self._hosts.note_request(host, self._clock.now())
         self.in_flight += 1
         if visit.purpose is Purpose.PAGE:
@@ -275,6 +334,8 @@ class Fetcher:
         if exchange.visit.purpose is Purpose.PAGE and exchange.outcome is not Outcome.OK:
             self.give_back(1)
         now, address = self._clock.now(), host.address
+        self._places.end(host, now)
+        host.request = None
         if self.stopping and not exchange.outcome.answered:  # broken off by us: it is still a waiting visit
             self.bench.finished(host, now, now - exchange.started_at)
             self._hosts.note_rest(host, now, address)
@@ -291,10 +352,15 @@ class Fetcher:
         if visit.purpose is Purpose.ROBOTS:
             self._rules.fetched(exchange, now)  # it may ask for a longer rest
         self._hosts.note_rest(host, now, address)
+        visit.rest_s = max(0.0, host.due - now)
         if again:
             exchange.body.close()
         else:
             self._hand_out(exchange)
+        if host.retired:
+            self._abandon(host, Outcome.HOST_RETIRED, host.retired)
+        else:
+            self._put_off(host, self.bench.put_off(host, now), now)
         self.pump()
 
     # -- what an answer costs the host -----------------------------------------------------------
@@ -346,6 +412,7 @@ class Fetcher:
         else:
             self._unnamed(host, answer, now)
         self.bench.unpark(host)
+        self.bench.leave(host, now)
         self.pump()
 
     def _unnamed(self, host: Host, answer: Resolution, now: float) -> None:
@@ -353,8 +420,13 @@ class Fetcher:
         if outcome is Outcome.DNS_FAILED:
             host.failures += 1
             self._retire_if_hopeless(host, outcome, answer.detail)
+            self._hosts.changed(host)
             # Until the answer is believed no more: asked again sooner, the cache would fail, and not the name.
             self.bench.sleep_until(host, max(now + self._faults.sleep_s(host.failures), answer.expires_at))
+            if host.retired:
+                self._abandon(host, Outcome.HOST_RETIRED, host.retired)
+            else:
+                self._put_off(host, self.bench.put_off(host, now), now)
         else:
             self._abandon(host, outcome, answer.detail)
 

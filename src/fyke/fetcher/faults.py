@@ -49,6 +49,7 @@ FAULTS: Mapping[Outcome, OutcomeCost] = MappingProxyType(
         Outcome.UNCHANGED: _NOTHING,
         Outcome.GONE: _NOTHING,
         Outcome.REDIRECTED: _NOTHING,
+        Outcome.REDIRECTED_TOO_OFTEN: _NOTHING,
         Outcome.CLIENT_ERROR: _NOTHING,
         # A host whose pages fail but answers is alive: it waits, and is not retired for it.
         Outcome.SERVER_ERROR: OutcomeCost(retry=True, wait=Wait.FAILURE, costs_host=False),

@@ -76,6 +76,8 @@ class Host:
     busy: bool = False  # a request is under way
     parked: bool = False  # waits for its name or its rules
     queued: bool = False  # in the heap, or in line at its address
+    quick: bool = False  # its last answer was not slow
+    request: Visit | None = None  # under way
     domain_key: int = 0
     budget: int = 0  # of its domain, as its latest visit said; 0: the default
     address: Address | None = None  # where it is asked

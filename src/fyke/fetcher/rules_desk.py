@@ -16,7 +16,7 @@ that would never end.
 from fyke.core.clock import Clock
 from fyke.core.config import Config
 from fyke.core.decoding import decode_body
-from fyke.core.messages import Rules
+from fyke.core.messages import SOON_S, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slicer, Slices
 from fyke.core.urls import canonical, host_keys, robots_url, split
@@ -57,6 +57,7 @@ class RulesDesk:
         self._read_sitemaps = config.crawl.sitemaps
         self.learned: list[tuple[str, Rules, float]] = []  # what the frontier is to know, since it was taken
         self.sitemaps: list[str] = []  # the same
+        self.slowed: list[Host] = []  # hosts whose rules came, which may ask for a longer rest, until they are taken
         self._brought: set[str] = set()  # origins that the gate asked for and that were not answered yet
 
     @property
@@ -93,6 +94,8 @@ class RulesDesk:
         known = host.rules_of(record.origin)
         known.on_the_way = False
         known.robots = record
+        # Of a host that slept meanwhile only the book is left: its rules came, and no visit was decided by them yet.
+        known.unused |= record.state is RobotsState.RULES and host.last_seen <= record.fetched_at
         read = [one.robots for one in host.origins.values() if one.robots is not None]
         asked = max(robots.rules(self._product).crawl_delay_s or 0.0 for robots in read)
         host.crawl_delay_s = min(asked, self._politeness.max_crawl_delay_s)
@@ -153,6 +156,14 @@ class RulesDesk:
         if record is not None and record.fresh(now):
             self._hand_on(record)
             return
+        if host.retired:  # as the fetcher tells each of its visits
+            self.learned.append((origin, Rules.OPEN, now + self._negative_s))
+            self._bench.leave(host, now)
+            return
+        if host.due - now > SOON_S:
+            self.learned.append((origin, Rules.UNREACHABLE, host.due))
+            self._bench.leave(host, now)
+            return
         self._brought.add(origin)
         if not host.rules_of(origin).on_the_way:
             self.fetch(host, origin)
@@ -186,6 +197,19 @@ class RulesDesk:
         origin = visit.robots_of
         self._learn(Exchange(visit, outcome, now, 0.0, detail=detail), b"", now, hand_on=False)
         self.learned.append((origin, Rules.OPEN, now + self._negative_s))
+
+    def rest_until(self, visit: Visit, until: float, now: float) -> None:
+        """A robots visit is not made before `until`, since its host rests for long: nobody else's rules wait for
+        that. Its origin is asked again then."""
+        origin = visit.robots_of
+        host = self._host_of(origin)
+        if host is None or host.key != visit.host:  # a redirect led here
+            rests = Exchange(visit, Outcome.THROTTLED, now, 0.0, detail="it redirects to a host that rests for long")
+            self._learn(rests, b"", now)
+            return
+        self._brought.discard(origin)
+        host.rules_of(origin).on_the_way = False
+        self.learned.append((origin, Rules.UNREACHABLE, until))
 
     def put_off(self, visit: Visit, now: float) -> None:
         """A robots visit is not made now, since its host is blocked; the pages of its origin may pass the gate: they
@@ -226,6 +250,7 @@ class RulesDesk:
             known.unused, known.sitemaps_taken = True, False
             self._bench.sleep_until(host, now + (host.crawl_delay_s or 0.0))  # it asks for a rest after this request
             self._hosts.note_rest(host, now)
+            self.slowed.append(host)
 
     def _hand_on(self, record: RobotsRecord) -> None:
         """Have the gate know what may pass. What was in vain too often passes: the fetcher ends it."""

@@ -18,15 +18,18 @@ exactly once; no clock is read here.
 """
 
 import heapq
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
 from fyke.core.config import PolitenessSection
-from fyke.core.visits import Visit
+from fyke.core.messages import SOON_S, soon_visits
+from fyke.core.visits import Purpose, Visit
 from fyke.fetcher.host import Address, Host
 
-FORGET_AFTER_S = 60.0
+FORGET_AFTER_S = SOON_S
+MOST_VISITS = 1 << 20  # of one host: whatever the frontier hands out
 
 
 def download_rest_s(config: PolitenessSection, duration_s: float) -> float:
@@ -67,6 +70,7 @@ class Workbench:
         self._addresses: dict[str, Address] = {}
         self._heap: list[tuple[float, int, Host | Address]] = []
         self._order = count()
+        self.crowded: list[Host] = []  # hosts that sleep since their address has too many, until the caller takes them
         self.visits = 0
         self.busy = 0
 
@@ -136,6 +140,12 @@ class Workbench:
         if address is None or not self._config.address_delay_s:
             return host
         if address.busy or address.due > now or address.waiting:
+            wait_s = len(address.waiting) * self.address_delay_s(address)
+            if wait_s > SOON_S:  # too many share it: this one sleeps until the others had their turn
+                host.due = now + wait_s
+                self.crowded.append(host)
+                self._queue(host)
+                return None
             host.queued = True
             address.waiting.append(host)
             if len(address.waiting) == 1 and not address.busy:
@@ -276,6 +286,34 @@ class Workbench:
         self.visits -= len(visits)
         return visits
 
+    def put_off(self, host: Host, now: float) -> list[Visit]:
+        """The visits that `host` does not come to soon, taken out: all if it sleeps, else those too many."""
+        room = soon_visits(host.due - now, MOST_VISITS)
+        if len(host.visits) <= 2 * room:  # twice, so that what is a little too much does not go to and fro
+            return []
+        kept: list[Visit] = []
+        gone: list[Visit] = []
+        for visit in host.visits:
+            stays = len(kept) < room or (room > 0 and visit.purpose is Purpose.ROBOTS)
+            (kept if stays else gone).append(visit)
+        return self._keep(host, kept, gone)
+
+    def put_off_retries(self, host: Host, now: float) -> list[Visit]:
+        """The visits of `host` that may not be made soon, though others may, taken out."""
+        gone = [visit for visit in host.visits if visit.not_before > now + SOON_S]
+        return self._keep(host, [visit for visit in host.visits if visit.not_before <= now + SOON_S], gone)
+
+    def _keep(self, host: Host, kept: list[Visit], gone: list[Visit]) -> list[Visit]:
+        host.visits = deque(kept)
+        self.visits -= len(gone)
+        return gone
+
+    def leave(self, host: Host, now: float) -> None:
+        """Let go of `host` if it has nothing to do and rests for long: where that is written down is the caller's
+        affair."""
+        if not host.visits and host.due - now > FORGET_AFTER_S:
+            self._forget(host)
+
     def waiting(self) -> Iterator[Visit]:
         """Every visit that waits here."""
         for host in self._hosts.values():
@@ -298,10 +336,15 @@ class Workbench:
         self._hosts.pop(host.key, None)
 
     def prune(self, now: float) -> None:
-        """Forget addresses that no host uses and whose rest is over."""
+        """Forget addresses that no host uses and whose rest is over, and turns of hosts that are not here any more."""
         gone = [text for text, address in self._addresses.items() if not address.hosts and address.due <= now]
         for text in gone:
             del self._addresses[text]
+        self._heap = [turn for turn in self._heap if self._is_here(turn[2])]
+        heapq.heapify(self._heap)
+
+    def _is_here(self, entity: Host | Address) -> bool:
+        return isinstance(entity, Address) or self._hosts.get(entity.key) is entity
 
     def statistics(self, now: float) -> WorkbenchStatistics:
         asleep = sum(1 for host in self._hosts.values() if host.due > now and not host.busy)

@@ -19,6 +19,7 @@ Invariant: every URL that the filters accepted is in `seen`, and when it was new
 window until its outcome comes.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,11 +33,12 @@ import pyarrow.compute as pc
 from fyke.core.batches import URLS, Kind, concat, first_of_each_key, keep, numbers, texts, u64, url_batch
 from fyke.core.choices import Enforcement
 from fyke.core.config import FrontierSection
-from fyke.core.messages import LEARNED, OK, Links, Outcomes, Rules
+from fyke.core.messages import LEARNED, OK, SOON_S, Links, Outcomes, Rules
 from fyke.core.urls import Locator, key_of, locate, robots_url
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.again import Again
+from fyke.frontier.asleep import WAITING, Asleep
 from fyke.frontier.beast import Backlog, Enforcer, enforcer
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.budgets import budget_function
@@ -80,6 +82,7 @@ class FrontierStatistics:
     spilled: int  # for room at their host
     out: int  # handed out
     blocked: int  # for a person to take the block of their host back
+    asleep: int  # for their host, which rests for long
     domains: int
     edges: int  # pairs of domains of which one links to the other
 
@@ -87,7 +90,8 @@ class FrontierStatistics:
     def rows(self) -> int:
         """URLs that wait to be fetched, wherever."""
         rows = self.later + self.again + self.unweighed + self.waiting + self.over_budget
-        return rows + self.without_rules + self.ready + self.spilled + self.out + self.blocked
+        rows += self.without_rules + self.ready + self.spilled + self.out
+        return rows + self.blocked + self.asleep
 
 
 class Frontier:
@@ -144,9 +148,10 @@ class Frontier:
         self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"), sizes)
         self.again = Again(store, memory, saved.get("again"))
         self.ready = Ready(store, order, saved.get("ready"))
-        self.window = Window(config.window_visits, config.host_visits)
+        self.window = Window(config.window_visits, config.host_visits, host_delay_s)
         self.blocked = Blocked(store, saved.get("blocked"))
-        self._refill = Refill(self.ready, self.window, self.blocked)
+        self.asleep = Asleep(store, saved.get("asleep"))
+        self._refill = Refill(self.ready, self.window, self.blocked, self.asleep)
         self._leased = DiskQueue(store, "leased", URLS, saved.get("leased"))
 
     def __repr__(self) -> str:
@@ -211,6 +216,8 @@ class Frontier:
         ended = outcomes.ended
         if ended.num_rows:
             self.window.ended(u64(ended, "key"), u64(ended, "host"))
+            asked = keep(ended, numbers(ended, "rest_s") >= 0)
+            self.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())
             self._ended.append(ended)
             self._ended_rows += ended.num_rows
             if self._ended_rows >= self._sizes.batch:
@@ -218,6 +225,19 @@ class Frontier:
         columns = (outcomes.learned.column(name).to_pylist() for name in LEARNED.names)
         for origin, rules, until in zip(*columns, strict=True):
             self.gate.known(origin.decode(), Rules(rules), until, now)
+        if outcomes.put_off.num_rows:
+            self._put_off(outcomes.put_off, now)
+
+    def _put_off(self, visits: pa.RecordBatch, now: float) -> None:
+        """Visits come back: they wait for room at their host, or asleep."""
+        hosts, host_until = u64(visits, "host"), visits.column("host_until").to_numpy()
+        self.window.ended(u64(visits, "key"), hosts)
+        rests = dict(zip(hosts.tolist(), host_until.tolist(), strict=True))
+        self.asleep.sleep({host: until for host, until in rests.items() if until > now + SOON_S}, now)
+        self.window.rests(rests, (until - now for until in rests.values()))
+        sleep = visits.column("until").to_numpy() > now + SOON_S
+        self.asleep.put(keep(visits, sleep).select(WAITING.names), now)
+        self._refill.spill(keep(visits, ~sleep).select(URLS.names))
 
     def _count_ended(self) -> None:
         """Tell the records of domains of the visits that ended."""
@@ -251,6 +271,8 @@ class Frontier:
         """
         if hungry:
             self._count_ended()
+        for woken in self.asleep.woken(now):
+            self.ready.put(woken)
         moved = self.seen.full or (hungry and self.seen.pending > 0)
         if moved:
             self._advance()
@@ -421,11 +443,26 @@ class Frontier:
         """Whether nothing waits anywhere and nothing is out; what no budget is left for does not count."""
         return self._nothing_near and not (len(self.later) or len(self.again) or len(self.window))
 
+    def rests_until(self, now: float) -> float:
+        """When the first of what waits may go on, where all of it waits for hosts that rest; 0 where it does not, or
+        nothing waits."""
+        others = self.seen.pending or self.star.pending or self.domains.pending or len(self.backlog)
+        others = (
+            others
+            or not self.again.spent
+            or (len(self.beast) and not self.beast.stuck)
+            or len(self.ready)
+            or len(self.window)
+        )
+        until = min(self.asleep.wakes_at, self.gate.rests_until)
+        return 0.0 if others or until == math.inf else max(now, until)
+
     @property
     def _nothing_near(self) -> bool:
         unplaced = self.seen.pending or self.star.pending or self.domains.pending
         planned = len(self.backlog) or (len(self.beast) and not self.beast.stuck)
-        return self.again.spent and not (unplaced or planned or len(self.gate) or len(self.ready))
+        near = unplaced or planned or len(self.gate) or len(self.ready) or len(self.asleep)
+        return self.again.spent and not near
 
     def state(self) -> dict[str, object]:
         """Everything a restart needs; nothing found stays in memory only."""
@@ -445,6 +482,7 @@ class Frontier:
             "gate": self.gate.state(),
             "ready": self.ready.state(),
             "blocked": self.blocked.state(),
+            "asleep": self.asleep.state(),
             "leased": self._lease(),
         }
 
@@ -474,6 +512,7 @@ class Frontier:
             spilled=self.ready.spilled,
             out=len(self.window),
             blocked=len(self.blocked),
+            asleep=len(self.asleep),
             domains=len(self.domains),
             edges=self.star.edges,
         )
@@ -483,4 +522,5 @@ class Frontier:
             stage.close()
         self.again.close()
         self.blocked.close()
+        self.asleep.close()
         self._leased.close()

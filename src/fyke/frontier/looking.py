@@ -20,6 +20,7 @@ from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Values
 from fyke.disk.queue import DiskQueue
+from fyke.frontier.asleep import WAITING, asleep_queues
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
 from fyke.frontier.robots_gate import RECORD
@@ -79,6 +80,8 @@ class FrontierSeen:
         for name, rows in state.get("ready", {}).items():
             yield "in line, on disk", self._queue(name, rows)
         yield BLOCKED, self._queue("blocked", state.get("blocked"))
+        for name, rows in asleep_queues(state.get("asleep", {})).items():
+            yield "for its host to wake, which rests for long", self._queue(name, rows, WAITING)
         yield "for its host's turn", self._queue("leased", state.get("leased"))
 
     def met(self, key: int) -> bool:
@@ -90,8 +93,8 @@ class FrontierSeen:
         beast = {f"beast-{name}": rows for name, rows in enforcer.get("queues", {}).items()}
         return beast or {name: rows for name, rows in enforcer.items() if name == "backlog"}
 
-    def _queue(self, name: str, rows: Mapping[str, Any] | None) -> Iterator[pa.RecordBatch]:
-        queue = DiskQueue(self._store, name, URLS, dict(rows) if rows else None)
+    def _queue(self, name: str, rows: Mapping[str, Any] | None, schema: pa.Schema = URLS) -> Iterator[pa.RecordBatch]:
+        queue = DiskQueue(self._store, name, schema, dict(rows) if rows else None)
         self._opened.append(queue)
         return queue.scan()
 

@@ -107,6 +107,13 @@ class RobotsGate:
         """Origins whose robots.txt nobody has begun to bring."""
         return len(self._asks)
 
+    @property
+    def rests_until(self) -> float:
+        """When the first URL here may go on, if answers from servers are all that they wait for; infinite without."""
+        if self.unchecked or self.asks:
+            return 0.0
+        return self._due if len(self._waiting) else math.inf
+
     # --- URLs
 
     def put(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:

@@ -1,9 +1,10 @@
 """What is handed out: the visits that the fetcher holds of this shard, and each host's share of them.
 
 The frontier fills it from the ready queues as it runs low, and empties it by the outcomes that come back. A host
-holds only its share; what exceeds that waits in the spill queues, so that a slow giant delays only its own
-pages and never crowds out the rest (IRLbot, section 1.3). A host that runs low while more of it was spilled is
-*hungry*: the spill queue it belongs to is read, in turn with those of other hungry hosts.
+holds only its share, which is what it comes to soon: the longer it rests after a visit, the less. What exceeds that
+waits in the spill queues, so that a slow giant delays only its own pages and never crowds out the rest (IRLbot,
+section 1.3). A host that runs low while more of it was spilled is *hungry*: the spill queue it belongs to is read, in
+turn with those of other hungry hosts. What belongs to a host that sleeps goes to `fyke.frontier.asleep`.
 
 Bounded by `window_visits` rows in memory. Invariants: a row that was admitted is out until its outcome comes;
 what is out is what a checkpoint must write down as waiting.
@@ -18,6 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, concat, keep, u64
+from fyke.core.messages import soon_visits
+from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.ready import SPILLS, Ready
 
@@ -28,11 +31,14 @@ SPILLS_EVERY_S = 0.05  # between two times
 
 
 class Window:
-    """At most `visits` rows out, `host_visits` of them of one host."""
+    """At most `visits` rows out, `host_visits` of them of one host, whose rest is `rest_s` as long as nothing else is
+    known."""
 
-    def __init__(self, visits: int, host_visits: int) -> None:
+    def __init__(self, visits: int, host_visits: int, rest_s: float = 0.0) -> None:
         self._visits = visits
-        self._share = host_visits
+        self._most = host_visits
+        self._usual = max(1, soon_visits(rest_s, host_visits))
+        self._shares: dict[int, int] = {}  # of hosts that have another share than the usual one
         self._batches: dict[int, tuple[pa.RecordBatch, set[int]]] = {}  # with the places of rows that are out
         self._place: dict[int, tuple[int, int]] = {}  # of each key that is out: its batch, its row
         self._serial = 0
@@ -59,16 +65,32 @@ class Window:
         """Rows of `host` that are out."""
         return self._of_host.get(host, 0)
 
+    def rests(self, hosts: Iterable[int], rests_s: Iterable[float]) -> None:
+        """Each of `hosts` rests so long after a visit."""
+        for host, rest_s in zip(hosts, rests_s, strict=True):
+            share = max(1, soon_visits(rest_s, self._most))
+            if share != self._usual:
+                self._shares[host] = share
+            else:
+                self._shares.pop(host, None)
+        if len(self._shares) > 2 * self._visits + len(self._of_host):  # who has nothing out may be met as a new one
+            self._shares = {host: share for host, share in self._shares.items() if host in self._of_host}
+
+    def share(self, host: int) -> int:
+        """Rows of `host` that may be out."""
+        return self._shares.get(host, self._usual)
+
     def hungry(self, host: int) -> bool:
         """Whether `host` has so few rows out that it should be given more."""
-        return self.of_host(host) < max(1, self._share // 4)
+        return self.of_host(host) < max(1, self.share(host) // 4)
 
     def admit(self, urls: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """The rows of `urls` that fit, which are out from now on; and the rest."""
         hosts = u64(urls, "host")
         unique, places = np.unique(hosts, return_inverse=True)
         out = np.fromiter(map(self.of_host, unique.tolist()), np.int64, len(unique))
-        fits = _nth_of_each(hosts) + out[places] < self._share
+        shares = np.fromiter(map(self.share, unique.tolist()), np.int64, len(unique))
+        fits = _nth_of_each(hosts) + out[places] < shares[places]
         fits &= np.cumsum(fits) <= self._visits - len(self)
         admitted = keep(urls, fits)
         self.note(admitted)
@@ -143,12 +165,13 @@ class _Spill:
 
 
 class Refill:
-    """Fills `window` from `ready`, its spill queues too."""
+    """Fills `window` from `ready`, its spill queues too, but for what is `blocked` or `asleep`."""
 
-    def __init__(self, ready: Ready, window: Window, blocked: Blocked) -> None:
+    def __init__(self, ready: Ready, window: Window, blocked: Blocked, asleep: Asleep) -> None:
         self._ready = ready
         self._window = window
         self._blocked = blocked
+        self._asleep = asleep
         self._spills = [_Spill(ready.spilled_at(place)) for place in range(SPILLS)]
         self._due = 0.0  # when the spill queues are next looked at
         self._place = 0  # the one read last
@@ -160,27 +183,31 @@ class Refill:
         """More visits (schema `URLS`), out from now on; none while the window is well filled."""
         given = []
         while self._window.low and self._ready.waiting:
-            given.append(self._admit(self._ready.take(REFILL_ROWS)))
+            given.append(self._admit(self._ready.take(REFILL_ROWS), now))
         if self._ready.spilled and (now >= self._due or not len(self._window)):
             self._due = now + SPILLS_EVERY_S
-            given += self._spilled()
+            given += self._spilled(now)
         return concat([urls for urls in given if urls.num_rows])
 
     def overflowed(self, host: int) -> bool:
         """Whether more of `host` waits on disk than is out, as far as is known."""
         return host in self._spills[host % SPILLS].overflowed
 
-    def _admit(self, urls: pa.RecordBatch) -> pa.RecordBatch:
-        admitted, excess = self._window.admit(self._blocked.divert(urls))
-        if excess.num_rows:
-            self._ready.put_back(excess)
-            hosts = np.unique(u64(excess, "host"))
+    def _admit(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
+        admitted, excess = self._window.admit(self._asleep.divert(self._blocked.divert(urls), now))
+        self.spill(excess)
+        return admitted
+
+    def spill(self, urls: pa.RecordBatch) -> None:
+        """Let `urls`, for which their hosts have no room, wait until these are hungry."""
+        if urls.num_rows:
+            self._ready.put_back(urls)
+            hosts = np.unique(u64(urls, "host"))
             places = hosts % np.uint64(SPILLS)
             for place in np.unique(places).tolist():
                 self._spills[place].put(hosts[places == place].tolist(), self._window.of_host)
-        return admitted
 
-    def _spilled(self) -> Iterator[pa.RecordBatch]:
+    def _spilled(self, now: float) -> Iterator[pa.RecordBatch]:
         """Visits out of the spill queues of hungry hosts; of all that may help, when nothing else fills the window."""
         low = self._window.low and not self._ready.waiting
         left = SPILLED_ROWS
@@ -188,13 +215,14 @@ class Refill:
             spill = self._spills[place]
             if left <= 0:
                 break
+            hungry = (host for host in spill.overflowed if self._window.hungry(host))
             if self._ready.spilled_at(place) and (
-                (low and spill.others) or any(map(self._window.hungry, spill.overflowed))
+                (low and spill.others) or not all(self._asleep.holds(host, now) for host in hungry)
             ):
                 self._place = place
                 urls = self._ready.take_spilled(place, REFILL_ROWS)
                 left -= urls.num_rows
-                yield self._admit(urls)
+                yield self._admit(urls, now)
                 spill.read(urls.num_rows, self._ready.spilled_at(place))
 
 

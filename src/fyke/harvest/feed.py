@@ -11,10 +11,11 @@ import json
 from typing import Any
 
 from fyke.core.visits import Page
-from fyke.harvest.links import HtmlLinks, collapsed, fit
+from fyke.harvest.links import MOST_LINKS, HtmlLinks, collapsed, fit
 from fyke.harvest.sitemap import ROOTS, add_links
-from fyke.harvest.xmlscan import Attributes, root_of, scan, seen_from
+from fyke.harvest.xmlscan import Attributes, Enough, root_of, scan, seen_from
 
+MAX_JSON_BYTES = 8 << 20  # which become ten times as much in memory
 _FEEDS = frozenset({"rss", "rdf", "feed", "channel"})
 _OWNERS = frozenset({"item", "entry", "channel", "feed", "rdf", "rss"})
 _PAGE_RELS = frozenset({"", "alternate", "next", "prev", "previous", "prev-archive", "next-archive"})
@@ -53,7 +54,7 @@ class JsonFeed:
 
     def process(self, page: Page) -> None:
         """Add the links of the items to `page`, and the title."""
-        if not self.lists(page):
+        if not self.lists(page) or len(page.content) > MAX_JSON_BYTES:
             return
         try:
             feed = json.loads(page.text)
@@ -86,6 +87,8 @@ def _read_feed(page: Page, content: bytes) -> None:
     found: list[str] = []
 
     def see(name: str, parent: str, attributes: Attributes, text: str, base: str) -> None:
+        if len(found) > MOST_LINKS:
+            raise Enough
         if name == "link" and parent in _OWNERS:
             if attributes.get("href") is None:
                 found.append(seen_from(base, text, page.url))

@@ -20,12 +20,13 @@ from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHT
 from fyke.core.urls import canonical
 from fyke.core.visits import Page, PageLinks
 from fyke.harvest.headers import obey, refresh_target, rel_of
-from fyke.harvest.markup import bounded
+from fyke.harvest.markup import MAX_BYTES, bounded
 from fyke.harvest.queries import encode_queries
 from fyke.harvest.requisites import html_requisites
 
 Attributes = dict[str, str | None]
 
+MOST_LINKS = 100_000  # that are taken from one document; a sitemap may name 50,000 pages
 _READ = "a:not([href^='#']),area,title,link,meta,base,iframe,frame"  # most links of a long page lead within it
 _ANCHORS: Final = frozenset({"a", "area"})
 _HREF: Final = itemgetter("href")
@@ -105,10 +106,12 @@ class HtmlLinks:
         """
         if page._tree is not None:
             return page._tree
-        content = page.content if page.charset == "utf-8" else page.text.encode("utf-8", "replace")
+        content = page.content[:MAX_BYTES]  # before it is decoded: a long one would be there three times
+        if page.charset != "utf-8":
+            content = content.decode(page.charset, "replace").encode("utf-8", "replace") if page.charset else b""
         safe = bounded(content)
         tree = LexborHTMLParser(safe, options=_OPTIONS)
-        if self._shared or len(safe) < len(content):
+        if self._shared or len(safe) < len(content) or len(page.content) > MAX_BYTES:
             page._tree = tree
         return tree
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 MAX_BYTES = 8 << 20
+MAX_TAGS = 400_000  # an element and its text take some 300 bytes
 MAX_ELEMENTS = 2_000_000
 MAX_STEPS = 50_000_000  # through open elements, some 2 ns each
 MAX_ATTRIBUTES = 1_000  # of a tag that is long
@@ -61,6 +62,9 @@ def bounded(content: bytes) -> bytes:
     content = content[:MAX_BYTES]
     content = content[: _end_before_long_tags(content)]
     begins = np.frombuffer(content, np.uint8) == _LESS_THAN
+    if np.count_nonzero(begins) > MAX_TAGS:
+        content = content[: int(np.flatnonzero(begins)[MAX_TAGS])]
+        begins = begins[: len(content)]
     if np.count_nonzero(begins) < _FEW_TAGS or _is_safe(content, np.flatnonzero(begins)):
         return content
     return content[: _affordable(content)]

@@ -23,7 +23,7 @@ from fyke.core.visits import Exchange, Page, PageLinks
 from fyke.harvest.charset import charset_of, install
 from fyke.harvest.feed import JsonFeed, XmlLinks
 from fyke.harvest.headers import read_headers
-from fyke.harvest.links import HtmlLinks, fit
+from fyke.harvest.links import MOST_LINKS, HtmlLinks, fit
 from fyke.harvest.listing import FtpListing, GopherMenu
 from fyke.harvest.media import FTP_LISTING, GOPHER_MENU, HTML, describe, label_of
 from fyke.harvest.requisites import CssLinks
@@ -160,6 +160,9 @@ class Parser:
             links.pages, links.listings = [], []
         if redirect:
             links.pages = [*redirect, *links.pages]
+        for name in ("pages", "listings", "nofollow", "requisites"):
+            if len(found := getattr(links, name)) > MOST_LINKS:
+                setattr(links, name, found[:MOST_LINKS])
         self._pages += 1
         self._links += len(links.pages) + len(links.listings)
         self._nofollow += len(links.nofollow)

@@ -7,11 +7,13 @@ Invariant: a gzip body unfolds to at most `MAX_UNFOLDED_BYTES`, and only when it
 """
 
 import re
+from itertools import islice
 
 from fyke.core.batches import Kind
 from fyke.core.codings import gunzip
 from fyke.core.visits import Page
-from fyke.harvest.xmlscan import Attributes, root_of, scan, seen_from
+from fyke.harvest.links import MOST_LINKS
+from fyke.harvest.xmlscan import Attributes, Enough, root_of, scan, seen_from
 
 MAX_UNFOLDED_BYTES = 64 << 20  # sitemaps.org allows 50 MB
 ROOTS = frozenset({"urlset", "sitemapindex"})
@@ -76,7 +78,8 @@ def is_text_sitemap(url: str) -> bool:
 
 def text_links(content: bytes) -> list[str]:
     """The URLs that stand on a line of their own."""
-    return [line.decode("utf-8", "replace") for line in _LINE.findall(content.removeprefix(b"\xef\xbb\xbf"))]
+    lines = islice(_LINE.finditer(content.removeprefix(b"\xef\xbb\xbf")), MOST_LINKS)
+    return [line[1].decode("utf-8", "replace") for line in lines]
 
 
 def sitemap_links(content: bytes, url: str) -> list[str]:
@@ -84,6 +87,8 @@ def sitemap_links(content: bytes, url: str) -> list[str]:
     found: dict[str, None] = {}
 
     def see(name: str, parent: str, attributes: Attributes, text: str, base: str) -> None:
+        if len(found) > MOST_LINKS:
+            raise Enough
         if name == "loc":
             if parent in _ENTRIES:
                 found[seen_from(base, text, url)] = None

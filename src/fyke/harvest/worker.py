@@ -28,6 +28,7 @@ from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.headers import said_of_links
 from fyke.harvest.media import label_of
+from fyke.harvest.redirects import MOST_HOPS, Redirects
 
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
@@ -122,6 +123,7 @@ class _Read(NamedTuple):
     page: Page
     places: tuple[int, ...]
     level: int  # of sitemap indexes above those that it names
+    hops: int = 0  # redirects in a row that it is the last of
     # What was done aside, of a large one:
     redirect: Sequence[str] = ()  # where it leads by its header
     found: Located | None = None  # its links, resolved
@@ -138,6 +140,7 @@ class Harvest:
         limits: FetchSection,
         links: LinkResolver,
         aside: Aside["_Read"] | None = None,
+        redirects: Redirects | None = None,
     ) -> None:
         """Without `aside` large pages are read as all others."""
         self._parser = parser
@@ -146,6 +149,7 @@ class Harvest:
         self._limits = limits
         self._links = links
         self._aside = aside
+        self._redirects = redirects or Redirects({})
 
     def __repr__(self) -> str:
         return f"Harvest({self._parser!r})"
@@ -194,7 +198,7 @@ class Harvest:
             level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
             if exchange.outcome is Outcome.OK:
                 _judge_kind(page)
-            read = _Read(exchange, page, keys, level)
+            read = _Read(exchange, page, keys, level, self._hops(exchange))
             if exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate:
                 if self._aside is not None and len(page.content) >= self._aside.large_bytes:
                     self._do_aside(self._parsed, read)
@@ -216,6 +220,17 @@ class Harvest:
     def _resolved(self, read: _Read) -> _Read:
         groups = groups_of(read.page, read.level)
         return read._replace(found=self._links.resolve([(read.page.links.base, group.hrefs) for group in groups]))
+
+    def _hops(self, exchange: Exchange) -> int:
+        """How many redirects in a row `exchange` is the last of; where these are too many, that is its outcome."""
+        if exchange.outcome is not Outcome.REDIRECTED:
+            self._redirects.ended(exchange.visit.key)
+            return 0
+        hops = self._redirects.followed(exchange.visit.key)
+        if hops > MOST_HOPS:
+            exchange.outcome = Outcome.REDIRECTED_TOO_OFTEN
+            exchange.detail = f"it is redirect {hops} in a row, and no more are followed"
+        return hops
 
     def _sheaf(self, together: Sequence[_Read]) -> Sheaf:
         """The links of pages, resolved."""
@@ -252,6 +267,8 @@ class Harvest:
         if places and not page.duplicate:
             self._content_seen.enter(places[_depends_on_name(page, urls)])
         redirected = exchange.outcome is Outcome.REDIRECTED and urls
+        if redirected:
+            self._redirects.lead_to(key_of(urls[0]), read.hops)
         return Reaped(exchange, page, len(urls), urls[0].decode() if redirected else None)
 
 

@@ -39,6 +39,10 @@ _TEXT_CHARS = 1 << 14  # more is no URL and no title
 _BASE_CHARS = 1 << 8  # each link below would be as long: a few bytes of it are written, all of them are held
 
 
+class Enough(Exception):
+    """Raised by who is shown elements: the rest is not read."""
+
+
 class _Refused(Exception):
     """The document declares entities: only a bomb needs them."""
 
@@ -60,12 +64,14 @@ def root_of(content: bytes) -> str:
 
 
 def scan(content: bytes, url: str, see: See) -> None:
-    """Show `see` every element of `content` (UTF-8, no byte order mark needed), which came from `url`.
+    """Show `see` every element of `content` (UTF-8, no byte order mark needed), which came from `url`, or until it
+    raises `Enough`.
 
     After a fault all elements are shown again, from the beginning, by the HTML parser.
     """
-    if not _scan_strictly(content, url, see):
-        _scan_by_force(content, url, see)
+    with suppress(Enough):
+        if not _scan_strictly(content, url, see):
+            _scan_by_force(content, url, see)
 
 
 def seen_from(base: str, href: str, url: str) -> str:

@@ -43,6 +43,7 @@ QUEUES = {
     "spilled": "for room at their host, on disk",
     "memory": "in memory, for their host's turn",
     "blocked": "since their host is blocked",
+    "asleep": "for their host to wake, on disk",
 }
 
 

@@ -20,14 +20,15 @@ import pycurl
 
 from fyke.core.clock import Clock
 from fyke.core.config import FetchSection
-from fyke.core.document import Document
+from fyke.core.document import MEMORY_BYTES, Document
 from fyke.core.errors import DiskFull
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Exchange
+from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.options import constant_options
 from fyke.fetcher.wire.transfer import Dialect, Done, Request, Slot
 
+BODIES_BYTES = 24 << 20  # in memory of all that are under way: n of them hold log(n) times that at most
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
 
 _FINE = TransferEnd(Outcome.OK, "")
@@ -115,7 +116,7 @@ class CurlEngine:
         self._started += 1
         slot = self._slot(request.dialect)
         try:
-            slot.aim(request, done, self._clock.now(), Document(folder=self._folder))
+            slot.aim(request, done, self._clock.now(), self._document())
             self._multi.add_handle(slot.curl)
         except (pycurl.error, ValueError) as error:
             exchange = Exchange(
@@ -126,6 +127,17 @@ class CurlEngine:
             self._kick()
             return
         self._active[slot.curl] = slot
+
+    def cut(self, visit: Visit, why: str) -> None:
+        """Break off the request for `visit`, if it is under way; `done` is called later, as for one that stalled."""
+        for curl, slot in self._active.items():
+            if slot.request.visit is visit:
+                del self._active[curl]
+                self._multi.remove_handle(curl)
+                self._refused.append((slot.done, self._concluded(slot, TransferEnd(Outcome.STALLED, why))))
+                self._rest(slot)
+                self._kick()
+                return
 
     def close(self) -> None:
         """Break off what is in flight, each with `BROKEN_OFF` and detail `CLOSED`, and let go of everything."""
@@ -247,6 +259,11 @@ class CurlEngine:
             self._deliver(slot, transfer_end(code, message, connected=connected))
 
     def _deliver(self, slot: Slot, how: TransferEnd) -> None:
+        exchange, done = self._concluded(slot, how), slot.done
+        self._rest(slot)
+        self._call(done, exchange)
+
+    def _concluded(self, slot: Slot, how: TransferEnd) -> Exchange:
         request, body, curl = slot.request, slot.body, slot.curl
         size = body.size
         self._body_bytes += size
@@ -264,9 +281,7 @@ class CurlEngine:
             how.truncated(size),
         )
         request.dialect.conclude(exchange, slot.lines, curl)
-        done = slot.done
-        self._rest(slot)
-        self._call(done, exchange)
+        return exchange
 
     def _deliver_refused(self) -> None:
         refused, self._refused = self._refused, []
@@ -283,6 +298,10 @@ class CurlEngine:
             )
 
     # the pool
+
+    def _document(self) -> Document:
+        """An empty body; the more are under way, the sooner it is a file."""
+        return Document(memory_bytes=min(MEMORY_BYTES, BODIES_BYTES // (1 + len(self._active))), folder=self._folder)
 
     def _slot(self, dialect: Dialect) -> Slot:
         idle = self._idle.get(dialect)

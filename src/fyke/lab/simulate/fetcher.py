@@ -18,7 +18,7 @@ import pyarrow as pa
 from fyke.core.batches import Kind, keep, numbers
 from fyke.core.clock import Clock
 from fyke.core.config import Config
-from fyke.core.messages import Links, Rules
+from fyke.core.messages import SOON_S, Links, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import split
 from fyke.core.visits import Visit, visits_of
@@ -48,6 +48,7 @@ class VirtuallyFetched:
     """What came of visits since it was last asked for."""
 
     ended: list[tuple[Visit, Outcome]]
+    put_off: list[tuple[Visit, float]]  # that come back, with the end of their hosts' rests
     origins: list[str]  # whose robots.txt came
 
 
@@ -69,6 +70,7 @@ class VirtualFetcher:
         self._resting: dict[int, Host] = {}  # hosts that left the workbench for a long rest
         self._retired: set[int] = set()  # hosts that were given up
         self._ended: list[tuple[Visit, Outcome]] = []
+        self._put_off: list[tuple[Visit, float]] = []
         self._origins: list[str] = []
         self._prune_at = clock.now()
 
@@ -87,11 +89,11 @@ class VirtualFetcher:
 
     @property
     def ended(self) -> int:
-        return len(self._ended)
+        return len(self._ended) + len(self._put_off)
 
     @property
     def idle(self) -> bool:
-        return not (self.bench.visits or self._calendar or self._ended)
+        return not (self.bench.visits or self._calendar or self.ended)
 
     @property
     def has_its_pages(self) -> bool:
@@ -124,6 +126,7 @@ class VirtualFetcher:
             visits = keep(visits, ~rules)
         if not visits.num_rows:
             return
+        now = self._clock.now()
         addresses = self._web.addresses(texts.of_column(visits.column("url"))).tolist()
         for visit, address in zip(visits_of(visits), addresses, strict=True):
             host = self.bench.get(visit.host)
@@ -132,6 +135,10 @@ class VirtualFetcher:
             elif host is None:
                 host = self._resting.pop(visit.host, None)
                 host = host or Host(visit.host, visit.url[texts.HOST], due=self._may_ask_at)
+                if host.due - now > SOON_S:
+                    self._resting[visit.host] = host
+                    self._put_off.append((visit, host.due))
+                    continue
                 self.bench.enter(host)
                 self.bench.add(host, visit)
                 self.bench.settle(host, str(address))
@@ -141,8 +148,8 @@ class VirtualFetcher:
     def take(self) -> VirtuallyFetched:
         """What has ended by now."""
         self._end(self._calendar.due(self._clock.now()))
-        fetched = VirtuallyFetched(self._ended, self._origins)
-        self._ended, self._origins = [], []
+        fetched = VirtuallyFetched(self._ended, self._put_off, self._origins)
+        self._ended, self._put_off, self._origins = [], [], []
         return fetched
 
     def pump(self) -> None:
@@ -183,7 +190,9 @@ class VirtualFetcher:
             if reply == VisitEnd.PAGE:
                 host.failures = 0
                 finished(host, at, duration_s)
+                visit.rest_s = host.due - at
                 ended((visit, Outcome.OK))
+                self._give_back(host, at)
             else:
                 self._fail(at, host, visit, OUTCOMES[reply], duration_s)
 
@@ -202,8 +211,15 @@ class VirtualFetcher:
             self._retired.add(host.key)
             self._lose(self.bench.drain(host), Outcome.HOST_RETIRED)
         self.bench.finished(host, at, duration_s, wait_s)
-        if self.bench.get(host.key) is not host and not retired:
-            self._resting[host.key] = host
+        if not retired:
+            self._give_back(host, at)
+            self.bench.leave(host, at)
+            if self.bench.get(host.key) is not host:
+                self._resting[host.key] = host
+
+    def _give_back(self, host: Host, at: float) -> None:
+        """Let the frontier have what `host` does not come to soon."""
+        self._put_off += [(visit, host.due) for visit in self.bench.put_off(host, at)]
 
     def _lose(self, visits: Sequence[Visit], outcome: Outcome) -> None:
         self._ended += [(visit, outcome) for visit in visits]
@@ -230,6 +246,7 @@ class VirtualHarvest:
                 self._waiting.append(visit)
             else:
                 outbox.put_ended(visit, outcome)
+        outbox.put_off(fetched.put_off)
         for origin in fetched.origins:
             outbox.put_learned(origin, Rules.OPEN, RULES_END)
         self._tally.totals.rules += len(fetched.origins)

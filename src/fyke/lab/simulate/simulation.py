@@ -88,6 +88,8 @@ class Simulation:
     def _advance(self, now: float) -> None:
         """Move the clock to the next slice in which something may happen."""
         due = self.fetcher.next_due()
+        if due is None and self._loop.idle:
+            due = self.frontier.rests_until(now)
         number = max(np.floor(now / SLICE_S) + 1, np.ceil((due or 0.0) / SLICE_S))
         self.clock.advance(max(0.0, float(number) * SLICE_S - now))
 

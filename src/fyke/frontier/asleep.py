@@ -1,0 +1,161 @@
+"""URLs of hosts that rest for long: they wait here, on disk, by the time of waking, and not in the window.
+
+The window holds what may be fetched soon. A host that asks for an hour, fails, or has no name for now sleeps: the
+fetcher gives back what it holds of it, with the time of waking, and what is found of it meanwhile is diverted here.
+So hosts that sleep keep nobody else's pages out of memory, however many they are (IRLbot, sections 1.2 and 1.3).
+
+The waiting rows are a timing wheel (Varghese and Lauck 1987) of queues: level n has rows that wake in 2^n to 2^(n+1)
+times `STEP_S`. Before the first of them could be late, the level is read through, and its rows go down to where they
+belong by then. So a row is moved about as often as there are levels below it, whatever servers ask for, and wakes
+`STEP_S` late at most.
+
+Invariants: a row that was put is here until its time, and then came out once. Which hosts sleep is known of
+`most_hosts` at most; rows of others are handed out, and come back.
+"""
+
+from collections.abc import Iterator, Mapping
+from math import inf
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fyke.core.batches import URLS, keep, u64
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
+
+WAITING = pa.schema([*URLS, ("until", pa.float64())])  # unix seconds
+STEP_S = 2.0
+LEVELS = 24  # the last is of rows that wake in half a year or later
+MOST_HOSTS = 100_000  # remembered as asleep
+ROWS = 8192
+MOST_ROWS = 65_536  # read in one turn
+
+
+class Asleep:
+    """The URLs that wait for their hosts to wake. Times are unix seconds."""
+
+    def __init__(self, store: Store, state: Mapping[str, Any] | None = None, *, most_hosts: int = MOST_HOSTS) -> None:
+        saved = state or {}
+        queues, earliest = saved.get("queues", {}), saved.get("earliest", {})
+        names = [_name(n) for n in range(LEVELS)]
+        self._levels = [_Level(store, n, queues.get(name), earliest.get(name, inf)) for n, name in enumerate(names)]
+        self._until: dict[int, float] = {}  # of hosts that are known to sleep
+        self._most_hosts = most_hosts
+
+    def __repr__(self) -> str:
+        return f"Asleep({len(self)} URLs, {len(self._until)} hosts)"
+
+    def __len__(self) -> int:
+        """URLs that wait."""
+        return sum(len(level.queue) for level in self._levels)
+
+    @property
+    def wakes_at(self) -> float:
+        """When the first of them may be fetched; infinite when there is none."""
+        return min(level.earliest for level in self._levels)
+
+    def holds(self, host: int, now: float) -> bool:
+        """Whether `host` is known to sleep."""
+        return self._until.get(host, 0.0) > now
+
+    def sleep(self, hosts: Mapping[int, float], now: float) -> None:
+        """These hosts sleep, each until its time."""
+        if len(self._until) + len(hosts) > self._most_hosts:
+            self._until = {host: until for host, until in self._until.items() if until > now}
+            if len(self._until) + len(hosts) > self._most_hosts:
+                self._until.clear()
+        self._until.update(hosts)
+
+    def put(self, waiting: pa.RecordBatch, now: float) -> None:
+        """Let rows (schema `WAITING`) wait, each until its time."""
+        if waiting.num_rows:
+            levels = _levels_of(_until(waiting) - now)
+            for n in np.unique(levels).tolist():
+                self._levels[n].put(keep(waiting, levels == n))
+
+    def divert(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
+        """Let those of `urls` wait whose hosts are known to sleep: the others."""
+        if not self._until or not urls.num_rows:
+            return urls
+        until = np.array([self._until.get(host, 0.0) for host in u64(urls, "host").tolist()])
+        sleep = until > now
+        if sleep.any():
+            columns = [*keep(urls, sleep).columns, pa.array(until[sleep])]
+            self.put(pa.RecordBatch.from_arrays(columns, schema=WAITING), now)
+        return keep(urls, ~sleep)
+
+    def woken(self, now: float) -> Iterator[pa.RecordBatch]:
+        """URLs whose time has come (schema `URLS`)."""
+        budget = MOST_ROWS
+        for level in reversed(self._levels):  # what goes down is looked at again below
+            for batch in level.read(now, budget):
+                budget -= batch.num_rows
+                awake = _until(batch) <= now
+                self.put(keep(batch, ~awake), now)
+                if awake.any():
+                    yield keep(batch, awake).select(URLS.names)
+
+    def scan(self) -> Iterator[pa.RecordBatch]:
+        """Every URL that waits here."""
+        for level in self._levels:
+            for batch in level.queue.scan():
+                yield batch.select(URLS.names)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "queues": {level.queue.name: level.queue.state() for level in self._levels},
+            "earliest": {level.queue.name: level.earliest for level in self._levels if len(level.queue)},
+        }
+
+    def close(self) -> None:
+        for level in self._levels:
+            level.queue.close()
+
+
+class _Level:
+    """The queue of what wakes in 2^n to 2^(n+1) steps, of which the first wakes `earliest`."""
+
+    def __init__(self, store: Store, n: int, state: dict[str, Any] | None, earliest: float) -> None:
+        self.queue = DiskQueue(store, _name(n), WAITING, state)
+        self.earliest = earliest
+        self._ahead_s = STEP_S * 2.0**n / 2 if n else -STEP_S / 2  # of its first row's time it is read
+        self._left = 0  # rows of the present reading
+
+    def put(self, batch: pa.RecordBatch) -> None:
+        self.queue.put(batch)
+        self.earliest = min(self.earliest, float(_until(batch).min()))
+
+    def read(self, now: float, most: int) -> Iterator[pa.RecordBatch]:
+        """Take out all that is here, `most` rows in one turn or little more, once the first has no business here."""
+        if not self._left:
+            if not len(self.queue) or now < self.earliest - self._ahead_s:
+                return
+            self._left, self.earliest = len(self.queue), inf
+        while self._left and most > 0 and (batch := self.queue.get(min(ROWS, self._left))) is not None:
+            self._left -= batch.num_rows
+            most -= batch.num_rows
+            yield batch
+        if self._left:
+            self.earliest = now  # the rest is read in the next turn
+
+
+def _name(n: int) -> str:
+    return f"asleep-{n:02}"
+
+
+def asleep_queues(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The saved queues of a saved `Asleep`, by name; their rows have the schema `WAITING`."""
+    queues: Mapping[str, Any] = state.get("queues", {})
+    return queues
+
+
+def _until(batch: pa.RecordBatch) -> npt.NDArray[np.float64]:
+    return batch.column("until").to_numpy()  # type: ignore[no-any-return]
+
+
+def _levels_of(wait_s: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+    """The level of rows that wake so many seconds from now: [n]."""
+    steps = np.maximum(wait_s / STEP_S, 1.0)
+    return np.minimum(np.log2(steps), LEVELS - 1).astype(np.intp)

@@ -1,0 +1,152 @@
+"""A crawl against behaviours, judged from outside: by the ledger, by what the process took, by what `fyke why` says.
+
+Nothing of the crawler is imported: it is run as a person runs it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fyke.lab.simweb.hostile.servers import NORMAL, START, Cast, host_of, urls_of
+
+HASTE: Mapping[str, Mapping[str, Any]] = {  # a patient crawler would take hours for what is slow
+    "politeness": {
+        "host_delay_s": 0.0, "min_host_delay_s": 0.0, "address_delay_s": 0.0, "min_address_delay_s": 0.0,
+        "delay_factor": 0.0, "failure_delay_s": 0.2, "throttle_delay_s": 0.5, "host_failures": 4, "tries": 2,
+    },
+    "fetch": {"connect_timeout_s": 3.0, "timeout_s": 6.0, "stall_s": 2},
+    "dns": {"timeout_s": 0.5, "tries": 2, "negative_ttl_s": 2.0},
+    "crawl": {"scope": "web", "wait_s": 3.0},
+}  # fmt: skip
+GENTLE: Mapping[str, Mapping[str, Any]] = {  # as it is without settings, but that hosts need no rest
+    "politeness": {**HASTE["politeness"], "failure_delay_s": 15.0, "throttle_delay_s": 30.0, "tries": 4},
+    "crawl": {"scope": "web"},
+}
+
+
+class Running:
+    """Servers that play a cast."""
+
+    def __init__(self, cast: Cast, process: "subprocess.Popen[str]") -> None:
+        self.cast = cast
+        self._process = process
+        ready = self._line()
+        self.port, self.dns = ready["port"], ready["dns"]
+        self.seed = f"http://{host_of(START)}:{self.port}/"
+        self.urls = urls_of(cast, self.port)
+
+    def _line(self) -> Any:
+        assert self._process.stdout is not None
+        return json.loads(self._process.stdout.readline())
+
+    def ledger(self) -> list[tuple[float, str, str]]:
+        """When was which path of which host asked for."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return [(at, host, path) for at, host, path in self._line()]
+
+
+@contextmanager
+def running(cast: Cast) -> Iterator[Running]:
+    """Play `cast` in a process of its own."""
+    command = [sys.executable, "-m", "fyke.lab.simweb.hostile.servers", json.dumps(asdict(cast))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Running(cast, process)
+        finally:
+            process.kill()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a crawl did: how it ended, what it took, and what it says of each behaviour."""
+
+    status: int
+    ending: str
+    complaint: str  # the last line of what it said, where it failed
+    seconds: float
+    cpu_s: float
+    peak_mb: float
+    ledger: list[tuple[float, str, str]]
+    verdicts: dict[str, str]
+
+    @property
+    def normal(self) -> list[tuple[float, str]]:
+        """The requests for normal pages: when, and which."""
+        return [(at, host + path) for at, host, path in self.ledger if host.startswith(NORMAL)]
+
+    @property
+    def last_normal_s(self) -> float:
+        """Seconds from the first request to the last for a normal page."""
+        return max((at for at, _ in self.normal), default=0.0) - self.ledger[0][0]
+
+
+def toml(sections: Mapping[str, Mapping[str, Any]]) -> str:
+    """Settings as a file has them."""
+    lines = []
+    for name, section in sections.items():
+        lines += [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in section.items())]
+    return "\n".join(lines) + "\n"
+
+
+def judged(
+    cast: Cast,
+    folder: Path,
+    settings: Mapping[str, Mapping[str, Any]] = HASTE,
+    *,
+    options: Sequence[str] = (),
+    patience_s: float = 120.0,
+    asked_why: bool = True,
+) -> Judged:
+    """Crawl `cast` into `folder`; who has not ended after `patience_s` is killed, which is status -9."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with running(cast) as servers:
+        sections = {**settings, "dns": {**settings.get("dns", {}), "servers": [servers.dns], "private": ["hostile"]}}
+        config, into = folder / "settings.toml", folder / "crawl"
+        config.write_text(toml(sections))
+        command = [sys.executable, "-m", "fyke", "crawl", servers.seed, "--config", str(config), "--into", str(into)]
+        begun = time.monotonic()
+        with (folder / "out").open("w") as out, (folder / "err").open("w") as err:
+            process = subprocess.Popen([*command, "--json", *options], stdout=out, stderr=err)
+            status, usage = _ended(process, begun + patience_s)
+        seconds = time.monotonic() - begun
+        said = (folder / "out").read_text()
+        complaint = "" if not status else " ".join((folder / "err").read_text().splitlines()[-1:])
+        verdicts = {name: why(into, url) for name, url in servers.urls.items()} if asked_why else {}
+        return Judged(
+            status,
+            str(json.loads(said)["ending"]) if said else "none",
+            complaint,
+            seconds,
+            usage.ru_utime + usage.ru_stime,
+            usage.ru_maxrss / 1024,
+            servers.ledger(),
+            verdicts,
+        )
+
+
+def _ended(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, Any]:
+    while True:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode, usage
+        if time.monotonic() > deadline:
+            process.kill()
+            deadline += 3600
+        time.sleep(0.02)
+
+
+def why(into: Path, url: str) -> str:
+    """What became of `url`, in a line."""
+    command = [sys.executable, "-m", "fyke", "why", str(into), url, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return str(json.loads(done.stdout)["verdict"]) if done.stdout else " ".join(done.stderr.splitlines()[-1:])

@@ -1,0 +1,271 @@
+"""The servers: one process that plays behaviours on real sockets, and keeps a ledger.
+
+All names resolve by a name server of our own to addresses in 127.0.0.0/8, one for each host that is asked for; what
+listens there is one socket for all, and the address says which behaviour is meant. Which hosts there are is said once,
+at the start (`Cast`); `h7.NAME.hostile` and `NAME-7.hostile` behave as `NAME.hostile`.
+
+`python -m fyke.lab.simweb.hostile.servers CAST` serves until its standard input closes; a line on that is answered
+with the ledger so far, as one line of JSON: [unix seconds, host, path] for each request.
+"""
+
+import asyncio
+import json
+import re
+import struct
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from socket import SO_LINGER, SOL_SOCKET
+from typing import Any
+
+from fyke.lab.simweb.dns import NXDOMAIN, answer, parse
+from fyke.lab.simweb.hostile import answers, documents, resolving, rules
+from fyke.lab.simweb.hostile.script import NO_RULES, Behaviour, Many, Numbered, Reset, Script, Step, Wait, whole
+
+BEHAVIOURS: Mapping[str, Behaviour] = {
+    one.name: one for table in (answers, documents, rules, resolving) for one in table.BEHAVIOURS
+}
+START, NORMAL = "start", "normal"
+STRANGERS = re.compile(r"name-(private|metadata|loopback|zero|broadcast|multicast|shared|reserved|six|alias-to-here)")
+PIECE_BYTES = 1 << 16
+MOST_NAMES = 1 << 16
+_HEAD_S = 600.0
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Which behaviours are linked to, by how many hosts of each, with how many pages; and the normal sites."""
+
+    behaviours: list[str] = field(default_factory=list)
+    hosts: int = 1
+    pages: int = 1
+    normal_hosts: int = 0
+    normal_pages: int = 0
+    pause_s: float = 0.0  # before each answer of a normal site
+
+
+def host_of(behaviour: str, number: int = 0) -> str:
+    """The name of a host that behaves so."""
+    top = "stranger" if STRANGERS.match(behaviour) else "hostile"
+    return f"{behaviour}-{number}.{top}" if number else f"{behaviour}.{top}"
+
+
+def urls_of(cast: Cast, port: int) -> dict[str, str]:
+    """The address at which each behaviour of `cast` is met."""
+    return {name: next(_urls(cast, name, port)) for name in cast.behaviours}
+
+
+def _urls(cast: Cast, name: str, port: int) -> Iterator[str]:
+    one = BEHAVIOURS[name]
+    for number in range(cast.hosts):
+        for page in range(cast.pages):
+            path = f"{one.path}{page}" if page else one.path
+            yield f"{one.scheme}://{host_of(name, number)}:{port + one.greets}{path}"
+
+
+class Servers:
+    """Plays a `cast`."""
+
+    def __init__(self, cast: Cast) -> None:
+        self._cast = cast
+        self._addresses: dict[str, str] = {}
+        self._hosts: dict[str, str] = {}
+        self.ledger: list[tuple[float, str, str]] = []
+        self.port = 0
+
+    # --- names
+
+    def address(self, host: str) -> str:
+        """Where `host` is: an address of its own, but one for all below a trap."""
+        host = ".".join(host.split(".")[-2:])
+        found = self._addresses.get(host)
+        if found is None:
+            n = len(self._addresses) % MOST_NAMES
+            found = self._addresses[host] = f"127.{10 + n // 250 // 250}.{n // 250 % 250}.{1 + n % 250}"
+            self._hosts[found] = host
+        return found
+
+    def resolve(self, packet: bytes) -> list[bytes]:
+        """The datagrams that answer a question."""
+        question = parse(packet)
+        if question is None:
+            return []
+        behaviour = self._behaviour(question.name)
+        if behaviour is None:
+            return [answer(question, NXDOMAIN, [], negative=True)]
+        return resolving.answers(behaviour.resolving, question, self.address(question.name))
+
+    def _behaviour(self, host: str) -> Behaviour | None:
+        label, _, top = ".".join(host.split(".")[-2:]).partition(".")
+        if top not in ("hostile", "stranger"):
+            return None
+        name = re.sub(r"-\d+$", "", label) if label not in BEHAVIOURS else label
+        if name in (START, NORMAL):
+            return Behaviour(name)
+        return BEHAVIOURS.get(name)
+
+    # --- connections
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, greets: bool) -> None:
+        """One connection: requests of normal sites one after the other, of others one."""
+        host = self._hosts.get(writer.get_extra_info("sockname")[0], "")
+        behaviour = self._behaviour(host)
+        try:
+            if behaviour is None:
+                return
+            if greets:
+                self._note(host, "")
+                await self._play(writer, behaviour.answer, host, "")
+                return
+            while await self._answer(reader, writer, host, behaviour):
+                pass
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+            pass
+        finally:
+            writer.close()
+
+    async def _answer(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, behaviour: Behaviour
+    ) -> bool:
+        line = await asyncio.wait_for(reader.readline(), _HEAD_S)
+        if not line:
+            return False
+        words = line.decode("latin-1").split()
+        if behaviour.scheme != "gopher":
+            while (await reader.readline()).strip():
+                pass
+        path = words[1] if len(words) > 1 else line.decode("latin-1").strip()
+        self._note(host, path)
+        if behaviour.name in (START, NORMAL):
+            if behaviour.name == NORMAL and self._cast.pause_s:
+                await asyncio.sleep(self._cast.pause_s)
+            writer.write(self._good(host, path))
+            await writer.drain()
+            return True
+        robots = path == "/robots.txt"
+        # Behind a redirect of the rules lies what is redirected.
+        chained = behaviour.answer is not behaviour.robots and behaviour.name.startswith("rules-")
+        script = behaviour.robots if robots or (chained and path.lstrip("/").isdigit()) else behaviour.answer
+        await self._play(writer, script, host, path)
+        return False
+
+    def _note(self, host: str, path: str) -> None:
+        self.ledger.append((time.time(), host, path[:100]))
+
+    def _good(self, host: str, path: str) -> bytes:
+        """The answer of a site as it should be; that of the start has links to all others."""
+        if path == "/robots.txt":
+            return NO_RULES[0].replace(b"Connection: close\r\n", b"")  # type: ignore[union-attr]
+        links: Iterable[str] = ()
+        if host.startswith(START):
+            links = self._all_urls()
+        elif path == "/":
+            links = (f"/{number}" for number in range(1, self._cast.normal_pages))
+        body = f"<!doctype html><title>{host}{path}</title>" + "".join(f"<a href='{link}'>x</a>" for link in links)
+        page: bytes = whole(body.encode())[0]  # type: ignore[assignment]
+        return page.replace(b"Connection: close\r\n", b"")
+
+    def _all_urls(self) -> Iterator[str]:
+        for name in self._cast.behaviours:
+            yield from _urls(self._cast, name, self.port)
+        for number in range(self._cast.normal_hosts):
+            yield f"http://{host_of(NORMAL, number)}:{self.port}/"
+
+    async def _play(self, writer: asyncio.StreamWriter, script: Script, host: str, path: str) -> None:
+        digits = re.search(r"(\d{1,15})$", path)
+        said = {
+            b"%NEXT%": str(int(digits[1]) + 1 if digits else 1).encode(),
+            b"%HOST%": host.encode(),
+            b"%PORT%": str(self.port).encode(),
+        }
+
+        def filled(piece: bytes) -> bytes:
+            for word, value in said.items() if b"%" in piece else ():
+                piece = piece.replace(word, value)
+            return piece
+
+        for step in script:
+            if isinstance(step, Reset):
+                writer.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+            else:
+                await _step(writer, step, filled)
+
+
+async def _step(writer: asyncio.StreamWriter, step: Step, filled: Any) -> None:
+    match step:
+        case bytes():
+            writer.write(filled(step))
+            await writer.drain()
+        case Wait(seconds):
+            await asyncio.sleep(seconds)
+        case Many(piece, times, pause_s):
+            together = 1 if pause_s else max(1, PIECE_BYTES // len(piece))
+            whole_piece = filled(piece) * together
+            while times > 0:
+                if pause_s:
+                    await asyncio.sleep(pause_s)
+                writer.write(whole_piece[: len(whole_piece) // together * min(times, together)])
+                await writer.drain()
+                times -= together
+        case Numbered(piece, times):
+            piece = filled(piece)
+            for begin in range(0, times, 1000):
+                numbers = range(begin, min(begin + 1000, times))
+                writer.write(b"".join(piece.replace(b"%N%", b"%d" % number) for number in numbers))
+                await writer.drain()
+
+
+class _Names(asyncio.DatagramProtocol):
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
+        self._transport: Any = None
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:
+        for datagram in self._servers.resolve(data):
+            self._transport.sendto(datagram, addr)
+
+
+async def _run(cast: Cast) -> None:
+    loop = asyncio.get_running_loop()
+    servers = Servers(cast)
+    names, _ = await loop.create_datagram_endpoint(lambda: _Names(servers), ("127.0.0.1", 0))
+    asks, greets = await _listen(servers)
+    servers.port = asks.sockets[0].getsockname()[1]
+    ready = {"port": servers.port, "dns": "127.0.0.1:{}".format(names.get_extra_info("sockname")[1])}
+    print(json.dumps(ready), flush=True)
+    orders = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), sys.stdin)
+    while await orders.readline():
+        print(json.dumps(servers.ledger), flush=True)
+    asks.close()
+    greets.close()
+
+
+async def _listen(servers: Servers) -> tuple[asyncio.Server, asyncio.Server]:
+    """Servers at two ports in a row, on all addresses of this machine's loopback."""
+    while True:
+        asks = await asyncio.start_server(
+            lambda reader, writer: servers.serve(reader, writer, greets=False),
+            "0.0.0.0",
+            0,
+            backlog=4096,
+        )
+        port = asks.sockets[0].getsockname()[1]
+        try:
+            greets = await asyncio.start_server(
+                lambda reader, writer: servers.serve(reader, writer, greets=True),
+                "0.0.0.0",
+                port + 1,
+            )
+        except OSError:
+            asks.close()
+            continue
+        return asks, greets
+
+
+if __name__ == "__main__":
+    asyncio.run(_run(Cast(**json.loads(sys.argv[1]))))

@@ -1,0 +1,95 @@
+"""What a crawl does among hostile servers, by their own ledger: the rest goes on, and every end has a name."""
+
+from pathlib import Path
+
+import pytest
+
+from fyke.lab.simweb.hostile.judge import GENTLE, HASTE, Judged, judged
+from fyke.lab.simweb.hostile.servers import BEHAVIOURS, Cast
+
+NORMAL_HOSTS, NORMAL_PAGES = 10, 21
+
+# Some of each kind; the whole table is `python -m fyke.lab.simweb.hostile`.
+SOME = [
+    "closes-at-once", "resets-at-once", "zeros", "ssh-server", "http-09", "status-words", "close-in-body",
+    "head-without-end", "length-negative", "chunk-of-an-exabyte", "chunks-of-one-byte", "gzip-cut", "teapot",
+    "leads-to-itself", "leads-on-without-end", "leads-to-metadata", "leads-to-this-machine", "leads-to-a-long-url",
+    "rests-for-a-day", "throttles-for-an-hour", "rules-forbid-all", "rules-resting", "rules-of-wildcards",
+    "delay-of-31-years", "gopher-with-escapes", "ftp-refuses", "tags-a-million-deep", "attributes-by-the-thousand",
+    "xml-billion-laughs", "xml-doctype-comments", "charset-utf-7", "name-nowhere", "name-fails", "name-silent",
+    "name-private-10", "name-metadata", "name-six-mapped", "name-alias-without-end", "name-malformed", "name-pointers",
+]  # fmt: skip
+RESTING = (
+    "rests-", "throttles-", "delay-", "rules-resting",
+    "name-fails", "name-silent", "name-alias", "name-malformed", "name-pointers",
+)  # fmt: skip
+
+
+def beside(folder: Path, name: str, hosts: int, pages: int) -> Judged:
+    """Normal sites beside so many hosts that behave so, until only they are left, or for as long as slow ones take."""
+    cast = Cast([name], hosts, pages, NORMAL_HOSTS, NORMAL_PAGES)
+    limited = {
+        **GENTLE,
+        "crawl": {"scope": "web", "wait_s": 0.0},
+        "frontier": {"window_visits": 100, "host_visits": 50},
+    }
+    return judged(cast, folder, limited, options=["--for", "40s"], patience_s=100, asked_why=False)
+
+
+def normal_pages(done: Judged) -> int:
+    return len({url for _, url in done.normal if not url.endswith("robots.txt")})
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(
+    ("name", "hosts", "pages"), [("rests-for-an-hour", 20, 60), ("name-silent", 300, 1), ("delay-of-a-day", 20, 60)]
+)
+def test_who_rests_keeps_nobody_else_waiting(tmp_path: Path, name: str, hosts: int, pages: int) -> None:
+    """Their visits would fill the window many times over; each is asked as often as it may be, and no more."""
+    done = beside(tmp_path, name, hosts, pages)
+    assert done.status == 0, done.complaint
+    assert normal_pages(done) == NORMAL_HOSTS * NORMAL_PAGES
+    asked = [host for _, host, path in done.ledger if host.startswith(name) and path != "/robots.txt"]
+    assert len(asked) == len(set(asked)), "a host that asked for an hour was asked again"
+    assert done.ending in ("resting", "time")
+    assert done.ending == "resting" or name.startswith("name")
+
+
+@pytest.mark.timeout(240)
+def test_slow_servers_keep_nobody_else_waiting(tmp_path: Path) -> None:
+    """Many more than there are connections, none of which would end before the crawl does."""
+    cast = Cast(["all-is-slow"], 60, 1, NORMAL_HOSTS, NORMAL_PAGES)
+    few = {**GENTLE, "fetch": {"connections": 8}}
+    done = judged(cast, tmp_path, few, options=["--for", "30s"], patience_s=100, asked_why=False)
+    assert done.status == 0, done.complaint
+    assert normal_pages(done) == NORMAL_HOSTS * NORMAL_PAGES
+
+
+@pytest.mark.timeout(400)
+def test_every_end_has_a_name(tmp_path: Path) -> None:
+    """All at once, beside normal sites: no crash, no hang, no page of the others lost, bounded memory."""
+    done = judged(
+        Cast(SOME, 1, 1, NORMAL_HOSTS, NORMAL_PAGES), tmp_path, HASTE, options=["--for", "60s"], patience_s=180
+    )
+    assert done.status == 0, done.complaint
+    assert normal_pages(done) == NORMAL_HOSTS * NORMAL_PAGES
+    assert done.peak_mb < 400
+    for name, verdict in done.verdicts.items():
+        named = verdict.startswith(("fetched", "failed", "refused"))
+        waits = verdict.startswith("waiting") and name.startswith(RESTING)
+        assert named or waits or "leads" in name, f"{name}: {verdict}"
+        assert "\x1b" not in verdict
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", ["xml-gzip-of-50-mb", "body-without-end", "gzip-within-all-limits"])
+def test_memory_is_bounded_whatever_comes(tmp_path: Path, name: str) -> None:
+    done = judged(Cast([name]), tmp_path, HASTE, options=["--for", "30s"], patience_s=200)
+    assert done.status == 0, done.complaint
+    assert done.peak_mb < 400
+    assert done.verdicts[name].startswith("fetched")
+
+
+def test_the_table_is_long_and_each_row_another() -> None:
+    assert len(BEHAVIOURS) > 200
+    assert set(SOME) <= set(BEHAVIOURS)
