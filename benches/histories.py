@@ -189,7 +189,7 @@ class Cell:
                 (page, self.history.host[page]) for page in sorted(toy.guests) if self.history.shard(page) == sender
             ]
             rests = [(host, due - now) for host, due in self.history.journals[self.me].items() if due > now]
-            self.dealings.holds(sender, held, rests)
+            self.dealings.letters.seal(sender, Mail.HOLDS, self.dealings.holding(sender, held, rests))
         if deeds.letter is not None:
             self.apply(sender, deeds.letter, now)
         self.act(self.dealings.after(sender, now))

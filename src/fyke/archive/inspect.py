@@ -13,7 +13,7 @@ from typing import Any
 from fyke.archive.asked import AskedLater
 from fyke.archive.check import Fault, check_archive
 from fyke.archive.directory import CrawlDirectory, saved_state
-from fyke.archive.statistics import CrawlStatistics
+from fyke.archive.statistics import CrawlStatistics, added
 from fyke.core.errors import StateDamaged
 from fyke.disk import manifest as manifests
 from fyke.disk.files import Reader, is_locked
@@ -50,18 +50,25 @@ class CrawlStatus:
 def status_of(directory: CrawlDirectory) -> CrawlStatus:
     """How the crawl in `directory` stands. Raises NotACrawl."""
     directory.config()
-    state = saved_state(directory.shard)
+    states = [state for part in directory.parts if (state := saved_state(part.shard))]
+    state = states[0] if states else {}
     asked = AskedLater(directory.state)
-    ending, error = str(state.get("ending", "running")), ""
+    ending, error = ending_of(states), ""
     if in_use(directory):
         ending = "running"
     elif ending == "running":
         ending, error = "killed", _last_error(directory)
     elif ending == "blocked" and not asked.blocked:
         ending = "stopped"  # they were all unblocked since
-    statistics = CrawlStatistics(**state["totals"]) if state else CrawlStatistics()
+    statistics = added([CrawlStatistics(**one["totals"]) for one in states])
     number, taken_at = int(state.get("number", 0)), float(state.get("taken_at", 0.0))
     return CrawlStatus(ending, error, statistics, number, taken_at, asked.blocked_in_words)
+
+
+def ending_of(states: list[dict[str, Any]]) -> str:
+    """How the crawl whose agents have these states ended; running, where one of them does not say the same as all."""
+    endings = {str(state.get("ending", "running")) for state in states}
+    return endings.pop() if len(endings) == 1 else "running"
 
 
 def _last_error(directory: CrawlDirectory) -> str:
@@ -76,34 +83,38 @@ def _last_error(directory: CrawlDirectory) -> str:
 
 def in_use(directory: CrawlDirectory) -> bool:
     """Whether a process is crawling into `directory` now."""
-    return is_locked(directory.shard / "lock")
+    return is_locked(directory.shard / "lock") or is_locked(directory.supervised)
 
 
 def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], None]) -> Iterator[Fault]:
     """Every fault in the checkpoint, the archive and the tables of `directory`. Raises NotACrawl."""
     directory.config()
-    try:
-        state = saved_state(directory.shard)
-    except StateDamaged as error:
-        yield Fault(str(directory.shard), str(error))
-        state = {}
-    else:
-        if not state and any(directory.warc.glob("*.warc.gz")):
-            yield Fault(str(directory.shard), "there is an archive and no manifest: the state is gone")
-    yield from _check_state(directory)
-    yield from check_archive(directory.path, archive_lengths(directory, state), progress=progress)
+    states = []
+    for part in directory.parts:
+        try:
+            state = saved_state(part.shard)
+        except StateDamaged as error:
+            yield Fault(str(part.shard), str(error))
+        else:
+            states.append(state)
+            if not state and any(directory.warc.glob("*.warc.gz")):
+                yield Fault(str(part.shard), "there is an archive and no manifest: the state is gone")
+        yield from _check_state(part)
+    yield from check_archive(directory.path, archive_lengths(directory, *states), progress=progress)
 
 
-def archive_lengths(directory: CrawlDirectory, state: dict[str, Any]) -> dict[str, int]:
+def archive_lengths(directory: CrawlDirectory, *states: dict[str, Any]) -> dict[str, int]:
     """The lengths that count of archive files still being written, by name below the crawl directory.
 
-    What lies beyond a checkpoint, a run that goes on will fetch again.
+    What lies beyond a checkpoint, a run that goes on will fetch again. `states` are those of the crawl's agents.
     """
-    archive = state.get("archive")
-    if not archive:
-        return {}
-    names = (f"{directory.warc.name}/{path.name}" for path in directory.warc.glob("*.warc.gz"))
-    return {name: 0 for name in names if name > archive["file"]} | {archive["file"]: archive["length"]}
+    lengths: dict[str, int] = {}
+    names = [f"{directory.warc.name}/{path.name}" for path in directory.warc.glob("*.warc.gz")]
+    for archive in (state["archive"] for state in states if state.get("archive")):
+        own = archive["file"].rpartition("-")[0]
+        lengths |= {name: 0 for name in names if name.rpartition("-")[0] == own and name > archive["file"]}
+        lengths[archive["file"]] = archive["length"]
+    return lengths
 
 
 def _check_state(directory: CrawlDirectory) -> Iterator[Fault]:

@@ -40,6 +40,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     ] = None,
     pages: Annotated[int | None, typer.Option(help="Stop after so many pages.", min=1)] = None,
     for_: Annotated[str | None, typer.Option("--for", help="Stop after a time: 90s, 10m, 2h.")] = None,
+    agents: Annotated[int | None, typer.Option(help="Crawl with so many processes.  [default: 1]", min=1)] = None,
     depth: Annotated[int | None, typer.Option(help="Follow links so many steps from a seed.", min=1)] = None,
     allow: Annotated[list[str] | None, typer.Option(help="Only URLs matching this RE2 expression.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="No URLs matching this RE2 expression.")] = None,
@@ -63,7 +64,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     asked: dict[str, dict[str, Any]] = {
         "crawl": {
             "seeds": urls or None, "scope": scope, "pages": pages, "for_s": seconds(for_) if for_ else None,
-            "depth": depth, "allow": allow, "deny": deny, "requisites": requisites,
+            "agents": agents, "depth": depth, "allow": allow, "deny": deny, "requisites": requisites,
         },
         "agent": {"user_agent": user_agent, "contact": contact},
         "dns": {"servers": dns, "private": private},

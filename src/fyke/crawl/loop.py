@@ -22,16 +22,20 @@ checkpoint names.
 """
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from fyke.core.batches import concat
 from fyke.core.clock import Clock
 from fyke.core.config import CrawlSection
+from fyke.core.messages import Outcomes
 from fyke.crawl.keeper import Keeper
-from fyke.crawl.mail import Outbox
+from fyke.crawl.mail import Alone, Outbox
+from fyke.crawl.post.office import Again, Done, Ended, Found, Learned, Met, Office, Visits
 from fyke.frontier.frontier import Frontier, Need
 
 BEAT_S = 0.05
@@ -75,6 +79,10 @@ class FetcherEngine(Protocol):
 
     def refuse(self, visits: pa.RecordBatch) -> None: ...
 
+    def take_strayed(self) -> list[pa.RecordBatch]: ...
+
+    def recall_all(self, domains: Callable[[int], bool]) -> list[pa.RecordBatch]: ...
+
     def take(self) -> Any: ...
 
     def give_back(self, pages: int) -> None: ...
@@ -103,6 +111,7 @@ class Engines:
     fetcher: FetcherEngine
     gathering: Worker
     outbox: Outbox
+    post: Office | Alone = field(default_factory=Alone)
 
 
 class Loop:
@@ -123,6 +132,7 @@ class Loop:
         self._fetcher = engines.fetcher
         self._gathering = engines.gathering
         self._outbox = engines.outbox
+        self._post = engines.post
         self._asked = asked
         self._clock = clock
         self._news = news
@@ -130,11 +140,13 @@ class Loop:
         self._merge_at = 0.0  # when the frontier may merge less than a full batch again
         self.moved = False  # whether the frontier did, in the last turn
         self._stop: Ending | None = None
+        self._alone = isinstance(engines.post, Alone)
+        self.wants_checkpoint = False  # before the next is due
         self.failure: BaseException | None = None
 
-    def stop(self) -> None:
+    def stop(self, ending: Ending = Ending.STOPPED) -> None:
         """End the crawl at the next turn; it can be resumed."""
-        self._stop = Ending.STOPPED
+        self._stop = ending
         self._news.set()
 
     async def run(self, keeper: Keeper) -> Ending:
@@ -142,8 +154,10 @@ class Loop:
         started = self._clock.now()
         while (ending := self._ending(started)) is None:
             self.turn()
-            if keeper.due():
+            if keeper.due() or self.wants_checkpoint:
+                self.wants_checkpoint = False
                 self.deliver()
+                self._post.flush()
                 await keeper.take()
             await self._rest()
         await self._wind_down()
@@ -153,6 +167,7 @@ class Loop:
         """The figure, once around."""
         begun = self._clock.now()
         self._gather()
+        self._receive(begun)
         hungry = self._hungry(begun)
         if hungry or self._outbox.full:
             self.deliver()
@@ -160,28 +175,64 @@ class Loop:
         if hungry:
             ended = self._clock.now()
             self._merge_at = ended + max((ended - begun) * (MERGE_SHARE - 1), self._least_merge_s)
-        self._fetcher.refuse(self._frontier.refused())
-        self._fetcher.put(self._frontier.visits(begun, self._fetcher.rules_room))
+        self._fetcher.refuse(self._post.refuse(self._frontier.refused()))
+        rules_room = self._post.rules_room(self._fetcher.rules_room)
+        self._fetcher.put(self._post.route(self._frontier.visits(begun, rules_room), begun))
         self._fetcher.pump()
+        self._post.send(begun, idle=self._fetcher.idle)
 
     def _gather(self) -> None:
         self._fetcher.give_back(self._gathering.gather(self._fetcher.take(), self._outbox))
+        for urls in self._fetcher.take_strayed():
+            self._post.stray(urls, self._clock.now())
 
     def deliver(self) -> None:
-        """Give the frontier all that waits for it."""
-        self._frontier.put_links(self._outbox.take_links())
-        self._frontier.put_outcomes(self._outbox.take_outcomes(), self._clock.now())
+        """Give the frontier all that waits for it, and the post what is for the shards of others."""
+        now = self._clock.now()
+        links, outcomes = self._post.post(self._outbox.take_links(), self._outbox.take_outcomes(), now)
+        self._frontier.put_links(links)
+        self._frontier.put_outcomes(outcomes, now)
+
+    def _receive(self, now: float) -> None:  # noqa: C901 - a case for each kind of event
+        """What came from other agents."""
+        frontier, fetcher, post = self._frontier, self._fetcher, self._post
+        if isinstance(post, Alone):
+            return
+        for event in post.receive(now):
+            match event:
+                case Found(links, landed):
+                    if landed.num_rows:
+                        frontier.extend_scope(landed)
+                        self._outbox.forget_links()
+                    frontier.put_links(links)
+                case Visits(urls):
+                    fetcher.put(urls)
+                case Ended(keys, ended, told):
+                    urls = frontier.let_go(keys)
+                    if told is None:
+                        frontier.put_done(ended)
+                    else:
+                        post.keep(told, urls, ended)
+                case Done(ended):
+                    frontier.put_done(ended)
+                case Learned(learned):
+                    frontier.put_outcomes(Outcomes(learned=learned), now)
+                case Again(urls, keys):
+                    frontier.take_back(concat([urls, frontier.let_go(keys)]))
+                case Met(agent):
+                    post.hold(agent, fetcher.recall_all(post.of_shard(agent)), now)
 
     def _hungry(self, now: float) -> bool:
         """Whether the frontier may merge what is less than a full batch: always when nothing is left to fetch, else as
         far as that takes one part in `MERGE_SHARE` of the time."""
         need = self._frontier.need
-        return self._fetcher.idle or need is Need.IDLE or (need > Need.NONE and now >= self._merge_at)
+        idle = self._fetcher.idle and not self._post.lent
+        return idle or need is Need.IDLE or (need > Need.NONE and now >= self._merge_at)
 
     @property
     def idle(self) -> bool:
         """Whether nothing is on its way anywhere but in the frontier."""
-        return self._fetcher.idle and not self._outbox
+        return self._fetcher.idle and not self._outbox and self._post.quiet
 
     def _ending(self, started: float) -> Ending | None:
         if self.failure is not None:
@@ -190,6 +241,8 @@ class Loop:
             return self._stop
         if self._asked.for_s and self._clock.now() - started >= self._asked.for_s:
             return Ending.TIME
+        if not self._alone:
+            return None  # the supervisor says when
         if self._fetcher.has_its_pages:
             return Ending.PAGES
         if not self._gathering.answered and self._fetcher.unreached:  # the fault is likely on our side
@@ -217,3 +270,4 @@ class Loop:
         await asyncio.sleep(0)
         self._gather()
         self.deliver()
+        self._post.flush()

@@ -16,8 +16,9 @@ from itertools import chain
 from operator import itemgetter
 
 import numpy as np
+import pyarrow as pa
 
-from fyke.core.batches import Kind, url_batch
+from fyke.core.batches import EMPTY, Kind, url_batch
 from fyke.core.messages import Links, Outcomes, Rules, ended_batch, learned_batch, links_of
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator
@@ -136,3 +137,61 @@ class Outbox:
     def forget_links(self) -> None:
         """The scope grew: links sent lately are sent again."""
         self._cache.clear()
+
+
+class Alone:
+    """The post of a crawl with one agent (`fyke.crawl.post` has that of many): there is nobody else."""
+
+    lent = False
+    quiet = True
+
+    def rules_room(self, here: int) -> int:
+        """How many more origins may be asked for their rules."""
+        return here
+
+    def receive(self, now: float) -> tuple[()]:
+        """Nothing comes."""
+        return ()
+
+    def post(self, links: Links, outcomes: Outcomes, now: float) -> tuple[Links, Outcomes]:
+        """All is for the shard that is here."""
+        return links, outcomes
+
+    def route(self, visits: pa.RecordBatch, now: float) -> pa.RecordBatch:
+        """All are made here."""
+        return visits
+
+    def refuse(self, visits: pa.RecordBatch) -> pa.RecordBatch:
+        """All hosts are known here."""
+        return visits
+
+    def stray(self, urls: pa.RecordBatch, now: float) -> None:
+        """Every address is asked from here."""
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def send(self, now: float, *, idle: bool) -> None:
+        """Nothing goes out."""
+
+    def owns(self, address: str) -> bool:
+        """Every address is asked from here."""
+        return True
+
+    def own_seeds(self, seeds: Sequence[Locator]) -> Sequence[Locator]:
+        """All are of the shard that is here."""
+        return seeds
+
+    def give_back(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
+        """All are of the shard that is here."""
+        return urls
+
+    def block(self, host: int) -> pa.RecordBatch:
+        """No visit waits here."""
+        return EMPTY
+
+    def unblock(self, host: int) -> None:
+        """No visit waits here."""
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -9,8 +9,8 @@ import gc
 import os
 import shlex
 import signal
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,9 @@ from rich.console import Console
 
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
-from fyke.archive.statistics import CrawlStatistics
+from fyke.archive.division import divide, division
+from fyke.archive.inspect import ending_of
+from fyke.archive.statistics import CrawlStatistics, added
 from fyke.core.config import Config
 from fyke.core.errors import EXIT_INTERRUPTED, NetworkDown
 from fyke.core.memory import peak_memory_bytes
@@ -27,6 +29,8 @@ from fyke.crawl.agent import Agent, brought_nothing
 from fyke.crawl.control import Control
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import ENDED, Monitor
+from fyke.crawl.supervisor import Supervisor
+from fyke.disk.files import lock, writing
 from fyke.quantities import counted, duration, size
 
 
@@ -70,6 +74,8 @@ def crawl_with_panel(directory: CrawlDirectory, config: Config, console: Console
 
 
 async def _crawl(directory: CrawlDirectory, config: Config, console: Console) -> Summary:
+    if config.crawl.agents > 1 or division(directory.state).agents > 1:
+        return await _crawl_with_agents(directory, config, console)
     async with Agent(directory, config) as agent, Control(agent, directory.state):
         _obey_signals(agent.stop)
         watching = asyncio.create_task(Monitor(agent.statistics, config.crawl, console).run())
@@ -81,6 +87,46 @@ async def _crawl(directory: CrawlDirectory, config: Config, console: Console) ->
                 await watching
         statistics = agent.statistics()
     return Summary(ending, statistics, peak_memory_bytes())
+
+
+async def _crawl_with_agents(directory: CrawlDirectory, config: Config, console: Console) -> Summary:
+    Agent(directory, config)  # what is wrong with `config` is said before anything is written
+    directory.prepare(config)
+    with exclusively(directory):
+        before = division(directory.state)
+        directory.record(config)
+        states = [saved_state(part.shard) for part in directory.parts]
+        if states and all(not state or brought_nothing(state) for state in states):
+            for part in directory.parts:
+                part.forget()
+            states = []
+        divided = divide(directory.state, config.crawl.agents, begun=any(states))
+        moved = any(states) and divided.agents != before.agents
+        crawl = Supervisor(directory, config, divided, config.crawl.agents, moved=moved)
+        async with crawl, Control(crawl, directory.state):
+            _obey_signals(crawl.stop)
+            watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, console).run())
+            try:
+                ending = await crawl.run()
+            finally:
+                watching.cancel()
+                with suppress(asyncio.CancelledError):
+                    await watching
+        totals = added([CrawlStatistics(**saved_state(part.shard)["totals"]) for part in directory.parts])
+    return Summary(ending, totals, crawl.peak_memory_bytes)
+
+
+@contextmanager
+def exclusively(directory: CrawlDirectory) -> Iterator[None]:
+    """Keep other crawls out of `directory` while several agents crawl into it. Raises DirectoryInUse."""
+    in_use = f"{directory.path} is in use by another crawl: stop it, or choose another folder with --into"
+    with writing(directory.state):
+        directory.state.mkdir(parents=True, exist_ok=True)
+    descriptor = lock(directory.supervised, in_use)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _obey_signals(stop: Callable[[], None]) -> None:
@@ -103,11 +149,11 @@ def finished_before(directory: CrawlDirectory, config: Config) -> Summary | None
     if not directory.holds_crawl:
         return None
     directory.compare(config)
-    state = saved_state(directory.shard)
-    ending = state.get("ending")
-    totals = CrawlStatistics(**state["totals"]) if state else CrawlStatistics()
+    states = [state for part in directory.parts if (state := saved_state(part.shard))]
+    ending = ending_of(states)
+    totals = added([CrawlStatistics(**state["totals"]) for state in states])
     enough = 0 < config.crawl.pages <= totals.pages
-    if brought_nothing(state):
+    if all(map(brought_nothing, states)):
         return None
     if ending == Ending.FINISHED or (ending == Ending.PAGES and enough):
         return Summary(Ending(ending), totals, peak_memory_bytes(), already=True)

@@ -49,6 +49,7 @@ class Wiring:
     protocols: Registry
     abort: Callable[[], None]  # breaks off every request under way
     clock: Clock
+    ours: Callable[[str], bool] = bool  # whether an address may be asked from here
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ class Fetcher:
         self._connections = config.fetch.connections
         self._news = news
         self._exchanges: list[Exchange] = []
-        self._hosts = HostDesk(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock)
+        self._strayed: list[pa.RecordBatch] = []
+        self._hosts = HostDesk(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock, rooms.ours)
         self._slicer = Slicer(self.pump)
         self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config, rooms.clock, self._slicer)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -99,6 +101,11 @@ class Fetcher:
         self._exchanges, self._rules.learned, self._rules.sitemaps = [], [], []
         return fetched
 
+    def take_strayed(self) -> list[pa.RecordBatch]:
+        """Visits (schema `URLS`) that are not made here, since their hosts moved, since this was last asked."""
+        strayed, self._strayed = self._strayed, []
+        return strayed
+
     def recall(self, host: int) -> pa.RecordBatch:
         """The visits that wait at the host with this key, taken out (schema `URLS`): they are not made."""
         found = self.bench.get(host)
@@ -111,6 +118,10 @@ class Fetcher:
                 self._rules.put_off(visit, now)
         return batch_of(visit for visit in visits if visit.purpose is Purpose.PAGE)
 
+    def recall_all(self, domains: Callable[[int], bool]) -> list[pa.RecordBatch]:
+        """The same of every host in one of `domains` (by their keys)."""
+        return [self.recall(host.key) for host in list(self.bench) if domains(host.domain_key)]
+
     def _host_of(self, visit: Visit, now: float) -> Host:
         return self.bench.get(visit.host) or self._hosts.host(visit.parts.host, now)
 
@@ -122,7 +133,7 @@ class Fetcher:
     @property
     def idle(self) -> bool:
         """Whether nothing waits here, is under way, or waits to be taken."""
-        return not (self.bench.visits or self.in_flight or self._exchanges)
+        return not (self.bench.visits or self.in_flight or self._exchanges or self._strayed)
 
     @property
     def has_its_pages(self) -> bool:
@@ -301,7 +312,7 @@ class Fetcher:
             return True
         answer = self._rooms.resolver.cached(host.name)
         if answer is not None and answer.addresses:
-            self._hosts.learn_addresses(host, answer)
+            self._settle(host, answer)
             self.bench.rest(host)  # the address has its own order
             return False
         self.bench.park(host)
@@ -309,6 +320,12 @@ class Fetcher:
         self._tasks.add(task)
         task.add_done_callback(self._task_ended)
         return False
+
+    def _settle(self, host: Host, answer: Resolution) -> None:
+        """`host` is asked at an address of `answer`, or what waits for it goes back."""
+        if not self._hosts.learn_addresses(host, answer):
+            self._strayed.append(self.recall(host.key))
+            self._news.set()
 
     def _task_ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
@@ -321,7 +338,7 @@ class Fetcher:
         answer = await self._rooms.resolver.resolve(host.name)
         now = self._clock.now()
         if answer.addresses:
-            self._hosts.learn_addresses(host, answer)
+            self._settle(host, answer)
         else:
             self._unnamed(host, answer, now)
         self.bench.unpark(host)

@@ -93,7 +93,7 @@ class FrontierStatistics:
 class Frontier:
     """One shard of the frontier, on the files of one `Store`. Times are unix seconds."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all is asked for once
         self,
         store: Store,
         config: FrontierSection,
@@ -104,9 +104,11 @@ class Frontier:
         few_visits: int,
         opened_at: float,
         state: Mapping[str, Any] | None = None,
+        descends: bool = True,
     ) -> None:
         """`host_delay_s`: how long a host without reputation rests after each visit; `few_visits`: how many the
-        fetcher can make at a time.
+        fetcher can make at a time. Where there are other shards it `descends` to the next level when it is told, else
+        by itself.
 
         Raises ConfigurationError or PluginError for a budget function or an order that is none.
         """
@@ -119,12 +121,14 @@ class Frontier:
         self._ended: list[pa.RecordBatch] = []  # visits that the records of their domains were not told of
         self._ended_rows = 0
         self._by_level = by_level
+        self._descends = descends
         self._ready_rows = READY_ROWS if isinstance(order, BreadthFirst) else ORDERED_ROWS
         self._few_visits = few_visits
         self._round_s = config.default_budget_urls * host_delay_s
         self._round_ends_at = float(saved.get("round_ends_at", 0.0))
         self.level = int(saved.get("level", 0))
         self.landed: dict[str, str] = {}  # where seeds redirect to
+        self._unlanded: dict[int, str] = {int(via): target for via, target in saved.get("unlanded", {}).items()}
         for seed, target in saved.get("landed", {}).items():
             self._land(seed, target)
         self.accepted = int(saved.get("accepted", 0))
@@ -153,7 +157,7 @@ class Frontier:
     def put_links(self, links: Links) -> None:
         """What pages point at. A link of kind `SEED` that was met on a page is where that seed redirects to."""
         urls = links.urls
-        self._extend_scope(urls)
+        self.extend_scope(urls)
         if not self._alone:
             targets = u64(urls, "domain")
             within = self._filters.domains
@@ -165,11 +169,14 @@ class Frontier:
             self.accepted += accepted.num_rows
             self.seen.check_update(accepted)
 
-    def _extend_scope(self, urls: pa.RecordBatch) -> None:
+    def extend_scope(self, urls: pa.RecordBatch) -> None:
+        """Take note of where seeds redirect to, if `urls` say so; they need not be of this shard."""
         redirects = keep(urls, (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0))
         for via, target in zip(u64(redirects, "via").tolist(), texts(redirects), strict=True):
             seed = self._seeds.get(via)
-            if seed is not None and self.landed.get(seed) != target:
+            if seed is None:
+                self._unlanded[via] = target
+            elif self.landed.get(seed) != target:
                 self._land(seed, target)
 
     def _land(self, seed: str, target: str) -> None:
@@ -177,6 +184,9 @@ class Frontier:
         self.landed[seed] = target
         self._seeds[key_of(target)] = target
         self._filters.land(locate(seed), locate(target))
+        further = self._unlanded.pop(key_of(target), None)
+        if further is not None:
+            self._land(target, further)
 
     @property
     def _alone(self) -> bool:
@@ -184,9 +194,13 @@ class Frontier:
         domains = self._filters.domains
         return domains is not None and len(domains) < 2
 
+    def know_seeds(self, seeds: Iterable[Locator]) -> None:
+        """These are seeds, of this shard or another."""
+        self._seeds.update((seed.key, seed.url.decode()) for seed in seeds)
+
     def put_seeds(self, seeds: Sequence[Locator]) -> None:
         """Begin, or go on, with these as well; no filter applies to them."""
-        self._seeds.update((seed.key, seed.url.decode()) for seed in seeds)
+        self.know_seeds(seeds)
         urls = url_batch(seeds, kind=Kind.SEED)
         self.put_links(Links(urls, np.zeros(urls.num_rows, np.uint64)))
 
@@ -195,13 +209,17 @@ class Frontier:
         ended = outcomes.ended
         if ended.num_rows:
             self.window.ended(u64(ended, "key"), u64(ended, "host"))
-            self._ended.append(ended)
-            self._ended_rows += ended.num_rows
-            if self._ended_rows >= BATCH_ROWS:
-                self._count_ended()
+            self.put_done(ended)
         columns = (outcomes.learned.column(name).to_pylist() for name in LEARNED.names)
         for origin, rules, until in zip(*columns, strict=True):
             self.gate.known(origin.decode(), Rules(rules), until, now)
+
+    def put_done(self, ended: pa.RecordBatch) -> None:
+        """Visits that are over (schema `ENDED`) and out no more: their domains are told."""
+        self._ended.append(ended)
+        self._ended_rows += ended.num_rows
+        if self._ended_rows >= BATCH_ROWS:
+            self._count_ended()
 
     def _count_ended(self) -> None:
         """Tell the records of domains of the visits that ended."""
@@ -239,8 +257,8 @@ class Frontier:
             self._advance()
         moved |= self._budget(hungry)
         moved |= self._let_through(now, hungry)
-        if not len(self.window) and not moved and self._nothing_near and len(self.later):
-            self._next_level()
+        if self._descends and not moved and self.level_done and len(self.later):
+            self.descend(self.level + 1)
             moved = True
         return moved
 
@@ -331,13 +349,20 @@ class Frontier:
             self._round_ends_at = now + self._round_s
         return batch
 
-    def _next_level(self) -> None:
-        self.level += 1
-        for _ in range(len(self.later)):
-            batch = self.later.get(BATCH_ROWS)
-            if batch is None:
-                break
-            self._weigh(batch)
+    @property
+    def level_done(self) -> bool:
+        """Whether nothing waits or is out but for pages nearer to the seeds."""
+        return not len(self.window) and self._nothing_near
+
+    def descend(self, level: int) -> None:
+        """All pages nearer to the seeds are done: let go of those of `level`."""
+        self.level = level
+        left = len(self.later)
+        while left and (batch := self.later.get(min(left, BATCH_ROWS))) is not None:
+            left -= batch.num_rows
+            near = numbers(batch, "depth") <= level
+            self.later.put(keep(batch, ~near))
+            self._weigh(keep(batch, near))
 
     # --- what goes out
 
@@ -373,6 +398,10 @@ class Frontier:
         self.window.ended(u64(urls, "key"), u64(urls, "host"))
         self.ready.put(urls)
 
+    def let_go(self, keys: Iterable[int]) -> pa.RecordBatch:
+        """The visits with these keys, out no more (schema `URLS`): whoever asks holds them from now on."""
+        return self.window.let_go(keys)
+
     def overflowed(self, host: int) -> bool:
         """Whether more of the host with this key waits on disk than is handed out."""
         return self._refill.overflowed(host)
@@ -393,7 +422,7 @@ class Frontier:
     @property
     def empty(self) -> bool:
         """Whether nothing waits anywhere and nothing is out; what no budget is left for does not count."""
-        return self._nothing_near and not len(self.later) and not len(self.window)
+        return self.level_done and not len(self.later)
 
     @property
     def _nothing_near(self) -> bool:
@@ -407,6 +436,7 @@ class Frontier:
         return {
             "level": self.level,
             "landed": self.landed,
+            "unlanded": {str(via): target for via, target in self._unlanded.items()},
             "round_ends_at": self._round_ends_at,
             "accepted": self.accepted,
             "seen": self.seen.state(),

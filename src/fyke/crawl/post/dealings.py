@@ -58,9 +58,10 @@ class Dealings:
             self.handed.met(sender, now)
         return Deeds(met, letter)
 
-    def holds(self, other: int, under_way: list[tuple[int, int]], resting: list[tuple[int, float]]) -> None:
-        """Tell `other`, which was just met, which visits of its shard go on here, and which hosts rest for how long."""
-        self.letters.seal(other, Mail.HOLDS, [self.letters.knows(other), under_way, resting])
+    def holding(self, other: int, under_way: list[tuple[int, int]], resting: list[tuple[int, float]]) -> list[Any]:
+        """What to write to `other`, which was just met, in a letter HOLDS: visits of its shard that are under way here
+        (key and host each), and hosts that rest, for how many seconds."""
+        return [self.letters.knows(other), under_way, resting]
 
     def held(self, sender: int, letter: Letter, now: float) -> None:
         """What the letter HOLDS of `sender` says."""

@@ -7,8 +7,8 @@ visit is lent: it is the shard's until what came of it is safe with the agent th
        ▲      │       │
        └──────┴───────┘
 
-A visit has *ended* when its outcome was told. The window may hand out more in its place; a checkpoint of the shard still
-has it as waiting, until a checkpoint of the agent has record, links and outcome.
+A visit has *ended* when its outcome was told. The window may hand out more in its place; a checkpoint of the shard
+still has it as waiting, until a checkpoint of the agent has record, links and outcome.
 
 An agent that died is told by its next life how far it got (`letters`): what it ended after that, and what it had in
 hand, waits again. A shard that died goes back to its checkpoint, and may have forgotten that it handed a visit out.
@@ -109,6 +109,11 @@ class Handed:
         for key, host in visits:
             self._out[key] = _Out(agent, life, host)
             self._pins[host].out += 1
+
+    @property
+    def remembers(self) -> bool:
+        """Whether visits that were not handed out yet may have ended, or be under way."""
+        return bool(self._early or self._under_way)
 
     def goes_on(self, key: int) -> bool:
         """Whether the visit `key`, about to be handed out, is under way since before: it is out now, and not sent."""

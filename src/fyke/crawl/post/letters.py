@@ -228,6 +228,10 @@ class Letters:
         lanes = (lane for peer in self._peers.values() for lane in peer.lanes())
         return sum(lane.letters[-1].number - lane.read for lane in lanes if lane.unread)
 
+    def bodies(self) -> list[Any]:
+        """Bodies of the letters that are kept."""
+        return [letter.body for peer in self._peers.values() for lane in peer.kept.values() for letter in lane.letters]
+
     def dropped(self) -> list[Any]:
         """Bodies of kept letters that are kept no more, since this was last asked."""
         dropped, self._dropped = self._dropped, []
