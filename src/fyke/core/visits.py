@@ -43,6 +43,7 @@ class Visit:
     purpose: Purpose = Purpose.PAGE
     robots_of: str = ""  # the origin whose rules a ROBOTS visit is to bring
     not_before: float = 0.0  # unix seconds; a retry may not come sooner
+    errand: int = 0  # of a ROBOTS visit made for another agent: what that knows it by
     _parts: UrlParts | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -39,9 +39,10 @@ from fyke.crawl.counts import Counts
 from fyke.crawl.gathering import Gathering
 from fyke.crawl.keeper import Keeper, Writer
 from fyke.crawl.loop import Ending, Engines, Loop
-from fyke.crawl.mail import Alone, LinkCache, Outbox
+from fyke.crawl.mail import Alone, LinkCache, Outbox, Post
 from fyke.crawl.post.letters import Envelope
 from fyke.crawl.post.office import Office, Transport
+from fyke.crawl.remote import Remote
 from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.book import HostBook, SharedBook
 from fyke.fetcher.chosen import Chosen
@@ -151,8 +152,8 @@ class Agent:
         self._open_fetcher(saved)
         gathering = Gathering(self._harvest, self._barn)
         self._loop = Loop(
-            Engines(self._frontier, self._fetcher, gathering, self._outbox, self.post), self.config.crawl, self._clock,
-            self._news,
+            Engines(self._frontier, self._fetcher, gathering, self._outbox, self._remote()), self.config.crawl,
+            self._clock, self._news,
         )  # fmt: skip
         self._counts = Counts(
             self._frontier, self._fetcher, self._barn, self._outbox, self._filtering, self._parser, self._registry,
@@ -206,6 +207,11 @@ class Agent:
         )  # fmt: skip
         if saved:
             self._book.forget_since(saved["taken_at"])
+
+    def _remote(self) -> Remote | None:
+        if not isinstance(self.post, Office):
+            return None
+        return Remote(self._frontier, self._fetcher, self._outbox, self.post, self._clock)
 
     def _writers(self) -> dict[str, Writer]:
         writers: dict[str, Writer] = {"archive": self._archive, "pages": self._pages, "links": self._links}
@@ -267,7 +273,7 @@ class Agent:
         )  # fmt: skip
         chosen = Chosen(self._seeds, config.dns.private)
         self._resolver = Resolver(config.dns, clock, chosen.host)
-        self.post: Office | Alone = Alone()
+        self.post: Post = Alone()
         if self._seat is not None:
             saved_post = saved.get("post", {})
             life = max(int(self._clock.now() * 1e6), saved_post.get("letters", {}).get("life", 0) + 1)
@@ -289,6 +295,7 @@ class Agent:
                 self._engine.close,
                 clock,
                 self.post.owns,
+                shared=self._seat is not None,
             ),
             config,
             self._news,

@@ -31,8 +31,7 @@ from fyke.core.batches import concat
 from fyke.core.clock import Clock
 from fyke.core.errors import BadUrl, FykeError
 from fyke.core.urls import Locator, host_keys
-from fyke.crawl.mail import Alone, Outbox
-from fyke.crawl.post.office import Office
+from fyke.crawl.mail import Alone, Outbox, Post
 from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.host import Host
 from fyke.frontier.frontier import Frontier
@@ -56,7 +55,7 @@ class Steering:
         outbox: Outbox,
         frontier: Frontier,
         fetcher: Fetcher,
-        post: Office | Alone,
+        post: Post,
         clock: Clock,
     ) -> None:
         """`seeds` are all the crawl has; those added are put there too."""

@@ -12,6 +12,9 @@
                                    ▼
         harvest: decode ─► content-seen ─► parse ─► links, outcome ─► barn: records, rows, sinks
 
+Where a crawl has several agents, the arrows between frontier and fetcher may lead to another one: `post` takes what is
+for others out of what is moved here, and `remote` moves what came from them.
+
 `turn` is the figure. It runs when visits have ended and on a slow beat; between turns the fetcher moves on its
 own. Everything is on one thread. What comes of a visit is kept (`Barn`) before its outcome is put into the
 outbox, and the outbox is emptied into the frontier before a checkpoint: so a checkpoint between turns finds each
@@ -22,20 +25,17 @@ checkpoint names.
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from fyke.core.batches import concat
 from fyke.core.clock import Clock
 from fyke.core.config import CrawlSection
-from fyke.core.messages import Outcomes
 from fyke.crawl.keeper import Keeper
-from fyke.crawl.mail import Alone, Outbox
-from fyke.crawl.post.office import Again, Done, Ended, Found, Learned, Met, Office, Visits
+from fyke.crawl.mail import Alone, Outbox, Post
+from fyke.crawl.remote import Remote
 from fyke.frontier.frontier import Frontier, Need
 
 BEAT_S = 0.05
@@ -79,10 +79,6 @@ class FetcherEngine(Protocol):
 
     def refuse(self, visits: pa.RecordBatch) -> None: ...
 
-    def take_strayed(self) -> list[pa.RecordBatch]: ...
-
-    def recall_all(self, domains: Callable[[int], bool]) -> list[pa.RecordBatch]: ...
-
     def take(self) -> Any: ...
 
     def give_back(self, pages: int) -> None: ...
@@ -111,7 +107,7 @@ class Engines:
     fetcher: FetcherEngine
     gathering: Worker
     outbox: Outbox
-    post: Office | Alone = field(default_factory=Alone)
+    remote: Remote | None = None  # where there are other agents
 
 
 class Loop:
@@ -132,7 +128,8 @@ class Loop:
         self._fetcher = engines.fetcher
         self._gathering = engines.gathering
         self._outbox = engines.outbox
-        self._post = engines.post
+        self._remote = engines.remote
+        self._post: Post = Alone() if engines.remote is None else engines.remote.post
         self._asked = asked
         self._clock = clock
         self._news = news
@@ -140,7 +137,6 @@ class Loop:
         self._merge_at = 0.0  # when the frontier may merge less than a full batch again
         self.moved = False  # whether the frontier did, in the last turn
         self._stop: Ending | None = None
-        self._alone = isinstance(engines.post, Alone)
         self.wants_checkpoint = False  # before the next is due
         self.failure: BaseException | None = None
 
@@ -167,7 +163,8 @@ class Loop:
         """The figure, once around."""
         begun = self._clock.now()
         self._gather()
-        self._receive(begun)
+        if self._remote is not None:
+            self._remote.receive(begun)
         hungry = self._hungry(begun)
         if hungry or self._outbox.full:
             self.deliver()
@@ -182,9 +179,9 @@ class Loop:
         self._post.send(begun, idle=self._fetcher.idle)
 
     def _gather(self) -> None:
+        if self._remote is not None:
+            self._remote.run_errands()
         self._fetcher.give_back(self._gathering.gather(self._fetcher.take(), self._outbox))
-        for urls in self._fetcher.take_strayed():
-            self._post.stray(urls, self._clock.now())
 
     def deliver(self) -> None:
         """Give the frontier all that waits for it, and the post what is for the shards of others."""
@@ -192,35 +189,6 @@ class Loop:
         links, outcomes = self._post.post(self._outbox.take_links(), self._outbox.take_outcomes(), now)
         self._frontier.put_links(links)
         self._frontier.put_outcomes(outcomes, now)
-
-    def _receive(self, now: float) -> None:  # noqa: C901 - a case for each kind of event
-        """What came from other agents."""
-        frontier, fetcher, post = self._frontier, self._fetcher, self._post
-        if isinstance(post, Alone):
-            return
-        for event in post.receive(now):
-            match event:
-                case Found(links, landed):
-                    if landed.num_rows:
-                        frontier.extend_scope(landed)
-                        self._outbox.forget_links()
-                    frontier.put_links(links)
-                case Visits(urls):
-                    fetcher.put(urls)
-                case Ended(keys, ended, told):
-                    urls = frontier.let_go(keys)
-                    if told is None:
-                        frontier.put_done(ended)
-                    else:
-                        post.keep(told, urls, ended)
-                case Done(ended):
-                    frontier.put_done(ended)
-                case Learned(learned):
-                    frontier.put_outcomes(Outcomes(learned=learned), now)
-                case Again(urls, keys):
-                    frontier.take_back(concat([urls, frontier.let_go(keys)]))
-                case Met(agent):
-                    post.hold(agent, fetcher.recall_all(post.of_shard(agent)), now)
 
     def _hungry(self, now: float) -> bool:
         """Whether the frontier may merge what is less than a full batch: always when nothing is left to fetch, else as
@@ -241,7 +209,7 @@ class Loop:
             return self._stop
         if self._asked.for_s and self._clock.now() - started >= self._asked.for_s:
             return Ending.TIME
-        if not self._alone:
+        if self._remote is not None:
             return None  # the supervisor says when
         if self._fetcher.has_its_pages:
             return Ending.PAGES

@@ -14,6 +14,7 @@ Invariant: what was put in is in the next messages, or was in an earlier one wit
 from collections.abc import Sequence
 from itertools import chain
 from operator import itemgetter
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -139,6 +140,40 @@ class Outbox:
         self._cache.clear()
 
 
+class Post(Protocol):
+    """What takes out of what the loop moves what is for other agents."""
+
+    @property
+    def lent(self) -> bool: ...
+
+    @property
+    def quiet(self) -> bool: ...
+
+    def rules_room(self, here: int) -> int: ...
+
+    def post(self, links: Links, outcomes: Outcomes, now: float) -> tuple[Links, Outcomes]: ...
+
+    def route(self, visits: pa.RecordBatch, now: float) -> pa.RecordBatch: ...
+
+    def refuse(self, visits: pa.RecordBatch) -> pa.RecordBatch: ...
+
+    def flush(self) -> None: ...
+
+    def send(self, now: float, *, idle: bool) -> None: ...
+
+    def owns(self, address: str) -> bool: ...
+
+    def own_seeds(self, seeds: Sequence[Locator]) -> Sequence[Locator]: ...
+
+    def give_back(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch: ...
+
+    def block(self, host: int) -> pa.RecordBatch: ...
+
+    def unblock(self, host: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Alone:
     """The post of a crawl with one agent (`fyke.crawl.post` has that of many): there is nobody else."""
 
@@ -148,10 +183,6 @@ class Alone:
     def rules_room(self, here: int) -> int:
         """How many more origins may be asked for their rules."""
         return here
-
-    def receive(self, now: float) -> tuple[()]:
-        """Nothing comes."""
-        return ()
 
     def post(self, links: Links, outcomes: Outcomes, now: float) -> tuple[Links, Outcomes]:
         """All is for the shard that is here."""
@@ -164,9 +195,6 @@ class Alone:
     def refuse(self, visits: pa.RecordBatch) -> pa.RecordBatch:
         """All hosts are known here."""
         return visits
-
-    def stray(self, urls: pa.RecordBatch, now: float) -> None:
-        """Every address is asked from here."""
 
     def flush(self) -> None:
         """Nothing waits."""

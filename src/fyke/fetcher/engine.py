@@ -10,18 +10,19 @@ Invariant: every visit that was put in is in the workbench, under way, or was ta
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, Kind
+from fyke.core.batches import EMPTY, Kind, url_batch
 from fyke.core.clock import Clock
 from fyke.core.config import Config
 from fyke.core.messages import Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slicer
+from fyke.core.urls import Locator
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of, visits_of
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.faults import FaultPolicy, retry_after
@@ -50,6 +51,7 @@ class Wiring:
     abort: Callable[[], None]  # breaks off every request under way
     clock: Clock
     ours: Callable[[str], bool] = bool  # whether an address may be asked from here
+    shared: bool = False  # whether other agents ask other hosts of the same crawl
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,9 @@ class Fetcher:
         self._strayed: list[pa.RecordBatch] = []
         self._hosts = HostDesk(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock, rooms.ours)
         self._slicer = Slicer(self.pump)
-        self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config, rooms.clock, self._slicer)
+        self._rules = RulesDesk(
+            rooms.bench, self._hosts, rooms.book, config, rooms.clock, self._slicer, shared=rooms.shared
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
         self._look_ahead_at = 0.0
@@ -109,18 +113,44 @@ class Fetcher:
     def recall(self, host: int) -> pa.RecordBatch:
         """The visits that wait at the host with this key, taken out (schema `URLS`): they are not made."""
         found = self.bench.get(host)
-        if found is None:
-            return EMPTY
-        visits = self.bench.drain(found)
-        now = self._clock.now()
+        return EMPTY if found is None else batch_of(self._pages_of(self.bench.drain(found)))
+
+    def _pages_of(self, visits: Iterable[Visit]) -> Iterator[Visit]:
+        """Those of `visits`, which are not made, that are to pages; the others are put off."""
         for visit in visits:
-            if visit.purpose is Purpose.ROBOTS:
-                self._rules.put_off(visit, now)
-        return batch_of(visit for visit in visits if visit.purpose is Purpose.PAGE)
+            if visit.purpose is Purpose.PAGE:
+                yield visit
+            else:
+                self._rules.put_off(visit, self._clock.now())
 
     def recall_all(self, domains: Callable[[int], bool]) -> list[pa.RecordBatch]:
-        """The same of every host in one of `domains` (by their keys)."""
-        return [self.recall(host.key) for host in list(self.bench) if domains(host.domain_key)]
+        """The same of every host in one of `domains` (by their keys); errands of others are forgotten."""
+        recalled = []
+        for host in [host for host in self.bench if domains(host.domain_key)]:
+            visits = [visit for visit in self.bench.drain(host) if not visit.errand]
+            recalled.append(batch_of(self._pages_of(visits)))
+        return recalled
+
+    # -- errands: a robots.txt that redirects to a host of another agent ----------------------------
+
+    def take_errands(self) -> list[Visit]:
+        """Visits that others are to make, to bring rules of hosts that are asked from here."""
+        errands, self._rules.errands = self._rules.errands, []
+        return errands
+
+    def put_errand(self, visit: Visit) -> None:
+        """Make `visit` for another agent, with its `errand`."""
+        self.bench.add(self._host_of(visit, self._clock.now()), visit, first=True)
+
+    def take_answers(self) -> list[Exchange]:
+        """What came of errands of others."""
+        answers, self._rules.answers = self._rules.answers, []
+        return answers
+
+    def put_answer(self, exchange: Exchange) -> None:
+        """What came of a visit that `take_errands` gave."""
+        self._rules.fetched(exchange, self._clock.now())
+        self.pump()
 
     def _host_of(self, visit: Visit, now: float) -> Host:
         return self.bench.get(visit.host) or self._hosts.host(visit.parts.host, now)
@@ -324,7 +354,9 @@ class Fetcher:
     def _settle(self, host: Host, answer: Resolution) -> None:
         """`host` is asked at an address of `answer`, or what waits for it goes back."""
         if not self._hosts.learn_addresses(host, answer):
-            self._strayed.append(self.recall(host.key))
+            visits = self.bench.drain(host)
+            self._strayed.append(batch_of(self._pages_of(visit for visit in visits if not visit.errand)))
+            self._strayed.append(errands_of(visits))
             self._news.set()
 
     def _task_ended(self, task: "asyncio.Task[None]") -> None:
@@ -396,3 +428,11 @@ class Fetcher:
     def abort(self) -> None:
         """Break off what is under way: it stays a waiting visit."""
         self._rooms.abort()
+
+
+def errands_of(visits: Iterable[Visit]) -> pa.RecordBatch:
+    """Errands as a `URLS` batch, by the keys that their agents know them by."""
+    errands = [visit for visit in visits if visit.errand]
+    return url_batch(
+        [Locator(visit.url.encode(), visit.errand, visit.host, visit.domain) for visit in errands], kind=Kind.RULES
+    )

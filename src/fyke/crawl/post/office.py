@@ -24,10 +24,11 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.archive.division import Division
-from fyke.core.batches import EMPTY, URLS, Kind, concat, keep, numbers, texts, u64
+from fyke.core.batches import EMPTY, URLS, Kind, concat, keep, numbers, texts, u64, url_batch
 from fyke.core.clock import Clock
 from fyke.core.messages import ENDED, NONE_ENDED, NONE_LEARNED, Links, Outcomes, links_of
 from fyke.core.urls import Locator, host_keys, key_of, locate, robots_url, split
+from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.crawl.mail import MESSAGE_ROWS
 from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Dealings, Deeds, Mail
@@ -107,7 +108,21 @@ class Visits:
     urls: pa.RecordBatch
 
 
-Event = Met | Found | Ended | Done | Learned | Again | Visits
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """A robots.txt to be fetched for another agent."""
+
+    visit: Visit
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of an errand of ours."""
+
+    exchange: Exchange
+
+
+Event = Met | Found | Ended | Done | Learned | Again | Visits | Errand | Answer
 
 
 class Office:
@@ -144,6 +159,9 @@ class Office:
         self._since = 0.0  # when the first of them came
         self._guests: dict[int, tuple[int, int]] = {}  # pages of other shards to be visited here: shard, host
         self._asked: dict[int, pa.RecordBatch] = {}  # rules that others bring
+        self._wanted: dict[int, Visit] = {}  # errands that are made for this agent, by their keys
+        self._errands: dict[int, tuple[int, str, int]] = {}  # errands to hosts of this shard, as in `columns`
+        self._made: dict[int, int] = {}  # errands that are made here: the shard that sent them
         self._waiting: dict[int, list[pa.RecordBatch]] = {}  # visits whose hosts have no agent yet
         self._for: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)  # visits that can go out
         self._lookups: dict[int, asyncio.Task[None]] = {}
@@ -188,7 +206,7 @@ class Office:
     @property
     def lent(self) -> bool:
         """Whether visits of this shard are with others, or on their way."""
-        return bool(self._handed.out or self._waiting or any(self._for.values()))
+        return bool(self._handed.out or self._waiting or self._wanted or any(self._for.values()))
 
     @property
     def quiet(self) -> bool:
@@ -223,6 +241,7 @@ class Office:
             self._drawer.drop(self._letters.dropped())
             if deeds.met:
                 yield Met(sender)
+                self._send_errands_again(sender)
             if deeds.letter is not None:
                 self.activity += 1
                 yield from self._opened(sender, deeds.letter, now)
@@ -237,11 +256,16 @@ class Office:
             case Mail.HOLDS:
                 self._dealings.held(sender, letter._replace(body=json.loads(letter.body)), now)
             case Mail.VISITS:
-                urls, named = columns.visits_opened(letter.body)
+                urls, named, errands = columns.visits_opened(letter.body)
                 self._resolver.load(named)
-                yield Visits(self._guested(sender, urls))
+                yield from self._errands_in(sender, urls, errands)
+                yield Visits(self._guested(sender, _without(urls, errands)))
             case Mail.RETURNED:
                 self._came_back(columns.visits_opened(letter.body)[0], now)
+            case Mail.ERRAND:
+                self._errand_of(sender, columns.errand_opened(letter.body))
+            case Mail.ANSWER:
+                self._answered(letter.body, now)
 
     def _found(self, links: Links) -> Found:
         ours = self._division.shards_of(u64(links.urls, "domain")) == self._me
@@ -315,6 +339,7 @@ class Office:
         for urls in dropped:
             for key in u64(urls, "key").tolist():
                 self._guests.pop(key, None)
+        self._made = {key: shard for key, shard in self._made.items() if shard != agent}
         under_way = [(key, host) for key, (shard, host) in self._guests.items() if shard == agent]
         resting = [
             (key, due - now)
@@ -417,8 +442,10 @@ class Office:
                 self._lend(agent, concat(batches))
                 batches.clear()
         urls = concat(here)
+        errands = {key: self._errands[key] for key in u64(urls, "key").tolist() if key in self._errands}
+        self._events += self._errands_in(self._me, urls, errands)
         self._handed.hand(self._me, 0, zip(u64(urls, "key").tolist(), u64(urls, "host").tolist(), strict=True))
-        return urls
+        return _without(urls, errands)
 
     def refuse(self, visits: pa.RecordBatch) -> pa.RecordBatch:
         """`visits` are refused by their hosts' rules, which the agents that ask these hosts have: none is ended here
@@ -510,7 +537,8 @@ class Office:
         self._handed.hand(agent, self._letters.knows(agent), zip(keys, hosts, strict=True))
         for row in np.flatnonzero(numbers(urls, "kind") == Kind.RULES).tolist():
             self._asked[keys[row]] = urls.slice(row, 1)
-        self._letters.seal(agent, Mail.VISITS, columns.visits_sealed(urls, named), passing=True)
+        errands = {key: self._errands[key] for key in keys if key in self._errands}
+        self._letters.seal(agent, Mail.VISITS, columns.visits_sealed(urls, named, errands), passing=True)
 
     def stray(self, urls: pa.RecordBatch, now: float) -> None:
         """The visits `urls` were not made here, since their hosts moved to the address of another agent."""
@@ -518,6 +546,7 @@ class Office:
         self._moving.update(u64(own, "host").tolist())
         for key in u64(own, "key").tolist():
             self._handed.back(key, now)
+            self._made.pop(key, None)
         self._wait(own)
 
     def give_back(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
@@ -534,8 +563,9 @@ class Office:
             rows = keep(urls, shards == shard)
             for key in u64(rows, "key").tolist():
                 self._guests.pop(key, None)
+                self._made.pop(key, None)
             if self._letters.knows(shard):
-                self._letters.seal(shard, Mail.RETURNED, columns.visits_sealed(rows, ()), passing=True)
+                self._letters.seal(shard, Mail.RETURNED, columns.visits_sealed(rows), passing=True)
         return keep(urls, shards == self._me)
 
     def block(self, host: int) -> pa.RecordBatch:
@@ -550,6 +580,66 @@ class Office:
     def unblock(self, host: int) -> None:
         """Go on with `host`."""
         self._blocked.discard(host)
+
+    # --- errands: a robots.txt that redirects to a host which another agent may have to ask
+
+    def errand(self, visit: Visit) -> None:
+        """Have `visit`, to which a robots.txt of a host of ours leads, made by whoever asks its host."""
+        shard = self._division.shard_of(visit.domain)
+        self._wanted[_errand_key(visit, self._me)] = visit
+        if shard == self._me:
+            self._errand_of(self._me, visit)
+        else:
+            self._letters.seal(shard, Mail.ERRAND, columns.errand_sealed(visit), passing=True)
+
+    def _send_errands_again(self, shard: int) -> None:
+        """That shard lives anew, and knows nothing of errands."""
+        for visit in self._wanted.values():
+            if self._division.shard_of(visit.domain) == shard:
+                self._letters.seal(shard, Mail.ERRAND, columns.errand_sealed(visit), passing=True)
+
+    def _errand_of(self, agent: int, visit: Visit) -> None:
+        """`agent` wants what `visit`, to a host of this shard, brings."""
+        key = _errand_key(visit, agent)
+        if key not in self._errands:
+            self._errands[key] = agent, visit.robots_of, visit.depth
+            self._wait(url_batch([locate(visit.url)._replace(key=key)], kind=Kind.RULES))
+
+    def _errands_in(self, shard: int, urls: pa.RecordBatch, errands: columns.Errands) -> list[Errand]:
+        """Those of `urls`, sent by `shard`, that are errands, to be made here."""
+        made = []
+        for url, key in zip(texts(urls), u64(urls, "key").tolist(), strict=True) if errands else ():
+            if key in errands and key not in self._made:
+                self._made[key] = shard
+                _, origin, redirects = errands[key]
+                visit = robots_visit(url, origin)
+                visit.depth, visit.errand = redirects, key
+                made.append(Errand(visit))
+        return made
+
+    def answer(self, exchange: Exchange, now: float) -> None:
+        """An errand was made here, and `exchange` came of it."""
+        key = exchange.visit.errand
+        shard = self._made.pop(key, None)
+        body = columns.answer_sealed(key, exchange)
+        if shard == self._me:
+            self._answered(body, now)
+        elif shard is not None:
+            self._letters.seal(shard, Mail.ANSWER, body, passing=True)
+
+    def _answered(self, body: bytes, now: float) -> None:
+        """What came of an errand: of one of this agent, or of another that this shard had it made for."""
+        key = columns.answered(body)
+        errand = self._errands.pop(key, None)
+        if errand is not None:
+            self._asked.pop(key, None)
+            self._handed.back(key, now)
+            if errand[0] != self._me:
+                self._letters.seal(errand[0], Mail.ANSWER, body, passing=True)
+                return
+        exchange = columns.answer_opened(body, lambda key: self._wanted.pop(key, None))
+        if exchange is not None:
+            self._events.append(Answer(exchange))
 
     # --- what goes out
 
@@ -595,6 +685,16 @@ class Office:
             task.cancel()
         self._drawer.close()
         self._unsafe.close()
+
+
+def _errand_key(visit: Visit, agent: int) -> int:
+    """What an errand of `agent` is known by."""
+    return key_of(f"{visit.url} {visit.robots_of} {visit.depth} {agent}")
+
+
+def _without(urls: pa.RecordBatch, errands: columns.Errands) -> pa.RecordBatch:
+    """`urls` without the rows whose keys are those of `errands`."""
+    return keep(urls, ~np.isin(u64(urls, "key"), np.array(list(errands), np.uint64))) if errands else urls
 
 
 def _ended_of(rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -110,14 +110,6 @@ class VirtualFetcher:
     def abort(self) -> None:
         """What is under way is handed out by the frontier still."""
 
-    def take_strayed(self) -> list[pa.RecordBatch]:
-        """No host moves here."""
-        return []
-
-    def recall_all(self, domains: Callable[[int], bool]) -> list[pa.RecordBatch]:
-        """Nothing is recalled here: there is one agent."""
-        raise NotImplementedError
-
     def refuse(self, visits: pa.RecordBatch) -> None:
         """No host forbids everything here."""
         assert not visits.num_rows
