@@ -36,9 +36,9 @@ format: setup ## put the code in form
 test: setup ## run the tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-bench: setup ## measure Fyke against Scrapy (needs nginx), and its memory
+bench: setup ## race Fyke against what is installed (needs nginx), and measure its memory
 	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/python benches/against_scrapy.py
+	$(BIN)/python benches/race.py
 	$(BIN)/python benches/flat_memory.py
 
 clean: ## remove what was made

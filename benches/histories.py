@@ -13,7 +13,7 @@ import argparse
 import random
 import sys
 import time
-from collections import Counter, deque
+from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -103,6 +103,13 @@ class History:
         self.judge()
 
     def turn(self, trouble: bool) -> None:
+        """One step of all agents, and of the network."""
+        self._move_agents(trouble)
+        if trouble and self.random.random() < 0.02:
+            self.owner[self.random.choice(list(self.owner))] = self.random.randrange(self.agents)
+        self._carry(trouble)
+
+    def _move_agents(self, trouble: bool) -> None:
         rng = self.random
         for agent, cell in enumerate(self.cells):
             if trouble and rng.random() < self.kills:
@@ -116,8 +123,9 @@ class History:
                 self.frozen[agent] = rng.randint(1, 60)
             else:
                 cell.turn()
-        if trouble and rng.random() < 0.02:
-            self.owner[rng.choice(list(self.owner))] = rng.randrange(self.agents)
+
+    def _carry(self, trouble: bool) -> None:
+        rng = self.random
         arriving, self.network = self.network, []
         if trouble and self.faults:
             rng.shuffle(arriving)
@@ -164,7 +172,7 @@ class Cell:
         self.dealings = Dealings(me, others, life, PIN, saved["letters"])
         if history.letters is not Letters:
             self.dealings.letters = history.letters(me, others, life, saved["letters"])
-        self.dealings.letters._again_s = 9.0  # noqa: SLF001 - steps are its seconds
+        self.dealings.letters._again_s = 9.0  # steps are its seconds
         self.dealings.handed.restore(deepcopy(saved["unsafe"]), deepcopy(saved["early"]))
         for host, until in history.journals[me].items():
             if until > history.step:
@@ -203,7 +211,7 @@ class Cell:
             self.toy.out.remove(page)
             self.toy.ready.append(page)
 
-    def apply(self, sender: int, letter: Letter, now: int) -> None:
+    def apply(self, sender: int, letter: Letter, now: int) -> None:  # noqa: C901 - a case for each kind
         match letter.kind:
             case Mail.LINKS:
                 self.found(letter.body)

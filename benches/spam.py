@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 from fyke.core.batches import Mask
+from fyke.lab.simulate.domain_results import Standings, standings
 from fyke.lab.simulate.figures import HEIGHT_IN, WIDTH_IN, draw_discovered, draw_spam, draw_standings
 from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
-from fyke.lab.simulate.run import Simulation
+from fyke.lab.simulate.simulation import Simulation
 from fyke.lab.simulate.spec import VirtualWebSpec
-from fyke.lab.simulate.standing import Standings, standings
 from fyke.lab.simulate.tally import Sample
 from fyke.plots import BLUE, RED, panels, save
 from fyke.quantities import count_text, share_text

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.core.batches import U64
-from fyke.disk import messages
+from fyke.disk import frames
 from fyke.disk.files import Appender, Reader, raw
 from fyke.disk.operations import stably_sorted
 from fyke.disk.part import merged
@@ -51,7 +51,7 @@ class BatchMerge:
     def check_update(self, keys: U64, texts: pa.BinaryArray) -> Iterator[pa.BinaryArray]:
         if self._writer is None:
             self._writer = _appender(self._text)
-        for piece in messages.encode(pa.RecordBatch.from_arrays([texts], schema=TEXT)):
+        for piece in frames.encode(pa.RecordBatch.from_arrays([texts], schema=TEXT)):
             self._writer.write(piece)
         self._waiting.append(keys)
         self._rows += len(keys)
@@ -96,7 +96,7 @@ class BatchMerge:
     def _texts(self, is_new: np.ndarray) -> Iterator[pa.BinaryArray]:
         reader, offset, start = Reader(self._text), 0, 0
         while start < len(is_new):
-            batch, offset = messages.decode(reader, offset, TEXT)
+            batch, offset = frames.decode(reader, offset, TEXT)
             end = start + batch.num_rows
             yield batch.column(0).filter(pa.array(is_new[start:end]))
             start = end

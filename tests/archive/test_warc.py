@@ -211,6 +211,8 @@ def test_what_must_be_synced_is_named(folder: Path, make_exchange) -> None:
     names = {path.name for path in writer.dirty_files()}
     assert names == {"warc", "fyke-crawl-00000.warc.gz", "fyke-crawl-00000.cdxj.open"}
     writer.durable()
+    writer.write(make_exchange())
+    writer.state()
     assert {path.name for path in writer.dirty_files()} == names - {"warc"}
     writer.close()
 

@@ -21,6 +21,7 @@ from fyke.disk.store import Store
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier, Need
 from fyke.frontier.looking import BLOCKED, FrontierSeen
+from fyke.frontier.sizes import SIZES, Sizes
 
 LEASED_ROWS = 50  # that are fetched at a time
 FAR = 1e9  # how long the rules of a server are believed
@@ -102,6 +103,7 @@ class Crawl(Shard[Frontier, Progress]):
         directory: Path,
         web: SmallWeb,
         crawl: CrawlSection | None = None,
+        sizes: Sizes = SIZES,
         **settings: Any,
     ) -> None:
         crawl = crawl or CrawlSection(scope=Scope.WEB)
@@ -122,6 +124,7 @@ class Crawl(Shard[Frontier, Progress]):
                 few_visits=0,
                 opened_at=self.now,
                 state=store.participant("frontier"),
+                sizes=sizes,
             )
 
         super().__init__(directory, opened, Progress())

@@ -16,8 +16,8 @@ from frontier.shard import Shard, pages, rows
 from fyke.core.batches import concat, u64, url_batch, with_column
 from fyke.core.urls import Locator
 from fyke.disk.store import Store
-from fyke.frontier import beast as beast_module
 from fyke.frontier.beast import CARRIED, Backlog, Beast, Enforcer, NaiveEnforcer
+from fyke.frontier.sizes import SIZES, Sizes
 
 KINDS: list[type[Any]] = [Beast, NaiveEnforcer, Backlog]
 ALL = 1 << 30
@@ -68,6 +68,13 @@ class Plans:
 
 def round_of(enforcer: Enforcer) -> int:
     return getattr(enforcer, "_current", 0)
+
+
+def few_rounds(kind: type[Any]) -> Callable[[Store, Any], Enforcer]:
+    """Enforcers of this kind with eight rounds at most, of which five rows are in memory."""
+    if kind is Backlog:
+        return Backlog
+    return lambda store, state: kind(store, state, Sizes(rounds=8, round_buffer=5))
 
 
 def shard(directory: Path, kind: Callable[[Store, Any], Enforcer]) -> Shard[Plans, dict[str, Any]]:
@@ -132,8 +139,8 @@ class Crawl:
         assert Counter(one for queue in enforcer.queues() for urls in queue.scan() for one in pages(urls)) == waiting
         told = enforcer.statistics()
         assert told["waiting"] + told["over_budget"] == len(enforcer)
-        assert 1 <= told["rounds"] <= beast_module.MOST_QUEUES
-        assert len(enforcer.queues()) <= beast_module.MOST_QUEUES + 3
+        assert 1 <= told["rounds"] <= SIZES.rounds
+        assert len(enforcer.queues()) <= SIZES.rounds + 3
 
     def drain(self) -> None:
         plans, model = self.shard.stage, self.shard.model
@@ -153,13 +160,10 @@ class Crawl:
 def test_what_waits_comes_out_once(
     tmp_path_factory: pytest.TempPathFactory, kind: type[Any], steps: list[tuple[str, Any]], budgets: list[int]
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(beast_module, "MOST_QUEUES", 8)
-        patch.setattr(beast_module, "BUFFER_ROWS", 5)
-        crawl = Crawl(tmp_path_factory.mktemp("beast"), kind, budgets)
-        for step, argument in steps:
-            crawl.step(step, argument)
-        crawl.drain()
+    crawl = Crawl(tmp_path_factory.mktemp("beast"), few_rounds(kind), budgets)
+    for step, argument in steps:
+        crawl.step(step, argument)
+    crawl.drain()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -427,25 +431,23 @@ def test_stuck_means_that_only_urls_without_budget_wait(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]]
 ) -> None:
     """Domain 0 never has a budget, the others have 1, 2 and 3."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(beast_module, "MOST_QUEUES", 8)
-        shelf = shard(tmp_path_factory.mktemp("stuck"), Beast)
-        plans, waiting, number = shelf.stage, Counter[int](), 0
-        for step, argument in steps:
-            if step == "put":
-                plans.put(batch([argument], first=number, budget=argument[0]))
-                waiting[argument[0]] += argument[1]
-                number += argument[1]
-            elif step == "get":
-                waiting.subtract(domain for domain, _ in pages(plans.enforcer.get(argument)))
-            else:
-                plans.again(argument)
-            if plans.enforcer.stuck:
-                assert set(+waiting) == {0}
-        waiting.subtract(domain for _, urls in plans.drained() for domain, _ in urls)
-        assert set(+waiting) <= {0}
-        assert plans.enforcer.stuck == (waiting[0] > 0)
-        shelf.close()
+    shelf = shard(tmp_path_factory.mktemp("stuck"), few_rounds(Beast))
+    plans, waiting, number = shelf.stage, Counter[int](), 0
+    for step, argument in steps:
+        if step == "put":
+            plans.put(batch([argument], first=number, budget=argument[0]))
+            waiting[argument[0]] += argument[1]
+            number += argument[1]
+        elif step == "get":
+            waiting.subtract(domain for domain, _ in pages(plans.enforcer.get(argument)))
+        else:
+            plans.again(argument)
+        if plans.enforcer.stuck:
+            assert set(+waiting) == {0}
+    waiting.subtract(domain for _, urls in plans.drained() for domain, _ in urls)
+    assert set(+waiting) <= {0}
+    assert plans.enforcer.stuck == (waiting[0] > 0)
+    shelf.close()
 
 
 def test_who_is_planned_beyond_a_narrower_horizon_is_not_stuck(tmp_path: Path) -> None:
@@ -510,8 +512,8 @@ def test_three_huge_domains_come_out_whole(tmp_path: Path) -> None:
             met.append(u64(urls, "key"))
     assert len(np.unique(np.concatenate(met))) == sum(map(len, met)) == 3 * each
     assert plans.failed / (3 * each) < CARRIED + np.log2(3 * each / (3 * 10 * CARRIED))
-    assert widest == beast_module.MOST_QUEUES
-    assert len(shelf.checkpoint.store.lengths()) <= 2 * beast_module.MOST_QUEUES
+    assert widest == SIZES.rounds
+    assert len(shelf.checkpoint.store.lengths()) <= 2 * SIZES.rounds
     shelf.close()
 
 

@@ -15,17 +15,12 @@ from fyke.core.batches import Kind, texts, url_batch
 from fyke.core.config import CrawlSection, Enforcement, Scope
 from fyke.core.messages import Links, Rules
 from fyke.core.urls import key_of, locate, pay_level_domain, split
-from fyke.frontier import frontier as frontier_module
-from fyke.frontier import star as star_module
+from fyke.frontier.sizes import Sizes
 
 SMALL = {"table_memory_bytes": 100, "link_cache": 0}
 
 
-@pytest.fixture
-def small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So small that a few pages fill every stage."""
-    for name, size in (("BATCH_ROWS", 16), ("READY_ROWS", 10), ("ORDERED_ROWS", 20), ("MOST_ASKS", 3)):
-        monkeypatch.setattr(frontier_module, name, size)
+SMALL_SIZES = Sizes(batch=16, ready=10, ordered=20, asks=3)  # so small that a few pages fill every stage
 
 
 def check_done(crawl: Crawl, expected: set[str]) -> None:
@@ -43,7 +38,6 @@ def check_done(crawl: Crawl, expected: set[str]) -> None:
     assert crawl.frontier.statistics().rows == 0
 
 
-@pytest.mark.usefixtures("small_sizes")
 @pytest.mark.parametrize("enforcement", list(Enforcement))
 @pytest.mark.parametrize(
     "options",
@@ -58,7 +52,7 @@ def check_done(crawl: Crawl, expected: set[str]) -> None:
 )
 def test_every_page_is_fetched_once(tmp_path: Path, options: dict[str, Any], enforcement: Enforcement) -> None:
     web = small_web(1)
-    crawl = Crawl(tmp_path, web, enforcement=enforcement, **options)
+    crawl = Crawl(tmp_path, web, sizes=SMALL_SIZES, enforcement=enforcement, **options)
     crawl.finish(most_turns=600)
     check_done(crawl, set(web.distances()))
     crawl.close()
@@ -114,34 +108,37 @@ def test_a_crawl_that_was_killed_goes_on(
     window: int,
     begun: int,
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frontier_module, "BATCH_ROWS", 16)
-        patch.setattr(frontier_module, "READY_ROWS", 10)
-        web = small_web(3, domains=6, pages=4, spam=30)
-        crawl = Crawl(tmp_path_factory.mktemp("crawl"), web, enforcement=enforcement, window_visits=window, **options)
-        for _ in range(begun):
-            crawl.turn()
-            crawl.fetch()
-        crawl.save()
-        for step, argument in steps:
-            if step == "rest":
-                crawl.now += argument
-            else:
-                getattr(crawl, step)()
-            all_is_somewhere(crawl)
-        crawl.save()
-        crawl.restart()
-        crawl.finish(most_turns=400)
-        check_done(crawl, set(web.distances()))
-        crawl.close()
+    web = small_web(3, domains=6, pages=4, spam=30)
+    crawl = Crawl(
+        tmp_path_factory.mktemp("crawl"),
+        web,
+        sizes=Sizes(batch=16, ready=10),
+        enforcement=enforcement,
+        window_visits=window,
+        **options,
+    )
+    for _ in range(begun):
+        crawl.turn()
+        crawl.fetch()
+    crawl.save()
+    for step, argument in steps:
+        if step == "rest":
+            crawl.now += argument
+        else:
+            getattr(crawl, step)()
+        all_is_somewhere(crawl)
+    crawl.save()
+    crawl.restart()
+    crawl.finish(most_turns=400)
+    check_done(crawl, set(web.distances()))
+    crawl.close()
 
 
-@pytest.mark.usefixtures("small_sizes")
 @pytest.mark.parametrize("depth", [1, 2, 3, 6])
 def test_a_depth_limit_is_exact(tmp_path: Path, depth: int) -> None:
     """Whatever the way by which a page was met first; killed and opened again in the midst of it."""
     web = small_web(4, far=8)
-    crawl = Crawl(tmp_path, web, CrawlSection(scope=Scope.WEB, depth=depth), default_budget_urls=2)
+    crawl = Crawl(tmp_path, web, CrawlSection(scope=Scope.WEB, depth=depth), sizes=SMALL_SIZES, default_budget_urls=2)
 
     def sometimes_killed() -> None:
         if crawl.turns % 10 == 0:
@@ -205,7 +202,6 @@ def test_one_domain_costs_star_and_beast_nothing(tmp_path: Path, enforcement: En
     crawl.close()
 
 
-@pytest.mark.usefixtures("small_sizes")
 def test_spam_gets_no_more_than_its_budget(tmp_path: Path) -> None:
     """Each page of a farm leads to six others, each honest one to two: without budgets the farm is all one sees."""
     honest = [f"http://www.d{n % 50}.example/{n}" for n in range(400)]
@@ -218,6 +214,7 @@ def test_spam_gets_no_more_than_its_budget(tmp_path: Path) -> None:
         crawl = Crawl(
             tmp_path / enforcement,
             web,
+            sizes=SMALL_SIZES,
             enforcement=enforcement,
             default_budget_urls=3,
             budget="equal",
@@ -233,15 +230,11 @@ def test_spam_gets_no_more_than_its_budget(tmp_path: Path) -> None:
     assert spam(Enforcement.NONE) > 200
 
 
-def test_what_is_never_popular_does_not_keep_the_crawl_from_its_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_never_popular_does_not_keep_the_crawl_from_its_end(tmp_path: Path) -> None:
     """What becomes popular is fetched then, though it had no budget when it was met."""
-    monkeypatch.setattr(star_module, "RANKED", 10)
-    monkeypatch.setattr(star_module, "MET_PER_PLACE", 1)
     web = small_web(8)
     web = replace(web, seeds=[next(page for page in web.links if f"d{domain}.example" in page) for domain in range(6)])
-    crawl = Crawl(tmp_path, web, budget="popular", max_budget_urls=3)
+    crawl = Crawl(tmp_path, web, sizes=Sizes(ranked=10, met_a_place=1), budget="popular", max_budget_urls=3)
     crawl.finish(most_turns=500)
     assert set(web.seeds) < set(crawl.model.done) < set(web.distances())
     assert crawl.frontier.empty
@@ -300,12 +293,10 @@ def test_a_turn_says_when_qf_is_to_be_read_again(tmp_path: Path) -> None:
     crawl.close()
 
 
-def test_only_what_will_soon_be_needed_is_pulled_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_will_soon_be_needed_is_pulled_through(tmp_path: Path) -> None:
     """A round is not emptied into the gate while the rules of its hosts are not known."""
-    monkeypatch.setattr(frontier_module, "READY_ROWS", 100)
-    monkeypatch.setattr(frontier_module, "BATCH_ROWS", 50)
     pages = [f"http://h{n}.d{n % 100}.example/" for n in range(1000)]
-    crawl = Crawl(tmp_path, SmallWeb({page: [] for page in pages}, pages))
+    crawl = Crawl(tmp_path, SmallWeb({page: [] for page in pages}, pages), sizes=Sizes(ready=100, batch=50))
     crawl.frontier.turn(crawl.now, hungry=True)
     assert crawl.frontier.statistics().without_rules <= 150
     crawl.finish()

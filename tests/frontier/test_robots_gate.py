@@ -16,8 +16,8 @@ from fyke.core.batches import texts, url_batch
 from fyke.core.messages import Rules
 from fyke.core.urls import locate, split
 from fyke.disk.store import Store
-from fyke.frontier import robots_gate as gate_module
-from fyke.frontier.robots_gate import PATIENCE_S, RobotsGate
+from fyke.frontier.robots_gate import HUNGRY_SHARE, PATIENCE_S, RECHECK_SHARE, RobotsGate
+from fyke.frontier.sizes import SIZES, Sizes
 
 ORIGINS = [
     "http://a.example:80",
@@ -53,12 +53,12 @@ class Clock:
 class Gate(Shard[RobotsGate, Model]):
     """The gate at a virtual time."""
 
-    def __init__(self, directory: Path, memory_bytes: int = 1 << 20) -> None:
+    def __init__(self, directory: Path, memory_bytes: int = 1 << 20, sizes: Sizes = SIZES, **times: float) -> None:
         self.clock = Clock()
         self.count = 0
 
         def opened(store: Store, state: Mapping[str, Any]) -> RobotsGate:
-            return RobotsGate(store, memory_bytes, self.clock.now, state)
+            return RobotsGate(store, memory_bytes, self.clock.now, state, sizes, **times)
 
         super().__init__(directory, opened, Model())
 
@@ -126,7 +126,7 @@ class Gate(Shard[RobotsGate, Model]):
         assert Counter(url for urls in self.stage.scan() for url in texts(urls)) == waiting
         assert self.stage.statistics().waiting == waiting.total()
         assert (len(self.stage) > 0) >= (waiting.total() > 0)
-        assert len(self.stage._lately) <= gate_module.LATELY
+        assert len(self.stage._lately) <= SIZES.known_origins
 
     def finish(self) -> None:
         """Answer all that is asked, until nothing waits."""
@@ -166,16 +166,12 @@ STEPS = st.one_of(
 def test_urls_pass_by_the_rules_and_origins_are_asked_for_once(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], memory_bytes: int
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gate_module, "LATELY", 2)
-        patch.setattr(gate_module, "PATIENCE_S", 1e7)
-        patch.setattr(gate_module, "ROWS", 3)
-        gate = Gate(tmp_path_factory.mktemp("gate"), memory_bytes)
-        for step, argument in steps:
-            getattr(gate, step)(*([] if argument is None else [argument]))
-            gate.check()
-        gate.finish()
-        gate.close()
+    gate = Gate(tmp_path_factory.mktemp("gate"), memory_bytes, Sizes(batch=3, known_origins=2), patience_s=1e7)
+    for step, argument in steps:
+        getattr(gate, step)(*([] if argument is None else [argument]))
+        gate.check()
+    gate.finish()
+    gate.close()
 
 
 def test_an_origin_is_scheme_host_and_port_as_everywhere(tmp_path: Path) -> None:
@@ -269,13 +265,9 @@ def test_when_nothing_is_new_nothing_is_read(tmp_path: Path) -> None:
     gate.close()
 
 
-def test_what_waits_is_read_again_no_oftener_than_its_rows_are_worth(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_waits_is_read_again_no_oftener_than_its_rows_are_worth(tmp_path: Path) -> None:
     """However often answers come, by the time that is handed in alone."""
-    monkeypatch.setattr(gate_module, "ROWS", 10)
-    monkeypatch.setattr(gate_module, "RECHECK_ROW_S", 1.0)
-    gate = Gate(tmp_path)
+    gate = Gate(tmp_path, sizes=Sizes(batch=10), recheck_row_s=1.0)
     rows, seconds, read = 40, 500, {True: 0, False: 0}
     gate.put([0] * rows)
     gate.turn()
@@ -286,14 +278,13 @@ def test_what_waits_is_read_again_no_oftener_than_its_rows_are_worth(
             gate.stage.known(ORIGINS[4], Rules.OPEN, gate.now + FAR, gate.now)
             read[hungry] += gate.stage.recheck(gate.now, hungry=hungry)
             list(gate.stage.merge(gate.now))
-    assert read[True] == pytest.approx(seconds / rows / gate_module.HUNGRY_SHARE, abs=1)
-    assert read[False] == pytest.approx(seconds / rows / gate_module.RECHECK_SHARE, abs=1)
+    assert read[True] == pytest.approx(seconds / rows / HUNGRY_SHARE, abs=1)
+    assert read[False] == pytest.approx(seconds / rows / RECHECK_SHARE, abs=1)
     gate.close()
 
 
-def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate_module, "LATELY", 50)
-    gate = Gate(tmp_path)
+def test_memory_is_bounded(tmp_path: Path) -> None:
+    gate = Gate(tmp_path, sizes=Sizes(known_origins=50))
     hosts = [f"http://h{number}.example:80" for number in range(1000)]
     gate.stage.put(url_batch([locate(f"{host.removesuffix(':80')}/") for host in hosts]), gate.now)
     assert list(gate.stage.merge(gate.now)) == []

@@ -15,14 +15,14 @@ from fyke.core.batches import Kind, numbers, u64
 from fyke.core.config import FrontierSection
 from fyke.core.plugins import BudgetFunction
 from fyke.disk.store import Store
-from fyke.frontier import star as star_module
 from fyke.frontier.budgets import Equal, Popular, Reputation, budget_function
 from fyke.frontier.domains import Domains
+from fyke.frontier.sizes import SIZES, Sizes
 from fyke.frontier.star import Star
 
 DEFAULT = 10
 COUNT = 12  # domains
-PER_PLACE = COUNT // 2  # domains met for each place
+FEW = Sizes(ranked=4, met_a_place=COUNT // 2)
 DOMAINS = st.integers(0, COUNT - 1)
 PAIRS = st.lists(st.tuples(DOMAINS, DOMAINS), min_size=1, max_size=30)
 STEPS = st.one_of(
@@ -36,9 +36,11 @@ STEPS = st.one_of(
 class DomainGraph:
     """STAR with the records it counts in."""
 
-    def __init__(self, store: Store, state: Mapping[str, Any], function: BudgetFunction, memory_bytes: int) -> None:
+    def __init__(
+        self, store: Store, state: Mapping[str, Any], function: BudgetFunction, memory_bytes: int, sizes: Sizes
+    ) -> None:
         self.domains = Domains(store, memory_bytes, state.get("domains"))
-        self.star = Star(store, self.domains, function, DEFAULT, memory_bytes, state.get("star"))
+        self.star = Star(store, self.domains, function, DEFAULT, memory_bytes, state.get("star"), sizes)
 
     def state(self) -> dict[str, Any]:
         return {"star": self.star.state(), "domains": self.domains.state()}
@@ -73,7 +75,7 @@ class Graph(Shard[DomainGraph, "defaultdict[int, set[int]]"]):
             assert (0 if record is None else record["in_degree"]) == degree
         assert self.stage.star.edges == sum(degrees.values())
         places = self.stage.star.ranking._places
-        highest = sorted((degree for degree in degrees.values() if degree), reverse=True)[: star_module.RANKED]
+        highest = sorted((degree for degree in degrees.values() if degree), reverse=True)[: FEW.ranked]
         assert sorted(places["in_degree"].tolist(), reverse=True) == highest
         by_key = {domain_of(domain): degree for domain, degree in degrees.items()}
         assert {int(key): int(degree) for key, degree in places.tolist()}.items() <= by_key.items()
@@ -85,17 +87,19 @@ class Graph(Shard[DomainGraph, "defaultdict[int, set[int]]"]):
         held = np.isin(asked, highest)
         assert self.stage.star.ranking.rank(asked)[held].tolist() == [rank for rank in ranks if rank]
         for met in (0, COUNT - 1, COUNT, 2 * COUNT, 1000):
-            places = min(star_module.RANKED, met // PER_PLACE)
+            places = min(FEW.ranked, met // FEW.met_a_place)
             under = [sum(degree < one for degree in highest[:places]) for one in asked.tolist()]
             standing = [min(count / (places - 1), 1.0) if places > 1 else 0.0 for count in under]
             assert self.stage.star.ranking.standing(asked, met).tolist() == standing
 
 
-def graph(directory: Path, function: BudgetFunction | None = None, memory_bytes: int = 1 << 20) -> Graph:
+def graph(
+    directory: Path, function: BudgetFunction | None = None, memory_bytes: int = 1 << 20, sizes: Sizes = SIZES
+) -> Graph:
     chosen = function or Equal(DEFAULT)
 
     def opened(store: Store, state: Mapping[str, Any]) -> DomainGraph:
-        return DomainGraph(store, state, chosen, memory_bytes)
+        return DomainGraph(store, state, chosen, memory_bytes, sizes)
 
     return Graph(directory, opened, defaultdict(set))
 
@@ -105,21 +109,18 @@ def graph(directory: Path, function: BudgetFunction | None = None, memory_bytes:
 def test_in_degree_is_a_set_of_other_domains(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], memory_bytes: int
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(star_module, "RANKED", 4)
-        patch.setattr(star_module, "MET_PER_PLACE", PER_PLACE)
-        domains = graph(tmp_path_factory.mktemp("star"), memory_bytes=memory_bytes)
-        for step, argument in steps:
-            getattr(domains, step)(*([] if argument is None else [argument]))
-            if step == "merge":
-                domains.check()
-        domains.merge()
-        domains.check()
-        assert domains.stage.star.pending == domains.stage.domains.pending == 0
-        domains.save()
-        domains.restart()
-        domains.check()
-        domains.close()
+    domains = graph(tmp_path_factory.mktemp("star"), memory_bytes=memory_bytes, sizes=FEW)
+    for step, argument in steps:
+        getattr(domains, step)(*([] if argument is None else [argument]))
+        if step == "merge":
+            domains.check()
+    domains.merge()
+    domains.check()
+    assert domains.stage.star.pending == domains.stage.domains.pending == 0
+    domains.save()
+    domains.restart()
+    domains.check()
+    domains.close()
 
 
 def test_links_from_nowhere_count_for_nothing(tmp_path: Path) -> None:
@@ -134,10 +135,15 @@ def test_links_from_nowhere_count_for_nothing(tmp_path: Path) -> None:
 
 
 def budgets(
-    directory: Path, function: BudgetFunction, in_degrees: list[int], asked: list[int], met: int = 10**7
+    directory: Path,
+    function: BudgetFunction,
+    in_degrees: list[int],
+    asked: list[int],
+    met: int = 10**7,
+    sizes: Sizes = SIZES,
 ) -> list[int]:
     """What `function` gives for the in-degrees `asked`, when `in_degrees` are ranked and `met` domains were met."""
-    domains = graph(directory, function)
+    domains = graph(directory, function, sizes=sizes)
     domains.stage.star._domains = range(met)  # type: ignore[assignment]
     keys = np.array([domain_of(n) for n in range(len(in_degrees))], np.uint64)
     domains.stage.star.ranking.note(keys, np.array(in_degrees))
@@ -156,17 +162,18 @@ def test_reputation_is_the_papers(tmp_path: Path) -> None:
     assert set(steps.tolist()) <= {0, 1, 2}
 
 
-def test_equal_in_degrees_have_equal_budgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(star_module, "RANKED", 5)
-    assert budgets(tmp_path / "ties", Reputation(10, 50), [7, 7, 3, 3, 3], [2, 3, 7]) == [10, 10, 40]
-    assert budgets(tmp_path / "few", Reputation(10, 50), [7, 3], [2, 3, 7]) == [10, 10, 20]
-    three = 3 * star_module.MET_PER_PLACE
-    assert budgets(tmp_path / "met", Reputation(10, 50), [9, 8, 7, 3, 3], [3, 7, 8, 9], three) == [10, 10, 30, 50]
+def test_equal_in_degrees_have_equal_budgets(tmp_path: Path) -> None:
+    five = Sizes(ranked=5)
+    assert budgets(tmp_path / "ties", Reputation(10, 50), [7, 7, 3, 3, 3], [2, 3, 7], sizes=five) == [10, 10, 40]
+    assert budgets(tmp_path / "few", Reputation(10, 50), [7, 3], [2, 3, 7], sizes=five) == [10, 10, 20]
+    three = 3 * five.met_a_place
+    assert budgets(tmp_path / "met", Reputation(10, 50), [9, 8, 7, 3, 3], [3, 7, 8, 9], three, five) == [10, 10, 30, 50]
     assert (
-        budgets(tmp_path / "none", Reputation(10, 50), [7, 3], [2, 3, 7], 2 * star_module.MET_PER_PLACE - 1) == [10] * 3
+        budgets(tmp_path / "none", Reputation(10, 50), [7, 3], [2, 3, 7], three - five.met_a_place - 1, five)
+        == [10] * 3
     )
-    assert budgets(tmp_path / "equal", Equal(12), [7, 3], [0, 3, 7]) == [12, 12, 12]
-    assert budgets(tmp_path / "popular", Popular(40), [7, 6, 5, 4, 3], [0, 2, 3, 4, 7]) == [0, 0, 0, 10, 40]
+    assert budgets(tmp_path / "equal", Equal(12), [7, 3], [0, 3, 7], sizes=five) == [12, 12, 12]
+    assert budgets(tmp_path / "popular", Popular(40), [7, 6, 5, 4, 3], [0, 2, 3, 4, 7], sizes=five) == [0, 0, 0, 10, 40]
 
 
 @pytest.mark.parametrize("budget", ["equal", "reputation", "popular"])

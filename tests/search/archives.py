@@ -20,9 +20,9 @@ from fyke.core.visits import Exchange, Visit
 from fyke.harvest import Parser
 from fyke.search.folder import IndexFolder
 from fyke.search.indexer import Indexed, Indexer, Limits
+from fyke.search.live_index import Shard
 from fyke.search.schema import Analysis
 from fyke.search.searcher import Searcher
-from fyke.search.shard import Shard
 
 BEGIN_S = 1_795_000_000.0
 SMALL = Limits(lot_pages=7, lot_bytes=1 << 20, range_rows=8, links_memory_bytes=4096)

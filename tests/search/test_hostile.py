@@ -15,7 +15,7 @@ from fyke.core.visits import Exchange, Visit
 from fyke.harvest import Parser
 from fyke.search.dates import date_of
 from fyke.search.extract import TITLE_CHARS, Extractor
-from fyke.search.terminal import clean, show
+from fyke.search.printing import clean, show
 from search.archives import Answer, archive, html, searched, urls
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"

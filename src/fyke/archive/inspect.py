@@ -17,7 +17,7 @@ from fyke.archive.statistics import CrawlStatistics, added
 from fyke.core.errors import StateDamaged
 from fyke.disk import manifest as manifests
 from fyke.disk.files import Reader, is_locked
-from fyke.disk.messages import verify
+from fyke.disk.frames import verify
 
 TAIL_BYTES = 64 << 10  # of the log: more than its last line
 

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from fyke.archive.background import Background
 from fyke.archive.checksum import checksum_path, write_checksum
 from fyke.archive.journal import Journal, read_journal
+from fyke.archive.safety import Safety
 from fyke.archive.schemas import journalled
 from fyke.disk.files import cut, damaged, writing, written_whole
 
@@ -98,10 +99,7 @@ class TableFiles:
         self._closed: list[tuple[int, int, int]] = []  # serial, length, rows of segments waiting for their file
         self._journal: Journal | None = None
         self._sealing = Background(f"fyke-seal-{name}")
-        self._unsynced: set[Path] = set()  # written since the last `dirty_files`
-        self._syncing: set[Path] = set()  # given out by it, and not yet known to be safe
-        self._spent: list[Path] = []
-        self._spent_when_durable: list[Path] = []
+        self._safety = Safety()
         with writing(folder):
             (folder / TABLES).mkdir(parents=True, exist_ok=True)
 
@@ -125,7 +123,7 @@ class TableFiles:
         journal = self._journal or self._open_journal()
         with writing(journal.path):
             journal.append(batch)
-            self._unsynced.add(journal.path)
+            self._safety.wrote(journal.path)
             if journal.rows >= self._table_rows:
                 self._close_journal()
 
@@ -134,7 +132,7 @@ class TableFiles:
         path = journal_path(self._folder, self._name, serial)
         with writing(path):
             self._journal = Journal(path, journalled(self._schema), serial)
-        self._unsynced.add(path.parent)
+        self._safety.wrote(path.parent)
         return self._journal
 
     def _close_journal(self) -> None:
@@ -162,9 +160,8 @@ class TableFiles:
             self._sealed_rows += rows
             target = parquet_path(self._folder, self._name, serial)
             source = journal_path(self._folder, self._name, serial)
-            self._unsynced |= {target, checksum_path(target), target.parent}
-            self._unsynced.discard(source)
-            self._spent.append(source)
+            self._safety.wrote(target, checksum_path(target), target.parent)
+            self._safety.spend(source)
             self._start_sealing()
 
     def state(self) -> dict[str, Any]:
@@ -173,23 +170,16 @@ class TableFiles:
         segments = [[length, rows] for _, length, rows in self._closed]
         if self._journal is not None:
             segments.append([self._journal.length, self._journal.rows])
-        self._spent_when_durable = list(self._spent)
+        self._safety.stated()
         return {"sealed": self._sealed, "sealed_rows": self._sealed_rows, "segments": segments}
 
     def dirty_files(self) -> list[Path]:
         """What must be fsynced for the last `state` to hold: files, and folders with new names."""
-        self._syncing = {path for path in self._syncing | self._unsynced if path.exists()}
-        self._unsynced = set()
-        return sorted(self._syncing)
+        return self._safety.dirty_files()
 
     def durable(self) -> None:
         """The manifest that holds the last `state` is safe: segments that became files may go."""
-        for path in self._spent_when_durable:
-            with writing(path):
-                path.unlink(missing_ok=True)
-        self._spent = [path for path in self._spent if path not in self._spent_when_durable]
-        self._spent_when_durable = []
-        self._syncing = set()
+        self._safety.durable()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Cut and delete until rows are those of `state`; an empty mapping is a crawl not begun.
@@ -228,8 +218,8 @@ class TableFiles:
         if self._journal is not None:
             self._journal.close()
         self._journal = None
-        self._closed, self._spent, self._spent_when_durable = [], [], []
-        self._unsynced, self._syncing = set(), set()
+        self._closed = []
+        self._safety = Safety()
 
     def close(self) -> None:
         """Seal what there is. Segments stay until a later `state` is `durable`; call both after this."""

@@ -22,6 +22,7 @@ from fyke.archive.background import Background
 from fyke.archive.cdxj import index_line, media_type_of, sort_lines
 from fyke.archive.checksum import checksum_path, write_checksum
 from fyke.archive.records import Original
+from fyke.archive.safety import Safety
 from fyke.core.visits import Exchange
 from fyke.disk.files import cut, explained, open_append, writing
 
@@ -96,12 +97,9 @@ class WarcWriter:
         self._position = self._index_position = 0
         self._exchanges = self._revisits = self._closed_bytes = 0
         self._name = ""
-        self._unsynced: set[Path] = set()  # written since the last `dirty_files`
-        self._syncing: set[Path] = set()  # given out by it, and not yet known to be safe
         self._closing: list[tuple[int, int, int]] = []  # serial and two lengths of closed files not yet finished
         self._finishing = Background("fyke-finish-warc")
-        self._spent: list[Path] = []  # unsorted indexes of closed files
-        self._spent_when_durable: list[Path] = []
+        self._safety = Safety()
         with writing(folder):
             (folder / FOLDER).mkdir(parents=True, exist_ok=True)
 
@@ -190,7 +188,7 @@ class WarcWriter:
     def _name_paths(self) -> None:
         self._name = self._file_name(self._serial)
         self._path, self._index_path = self._paths(self._serial)
-        self._unsynced |= {self._path, self._index_path, self._path.parent}
+        self._safety.wrote(self._path, self._index_path, self._path.parent)
 
     def _paths(self, serial: int) -> tuple[Path, Path]:
         """The file with this number, and its unsorted index."""
@@ -200,6 +198,7 @@ class WarcWriter:
     def _close_file(self) -> None:
         """Close the file at hand and have it finished; the next record opens the next file."""
         assert self._file is not None and self._index is not None
+        self._safety.wrote(self._path, self._index_path)
         self._let_go()
         self._closing.append((self._serial, self._position, self._index_position))
         self._closed_bytes += self._position
@@ -224,8 +223,8 @@ class WarcWriter:
         """Take note of the file that the thread has finished, and give it the next."""
         while self._finishing.finished(wait=wait):
             path, unsorted = self._paths(self._closing.pop(0)[0])
-            self._unsynced |= {unsorted.with_suffix(""), checksum_path(path), path.parent}
-            self._spent.append(unsorted)
+            self._safety.wrote(unsorted.with_suffix(""), checksum_path(path), path.parent)
+            self._safety.spend(unsorted)
             self._finish_next()
 
     def flush(self) -> None:
@@ -239,7 +238,9 @@ class WarcWriter:
         """What a checkpoint records: the file being written and its length; all before it are closed."""
         self._settle(wait=False)
         self.flush()
-        self._spent_when_durable = list(self._spent)
+        if self._file is not None:
+            self._safety.wrote(self._path, self._index_path)
+        self._safety.stated()
         return {
             "serial": self._serial,
             "file": f"{FOLDER}/{self._file_name(self._serial)}",
@@ -253,18 +254,11 @@ class WarcWriter:
 
     def dirty_files(self) -> list[Path]:
         """What must be fsynced for the last `state` to hold; files that grew, and folders with new names."""
-        self._syncing = {path for path in self._syncing | self._unsynced if path.exists()}
-        self._unsynced = {self._path, self._index_path} if self._file else set()
-        return sorted(self._syncing)
+        return self._safety.dirty_files()
 
     def durable(self) -> None:
         """The manifest that holds the last `state` is safe: what only older ones need may go."""
-        for path in self._spent_when_durable:
-            with writing(path):
-                path.unlink(missing_ok=True)
-        self._spent = [path for path in self._spent if path not in self._spent_when_durable]
-        self._spent_when_durable = []
-        self._syncing = set()
+        self._safety.durable()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Cut and delete until the files are those of `state`; an empty mapping is a crawl not begun.
@@ -319,7 +313,7 @@ class WarcWriter:
             self._let_go()
         self._path = self._index_path = self._folder
         self._position = self._index_position = 0
-        self._unsynced, self._syncing, self._spent, self._spent_when_durable = set(), set(), [], []
+        self._safety = Safety()
         self._name = ""
 
     def close(self) -> None:

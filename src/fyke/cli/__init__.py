@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from fyke.cli import crawling, reading, trying  # noqa: F401 - they add their commands, in this order
+from fyke.cli import crawling, readers, trying  # noqa: F401 - they add their commands, in this order
 from fyke.cli.app import app
 from fyke.cli.console import let_go
 from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError, DirectoryError, DiskFull, FykeError

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from fyke.lab.simulate import session as session
     from fyke.lab.simulate import spec as spec
     from fyke.search import following as following
+    from fyke.search import printing as printing
     from fyke.search import searcher as searcher
-    from fyke.search import terminal as terminal
 
 __all__ = ["plan_report", "simulation_report"]  # the others bear the names they have at home
 
@@ -49,7 +49,7 @@ _HOMES = {
     **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "repair", "run")},
     **{name: f"fyke.lab.plan.{name}" for name in ("figure", "planner", "question")},
     "plan_report": "fyke.lab.plan.report",
-    **{name: f"fyke.search.{name}" for name in ("following", "searcher", "terminal")},
+    **{name: f"fyke.search.{name}" for name in ("following", "printing", "searcher")},
     **{name: f"fyke.lab.simulate.{name}" for name in ("keep", "session", "spec")},
     "simulation_report": "fyke.lab.simulate.report",
 }

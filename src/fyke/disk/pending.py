@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, Mask
-from fyke.disk import messages, packed
+from fyke.disk import frames, packed
 from fyke.disk.files import Appender, Bytes, Reader, raw
 from fyke.disk.operations import Entries, Op, Places
 from fyke.disk.store import State, Store
@@ -198,7 +198,7 @@ class Pending:
             order, rows = _by_bucket(entries.keys, lows)
             pieces = [entries.keys[order], order.astype(PLACE)]
         entries_file = self._store.write(self._name, "ops", list(map(raw, pieces)))
-        encode, ends = packed.encode if pack else messages.encode, [0]
+        encode, ends = packed.encode if pack else frames.encode, [0]
         name, file = self._store.create(self._name, "aux")
         with file:
             for batch in _gathered(aux):
@@ -283,7 +283,7 @@ class Pending:
     def _message(self, reader: Reader, run: Run, start: int, end: int) -> pa.RecordBatch:
         if run.packed:
             return packed.decode(reader, start, end - start, self._aux_schema)
-        return messages.decode(reader, start, self._aux_schema)[0]
+        return frames.decode(reader, start, self._aux_schema)[0]
 
     def keys_in_order(self, run: Run) -> U64:
         """The keys of a run in order of arrival, uint64[n]."""
@@ -354,7 +354,7 @@ class Pending:
         pieces: list[list[Bytes]] = [[raw(self._records(batch.entries))]]
         if self._aux_schema is not None:
             aux = self._aux_schema.empty_table().to_batches() if batch.aux is None else [batch.aux]
-            pieces.append([piece for part in aux for piece in messages.encode(part)])
+            pieces.append([piece for part in aux for piece in frames.encode(part)])
         for file, data in zip(self._log_files, pieces, strict=True):
             for piece in data:
                 file.write(piece)
@@ -378,7 +378,7 @@ class Pending:
             batches, offset = [], 0
             with self._store.read(self._log[1]) as reader:
                 while offset < self._store.size(self._log[1]):
-                    batch, offset = messages.decode(reader, offset, self._aux_schema)
+                    batch, offset = frames.decode(reader, offset, self._aux_schema)
                     batches.append(batch)
             aux = pa.concat_batches(batches) if batches else None
         self.add(Batch(entries, aux))

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from fyke.disk import messages
+from fyke.disk import frames
 from fyke.disk.files import Appender, Reader
 from fyke.disk.store import State, Store
 
@@ -136,7 +136,7 @@ class DiskQueue:
             offset = self._head_end if place == 0 and self._head_on_disk else segment.offset
             with self._store.read(segment.name) as reader:
                 while offset < self._store.size(segment.name):
-                    batch, offset = messages.decode(reader, offset, self.schema)
+                    batch, offset = frames.decode(reader, offset, self.schema)
                     yield batch.slice(skip)
                     skip = 0
         yield from self._tail
@@ -183,7 +183,7 @@ class DiskQueue:
         batch = _joined(self._tail)
         if self._writer is None:
             self._writer = self._open_writer()
-        for piece in messages.encode(batch):
+        for piece in frames.encode(batch):
             self._writer.write(piece)
             self._written += len(piece)
         self._disk_rows += batch.num_rows
@@ -202,9 +202,9 @@ class DiskQueue:
         """Write rows that came straight from the tail, ahead of what went to disk after them."""
         assert self._head is not None
         self._close_reader()
-        pieces = messages.encode(self._head)
+        pieces = frames.encode(self._head)
         name = self._store.write(self.name, "seg", pieces)
-        self._written += messages.size(pieces)
+        self._written += frames.size(pieces)
         self._segments.appendleft(Segment(name, 0))
         self._head_end = self._store.size(name)
         self._head_on_disk = True
@@ -228,7 +228,7 @@ class DiskQueue:
         segment = self._segments[0]
         if self._reader is None:
             self._reader = self._store.read(segment.name)
-        batch, self._head_end = messages.decode(self._reader, segment.offset, self.schema)
+        batch, self._head_end = frames.decode(self._reader, segment.offset, self.schema)
         self._read += self._head_end - segment.offset
         self._head = batch.slice(self._skip)
         self._head_on_disk = True

@@ -12,6 +12,6 @@ same bytes as one that was not.
 """
 
 from fyke.export.formats import Format, named
-from fyke.export.run import Exported, export
+from fyke.export.job import Exported, export
 
 __all__ = ["Exported", "Format", "export", "named"]

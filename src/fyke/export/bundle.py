@@ -1,6 +1,6 @@
 """A crawl in one file for replay: WACZ 1.1.1, as ReplayWeb.page, pywb and browsertrix read it.
 
-Made by `fyke.export.run`: `archive/` (the WARC files as they are), `indexes/` (ZipNum), `pages/pages.jsonl`,
+Made by `fyke.export.job`: `archive/` (the WARC files as they are), `indexes/` (ZipNum), `pages/pages.jsonl`,
 `datapackage.json` with a SHA-256 of each, and the digest of that. Everything that was archived is in it: failures,
 duplicates and what asks not to be indexed too, since replay needs what the browser asks for. Invariant: a member is
 added whole and then counted, so the export goes on at the next; the same crawl comes to the same bytes.

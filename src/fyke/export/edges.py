@@ -1,6 +1,6 @@
 """The links of a crawl as an edge list: source URL, target URL, kind; Parquet or tab-separated.
 
-Made by `fyke.export.run`. The links table names a source by its key; `fyke.export.addresses` gives the URL. Every row
+Made by `fyke.export.job`. The links table names a source by its key; `fyke.export.url_keys` gives the URL. Every row
 of the table is an edge, as often as the link was found. Invariant: no URL holds a tab or a line end (a canonical one
 cannot), so a line of TSV is an edge.
 """
@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.csv as pv
 
 from fyke.core.batches import LinkKind
-from fyke.export.addresses import Addresses
 from fyke.export.growing import GrowingFile
 from fyke.export.source import RowRange, Source
 from fyke.export.staging import Mark, Staging
 from fyke.export.tabular import Sheets
+from fyke.export.url_keys import Addresses
 
 FILE_LINKS = 400_000
 PART_LINKS = 50_000

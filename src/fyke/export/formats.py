@@ -1,6 +1,6 @@
 """What a crawl can be exported to, and where to: the names a person may give.
 
-Read by `fyke.export.run`. Invariant: a target is never inside the folders that the crawl itself writes, and its name
+Read by `fyke.export.job`. Invariant: a target is never inside the folders that the crawl itself writes, and its name
 says what it is.
 """
 

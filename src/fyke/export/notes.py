@@ -1,6 +1,6 @@
 """Pages as Markdown files: the main content, under a front matter that says where it is from.
 
-Made by `fyke.export.run`, for corpora of language models and for reading. `<host>/<path>-<key>.md`: see
+Made by `fyke.export.job`, for corpora of language models and for reading. `<host>/<path>-<key>.md`: see
 `fyke.export.filenames`. Invariant: the front matter is YAML whose values are JSON, so no title can end it early; files
 of a part are written again when it is done again, with the same bytes.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from fyke.core.urls import split
 from fyke.disk.files import sync_all, sync_file
-from fyke.export import reading, selection
+from fyke.export import page_text, selection
 from fyke.export.filenames import folder_name, page_name
 from fyke.export.prose import markdown
 from fyke.export.source import Source
@@ -21,7 +21,7 @@ from fyke.search.extract import TITLE_CHARS, one_line
 
 PART_ROWS = 1_000
 
-_COLUMNS = [*reading.COLUMNS, "key", "title", "digest"]
+_COLUMNS = [*page_text.COLUMNS, "key", "title", "digest"]
 
 
 class Notes:
@@ -41,7 +41,7 @@ class Notes:
             self._staging.out.mkdir(exist_ok=True)
         chosen = selection.select(self._source, self._rule, self._staging.scratch)
         entries = mark.entries
-        with reading.Reading(self._source, markdown) as read:
+        with page_text.Reading(self._source, markdown) as read:
             for part in self._source.parts("pages", _COLUMNS, mark, PART_ROWS):
                 with writing(self._staging.out):
                     entries += sum(self._note(row, read.said(row)) for row in chosen_rows(part, chosen))
@@ -49,7 +49,7 @@ class Notes:
                 self.unreadable = read.unreadable
                 yield Mark(part.end, entries)
 
-    def _note(self, row: dict[str, Any], said: reading.MainContent | None) -> bool:
+    def _note(self, row: dict[str, Any], said: page_text.MainContent | None) -> bool:
         """Write the file of a page, if it says something."""
         if said is None:
             return False
@@ -65,7 +65,7 @@ class Notes:
             sync_file(self._staging.out)
 
 
-def _front_matter(row: dict[str, Any], said: reading.MainContent) -> str:
+def _front_matter(row: dict[str, Any], said: page_text.MainContent) -> str:
     facts = {
         "url": row["url"],
         "title": one_line(row["title"], TITLE_CHARS),

@@ -1,6 +1,6 @@
 """The main content of a page as text to be read: plain, or as Markdown.
 
-Called once a page by `fyke.export.reading`. What is content and what is navigation is decided by resiliparse, as for
+Called once a page by `fyke.export.page_text`. What is content and what is navigation is decided by resiliparse, as for
 search, but paragraphs and lists stay. Invariant: the text has no control characters but line ends and tabs and none
 that turn its direction; in Markdown nothing of the page can act as HTML or as a link.
 """

@@ -1,6 +1,6 @@
 """What of a crawl is exported: the rows and archive bytes that a checkpoint holds.
 
-Made by `fyke.export.run`, read by every format, also while the crawl runs. What came after the newest checkpoint may
+Made by `fyke.export.job`, read by every format, also while the crawl runs. What came after the newest checkpoint may
 be fetched again by a run that goes on, so it is left for a later export. Invariant: what an `Until` names never changes
 again, so everything made of it can be made again.
 """

@@ -5,7 +5,7 @@
     out             what will be the target: a file or a folder
     scratch/        what is only needed on the way
 
-`fyke.export.run` opens it, the formats write below it and give a `Mark` after each part. Invariant: the target appears
+`fyke.export.job` opens it, the formats write below it and give a `Mark` after each part. Invariant: the target appears
 by one rename, when all of it is safe on the disk; `progress.json` never counts what is not.
 """
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from fyke.archive.schemas import PAGES
 from fyke.archive.table_files import parquet_writer
 from fyke.disk.files import sync_file
-from fyke.export import reading, selection
+from fyke.export import page_text, selection
 from fyke.export.prose import plain
 from fyke.export.source import RowRange, Source
 from fyke.export.staging import Mark, Staging, writing
@@ -105,7 +105,7 @@ class PageExport(Sheets):
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
         self._chosen = selection.select(self._source, self._rule, self._staging.scratch)
-        with reading.Reading(self._source, plain) as self._reading:
+        with page_text.Reading(self._source, plain) as self._reading:
             yield from super().parts(mark)
 
     def _tables(self, part: RowRange) -> Iterator[pa.Table]:
@@ -121,7 +121,7 @@ class PageExport(Sheets):
         languages: list[str | None] = []
         size = begin = 0
         wanted = self._chosen[first : first + batch.num_rows].tolist()
-        columns = batch.select(reading.COLUMNS)
+        columns = batch.select(page_text.COLUMNS)
         for at, chosen in enumerate(wanted):
             said = self._reading.said(_row(columns, at)) if chosen else None
             texts.append(said.text if said else None)

@@ -1,6 +1,6 @@
 """Pages as lines: JSON (the main text and what is known of the page) and CSV (the pages table).
 
-Made by `fyke.export.run`. A part is so many rows of the pages table; parts follow each other in one file. Invariant: a
+Made by `fyke.export.job`. A part is so many rows of the pages table; parts follow each other in one file. Invariant: a
 line of JSON is one object, whatever the page; a cell of CSV never begins as a formula would, so that a spreadsheet
 shows what a stranger wrote and does not run it.
 """
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pv
 
 from fyke.archive.schemas import PAGES, journalled
-from fyke.export import reading, selection
+from fyke.export import page_text, selection
 from fyke.export.growing import GrowingFile
 from fyke.export.prose import plain
 from fyke.export.source import RowRange, Source
@@ -26,7 +26,7 @@ from fyke.search.extract import TITLE_CHARS, one_line
 PART_ROWS = 2_000
 
 _FACTS = ("host", "domain", "depth", "media_type", "charset", "content_bytes", "digest", "noindex", "duplicate")
-_COLUMNS = [*reading.COLUMNS, "key", "title", "fingerprint", *_FACTS]
+_COLUMNS = [*page_text.COLUMNS, "key", "title", "fingerprint", *_FACTS]
 _FORMULA = r"^([=+\-@\t\r])"
 _CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f]"
 
@@ -73,7 +73,7 @@ class JsonLines(_Lines):
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
         self._chosen = selection.select(self._source, self._rule, self._staging.scratch)
-        with reading.Reading(self._source, plain) as self._reading:
+        with page_text.Reading(self._source, plain) as self._reading:
             yield from super().parts(mark)
 
     @property

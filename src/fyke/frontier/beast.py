@@ -13,7 +13,7 @@ so that a long `QF` does not stop the crawl. Differs from the paper:
   on disk, the *slot* up to which its URLs are planned, as in a fair queue: the next has its place there, or in
   the next round if that is later; in the one that is read as long as the next may not begin.
 - `j` doubles while `QF` is longer than `CARRIED` times what the rounds let through, and falls when it is not:
-  the paper doubles until a limit. Beyond `MOST_QUEUES` a round lets through 2, 4, ... budgets of each domain
+  the paper doubles until a limit. Beyond `sizes.rounds` a round lets through 2, 4, ... budgets of each domain
   instead; the shares stay, and a crawl of three huge domains needs no thousand files. So for each URL
   let through at most some `CARRIED` are read again, whatever the crawl has met: Theorem 5, as a rule of the loop.
 - `QF` is read again as the last planned round begins, so that the plan has no gap and small domains no delay.
@@ -34,12 +34,11 @@ from fyke.core.batches import U64, URLS, numbers, u64
 from fyke.core.choices import Enforcement
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
+from fyke.frontier.sizes import SIZES, Sizes
 
 FIRST_QUEUES = 2
-MOST_QUEUES = 64
 MOST_BUDGETS = 1 << 20  # of a domain in one round
 CARRIED = 8  # URLs read again for each that is let through, at most: the paper's 2(L-1) with its L of 6.5 lets 11
-BUFFER_ROWS = 1024
 OVER, BARRED = -1, -2  # instead of the number of a round: over budget, without any
 _SLOT = 1 << 32  # one round
 
@@ -129,11 +128,12 @@ class Backlog:
 class Beast:
     """The rounds from `current` on, and `QF`."""
 
-    def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, store: Store, state: Mapping[str, Any] | None = None, sizes: Sizes = SIZES) -> None:
         saved = state or {}
         self._store = store
+        self._sizes = sizes
         self._saved: Mapping[str, Any] = saved.get("queues", {})
-        self._rounds: dict[int, DiskQueue] = {}  # by place, which is the number modulo MOST_QUEUES
+        self._rounds: dict[int, DiskQueue] = {}  # by place, which is the number modulo `sizes.rounds`
         for place in self._saved:
             if place.startswith("round-"):
                 self._round(int(place.removeprefix("round-")))
@@ -159,10 +159,11 @@ class Beast:
         return sum(map(len, self.queues()))
 
     def _queue(self, name: str) -> DiskQueue:
-        return DiskQueue(self._store, f"beast-{name}", URLS, self._saved.get(name), buffer_rows=BUFFER_ROWS)
+        saved, rows = self._saved.get(name), self._sizes.round_buffer
+        return DiskQueue(self._store, f"beast-{name}", URLS, saved, buffer_rows=rows)
 
     def _round(self, number: int) -> DiskQueue:
-        place = number % MOST_QUEUES
+        place = number % self._sizes.rounds
         if place not in self._rounds:
             self._rounds[place] = self._queue(f"round-{place}")
         return self._rounds[place]
@@ -256,7 +257,7 @@ class Beast:
         carried = CARRIED * self._passed
         waiting = len(self._over)
         if waiting > carried:
-            if self._width < MOST_QUEUES:
+            if self._width < self._sizes.rounds:
                 self._width *= 2
             else:
                 self._budgets = min(2 * self._budgets, MOST_BUDGETS)
@@ -340,11 +341,11 @@ def _sum_before(cost: U64, starts: npt.NDArray[np.intp], counts: npt.NDArray[np.
     return before - np.repeat(before[starts], counts)
 
 
-def enforcer(kind: Enforcement, store: Store, state: Mapping[str, Any] | None = None) -> Enforcer:
+def enforcer(kind: Enforcement, store: Store, state: Mapping[str, Any] | None = None, sizes: Sizes = SIZES) -> Enforcer:
     """The enforcer that `kind` names, on the files of `store`."""
     match kind:
         case Enforcement.BEAST:
-            return Beast(store, state)
+            return Beast(store, state, sizes)
         case Enforcement.NAIVE:
-            return NaiveEnforcer(store, state)
+            return NaiveEnforcer(store, state, sizes)
     return Backlog(store, state)

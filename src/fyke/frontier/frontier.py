@@ -44,14 +44,11 @@ from fyke.frontier.order import BreadthFirst, crawl_order
 from fyke.frontier.ready import Ready
 from fyke.frontier.robots_gate import RobotsGate
 from fyke.frontier.seen import UrlSeen
+from fyke.frontier.sizes import SIZES, Sizes
 from fyke.frontier.star import Star
 from fyke.frontier.window import Refill, Window
 
-BATCH_ROWS = 8192
-READY_ROWS = 8192  # URLs pulled ahead of the workbench
-ORDERED_ROWS = 1 << 17  # the same for a crawl with an order, which needs something to choose from
 SLICES = 8  # of what was over budget, read again in one turn that is in need
-MOST_ASKS = 8192  # origins to be asked for their rules before no more URLs are pulled
 
 
 class Need(IntEnum):
@@ -93,7 +90,7 @@ class FrontierStatistics:
 class Frontier:
     """One shard of the frontier, on the files of one `Store`. Times are unix seconds."""
 
-    def __init__(  # noqa: PLR0913 - all is asked for once
+    def __init__(  # noqa: PLR0913 - most are facts of other rooms, each by its name
         self,
         store: Store,
         config: FrontierSection,
@@ -105,6 +102,7 @@ class Frontier:
         opened_at: float,
         state: Mapping[str, Any] | None = None,
         descends: bool = True,
+        sizes: Sizes = SIZES,
     ) -> None:
         """`host_delay_s`: how long a host without reputation rests after each visit; `few_visits`: how many the
         fetcher can make at a time. Where there are other shards it `descends` to the next level when it is told, else
@@ -117,12 +115,13 @@ class Frontier:
         order = crawl_order(config)
         self._filters = filters
         self._store = store
+        self._sizes = sizes
         self._seeds: dict[int, str] = {}  # URL by key, those that seeds redirect to among them
         self._ended: list[pa.RecordBatch] = []  # visits that the records of their domains were not told of
         self._ended_rows = 0
         self._by_level = by_level
         self._descends = descends
-        self._ready_rows = READY_ROWS if isinstance(order, BreadthFirst) else ORDERED_ROWS
+        self._ready_rows = sizes.ready if isinstance(order, BreadthFirst) else sizes.ordered
         self._few_visits = few_visits
         self._round_s = config.default_budget_urls * host_delay_s
         self._round_ends_at = float(saved.get("round_ends_at", 0.0))
@@ -136,13 +135,13 @@ class Frontier:
         self.later = DiskQueue(store, "later", URLS, saved.get("later"))
         self.domains = Domains(store, memory, saved.get("domains"))
         self.star = Star(
-            store, self.domains, budget_function(config), config.default_budget_urls, memory, saved.get("star")
+            store, self.domains, budget_function(config), config.default_budget_urls, memory, saved.get("star"), sizes
         )
         self.backlog = Backlog(store, saved.get("backlog"))
         self.beast: Enforcer = self.backlog
         if config.enforcement is not Enforcement.NONE:
-            self.beast = enforcer(config.enforcement, store, saved.get("beast"))
-        self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"))
+            self.beast = enforcer(config.enforcement, store, saved.get("beast"), sizes)
+        self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"), sizes)
         self.ready = Ready(store, order, saved.get("ready"))
         self.window = Window(config.window_visits, config.host_visits)
         self.blocked = Blocked(store, saved.get("blocked"))
@@ -218,7 +217,7 @@ class Frontier:
         """Visits that are over (schema `ENDED`) and out no more: their domains are told."""
         self._ended.append(ended)
         self._ended_rows += ended.num_rows
-        if self._ended_rows >= BATCH_ROWS:
+        if self._ended_rows >= self._sizes.batch:
             self._count_ended()
 
     def _count_ended(self) -> None:
@@ -265,8 +264,8 @@ class Frontier:
     def _advance(self) -> None:
         """Merge the URLs found with those seen; the new ones go on to their domain's budget."""
         for unique in self.seen.merge():
-            for start in range(0, unique.num_rows, BATCH_ROWS):  # what comes at once is held at once, and copied
-                urls = unique.slice(start, BATCH_ROWS)
+            for start in range(0, unique.num_rows, self._sizes.batch):  # what comes at once is held at once, and copied
+                urls = unique.slice(start, self._sizes.batch)
                 if self._by_level:
                     near = numbers(urls, "depth") <= self.level
                     self.later.put(keep(urls, ~near))
@@ -301,7 +300,7 @@ class Frontier:
 
     def _ask_again(self) -> None:
         """URLs that were over budget learn how their domain stands now."""
-        batch = self.beast.failed(BATCH_ROWS)
+        batch = self.beast.failed(self._sizes.batch)
         if batch is not None:
             self.domains.ask(batch)
 
@@ -326,8 +325,8 @@ class Frontier:
     def _let_through(self, now: float, hungry: bool) -> bool:
         """Pull URLs through the robots gate while the ready queues are low; whether any moved."""
         moved = False
-        while self.ready.waiting + self.gate.unchecked < self._ready_rows and self.gate.asks < MOST_ASKS:
-            batch = self.backlog.get(BATCH_ROWS)
+        while self.ready.waiting + self.gate.unchecked < self._ready_rows and self.gate.asks < self._sizes.asks:
+            batch = self.backlog.get(self._sizes.batch)
             if batch is None:
                 batch = self._of_round(now)
             if batch is None:
@@ -344,7 +343,7 @@ class Frontier:
     def _of_round(self, now: float) -> pa.RecordBatch | None:
         """URLs of the round that is read, or of the next one if that may begin."""
         before = self.beast.round
-        batch = self.beast.get(BATCH_ROWS, next_round=self.need >= Need.DRY or now >= self._round_ends_at)
+        batch = self.beast.get(self._sizes.batch, next_round=self.need >= Need.DRY or now >= self._round_ends_at)
         if self.beast.round != before:
             self._round_ends_at = now + self._round_s
         return batch
@@ -358,7 +357,7 @@ class Frontier:
         """All pages nearer to the seeds are done: let go of those of `level`."""
         self.level = level
         left = len(self.later)
-        while left and (batch := self.later.get(min(left, BATCH_ROWS))) is not None:
+        while left and (batch := self.later.get(min(left, self._sizes.batch))) is not None:
             left -= batch.num_rows
             near = numbers(batch, "depth") <= level
             self.later.put(keep(batch, ~near))
@@ -368,7 +367,7 @@ class Frontier:
 
     def resume(self) -> None:
         """Go on after a restart: what was handed out before and not fetched waits again."""
-        while (urls := self._leased.get(BATCH_ROWS)) is not None:
+        while (urls := self._leased.get(self._sizes.batch)) is not None:
             self.ready.put(urls)
         self.gate.resume()
 

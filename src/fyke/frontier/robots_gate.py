@@ -33,13 +33,12 @@ from fyke.disk.drum import Answers, Drum
 from fyke.disk.operations import Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
+from fyke.frontier.sizes import SIZES, Sizes
 
 RECORD = np.dtype([("state", "<u1"), ("expires_at", "<u4")])  # unix seconds
 ASKED = np.dtype("<u4")  # when, in unix seconds
 ORIGINS = pa.schema([("key", pa.uint64()), ("origin", pa.binary())])
 PATIENCE_S = 3600  # after which an origin is asked for again, should its answer have been lost
-LATELY = 50_000  # origins in memory
-ROWS = 8192
 MOST_NEWS = 1024
 RECHECK_ROW_S = 5e-6  # what reading a row of `waiting` again is taken to cost: 1e-6 measured, more with many origins
 RECHECK_SHARE = 4  # that may take one part in this many of the time
@@ -59,9 +58,20 @@ class RobotsGate:
     """The gate of one shard, on the files of its `Store`. Times are unix seconds."""
 
     def __init__(
-        self, store: Store, memory_bytes: int, opened_at: float, state: Mapping[str, Any] | None = None
+        self,
+        store: Store,
+        memory_bytes: int,
+        opened_at: float,
+        state: Mapping[str, Any] | None = None,
+        sizes: Sizes = SIZES,
+        *,
+        patience_s: float = PATIENCE_S,
+        recheck_row_s: float = RECHECK_ROW_S,
     ) -> None:
+        """`patience_s` and `recheck_row_s`: as the constants of the same names."""
         saved = state or {}
+        self._patience_s, self._recheck_row_s = patience_s, recheck_row_s
+        self._rows, self._most_lately = sizes.batch, sizes.known_origins
         self._opened_at = opened_at
         self._asked_at = int(saved.get("asked_at", 0))  # the latest time that stands with an origin in `requested`
         # What was asked before is asked again, since the answers may be lost; also within the same second.
@@ -141,7 +151,7 @@ class RobotsGate:
                 self._waiting.put(keep(answers.aux, unsure))
                 self._ask(answers.keys[states == Rules.UNKNOWN], keep(answers.aux, states == Rules.UNKNOWN))
                 retries = records["expires_at"][states == Rules.UNREACHABLE]
-                self._due = min(self._due, now + PATIENCE_S, float(retries.min(initial=2**32 - 1)))
+                self._due = min(self._due, now + self._patience_s, float(retries.min(initial=2**32 - 1)))
             if passed.num_rows:
                 yield passed
         self._tell()
@@ -150,8 +160,8 @@ class RobotsGate:
     def _remember(self, keys: U64, states: npt.NDArray[np.integer], expires_at: npt.NDArray[np.integer]) -> None:
         known = (states != Rules.UNKNOWN) & (states != Rules.UNREACHABLE)
         unique, first = np.unique(keys[known], return_index=True)
-        unique, first = unique[:LATELY], first[:LATELY]
-        if len(self._lately) + len(unique) > LATELY:
+        unique, first = unique[: self._most_lately], first[: self._most_lately]
+        if len(self._lately) + len(unique) > self._most_lately:
             self._lately.clear()
         columns = unique, states[known][first], expires_at[known][first]
         self._lately.update((key, (state, end)) for key, state, end in zip(*(c.tolist() for c in columns), strict=True))
@@ -167,7 +177,7 @@ class RobotsGate:
 
     def _settle_asks(self, now: float) -> None:
         """Have those origins brought that were not asked for lately."""
-        valid_from = max(self._since, int(now - PATIENCE_S))
+        valid_from = max(self._since, int(now - self._patience_s))
         self._asked_at = max(self._asked_at, self._since, int(now))
         asked: list[U64] = []
         done: set[int] = set()
@@ -193,10 +203,10 @@ class RobotsGate:
         """The rules of `origin` are `rules` until `expires_at`; for UNREACHABLE, it is tried again then."""
         key = key_of(origin.encode())
         end = int(min(max(math.ceil(expires_at), 0), 2**32 - 1))
-        self._news[key] = (int(rules), end, end < now + PATIENCE_S)
+        self._news[key] = (int(rules), end, end < now + self._patience_s)
         self._lately.pop(key, None)
         if rules is not Rules.UNREACHABLE:
-            if len(self._lately) >= LATELY:
+            if len(self._lately) >= self._most_lately:
                 self._lately.clear()
             self._lately[key] = (rules, end)
         self._due = min(self._due, now if rules is not Rules.UNREACHABLE else end)
@@ -228,12 +238,13 @@ class RobotsGate:
         if now < self._due or not len(self._waiting):
             return False
         share = HUNGRY_SHARE if hungry else RECHECK_SHARE
-        if len(self._waiting) > ROWS and now < self._read_at + self._cost_s * share:  # one batch is always worth it
+        # One batch is always worth it.
+        if len(self._waiting) > self._rows and now < self._read_at + self._cost_s * share:
             return False
-        self._read_at, self._cost_s = now, len(self._waiting) * RECHECK_ROW_S
-        self._due = now + PATIENCE_S
-        for _ in range(-(-len(self._waiting) // ROWS)):
-            batch = self._waiting.get(ROWS)
+        self._read_at, self._cost_s = now, len(self._waiting) * self._recheck_row_s
+        self._due = now + self._patience_s
+        for _ in range(-(-len(self._waiting) // self._rows)):
+            batch = self._waiting.get(self._rows)
             if batch is None:
                 break
             self._check(origin_keys(batch), batch)

@@ -9,7 +9,7 @@ asks for the budgets of URLs that are new. Differs from the paper:
   pair is new is one check+update, and a domain with a million neighbours is no longer a record than another.
 - The paper raises the first 10,000 of 33 million domains. Here it is the first hundredth of the domains met, and
   10,000 at most: a reputation is to be among the first of many, also in a crawl that has not met many yet.
-- The ranking is kept in memory, `RANKED` in-degrees of eight bytes and their domains; a budget depends on
+- The ranking is kept in memory, 10,000 in-degrees of eight bytes and their domains; a budget depends on
   the in-degree, on that array and on how many domains were met.
 
 Invariant: the in-degree of a domain is the number of distinct other domains in accepted links to it, up to
@@ -32,19 +32,19 @@ from fyke.disk.operations import Values
 from fyke.disk.store import Store
 from fyke.frontier.budgets import MOST_URLS
 from fyke.frontier.domains import Domains
+from fyke.frontier.sizes import SIZES, Sizes
 
-RANKED = 10_000  # places in the ranking (section 7.2)
-MET_PER_PLACE = 100  # domains met for each place that raises a budget, up to all of them
 EDGE = pa.schema([("target", pa.uint64())])
 _PLACE = np.dtype([("domain", "<u8"), ("in_degree", "<u8")])
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Ranking:
-    """The `RANKED` domains that most others link to."""
+    """The `sizes.ranked` domains that most others link to."""
 
-    def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, store: Store, state: Mapping[str, Any] | None = None, sizes: Sizes = SIZES) -> None:
         self._store = store
+        self._most, self._met_a_place = sizes.ranked, sizes.met_a_place
         self._file = str((state or {}).get("file", ""))
         self._places = np.zeros(0, _PLACE)
         if self._file:
@@ -62,8 +62,8 @@ class Ranking:
         come = np.zeros(len(domains), _PLACE)
         come["domain"], come["in_degree"] = domains, in_degrees
         places = np.concatenate([stay, come])
-        if len(places) > RANKED:
-            places = places[np.argpartition(places["in_degree"], len(places) - RANKED)[-RANKED:]]
+        if len(places) > self._most:
+            places = places[np.argpartition(places["in_degree"], len(places) - self._most)[-self._most :]]
         self._places = places
         self._sorted = np.sort(places["in_degree"])
         self._changed = True
@@ -73,7 +73,7 @@ class Ranking:
 
         First are as many places as `met` domains give. With fewer than two there is nobody to stand above.
         """
-        places = min(RANKED, met // MET_PER_PLACE)
+        places = min(self._most, met // self._met_a_place)
         first = self._sorted[max(0, len(self._sorted) - places) :]
         below = np.searchsorted(first, in_degree.astype(np.uint64))
         return np.minimum(below / max(1, places - 1), 1.0) if places > 1 else np.zeros(len(in_degree))
@@ -104,6 +104,7 @@ class Star:
         default_urls: int,
         memory_bytes: int,
         state: Mapping[str, Any] | None = None,
+        sizes: Sizes = SIZES,
     ) -> None:
         saved = state or {}
         self._domains = domains
@@ -111,7 +112,7 @@ class Star:
         self._default = min(default_urls, MOST_URLS)
         self.failures: Counter[str] = Counter()  # batches for which the function, a plug-in, raised or gave nonsense
         self._edges = Drum(store, "edges", saved.get("edges"), aux=EDGE, memory_bytes=memory_bytes)
-        self.ranking = Ranking(store, saved.get("ranking"))
+        self.ranking = Ranking(store, saved.get("ranking"), sizes)
 
     def __repr__(self) -> str:
         return f"Star({len(self._edges)} edges, {self._domains!r})"

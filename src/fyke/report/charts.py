@@ -15,9 +15,9 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from fyke.plots import BLUE, FAINT, GREEN, INK, ORANGE, RED, Floats
 from fyke.quantities import count_mark, count_text, number, share_text, time_text
-from fyke.report.asking import Rows
 from fyke.report.drawing import canvas, svg
 from fyke.report.shown import shown
+from fyke.report.sql import Rows
 from fyke.report.survey import DEEPEST, Survey
 
 BARS = 9

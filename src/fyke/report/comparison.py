@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fyke.archive.statistics import CrawlStatistics
 from fyke.quantities import bytes_text, count_text, number, share_text, time_text
 from fyke.report import papers
-from fyke.report.asking import Rows
+from fyke.report.sql import Rows
 from fyke.report.survey import Survey
 
 DAY_S = 86400

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fyke.core.outcomes import Outcome
-from fyke.report.asking import Questions, Rows
+from fyke.report.sql import Questions, Rows
 from fyke.search.archived import ArchiveReader
 from fyke.search.extract import HTML_TYPES, main_text
 from fyke.search.language import LanguageGuesser

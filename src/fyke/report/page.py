@@ -23,10 +23,10 @@ from fyke.disk.files import written_whole
 from fyke.progress import Progress
 from fyke.quantities import bytes_text, count_text, number, time_text
 from fyke.report import charts, comparison
-from fyke.report.asking import Questions
 from fyke.report.languages import languages
+from fyke.report.reputation import standing
 from fyke.report.shown import shown
-from fyke.report.standing import standing
+from fyke.report.sql import Questions
 from fyke.report.survey import Survey, survey
 
 NAME = "report.html"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from fyke.core.outcomes import Outcome
-from fyke.report.asking import Questions, Rows
+from fyke.report.sql import Questions, Rows
 from fyke.search.extract import HTML_TYPES
 
 MEDIA_TYPES = 40

@@ -15,9 +15,9 @@ import tantivy
 from tantivy import Occur
 
 from fyke.core.urls import split
+from fyke.search.live_index import View
 from fyke.search.repeated import shown
 from fyke.search.results import Hit
-from fyke.search.shard import View
 from fyke.search.snippets import Highlighter
 
 PER_SITE = 2

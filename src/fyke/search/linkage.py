@@ -25,7 +25,7 @@ from fyke.disk.files import sync_file, writing, written_whole
 from fyke.search.arrivals import arrivals
 from fyke.search.folder import IndexFolder
 from fyke.search.graph import Graph, GraphBuilder
-from fyke.search.names import NameStore
+from fyke.search.key_names import NameStore
 from fyke.search.pagerank import pagerank
 from fyke.search.ranges import Keys, append
 from fyke.search.ranks import rank_files

@@ -32,10 +32,10 @@ from fyke.search.answering import Answer
 from fyke.search.compiling import Compiler, Statistics
 from fyke.search.grammar import SearchQuery, Words, parse
 from fyke.search.inlinks import inlinks
+from fyke.search.live_index import Shard, View
 from fyke.search.repeated import shown
 from fyke.search.results import Hit, InLink, Results
 from fyke.search.schema import Analysis, prepared
-from fyke.search.shard import Shard, View
 from fyke.search.snippets import Highlighter
 from fyke.search.spelling import better_word
 

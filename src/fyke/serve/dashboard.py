@@ -20,9 +20,9 @@ from fyke.archive.asked import host_named
 from fyke.core.errors import FykeError, NotACrawl
 from fyke.core.urls import pay_level_domain
 from fyke.serve.hosts import known_host, known_hosts, last_visits, rules_of
+from fyke.serve.known_domains import Domain, one_domain
 from fyke.serve.rendering import Templates
 from fyke.serve.security import Token
-from fyke.serve.shard import Domain, one_domain
 from fyke.serve.shelf import Shelf, ShelvedCrawl
 from fyke.serve.watch import CrawlState
 

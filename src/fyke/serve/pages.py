@@ -18,11 +18,11 @@ from fyke.core.errors import BadQuery, BadUrl, DirectoryError
 from fyke.core.urls import canonical, split
 from fyke.core.visits import Page
 from fyke.search import Hit, InLink, Results
-from fyke.search.terminal import clean
+from fyke.search.printing import clean
 from fyke.serve.archive import Capture
-from fyke.serve.asking import FARTHEST, PER_PAGE, SearchForm, day_of
 from fyke.serve.copies import copy_of
 from fyke.serve.rendering import Templates
+from fyke.serve.search_form import FARTHEST, PER_PAGE, SearchForm, day_of
 from fyke.serve.security import COPY_POLICY, PAGE_POLICY
 from fyke.serve.shelf import Shelf, ShelvedCrawl
 from fyke.serve.wording import query_string

@@ -17,7 +17,7 @@ from fyke.explain import Explanation, why
 from fyke.search import Searcher
 from fyke.search.folder import INDEX, IndexFolder
 from fyke.serve.archive import Archive, Capture
-from fyke.serve.shard import LOOKS, Domain, top_domains
+from fyke.serve.known_domains import LOOKS, Domain, top_domains
 from fyke.serve.watch import Watch
 
 MOST_DOMAINS = 100

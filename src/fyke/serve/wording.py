@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 from fyke.quantities import duration, size
-from fyke.search.terminal import clean as without_steering
+from fyke.search.printing import clean as without_steering
 
 MOST_CHARS = 300
 

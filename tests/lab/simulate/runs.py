@@ -12,7 +12,7 @@ import numpy as np
 
 from fyke.lab.simulate import texts
 from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
-from fyke.lab.simulate.run import SEEDS
+from fyke.lab.simulate.simulation import SEEDS
 from fyke.lab.simulate.spec import VirtualWebSpec
 
 FINITE = VirtualWebSpec(

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fyke.lab.simulate.domain_results import Standings, by_in_degree
 from fyke.lab.simulate.policy import POLICIES
-from fyke.lab.simulate.standing import Standings, by_in_degree
 
 COMMAND = [sys.executable, "-m", "fyke", "simulate", "--domains", "2k", "--host-delay", "1"]
 

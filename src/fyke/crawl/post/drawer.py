@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from fyke.disk import messages
+from fyke.disk import frames
 from fyke.disk.files import Appender
 from fyke.disk.store import Store
 
@@ -37,7 +37,7 @@ class Drawer:
             self.close()
             self._name, self._file = self._store.create("mail", "seg")
         place = (self._name, self._file.length)
-        for piece in messages.encode_bytes(body):
+        for piece in frames.encode_bytes(body):
             self._file.write(piece)
         self._letters[self._name] += 1
         if self._fresh_bytes + len(body) <= MEMORY_BYTES:
@@ -53,7 +53,7 @@ class Drawer:
             self._fresh_bytes -= len(body)
             return body
         with self._store.read(name) as reader:
-            return messages.decode_bytes(reader, offset)
+            return frames.decode_bytes(reader, offset)
 
     def drop(self, places: Iterable[list[Any]]) -> None:
         """What is at `places` is not needed any more."""

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from fyke.lab.simulate.standing import Standings, by_in_degree
+from fyke.lab.simulate.domain_results import Standings, by_in_degree
 from fyke.lab.simulate.tally import Sample
 from fyke.plots import BLUE, FAINT, GREEN, ORANGE, PURPLE, RED, Floats, dress, panels
 from fyke.quantities import bytes_text, count_mark, count_text, share_text, time_text

@@ -22,7 +22,7 @@ from fyke.core.memory import memory_bytes, peak_memory_bytes
 from fyke.disk.checkpoint import Checkpoint
 from fyke.frontier.order import crawl_order
 from fyke.lab.simulate.policy import config_of
-from fyke.lab.simulate.run import Fetched, Simulation
+from fyke.lab.simulate.simulation import Fetched, Simulation
 from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.tally import Sample
 from fyke.lab.simulate.web import VirtualWeb

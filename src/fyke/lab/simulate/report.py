@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fyke.lab.simulate import figures
+from fyke.lab.simulate.domain_results import Bins, Standings, by_in_degree, standings
 from fyke.lab.simulate.keep import Kept, SimulationSettings
-from fyke.lab.simulate.standing import Bins, Standings, by_in_degree, standings
 from fyke.plots import save
 from fyke.quantities import bytes_text, count_text, number, share_text, time_text
 

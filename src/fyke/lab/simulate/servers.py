@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.lab.simulate.chance import F64, I64, dice, high, low, spread
-from fyke.lab.simulate.domains import DomainSizes
-from fyke.lab.simulate.links import PageNumbers
+from fyke.lab.simulate.domain_sizes import DomainSizes
+from fyke.lab.simulate.link_targets import PageNumbers
 from fyke.lab.simulate.spec import VirtualWebSpec
 
 _ADDRESSES, _HEALTH, _SPEED, _TIMES = 4, 5, 6, 7

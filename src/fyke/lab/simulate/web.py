@@ -15,8 +15,8 @@ import pyarrow as pa
 from fyke.core.batches import U64, URLS, Kind, Mask
 from fyke.lab.simulate import texts
 from fyke.lab.simulate.chance import I64
-from fyke.lab.simulate.domains import DomainSizes
-from fyke.lab.simulate.links import LinkStructure, PageNumbers
+from fyke.lab.simulate.domain_sizes import DomainSizes
+from fyke.lab.simulate.link_targets import LinkStructure, PageNumbers
 from fyke.lab.simulate.servers import ServerAnswers, Servers
 from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.texts import Text

@@ -14,7 +14,6 @@ from fyke.lab.simweb.layout import Layout, Ports, Resource, What
 from fyke.lab.simweb.ledger import Ledger, LedgerRow, read_queries, read_requests, table_of
 from fyke.lab.simweb.perfect import Expectation, IntendedCrawl, perfect, resource_of
 from fyke.lab.simweb.spec import NameShares, PageShares, RobotsShares, StyleShares, WebSpec, lively, plain
-from fyke.lab.simweb.tree import tree_host, tree_path, tree_url, write_tree
 from fyke.lab.simweb.web import Web, serve
 
 __all__ = [
@@ -45,8 +44,4 @@ __all__ = [
     "running_web",
     "serve",
     "table_of",
-    "tree_host",
-    "tree_path",
-    "tree_url",
-    "write_tree",
 ]  # fmt: skip

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from fyke.lab.simweb import sloppy
 from fyke.lab.simweb.dice import bits
+from fyke.lab.simweb.hosts import FTP_HOST, GOPHER_HOST
 from fyke.lab.simweb.kinds import Charset, Declared, FeedKind, PageKind
 from fyke.lab.simweb.layout import Layout, Resource, What
-from fyke.lab.simweb.names import FTP_HOST, GOPHER_HOST
 from fyke.lab.simweb.text import SAMPLES, Filler
 
 ANCHOR_BYTES = 56  # about what a link takes in a page

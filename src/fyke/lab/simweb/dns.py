@@ -11,10 +11,10 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
+from fyke.lab.simweb.hosts import FTP_HOST, GOPHER_HOST, address_text
 from fyke.lab.simweb.kinds import NameKind
 from fyke.lab.simweb.layout import Layout
 from fyke.lab.simweb.ledger import Ledger
-from fyke.lab.simweb.names import FTP_HOST, GOPHER_HOST, address_text
 
 A, CNAME, SOA, IN = 1, 5, 6, 1
 NOERROR, SERVFAIL, NXDOMAIN, NOTIMP = 0, 2, 3, 4

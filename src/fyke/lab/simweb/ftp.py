@@ -10,8 +10,8 @@ import posixpath
 from collections.abc import Callable
 
 from fyke.lab.simweb import old_tree
+from fyke.lab.simweb.hosts import FTP_HOST
 from fyke.lab.simweb.ledger import Ledger, LedgerRow
-from fyke.lab.simweb.names import FTP_HOST
 
 DATA_WAIT_S = 10.0
 

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Callable
 
 from fyke.lab.simweb import old_tree
+from fyke.lab.simweb.hosts import GOPHER_HOST
 from fyke.lab.simweb.ledger import Ledger, LedgerRow
-from fyke.lab.simweb.names import GOPHER_HOST
 
 
 class GopherSite:

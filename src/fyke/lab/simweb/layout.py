@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from fyke.lab.simweb.dice import Chooser, bits, words
+from fyke.lab.simweb.hosts import HostNames
 from fyke.lab.simweb.kinds import COSTLY, FeedKind, NameKind, PageKind, RobotsKind, SitemapKind
-from fyke.lab.simweb.names import HostNames
 from fyke.lab.simweb.spec import WebSpec, shares
 
 SECTIONS = (

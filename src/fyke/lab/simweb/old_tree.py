@@ -4,7 +4,7 @@ Called by both servers and by the judge. Invariant: all of it can be reached fro
 which page 0 of the web links; a name that ends in `/` is a directory.
 """
 
-from fyke.lab.simweb.names import FTP_HOST, GOPHER_HOST
+from fyke.lab.simweb.hosts import FTP_HOST, GOPHER_HOST
 
 MODIFIED = "20200229120000"  # as MDTM has it
 GOPHER_TEXTS = ("about", "nets", "tides")

@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple
 
 from fyke.lab.simweb import listings, old_tree, robots
 from fyke.lab.simweb.bodies import Bodies
+from fyke.lab.simweb.hosts import FTP_HOST, GOPHER_HOST
 from fyke.lab.simweb.kinds import FAILING, PASSING, REDIRECTING, PageKind, RobotsKind
 from fyke.lab.simweb.layout import Layout, Resource, What
-from fyke.lab.simweb.names import FTP_HOST, GOPHER_HOST
 
 Scope = Literal["host", "domain", "prefix", "web"]
 

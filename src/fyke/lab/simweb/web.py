@@ -21,11 +21,11 @@ from fyke.lab.simweb.answers import Responder
 from fyke.lab.simweb.dns import NameServer, Zone
 from fyke.lab.simweb.ftp import FtpSite
 from fyke.lab.simweb.gopher import GopherSite
+from fyke.lab.simweb.hosts import HostNames, address_text
 from fyke.lab.simweb.http import Connection, WebState
 from fyke.lab.simweb.kinds import RobotsKind
 from fyke.lab.simweb.layout import Layout, Ports
 from fyke.lab.simweb.ledger import Ledger, LedgerStatistics
-from fyke.lab.simweb.names import HostNames, address_text
 from fyke.lab.simweb.perfect import Expectation, IntendedCrawl, perfect
 from fyke.lab.simweb.spec import WebSpec
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from fyke.archive import read_file
 from fyke.archive.table_files import TABLES
-from fyke.report.asking import Questions, Rows
+from fyke.report.sql import Questions, Rows
 
 TOP_DOMAINS = 20
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from fyke.core.batches import U64
 from fyke.lab.simulate.chance import F64, I64, dice, dice_each, high, low, mix
-from fyke.lab.simulate.domains import DomainSizes
+from fyke.lab.simulate.domain_sizes import DomainSizes
 from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.texts import MOST_PAGES
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fyke.core.batches import Mask
 from fyke.lab.simulate.chance import F64, I64
-from fyke.lab.simulate.run import Simulation
+from fyke.lab.simulate.simulation import Simulation
 
 _NUMBER = slice(1, 11)  # of "d0000001234.sim"
 

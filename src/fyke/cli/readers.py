@@ -59,7 +59,7 @@ def search(
     if as_json:
         print_json(results.as_dict())
     else:
-        rooms.terminal.show(results, AnswerOutput())
+        rooms.printing.show(results, AnswerOutput())
     if not results.hits:
         raise typer.Exit(1)
 

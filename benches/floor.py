@@ -1,0 +1,243 @@
+"""What a page costs in native code alone, and what Fyke takes above that: the share that is ours.
+
+    .venv/bin/python benches/floor.py [WEB]... [--pages N]
+
+One run, one core: Fyke crawls the web; then the same pages are fetched with bare libcurl, one connection to a host, and
+each thing that somebody must do with them is done by itself, with the libraries that Fyke uses and nothing around them.
+The sum is the floor of a crawler that has these promises and these libraries. Below it the CPU time of the crawl by
+rooms, as `sampling` saw it. Archive and digests are counted as Fyke writes them; links as many as a page has.
+"""
+
+import argparse
+import json
+import os
+import random
+import tempfile
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha1
+from pathlib import Path
+
+import ada_url
+import pycurl
+import xxhash
+from isal import isal_zlib
+from peers import FYKE
+from race import adopt_orphans, run
+from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser
+from webs import made, size_of
+from webs.alone import go_alone
+from webs.known import WEBS
+from webs.serving import CRAWLER_CORE, Served, served
+
+from fyke.archive.records import BODY_LEVEL, GZIP
+
+_SAMPLE = 1_000  # pages that each part is done with
+_AT_ONCE = 32
+_ROUNDS = 3
+STAGES = {
+    "fetcher/wire": "fetching",
+    "fetcher": "politeness, robots, names",
+    "harvest": "parsing",
+    "core/resolve": "links resolved",
+    "core/urls": "links resolved",
+    "archive": "archive and tables",
+    "frontier": "frontier",
+    "disk": "frontier",
+    "start": "start",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A page as it came."""
+
+    url: str
+    head: bytes
+    body: bytes
+
+    @property
+    def content(self) -> bytes:
+        packed = b"content-encoding: gzip" in self.head.lower()
+        return isal_zlib.decompress(self.body, GZIP) if packed else self.body
+
+
+class Client:
+    """Bare libcurl: as little around it as can be."""
+
+    def __init__(self, web: Served) -> None:
+        self._ca = web.ca
+        self._port = 443 if web.ca else 80
+        self._addresses = web.addresses
+        self._multi = pycurl.CurlMulti()
+        self._multi.setopt(pycurl.M_MAXCONNECTS, 2 * len(web.addresses))
+
+    def fetch(self, urls_of_hosts: Sequence[Sequence[str]], keep: set[str]) -> tuple[float, list[Fetched]]:
+        """CPU seconds to fetch all, the URLs of a host one after the other; the pages of `keep`."""
+        kept: list[Fetched] = []
+        waiting = deque(deque(urls) for urls in urls_of_hosts)
+        started, running = time.process_time(), 0
+        while waiting or running:
+            while waiting and running < _AT_ONCE:
+                running += self._begin(waiting.popleft())
+            self._multi.perform()
+            _, fine, failed = self._multi.info_read()
+            if failed:
+                raise SystemExit(f"{failed[0][2]}: {failed[0][0].urls[0]}")
+            for curl in fine:
+                self._multi.remove_handle(curl)
+                running -= 1
+                url = curl.urls.popleft()
+                if url in keep:
+                    kept.append(Fetched(url, b"".join(curl.head), b"".join(curl.body)))
+                if curl.urls:
+                    running += self._begin(curl.urls, curl)
+            if not fine:
+                self._multi.select(0.01)
+        return time.process_time() - started, kept
+
+    def _begin(self, urls: deque[str], curl: pycurl.Curl | None = None) -> int:
+        curl = curl or self._handle()
+        curl.urls, curl.head, curl.body = urls, [], []
+        curl.setopt(pycurl.URL, urls[0])
+        host = urls[0].split("/")[2]
+        curl.setopt(pycurl.CONNECT_TO, [f"::{self._addresses[host]}:{self._port}"])
+        curl.setopt(pycurl.WRITEFUNCTION, curl.body.append)
+        curl.setopt(pycurl.HEADERFUNCTION, curl.head.append)
+        self._multi.add_handle(curl)
+        return 1
+
+    def _handle(self) -> pycurl.Curl:
+        curl = pycurl.Curl()
+        curl.setopt(pycurl.BUFFERSIZE, 128 << 10)
+        curl.setopt(pycurl.HTTPHEADER, ["Accept-Encoding: gzip"])
+        curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
+        if self._ca:
+            curl.setopt(pycurl.CAINFO, self._ca)
+        return curl
+
+
+def microseconds(work: Callable[[Fetched], object], pages: Sequence[Fetched]) -> float:
+    """CPU a page, the best of some rounds."""
+    best = float("inf")
+    for _ in range(_ROUNDS):
+        started = time.process_time()
+        deque(map(work, pages), 0)
+        best = min(best, time.process_time() - started)
+    return best / len(pages) * 1e6
+
+
+def parts(pages: Sequence[Fetched]) -> dict[str, float]:
+    """CPU a page of each thing that somebody must do with `pages`."""
+    contents = {page.url: page.content for page in pages}
+    links = {page.url: sorted(outgoing(contents[page.url])) for page in pages}
+    selector = LexborCSSSelector()
+
+    def tree(page: Fetched) -> LexborHTMLParser:
+        return LexborHTMLParser(contents[page.url], options=LexborDocumentOptions.WO_EVENTS)
+
+    def hrefs(page: Fetched) -> list[dict[str, str | None]]:
+        return [node.attributes for node in selector.find("a[href]", tree(page).root)]
+
+    def joined(page: Fetched) -> list[int]:
+        found = [ada_url.join_url(page.url, href) for href in links[page.url]]
+        return [xxhash.xxh3_64_intdigest(url.encode()) for url in found]
+
+    only_tree = microseconds(tree, pages)
+    measured = {
+        "fingerprint (xxh3)": microseconds(lambda page: xxhash.xxh3_64_intdigest(contents[page.url]), pages),
+        "lexbor's tree": only_tree,
+        "every href by CSS": microseconds(hrefs, pages) - only_tree,
+        f"links joined by ada, keys hashed ({sum(map(len, links.values())) / len(pages):.0f})": microseconds(
+            joined, pages
+        ),
+        "SHA-1, once": microseconds(lambda page: sha1(page.body, usedforsecurity=False), pages),
+        f"gzip, level {BODY_LEVEL}, of what came": microseconds(
+            lambda page: isal_zlib.compress(page.head + page.body, BODY_LEVEL, GZIP), pages
+        ),
+    }
+    if any(len(contents[page.url]) != len(page.body) for page in pages):
+        measured = {"inflate": microseconds(lambda page: isal_zlib.decompress(page.body, GZIP), pages)} | measured
+    return measured
+
+
+def outgoing(content: bytes) -> set[str]:
+    """The links of a page that lead out of it, as written."""
+    nodes = LexborHTMLParser(content).css("a[href]")
+    hrefs = {node.attributes["href"] or "" for node in nodes}
+    return {href for href in hrefs if href and not href.startswith(("#", "javascript:", "mailto:"))}
+
+
+def stages(modules: dict[str, float], pages: int) -> Counter[str]:
+    """CPU a page by rooms, of what was sampled by modules."""
+    spent: Counter[str] = Counter()
+    for module, seconds in modules.items():
+        places = [module[: len(prefix)] for prefix in STAGES if module == prefix or module.startswith(prefix + "/")]
+        spent[STAGES[max(places, key=len)] if places else "the loop, and between the rooms"] += seconds / pages * 1e6
+    return spent
+
+
+def rows(title: str, figures: Iterable[tuple[str, float]], whole: float) -> str:
+    """A table in Markdown."""
+    lines = [f"| {title} | µs a page | share |", "|---|---:|---:|"]
+    return "\n".join([*lines, *(f"| {name} | {figure:,.0f} | {figure / whole:.0%} |" for name, figure in figures)])
+
+
+def measure(web: Served, most: int, longest_s: float) -> None:
+    """Crawl, do all parts by themselves, and print both."""
+    with tempfile.NamedTemporaryFile() as noted:
+        sampling = [str(Path(__file__).with_name("sampling.py")), noted.name]
+        watched = replace(FYKE, command=lambda course: [*sampling, *FYKE.command(course)[2:]])
+        crawled = run(watched, web, most, longest_s)
+        sampled = json.loads(Path(noted.name).read_bytes())
+    pages = crawled.tally.pages
+    urls = [f"{'https' if web.ca else 'http'}://{url}" for url in crawled.urls]
+    by_host: dict[str, list[str]] = {}
+    for url in urls:
+        by_host.setdefault(url.split("/")[2], []).append(url)
+    client = Client(web)
+    scheme = urls[0].partition(":")[0]
+    greeted, _ = client.fetch([[f"{scheme}://{host}/robots.txt"] for host in by_host], set())
+    chosen = set(random.Random(1).sample(urls, min(_SAMPLE, pages)))
+    fetched_s, kept = client.fetch(list(by_host.values()), chosen)
+    floor = {
+        f"a connection and a robots.txt for each of {len(by_host):,} hosts": greeted / pages * 1e6,
+        "fetching, by bare libcurl": fetched_s / pages * 1e6,
+    } | parts(kept)
+    size = sum(len(page.content) for page in kept) / len(kept) / 1000
+    total, least = crawled.cpu_us, sum(floor.values())
+    print(f"\n{web.web.name}: {pages:,} pages of {size:.0f} KB\n")
+    told, each = crawled.tally, greeted / len(by_host) * 1e6
+    print(f"Fyke made {told.connections:,} connections, {told.resumed:,} of which took up an earlier session.")
+    print(f"Bare libcurl needed {each:,.0f} µs for a connection and a robots.txt.\n")
+    print(rows("the floor", [*floor.items(), ("**sum**", least), ("**Fyke**", total), ("ours", total - least)], total))
+    spent = stages(sampled["modules"], pages)
+    spent["other threads"] = sampled["threads"] / pages * 1e6
+    print("\n" + rows("Fyke, by rooms", spent.most_common(), total))
+
+
+def asked() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("webs", nargs="*", choices=[*WEBS, []], metavar="WEB", help="plain, today, endless")
+    parser.add_argument("--pages", type=int, help="crawl a web of so many")
+    parser.add_argument("--seconds", type=float, default=600, help="the longest that a crawl may take")
+    parser.add_argument("--into", type=Path, help="where webs are kept")
+    return parser.parse_args()
+
+
+def main() -> None:
+    wanted = asked()
+    webs = [WEBS[name] for name in wanted.webs or ("plain", "today")]
+    folders = {web: made(web, size_of(web, wanted.pages), wanted.into) for web in webs}
+    go_alone()
+    adopt_orphans()
+    os.sched_setaffinity(0, {CRAWLER_CORE})
+    for web, made_in in folders.items():
+        with tempfile.TemporaryDirectory() as name, served(web, made_in, Path(name)) as up:
+            measure(up, wanted.pages or web.pages, wanted.seconds)
+
+
+if __name__ == "__main__":
+    main()

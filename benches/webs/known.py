@@ -1,0 +1,8 @@
+"""The webs there are, by name."""
+
+from webs import Web
+from webs.endless import ENDLESS
+from webs.plain import PLAIN
+from webs.today import TODAY
+
+WEBS: dict[str, Web] = {web.name: web for web in (PLAIN, TODAY, ENDLESS)}

@@ -1,0 +1,25 @@
+"""How much the stages of a frontier take at a time, and hold.
+
+Not settings: nobody gains by changing them. They are one argument, so that a law can be tried where a few rows fill
+every stage.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Numbers of rows, but where a comment says otherwise."""
+
+    batch: int = 8192
+    ready: int = 8192  # pulled ahead of the workbench
+    ordered: int = 1 << 17  # the same for a crawl with an order, which needs something to choose from
+    asks: int = 8192  # origins to be asked for their rules before no more URLs are pulled
+    ranked: int = 10_000  # places in the ranking of domains (IRLbot, section 7.2)
+    met_a_place: int = 100  # domains met for each place that raises a budget
+    rounds: int = 64  # that BEAST spreads URLs over, at most
+    round_buffer: int = 1024  # of one such round, in memory
+    known_origins: int = 50_000  # whose rules are in memory
+
+
+SIZES = Sizes()

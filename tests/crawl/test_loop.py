@@ -1,0 +1,314 @@
+"""The loop by itself: the real frontier, outbox and keeper, between a fetcher and a worker that are a web in a dict."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from frontier.shard import Shard
+from frontier.small_web import FAR, SmallWeb, counted, places, small_web
+from fyke.core.batches import Kind, keep, numbers, texts
+from fyke.core.clock import VirtualClock
+from fyke.core.config import CrawlSection, FrontierSection, Scope
+from fyke.core.messages import Rules
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import locate, split
+from fyke.core.visits import Visit, visits_of
+from fyke.crawl.keeper import Keeper
+from fyke.crawl.loop import GRACE_S, Ending, Engines, Loop
+from fyke.crawl.mail import LinkCache, Outbox
+from fyke.disk.store import Store
+from fyke.frontier.filters import filters_for
+from fyke.frontier.frontier import Frontier
+from fyke.frontier.sizes import Sizes
+
+SMALL = Sizes(batch=16, ready=10)
+ASKED = CrawlSection(scope=Scope.WEB)
+
+
+class DictFetcher:
+    """Answers up to `at_a_time` of what it holds in each turn; `pages` are what it may bring, 0 for any number."""
+
+    def __init__(self, web: SmallWeb, *, at_a_time: int = 5, pages: int = 0, answers: bool = True) -> None:
+        self.web = web
+        self.at_a_time = at_a_time
+        self.most_pages = pages
+        self.answers = answers
+        self.held: list[Visit] = []
+        self.rules: list[str] = []
+        self.over: list[tuple[Visit, Outcome]] = []
+        self.given: Counter[str] = Counter()
+        self.brought = 0
+        self.stopped = self.aborted = False
+
+    rules_room = 4
+
+    @property
+    def in_flight(self) -> int:
+        return len(self.held)
+
+    @property
+    def ended(self) -> int:
+        return len(self.over)
+
+    @property
+    def idle(self) -> bool:
+        return not (self.held or self.rules or self.over)
+
+    @property
+    def has_its_pages(self) -> bool:
+        return 0 < self.most_pages <= self.brought
+
+    @property
+    def unreached(self) -> bool:
+        return not self.answers and self.brought == 0 and bool(self.given)
+
+    def put(self, visits: pa.RecordBatch) -> None:
+        rules = numbers(visits, "kind") == Kind.RULES
+        self.rules += [split(visit.url).origin for visit in visits_of(keep(visits, rules))]
+        pages = visits_of(keep(visits, ~rules))
+        self.given.update(visit.url for visit in pages)
+        self.held += pages
+
+    def refuse(self, visits: pa.RecordBatch) -> None:
+        self.over += [(visit, Outcome.ROBOTS_FORBADE) for visit in visits_of(visits)]
+
+    def take(self) -> tuple[list[tuple[Visit, Outcome]], list[str]]:
+        taken = self.over, self.rules
+        self.over, self.rules = [], []
+        return taken
+
+    def give_back(self, pages: int) -> None:
+        self.brought -= pages
+
+    def pump(self) -> None:
+        if self.answers and not self.stopped:
+            come, self.held = self.held[: self.at_a_time], self.held[self.at_a_time :]
+            self.brought += len(come)
+            self.over += [(visit, Outcome.OK) for visit in come]
+
+    async def stop(self) -> None:
+        self.stopped = True
+
+    def abort(self) -> None:
+        self.aborted = True
+        self.held.clear()
+
+
+class DictWorker:
+    """Keeps what came, then tells of it."""
+
+    def __init__(self, web: SmallWeb, clock: VirtualClock) -> None:
+        self.web, self.clock = web, clock
+        self.kept: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self.fails = False
+
+    @property
+    def answered(self) -> bool:
+        return bool(self.kept)
+
+    def gather(self, fetched: tuple[list[tuple[Visit, Outcome]], list[str]], outbox: Outbox) -> int:
+        ended, origins = fetched
+        for visit, outcome in ended:
+            if self.fails:
+                raise RuntimeError("the disk is full")
+            if outcome is Outcome.OK:
+                self.kept[visit.url] += 1
+                found = [locate(target) for target in self.web.links[visit.url]]
+                outbox.put_links(found, via=visit.key, domain=visit.domain, depth=visit.depth + 1, kind=Kind.PAGE)
+            else:
+                self.refused[visit.url] += 1
+            outbox.put_ended(visit, outcome)
+        for origin in origins:
+            rules = Rules.OPEN if self.web.open(f"{origin}/") else Rules.CLOSED
+            outbox.put_learned(origin, rules, self.clock.now() + FAR)
+        return 0
+
+
+class SmallCrawl(Shard[Frontier, Counter[str]]):
+    """A loop over `web` in `directory`; the model is what the worker has kept."""
+
+    def __init__(self, directory: Path, web: SmallWeb, asked: CrawlSection = ASKED, **fetcher: Any) -> None:
+        self.web, self.asked, self.how = replace(web, failing={}), asked, fetcher
+        self.clock = VirtualClock()
+        self.seeds = [locate(seed) for seed in web.seeds]
+        super().__init__(directory, self._opened, Counter())
+        self._begin()
+        self.stage.put_seeds(self.seeds)
+
+    def _opened(self, store: Store, state: Mapping[str, Any]) -> Frontier:
+        return Frontier(
+            store,
+            FrontierSection(window_visits=20),
+            filters_for(self.asked, self.seeds, ("http", "https"), []),
+            by_level=False,
+            host_delay_s=1.0,
+            few_visits=0,
+            opened_at=self.clock.now(),
+            state=state,
+            sizes=SMALL,
+        )
+
+    def _begin(self) -> None:
+        self.fetcher = DictFetcher(self.web, **self.how)
+        self.worker = DictWorker(self.web, self.clock)
+        self.worker.kept = Counter(self.model)
+        self.engines = Engines(self.stage, self.fetcher, self.worker, Outbox(LinkCache(100, by_depth=False)))
+        self.go_on()
+
+    def go_on(self) -> None:
+        """A new loop over the same engines."""
+        self.news = asyncio.Event()
+        self.loop = Loop(self.engines, self.asked, self.clock, self.news)
+        self.fetcher.stopped = self.fetcher.aborted = False
+
+    def turn(self) -> None:
+        self.loop.turn()
+        self.clock.advance(0.25)
+
+    def save(self) -> None:
+        """A checkpoint between turns, as `Loop.run` takes one."""
+        self.loop.deliver()
+        self.model = Counter(self.worker.kept)
+        super().save()
+
+    def restart(self) -> None:
+        super().restart()
+        self._begin()
+        self.stage.resume()
+
+    def run(self, every_s: float = 1e9) -> Ending:
+        """Until the end; time passes while the loop rests."""
+        keeper = Keeper(self.checkpoint, {"stage": self.stage}, {}, self.clock, every_s)
+
+        async def passing() -> None:
+            while True:
+                await asyncio.sleep(0)
+                self.clock.advance(0.25)
+                self.news.set()
+
+        async def crawl() -> Ending:
+            time = asyncio.create_task(passing())
+            try:
+                return await self.loop.run(keeper)
+            finally:
+                time.cancel()
+
+        ending = asyncio.run(crawl())
+        self.taken = keeper.taken
+        return ending
+
+    def waiting(self) -> Counter[str]:
+        return sum(counted(places(self.stage)).values(), Counter[str]())
+
+
+def test_every_page_is_kept_once_and_the_crawl_knows_its_end(tmp_path: Path) -> None:
+    crawl = SmallCrawl(tmp_path, small_web(2))
+    assert crawl.run(every_s=1.0) is Ending.FINISHED
+    assert crawl.worker.kept == Counter(dict.fromkeys(crawl.web.distances(), 1))
+    assert all(not crawl.web.open(url) for url in crawl.worker.refused)
+    assert crawl.worker.refused
+    assert crawl.taken > 1
+    assert crawl.fetcher.stopped
+    assert crawl.loop.idle
+    crawl.close()
+
+
+@settings(max_examples=25, deadline=None)
+@given(steps=st.lists(st.sampled_from(["turn", "turn", "turn", "save", "restart"]), max_size=60))
+def test_at_a_checkpoint_each_visit_is_kept_or_waits(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[str]
+) -> None:
+    """Also what was handed out; so a kill at any turn loses nothing, and what was kept is not fetched again."""
+    crawl = SmallCrawl(tmp_path_factory.mktemp("loop"), small_web(3, domains=5, pages=4, spam=20), at_a_time=3)
+    crawl.save()
+    for step in steps:
+        getattr(crawl, step)()
+        if step == "save":
+            waits = crawl.waiting()
+            assert not set(waits) & set(crawl.worker.kept)
+            assert {visit.url for visit in crawl.fetcher.held} <= set(waits)
+    assert crawl.run() is Ending.FINISHED
+    assert crawl.worker.kept == Counter(dict.fromkeys(crawl.web.distances(), 1))
+    crawl.close()
+
+
+def test_it_ends_at_its_pages_at_its_time_and_when_it_is_told(tmp_path: Path) -> None:
+    web = small_web(4)
+    few = SmallCrawl(tmp_path / "few", web, pages=7)
+    assert few.run() is Ending.PAGES
+    assert 7 <= few.worker.kept.total() <= 7 + few.fetcher.at_a_time
+
+    short = SmallCrawl(tmp_path / "short", web, CrawlSection(scope=Scope.WEB, for_s=30.0), at_a_time=0)
+    began = short.clock.now()
+    assert short.run() is Ending.TIME
+    assert short.clock.now() - began >= 30.0
+
+    told = SmallCrawl(tmp_path / "told", web)
+    told.loop.stop()
+    assert told.run() is Ending.STOPPED
+    for crawl in (few, short, told):
+        crawl.close()
+
+
+def test_it_says_that_no_server_answers_only_when_none_ever_did(tmp_path: Path) -> None:
+    crawl = SmallCrawl(tmp_path, small_web(5), answers=False)
+    assert crawl.run() is Ending.UNREACHED
+    crawl.go_on()
+    crawl.worker.kept["http://earlier.example/"] = 1
+    crawl.loop.stop()
+    assert crawl.run() is Ending.STOPPED
+    crawl.close()
+
+
+def test_what_waits_for_a_blocked_host_is_no_end(tmp_path: Path) -> None:
+    web = SmallWeb({"http://a.example/": ["http://b.example/"], "http://b.example/": []}, ["http://a.example/"])
+    crawl = SmallCrawl(tmp_path, web)
+    host = locate("http://b.example/").host
+    crawl.stage.block([host])
+    assert crawl.run() is Ending.BLOCKED
+    assert set(crawl.worker.kept) == {"http://a.example/"}
+    assert crawl.stage.unblock([host]) == 1
+    crawl.go_on()
+    assert crawl.run() is Ending.FINISHED
+    assert set(crawl.worker.kept) == set(web.links)
+    crawl.close()
+
+
+def test_what_is_under_way_at_the_end_has_its_time_and_then_waits(tmp_path: Path) -> None:
+    """What came in that time is kept and told of; what did not come is in the window still."""
+    crawl = SmallCrawl(tmp_path, small_web(6), at_a_time=0)
+    while not crawl.fetcher.held:
+        crawl.turn()
+    under_way = [visit.url for visit in crawl.fetcher.held]
+    came, crawl.fetcher.held = crawl.fetcher.held[:1], crawl.fetcher.held[1:]
+    crawl.fetcher.over += [(visit, Outcome.OK) for visit in came]
+    began = crawl.clock.now()
+    crawl.loop.stop()
+    assert crawl.run() is Ending.STOPPED
+    assert crawl.fetcher.aborted
+    assert crawl.clock.now() - began >= GRACE_S
+    assert crawl.worker.kept == Counter([came[0].url])
+    assert {url for urls in crawl.stage.window.rows() for url in texts(urls)} == set(under_way) - {came[0].url}
+    crawl.close()
+
+
+def test_a_failure_ends_the_crawl_and_what_failed_is_not_told_of(tmp_path: Path) -> None:
+    crawl = SmallCrawl(tmp_path, small_web(7))
+    crawl.save()
+    crawl.worker.fails = True
+    with pytest.raises(RuntimeError, match="the disk is full"):
+        crawl.run()
+    assert not crawl.worker.kept
+    crawl.restart()
+    assert crawl.run() is Ending.FINISHED
+    assert set(crawl.worker.kept) == set(crawl.web.distances())
+    crawl.close()
