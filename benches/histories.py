@@ -10,11 +10,11 @@ its rest was over. `--break` runs a protocol that is wrong in one way, and must 
 """
 
 import argparse
+import pickle
 import random
 import sys
 import time
 from collections import Counter
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -162,10 +162,9 @@ class Cell:
 
     def __init__(self, history: History, me: int, life: int, disk: Any) -> None:
         self.history, self.me = history, me
-        self.toy = Toy()
         others = [agent for agent in range(history.agents) if agent != me]
-        saved = disk or {"toy": Toy(), "letters": None, "unsafe": [], "early": []}
-        self.toy = deepcopy(saved["toy"])
+        saved = pickle.loads(disk) if disk else {"toy": Toy(), "letters": None, "unsafe": [], "early": []}
+        self.toy = saved["toy"]
         self.toy.ready += sorted(self.toy.out)
         self.toy.out.clear()
         self.toy.hand, self.toy.under_way, self.toy.guests = {}, {}, set()
@@ -173,7 +172,7 @@ class Cell:
         if history.letters is not Letters:
             self.dealings.letters = history.letters(me, others, life, saved["letters"])
         self.dealings.letters._again_s = 9.0  # steps are its seconds
-        self.dealings.handed.restore(deepcopy(saved["unsafe"]), deepcopy(saved["early"]))
+        self.dealings.handed.restore(saved["unsafe"], saved["early"])
         for host, until in history.journals[me].items():
             if until > history.step:
                 self.dealings.handed.holds(me, life, [], [(host, until - history.step)], history.step)
@@ -264,7 +263,7 @@ class Cell:
                 self.checkpoint_at = now + self.history.random.randint(1, 40)
         elif now >= self.checkpoint_at:
             handed = self.dealings.handed
-            disk = deepcopy(
+            disk = pickle.dumps(
                 {
                     "toy": self.toy, "letters": self.dealings.letters.state(), "unsafe": handed.unsafe(),
                     "early": handed.early_rows(),

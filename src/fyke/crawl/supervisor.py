@@ -142,6 +142,7 @@ class Supervisor:
         except ConnectionError:
             pass
         assert process.process is not None and process.writer is not None
+        process.begun = False
         process.writer.close()
         status = await asyncio.to_thread(process.process.wait)
         if process.ended or self._failure is not None:
@@ -188,8 +189,9 @@ class Supervisor:
         known.stand, known.round = stand, number
 
     def _tell(self, process: _Process, **order: Any) -> None:
-        if process.writer is not None and process.begun and not process.ended:
-            process.writer.write(json.dumps(order).encode() + b"\n")
+        writer = process.writer
+        if writer is not None and process.begun and not (process.ended or writer.transport.is_closing()):
+            writer.write(json.dumps(order).encode() + b"\n")
 
     def _tell_all(self, **order: Any) -> None:
         for process in self._processes:

@@ -48,6 +48,7 @@ class Dealings:
         self.letters = Letters(me, there, life, saved)
         self.handed = Handed(there, rest_s)
         self._others = there
+        self._ready = False
 
     def __repr__(self) -> str:
         return f"Dealings({self.letters!r}, {self.handed!r})"
@@ -90,8 +91,10 @@ class Dealings:
 
     @property
     def ready(self) -> bool:
-        """Whether it is known of all others what they hold, so that hosts that nobody asks may be asked."""
-        return self.handed.ready and all(map(self.letters.settled, self._others))
+        """Whether all others have said, in this life of ours, what they hold and what ended before: then hosts may be
+        asked. Who dies later leaves its hosts pinned, so that it is not waited for."""
+        self._ready = self._ready or (self.handed.ready and all(map(self.letters.settled, self._others)))
+        return self._ready
 
     def told(self, sender: int, letter: Letter, keys: Iterable[int], rows: Iterable[Any], now: float) -> list[int]:
         """Outcomes in a letter of `sender`: the keys of visits that were out, which now ended and are not safe yet."""

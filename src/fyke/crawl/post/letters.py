@@ -92,7 +92,7 @@ class _Lane:
     def next(self, ahead: int) -> list[Letter]:
         """Those to be sent now."""
         last = self.read + ahead
-        return [letter for letter in self.letters if self.sent < letter.number <= last] if self.waiting else []
+        return [letter for letter in self.letters if self.sent < letter.number <= last]
 
     @property
     def waiting(self) -> bool:
@@ -131,7 +131,8 @@ class _Peer:
     waited_since: float = -inf
 
     def lanes(self) -> list[_Lane]:
-        return [*(self.kept[life] for life in sorted(self.kept)), self.passing]
+        lives = sorted(self.kept) if len(self.kept) > 1 else self.kept
+        return [*(self.kept[life] for life in lives), self.passing]
 
 
 class Letters:
@@ -189,14 +190,15 @@ class Letters:
     def post(self, to: int, now: float) -> list[Envelope]:
         """What is to be sent to the agent `to` now (seconds of any clock): letters, an answer, or a sign of life."""
         peer = self._peers[to]
+        lanes = peer.lanes()
         overdue = now - peer.waited_since >= self._again_s
         if overdue:
             peer.waited_since = now
-            for lane in peer.lanes():
+            for lane in lanes:
                 lane.sent = lane.read
         envelopes = []
-        for lane in peer.lanes() if peer.life else ():
-            for letter in lane.next(self._ahead):
+        for lane in lanes if peer.life else ():
+            for letter in lane.next(self._ahead) if lane.waiting else ():
                 envelopes.append(self._envelope(to, letter))
                 lane.sent = letter.number
                 peer.waited_since = now
@@ -211,11 +213,6 @@ class Letters:
             self.me, self.life, peer.life, dict(peer.read), dict(peer.durable), peer.passed, dict(peer.safe),
             peer.settled, letter,
         )  # fmt: skip
-
-    def due(self, to: int) -> bool:
-        """Whether `post` has something to send at once."""
-        peer = self._peers[to]
-        return peer.answer or bool(peer.life and any(lane.next(self._ahead) for lane in peer.lanes()))
 
     @property
     def quiet(self) -> bool:

@@ -162,6 +162,7 @@ class Office:
         self._wanted: dict[int, Visit] = {}  # errands that are made for this agent, by their keys
         self._errands: dict[int, tuple[int, str, int]] = {}  # errands to hosts of this shard, as in `columns`
         self._made: dict[int, int] = {}  # errands that are made here: the shard that sent them
+        self._handed_out: list[pa.RecordBatch] = []  # visits that came from the frontier since the last turn
         self._waiting: dict[int, list[pa.RecordBatch]] = {}  # visits whose hosts have no agent yet
         self._for: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)  # visits that can go out
         self._lookups: dict[int, asyncio.Task[None]] = {}
@@ -206,7 +207,8 @@ class Office:
     @property
     def lent(self) -> bool:
         """Whether visits of this shard are with others, or on their way."""
-        return bool(self._handed.out or self._waiting or self._wanted or any(self._for.values()))
+        waiting = self._handed_out or self._waiting or any(self._for.values())
+        return bool(self._handed.out or self._wanted or waiting)
 
     @property
     def quiet(self) -> bool:
@@ -336,6 +338,7 @@ class Office:
 
     def hold(self, agent: int, dropped: Iterable[pa.RecordBatch], now: float) -> None:
         """What waited of the shard of `agent` was `dropped` here: say what of it is under way, and which hosts rest."""
+        self.flush()  # of what ended before, it must hear before it hands out anything
         for urls in dropped:
             for key in u64(urls, "key").tolist():
                 self._guests.pop(key, None)
@@ -428,11 +431,13 @@ class Office:
     def route(self, visits: pa.RecordBatch, now: float) -> pa.RecordBatch:
         """Send `visits` (schema `URLS`), which the frontier hands out, to the agents that ask their hosts; those that
         are made here come back, those of earlier calls too."""
-        if visits.num_rows:
-            self.activity += visits.num_rows
-            self._sort(self._without_ended(visits))
-        if self._dealings.ready:
-            self._assign(now)
+        self.refuse(visits)
+        if not self._dealings.ready:
+            return EMPTY  # some may have ended, or be under way
+        for urls in self._handed_out:
+            self._sort(self._without_ended(urls))
+        self._handed_out.clear()
+        self._assign(now)
         here = []
         for agent, batches in self._for.items():
             if agent == self._me:
@@ -451,7 +456,8 @@ class Office:
         """`visits` are refused by their hosts' rules, which the agents that ask these hosts have: none is ended here
         at once."""
         if visits.num_rows:
-            self._sort(self._without_ended(visits))
+            self.activity += visits.num_rows
+            self._handed_out.append(visits)
         return EMPTY
 
     def _without_ended(self, visits: pa.RecordBatch) -> pa.RecordBatch:
@@ -572,9 +578,9 @@ class Office:
         """Nothing is to be requested of `host` any more: visits to it that wait here (schema `URLS`)."""
         self._blocked.add(host)
         waiting = self._waiting.pop(host, [])
-        for agent, batches in self._for.items():
+        for batches in (self._handed_out, *self._for.values()):
             waiting += [keep(urls, u64(urls, "host") == host) for urls in batches]
-            self._for[agent] = [keep(urls, u64(urls, "host") != host) for urls in batches]
+            batches[:] = [keep(urls, u64(urls, "host") != host) for urls in batches]
         return concat([keep(urls, numbers(urls, "kind") != Kind.RULES) for urls in waiting])
 
     def unblock(self, host: int) -> None:
