@@ -152,8 +152,7 @@ class Loop:
             self.turn()
             if keeper.due() or self.wants_checkpoint:
                 self.wants_checkpoint = False
-                self.deliver()
-                self._post.flush()
+                self._settle()
                 await keeper.take()
             await self._rest()
         await self._wind_down()
@@ -182,6 +181,13 @@ class Loop:
         if self._remote is not None:
             self._remote.run_errands()
         self._fetcher.give_back(self._gathering.gather(self._fetcher.take(), self._outbox))
+
+    def _settle(self) -> None:
+        """Leave nothing on its way within this agent, so that a checkpoint has all of it."""
+        self.deliver()
+        if self._remote is not None:
+            self._remote.receive(self._clock.now())
+        self._post.flush()
 
     def deliver(self) -> None:
         """Give the frontier all that waits for it, and the post what is for the shards of others."""
@@ -237,5 +243,4 @@ class Loop:
         self._fetcher.abort()
         await asyncio.sleep(0)
         self._gather()
-        self.deliver()
-        self._post.flush()
+        self._settle()
