@@ -130,12 +130,10 @@ def children(process: int) -> list[int]:
         return []
 
 
-def crawl_killing(
-    crawls: Crawls, agents: int, kills: Sequence[str], every: int, timeout_s: float, seed: int = 1
-) -> int:
-    """Crawl to the end, killing an `agent` or the `supervisor` in turn, each when the servers have seen `every` requests
-    more; how many were killed."""
-    rng = random.Random(seed)
+def crawl_killing(crawls: Crawls, agents: int, kills: Sequence[str], every: int, timeout_s: float) -> int:
+    """Crawl to the end; how many were killed, an `agent` or the `supervisor` in turn, each when the servers have seen
+    `every` requests more."""
+    rng = random.Random(1)
     deadline = time.monotonic() + timeout_s
     crawl, killed, seen = crawls.begun(agents), 0, 0
     while time.monotonic() < deadline:
@@ -172,7 +170,7 @@ def kill_law(folder: Path, pages: int, hosts: int, agents: int, kills: Sequence[
 
 
 def politeness_law(folder: Path, pages: int, hosts: int, addresses: int, kills: int, timeout_s: float) -> Found:
-    """Hosts that share addresses, with delays of their own, some with several addresses, some redirecting robots.txt."""
+    """Hosts that share addresses; some have delays of their own, several addresses, a robots.txt that redirects."""
     spec = WebSpec(
         pages=pages, hosts=hosts, addresses=addresses, domains=hosts // 3, pages_exponent=0.3,
         robots_shares=RobotsShares(delay=0.2, allow=0.2, moved_away=0.05), name_shares=NameShares(several=0.2),

@@ -21,7 +21,7 @@ import pyarrow as pa
 from fyke.archive import SCHEMAS, HostRow, LinksTable, PagesTable, WarcWriter, write_domains, write_hosts
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
-from fyke.archive.division import Division
+from fyke.archive.division import Division, division
 from fyke.archive.statistics import CrawlStatistics
 from fyke.archive.table_files import series
 from fyke.core.clock import Clock, SystemClock
@@ -117,6 +117,11 @@ class Agent:
         config, directory = self.config, self.directory
         if self._seat is None:
             directory.prepare(config)
+            if division(directory.state).agents > 1:
+                raise ConfigurationError(
+                    f"{directory.path} is crawled by several agents, and from Python one crawls: fyke crawl --into"
+                    f" {directory.path} goes on with it"
+                )
         try:
             self._checkpoint = Checkpoint(directory.shard)
         except DirectoryInUse:
