@@ -15,10 +15,10 @@ $(VENV)/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Fyke needs Python 3.11 or newer; say make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
 	@touch $@
 
-setup: $(VENV)/ready ## make .venv with Fyke and all it needs
+setup: $(VENV)/ready ## make .venv with Fyke, its extras, and all that tests need
 
 crawl: setup ## crawl the synthetic web on this machine, with everything set up
 	$(BIN)/python examples/first_crawl.py $(DEMO)

@@ -25,7 +25,7 @@ import pycurl
 import xxhash
 from isal import isal_zlib
 from peers import FYKE
-from race import adopt_orphans, run
+from race import FetchedNothing, Run, adopt_orphans, run
 from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser
 from webs import made, size_of
 from webs.alone import go_alone
@@ -36,7 +36,9 @@ from fyke.archive.records import BODY_LEVEL, GZIP
 
 _SAMPLE = 1_000  # pages that each part is done with
 _AT_ONCE = 32
+_PAUSE_S = 0.002  # while which a crawler has other things to do, and data arrives
 _ROUNDS = 3
+TREE = "lexbor's tree"
 STAGES = {
     "fetcher/wire": "fetching",
     "fetcher": "politeness, robots, names",
@@ -59,9 +61,12 @@ class Fetched:
     body: bytes
 
     @property
+    def packed(self) -> bool:
+        return b"content-encoding: gzip" in self.head.lower()
+
+    @property
     def content(self) -> bytes:
-        packed = b"content-encoding: gzip" in self.head.lower()
-        return isal_zlib.decompress(self.body, GZIP) if packed else self.body
+        return isal_zlib.decompress(self.body, GZIP) if self.packed else self.body
 
 
 class Client:
@@ -95,7 +100,7 @@ class Client:
                 if curl.urls:
                     running += self._begin(curl.urls, curl)
             if not fine:
-                self._multi.select(0.01)
+                time.sleep(_PAUSE_S)
         return time.process_time() - started, kept
 
     def _begin(self, urls: deque[str], curl: pycurl.Curl | None = None) -> int:
@@ -133,6 +138,7 @@ def parts(pages: Sequence[Fetched]) -> dict[str, float]:
     """CPU a page of each thing that somebody must do with `pages`."""
     contents = {page.url: page.content for page in pages}
     links = {page.url: sorted(outgoing(contents[page.url])) for page in pages}
+    mean = sum(map(len, links.values())) / len(pages)
     selector = LexborCSSSelector()
 
     def tree(page: Fetched) -> LexborHTMLParser:
@@ -145,20 +151,20 @@ def parts(pages: Sequence[Fetched]) -> dict[str, float]:
         found = [ada_url.join_url(page.url, href) for href in links[page.url]]
         return [xxhash.xxh3_64_intdigest(url.encode()) for url in found]
 
+    def archived(page: Fetched) -> object:
+        block = page.head + page.body
+        return isal_zlib.crc32(block) if page.packed else isal_zlib.compress(block, BODY_LEVEL, GZIP)
+
     only_tree = microseconds(tree, pages)
     measured = {
         "fingerprint (xxh3)": microseconds(lambda page: xxhash.xxh3_64_intdigest(contents[page.url]), pages),
-        "lexbor's tree": only_tree,
+        TREE: only_tree,
         "every href by CSS": microseconds(hrefs, pages) - only_tree,
-        f"links joined by ada, keys hashed ({sum(map(len, links.values())) / len(pages):.0f})": microseconds(
-            joined, pages
-        ),
+        f"{mean:.0f} links joined by ada one by one, keys hashed": microseconds(joined, pages),
         "SHA-1, once": microseconds(lambda page: sha1(page.body, usedforsecurity=False), pages),
-        f"gzip, level {BODY_LEVEL}, of what came": microseconds(
-            lambda page: isal_zlib.compress(page.head + page.body, BODY_LEVEL, GZIP), pages
-        ),
+        f"gzip, level {BODY_LEVEL}, of what did not come compressed; a CRC of the rest": microseconds(archived, pages),
     }
-    if any(len(contents[page.url]) != len(page.body) for page in pages):
+    if any(page.packed for page in pages):
         measured = {"inflate": microseconds(lambda page: isal_zlib.decompress(page.body, GZIP), pages)} | measured
     return measured
 
@@ -185,36 +191,51 @@ def rows(title: str, figures: Iterable[tuple[str, float]], whole: float) -> str:
     return "\n".join([*lines, *(f"| {name} | {figure:,.0f} | {figure / whole:.0%} |" for name, figure in figures)])
 
 
-def measure(web: Served, most: int, longest_s: float) -> None:
-    """Crawl, do all parts by themselves, and print both."""
+def crawled(web: Served, most: int, longest_s: float) -> tuple[Run, Counter[str]]:
+    """A crawl by Fyke, and its CPU a page by rooms."""
     with tempfile.NamedTemporaryFile() as noted:
         sampling = [str(Path(__file__).with_name("sampling.py")), noted.name]
         watched = replace(FYKE, command=lambda course: [*sampling, *FYKE.command(course)[2:]])
-        crawled = run(watched, web, most, longest_s)
-        sampled = json.loads(Path(noted.name).read_bytes())
-    pages = crawled.tally.pages
-    urls = [f"{'https' if web.ca else 'http'}://{url}" for url in crawled.urls]
+        crawl = run(watched, web, most, longest_s)
+        said = Path(noted.name).read_bytes()
+        if not said:
+            raise SystemExit(f"the crawl of {web.web.name} took more than {longest_s:g} s: give --seconds or --pages")
+        sampled = json.loads(said)
+    spent = stages(sampled["modules"], crawl.tally.pages)
+    spent["other threads"] = sampled["threads"] / crawl.tally.pages * 1e6
+    return crawl, spent
+
+
+def bare(web: Served, crawl: Run) -> tuple[dict[str, float], list[Fetched]]:
+    """CPU a page of fetching what `crawl` fetched, and some of these pages."""
+    scheme, pages = "https" if web.ca else "http", len(crawl.urls)
     by_host: dict[str, list[str]] = {}
-    for url in urls:
-        by_host.setdefault(url.split("/")[2], []).append(url)
+    for url in crawl.urls:
+        by_host.setdefault(url.partition("/")[0], []).append(f"{scheme}://{url}")
     client = Client(web)
-    scheme = urls[0].partition(":")[0]
-    greeted, _ = client.fetch([[f"{scheme}://{host}/robots.txt"] for host in by_host], set())
-    chosen = set(random.Random(1).sample(urls, min(_SAMPLE, pages)))
-    fetched_s, kept = client.fetch(list(by_host.values()), chosen)
-    floor = {
-        f"a connection and a robots.txt for each of {len(by_host):,} hosts": greeted / pages * 1e6,
+    greeted_s, _ = client.fetch([[f"{scheme}://{host}/robots.txt"] for host in by_host], set())
+    chosen = random.Random(1).sample([url for urls in by_host.values() for url in urls], min(_SAMPLE, pages))
+    fetched_s, kept = client.fetch(list(by_host.values()), set(chosen))
+    each = greeted_s / len(by_host) * 1e6
+    return {
+        f"{len(by_host):,} hosts, a connection and a robots.txt each ({each:,.0f} µs)": greeted_s / pages * 1e6,
         "fetching, by bare libcurl": fetched_s / pages * 1e6,
-    } | parts(kept)
+    }, kept
+
+
+def measure(web: Served, most: int, longest_s: float) -> None:
+    """Crawl, do all parts by themselves, and print both."""
+    crawl, spent = crawled(web, most, longest_s)
+    fetching, kept = bare(web, crawl)
+    floor = fetching | parts(kept)
+    told, total, least = crawl.tally, crawl.cpu_us, sum(floor.values())
     size = sum(len(page.content) for page in kept) / len(kept) / 1000
-    total, least = crawled.cpu_us, sum(floor.values())
-    print(f"\n{web.web.name}: {pages:,} pages of {size:.0f} KB\n")
-    told, each = crawled.tally, greeted / len(by_host) * 1e6
-    print(f"Fyke made {told.connections:,} connections, {told.resumed:,} of which took up an earlier session.")
-    print(f"Bare libcurl needed {each:,.0f} µs for a connection and a robots.txt.\n")
+    print(
+        f"\n{web.web.name}: {told.pages:,} pages of {size:.0f} KB, {crawl.peak_bytes / 1e6:,.0f} MB of memory at most."
+    )
+    print(f"Fyke takes {total / floor[TREE]:.1f} times as long as lexbor takes for the trees of the same pages.")
+    print(f"It made {told.connections:,} connections, {told.resumed:,} of which took up an earlier session.\n")
     print(rows("the floor", [*floor.items(), ("**sum**", least), ("**Fyke**", total), ("ours", total - least)], total))
-    spent = stages(sampled["modules"], pages)
-    spent["other threads"] = sampled["threads"] / pages * 1e6
     print("\n" + rows("Fyke, by rooms", spent.most_common(), total))
 
 
@@ -236,7 +257,10 @@ def main() -> None:
     os.sched_setaffinity(0, {CRAWLER_CORE})
     for web, made_in in folders.items():
         with tempfile.TemporaryDirectory() as name, served(web, made_in, Path(name)) as up:
-            measure(up, wanted.pages or web.pages, wanted.seconds)
+            try:
+                measure(up, wanted.pages or web.pages, wanted.seconds)
+            except FetchedNothing as failure:
+                raise SystemExit(str(failure)) from None
 
 
 if __name__ == "__main__":

@@ -35,8 +35,12 @@ from webs.serving import CRAWLER_CORE, SERVER_CORE, Served, Tally, served
 
 _PR_SET_CHILD_SUBREAPER = 36
 _GLANCE_S = 0.1
-_LONGEST_S = 300
-SILENCE_S = 30  # without a page, after which a crawler counts as done
+_LONGEST_S = 600
+_SILENCE_S = 30  # without a page, after which a crawler counts as done
+
+
+class FetchedNothing(Exception):
+    """A crawler is there, but does not crawl."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class Run:
     @property
     def cpu_us(self) -> float:
         """CPU a page, in µs."""
-        return self.cpu_s / max(1, self.tally.pages) * 1e6
+        return self.cpu_s / self.tally.pages * 1e6
 
 
 def adopt_orphans() -> None:
@@ -62,7 +66,7 @@ def adopt_orphans() -> None:
 
 
 def run(peer: Peer, web: Served, pages: int, longest_s: float) -> Run:
-    """Let `peer` crawl `web`, at most `pages` pages."""
+    """Let `peer` crawl `web`, at most `pages` pages. Raises FetchedNothing."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name, web.counted() as log:
         folder = Path(name)
         course = Course(web.web.first_page, pages, folder, web.settings, web.ca)
@@ -79,8 +83,8 @@ def run(peer: Peer, web: Served, pages: int, longest_s: float) -> Run:
             seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
         tally, urls = log.read(), log.urls()
         if not tally.pages:
-            print((folder / "said").read_text(errors="replace")[-2000:], file=sys.stderr)
-            raise SystemExit(f"{peer.name} fetched nothing")
+            said_last = (folder / "said").read_text(errors="replace").strip().splitlines()[-1:]
+            raise FetchedNothing(f"{peer.name} fetched nothing: {''.join(said_last) or 'it said nothing'}")
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Run(tally, seconds, cpu_s, peak_bytes, urls)
 
@@ -129,7 +133,7 @@ def watch(
         now = fetched().pages
         if now != pages:
             pages, heard_at = now, time.monotonic()
-        if (most is not None and pages >= most) or time.monotonic() - heard_at > SILENCE_S:
+        if (most is not None and pages >= most) or time.monotonic() - heard_at > _SILENCE_S:
             break
         time.sleep(_GLANCE_S)
     return peak_bytes
@@ -195,10 +199,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, served(web, files, Path(name)) as up:
         for _ in range(wanted.rounds):
             for peer, taken in runs.items():
-                taken.append(run(peer, up, min(most, peer.pages), wanted.seconds))
-                last = taken[-1]
+                try:
+                    last = run(peer, up, min(most, peer.pages), wanted.seconds)
+                except FetchedNothing as failure:
+                    print(failure, file=sys.stderr)
+                    continue
+                taken.append(last)
                 print(f"{peer.name}: {last.tally.pages:,} pages, {last.cpu_us:,.0f} µs a page", file=sys.stderr)
-    print(table({peer: median(taken) for peer, taken in runs.items()}))
+    print(table({peer: median(taken) for peer, taken in runs.items() if taken}))
     for peer in racing:
         if not peer.program():
             print(f"{peer.name}: not installed; {peer.get}")

@@ -25,7 +25,8 @@ from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator, locate
 from fyke.core.visits import Exchange, Page, Visit
-from fyke.search import Indexer, Searcher
+from fyke.search.indexer import Indexer
+from fyke.search.searcher import Searcher
 
 PAGES = 1_000_000
 WORDS = 100

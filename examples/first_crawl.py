@@ -1,4 +1,4 @@
-"""What `make crawl` does: a web starts on this machine, and Fyke crawls it, polite to 120 hosts of every kind.
+"""What `make crawl` does: a web starts on this machine, Fyke crawls it, searches it and reports on it.
 
     python examples/first_crawl.py [FOLDER]
 
@@ -22,20 +22,22 @@ from fyke.core.config import build, load, render
 from fyke.lab.simweb import RunningWeb, lively, running_web
 
 PORTS = (8470, 8453)  # of HTTP and DNS, so that a crawl can go on another day
+SIZE: dict[str, Any] = {"pages": 1000, "hosts": 60, "crawl_delay_s": 0.05}  # a quarter of a minute's worth
+WORD = "river"  # that the pages of the web have
 HASTE: dict[str, dict[str, Any]] = {  # manners for a web of one's own; the defaults are for other people's
     "politeness": {
-        "host_delay_s": 0.04, "address_delay_s": 0.01, "delay_factor": 0.5,
-        "failure_delay_s": 0.3, "throttle_delay_s": 0.5, "max_sleep_s": 2.0, "host_failures": 5,
+        "host_delay_s": 0.02, "address_delay_s": 0.01, "delay_factor": 0.5,
+        "failure_delay_s": 0.1, "throttle_delay_s": 0.2, "max_sleep_s": 0.5, "host_failures": 3, "tries": 3,
     },
-    "fetch": {"connect_timeout_s": 3.0, "timeout_s": 6.0, "stall_s": 2},
-    "dns": {"private": ["sim"], "timeout_s": 1.0, "negative_ttl_s": 1.0},
+    "fetch": {"connect_timeout_s": 1.5, "timeout_s": 3.0, "stall_s": 1},  # its slowest hosts need not be waited for
+    "dns": {"private": ["sim"], "timeout_s": 0.5, "negative_ttl_s": 1.0},
 }  # fmt: skip
 
 
 def main(folder: str = "demo") -> int:
     signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for the crawler: it stops, and says so
     into, ports = place(Path(folder))
-    spec = lively(http_port=ports[0], dns_port=ports[1], crawl_delay_s=0.2)
+    spec = lively(http_port=ports[0], dns_port=ports[1], **SIZE)
     with tempfile.TemporaryDirectory() as scratch, running_web(spec) as web:
         print(f"A web of {spec.pages:,} pages on {spec.hosts} hosts runs on this machine; crawling it.\n", flush=True)
         status = crawl(into, web, Path(scratch) / "settings.toml")
@@ -94,12 +96,17 @@ def crawl(into: Path, web: RunningWeb, settings: Path) -> int:
 
 
 def what_next(into: Path) -> None:
-    """A few things to try, each of which works as it is printed."""
+    """What is worth looking at, and a few things to try, each of which works as it is printed."""
+    print(flush=True)
+    for arguments in (["index", into], ["search", into, WORD, "--limit", "3"], ["report", into], ["links", into]):
+        subprocess.call([sys.executable, "-m", "fyke", *map(str, arguments)])
     beside = Path(sys.executable).with_name("fyke")
     fyke = str(beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside)
     pages = read_table(into, "pages", ["url", "outcome"]).to_pylist()
     refused = [page["url"] for page in pages if page["outcome"] == "robots_forbade"]
-    print("\nNow try:")
+    print("\nOpen the report in a browser. Now try:")
+    print(f"  {fyke} serve {into}                  # search page, archived pages, dashboard")
+    print(f"  {fyke} links {into} --broken")
     print(f"  {fyke} status {into}")
     if refused:
         print(f"  {fyke} why {into} {refused[0]}")

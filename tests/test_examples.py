@@ -184,7 +184,8 @@ def test_first_crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
 
     before = signal.getsignal(signal.SIGINT)
     robots = RobotsShares(sections=1.0)
-    monkeypatch.setattr(first_crawl, "lively", lambda **ports: plain(pages=40, hosts=3, robots_shares=robots, **ports))
+    monkeypatch.setattr(first_crawl, "lively", lambda **ports: plain(robots_shares=robots, **ports))
+    monkeypatch.setattr(first_crawl, "SIZE", {"pages": 40, "hosts": 3})
     monkeypatch.setattr(first_crawl, "PORTS", (0, 0))
     monkeypatch.setitem(first_crawl.HASTE, "politeness", FAST)
     try:
@@ -199,6 +200,7 @@ def test_first_crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
     finally:
         signal.signal(signal.SIGINT, before)
     assert "finished: nothing is left" in first.err
+    assert re.search(r"\d+ pages? for 'river'", first.out) and (tmp_path / "demo" / "report.html").is_file()
     assert "finished before" in again.err
     refused = re.search(r"fyke why demo (\S+)", first.out)
     assert refused and "robots.txt forbids it" in fyke("why", "demo", refused[1]).stdout

@@ -21,21 +21,30 @@ NAME_SERVER = "127.0.0.1"
 
 
 def go_alone() -> None:
-    """Start this program again in a network of its own, unless it is in one; all its threads must not yet be."""
+    """Start this program again in a network of its own, unless it is in one. Called before it starts any thread."""
     if _MARK in os.environ:
         del os.environ[_MARK]
         _bring_up_loopback()
         _ask_only(NAME_SERVER)
         return
-    unshare = shutil.which("unshare")
-    if not unshare:
-        raise SystemExit("this bench needs a network of its own: install unshare (util-linux)")
+    if not can_go_alone():
+        raise SystemExit(
+            "this bench needs a network of its own, which this system refuses: it takes unshare (util-linux),"
+            " and root or a kernel that lets people make namespaces"
+        )
     os.environ[_MARK] = "1"
-    as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
-    command = [unshare, "--net", "--mount", *as_root, sys.executable, *sys.argv]
-    if subprocess.run([*command[: 3 + len(as_root)], "true"], check=False, stderr=subprocess.DEVNULL).returncode:
-        raise SystemExit("this system refuses a network namespace: run as root, or allow user namespaces")
-    os.execv(unshare, command)
+    os.execvp("unshare", [*_unshare(), sys.executable, *sys.argv])
+
+
+def can_go_alone() -> bool:
+    """Whether this system gives us a network of our own."""
+    if not shutil.which("unshare"):
+        return False
+    return subprocess.run([*_unshare(), "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def _unshare() -> list[str]:
+    return ["unshare", "--net", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
 
 
 def _bring_up_loopback() -> None:

@@ -54,17 +54,16 @@ class _Links:
         return [path if n % 2 else whole + path for n, path in enumerate(paths)]
 
     def across(self, host: int, page: int) -> Iterator[str]:
-        """9 pages of other hosts."""
+        """A page each of 9 other hosts."""
         hosts = len(self._pages)
-        others = [] if page else list(range(min(ACROSS * host + 1, hosts), min(ACROSS * (host + 1) + 1, hosts)))
-        drawn = [host, *others]
-        fronts = len(others)
-        while len(drawn) <= ACROSS:
+        fronts = range(0) if page else range(min(ACROSS * host + 1, hosts), min(ACROSS * (host + 1) + 1, hosts))
+        others = dict.fromkeys(fronts)
+        while len(others) < ACROSS:
             other = int(self._chance.integers(hosts))
-            if other not in drawn:
-                drawn.append(other)
-        for n, other in enumerate(drawn[1:]):
-            target = 0 if n < fronts else int(self._chance.random() ** 2 * self._pages[other])
+            if other != host:
+                others.setdefault(other)
+        for other in others:
+            target = 0 if other in fronts else int(self._chance.random() ** 2 * self._pages[other])
             yield f"http://{host_name(other)}{path_of(target)}"
 
 

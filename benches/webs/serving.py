@@ -38,7 +38,7 @@ http {{
   {1}
 }}
 """
-FYKE_SETTINGS = """
+_FYKE_SETTINGS = """
 [politeness]
 host_delay_s = 0
 address_delay_s = 0
@@ -167,7 +167,7 @@ def served(web: Web, made: Path, folder: Path) -> Iterator[Served]:
     log, settings = folder / "access.log", folder / "fyke.toml"
     log.touch()
     ca = str(made / "ca.pem") if web.tls else ""
-    settings.write_text(FYKE_SETTINGS.format(dns=NAME_SERVER, ca=ca))
+    settings.write_text(_FYKE_SETTINGS.format(dns=NAME_SERVER, ca=ca))
     names = _Names(addresses)
     threading.Thread(target=names.serve_forever, daemon=True).start()
     nginx = subprocess.Popen([_NGINX, "-c", str(folder / "nginx.conf")], stderr=subprocess.DEVNULL)

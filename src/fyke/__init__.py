@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fyke.core.plugins import BudgetFunction, CrawlOrder, PageSink, ProcessingModule, ProtocolModule, UrlFilter
     from fyke.core.visits import Exchange, Page, Visit
     from fyke.crawl.interface import Crawl
+    from fyke.items import Item, extract, field
 
 __all__ = [
     "BudgetFunction",
@@ -28,6 +29,7 @@ __all__ = [
     "Document",
     "Exchange",
     "FykeError",
+    "Item",
     "Outcome",
     "Page",
     "PageSink",
@@ -36,6 +38,8 @@ __all__ = [
     "UrlFilter",
     "Visit",
     "__version__",
+    "extract",
+    "field",
 ]
 
 __version__: str
@@ -48,6 +52,7 @@ _HOMES = {
     "Document": "fyke.core.document",
     "Exchange": "fyke.core.visits",
     "FykeError": "fyke.core.errors",
+    "Item": "fyke.items",
     "Outcome": "fyke.core.outcomes",
     "Page": "fyke.core.visits",
     "PageSink": "fyke.core.plugins",
@@ -55,6 +60,8 @@ _HOMES = {
     "ProtocolModule": "fyke.core.plugins",
     "UrlFilter": "fyke.core.plugins",
     "Visit": "fyke.core.visits",
+    "extract": "fyke.items",
+    "field": "fyke.items",
 }
 
 

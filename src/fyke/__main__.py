@@ -16,7 +16,7 @@ import os
 import sys
 
 MAPPED_BYTES = 256 << 10  # blocks from this size on are mapped by themselves, and unmapped when freed
-TRIM_BYTES = 1 << 20  # of the heap's end, more than this goes back
+TRIM_BYTES = 16 << 20  # of the heap's end, more than this goes back; the tree of the next large page wants as much
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
 

@@ -8,6 +8,7 @@ Where a file of the table is damaged, it answers from the others and says so; "n
 
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,10 @@ from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.looking import BLOCKED, FrontierSeen
-from fyke.quantities import counted
+from fyke.frontier.revisit.belief import bounds, prior, seen
+from fyke.quantities import counted, duration
+
+USUAL_S = 30 * 86400.0  # between changes of a page of which nothing is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +60,14 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     if damage:
         facts.append(f"other visits to it may be where this cannot be read: {damage[0]}")
     if rows:
-        return Explanation(url, *_fetched(rows[-1], facts, directory))
+        verdict, facts = _fetched(rows, facts, directory)
+        return Explanation(url, verdict, [*facts, *_visits(rows)])
     record = _fetched_as_rules(directory, url)
     if record is not None:
         return Explanation(url, *_rules_fetched(record, facts))
     states = [state for part in directory.parts if (state := saved_state(part.shard))]
-    kind = Kind.SEED if at in _seeds(directory, config) else Kind.PAGE
+    listed = any(url == one for one in directory.listed.urls())
+    kind = Kind.SEED if listed or at in _seeds(directory, config) else Kind.PAGE
     refusal = _filters(directory, config, states).refusal(url_batch([at], kind=kind))
     where = _waiting(directory, config, at)
     if where:
@@ -83,6 +89,8 @@ def _filters(directory: CrawlDirectory, config: Config, states: list[dict[str, A
     plugins: list[UrlFilter] = [load_plugin(name, "filters", UrlFilter) for name in config.plugins.filters]
     protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
     filters = filters_for(config.crawl, _seeds(directory, config), sorted(schemes_of(protocols)), plugins)
+    for batch in directory.listed.batches():
+        filters.begin(batch)
     for state in states:
         for seed, target in {**state.get("landed", {}), **state.get("frontier", {}).get("landed", {})}.items():
             filters.land(locate(seed), locate(target))
@@ -102,8 +110,45 @@ def _page_rows(directory: CrawlDirectory, key: int) -> tuple[list[dict[str, Any]
     return rows, damage
 
 
-def _fetched(row: dict[str, Any], facts: list[str], directory: CrawlDirectory) -> tuple[str, list[str]]:
-    when = f"{row['fetched_at']:%Y-%m-%d %H:%M:%S} UTC"
+def _visits(rows: list[dict[str, Any]]) -> list[str]:
+    """How often it was visited and when another content was found, for one that was visited more than once."""
+    if len(rows) < 2:
+        return []
+    contents = [row for row in rows if row["outcome"] in ("ok", "too_large")]
+    facts = [f"visited {counted(len(rows), 'time')} since {_time(rows[0])}"]
+    if contents:
+        changes = counted(len(contents) - 1, "time") if len(contents) > 1 else "never"
+        facts.append(
+            f"its content changed {changes} since then; what it is now was first fetched {_time(contents[-1])}"
+        )
+        facts += _rate(rows)
+    return facts
+
+
+def _rate(rows: list[dict[str, Any]]) -> list[str]:
+    """How often the page changes, as far as visits that found it tell."""
+    found = [row for row in rows if row["outcome"] in ("ok", "too_large", "unchanged")]
+    belief = prior(np.zeros(1), np.zeros(1), 1 / USUAL_S)
+    for before, row in pairwise(found):
+        since = np.array([(row["fetched_at"] - before["fetched_at"]).total_seconds()])
+        belief = seen(belief, np.array([row["outcome"] != "unchanged"]), np.maximum(since, 1.0))
+    if len(found) < 2:
+        return []
+    seldom, often = (_span(1 / float(rate[0])) for rate in bounds(belief))
+    return [f"it changes every {_span(1 / float(belief.mean[0]))} or so, most likely every {often} to {seldom}"]
+
+
+def _span(seconds: float) -> str:
+    days = seconds / 86400
+    return f"{days:,.0f} days" if days >= 2 else duration(seconds)
+
+
+def _time(row: dict[str, Any]) -> str:
+    return f"{row['fetched_at']:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _fetched(rows: list[dict[str, Any]], facts: list[str], directory: CrawlDirectory) -> tuple[str, list[str]]:
+    row, when = rows[-1], _time(rows[-1])
     detail = f" ({row['detail']})" if row["detail"] else ""
     if row["outcome"] == "robots_forbade":
         said_already = row["detail"].replace("line", "robots.txt forbids it in line", 1)

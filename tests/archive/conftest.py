@@ -3,8 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+from fyke.archive.tables import links_batch
+from fyke.core.batches import LinkKind, binary_array
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import key_of
@@ -14,6 +18,14 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nX-Name: ca
 REQUEST = b"GET / HTTP/1.1\r\nHost: www.example.org\r\n\r\n"
 
 MakeExchange = Callable[..., Exchange]
+
+
+def link_rows(source: int, *numbers: int, kind: LinkKind = LinkKind.PAGE) -> pa.RecordBatch:
+    """The links of a page to pages with these numbers."""
+    urls = binary_array([b"http://www.example.org/%d" % number for number in numbers])
+    columns = (np.array(values, np.uint64) for values in ([source] * len(numbers), numbers, [kind] * len(numbers)))
+    sources, targets, kinds = columns
+    return links_batch(sources, targets, urls, kinds)
 
 
 @pytest.fixture(scope="session")

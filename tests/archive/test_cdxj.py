@@ -26,7 +26,8 @@ def test_sorting_in_any_memory_is_sorting(
 def test_each_line_leads_to_its_record(folder: Path, make_exchange) -> None:
     writer = WarcWriter(folder, 1 << 30, "test")
     first = writer.write(make_exchange("http://www.example.org/b?x=1"))
-    writer.write(make_exchange("http://www.example.org/a"), refers_to=Original("http://www.example.org/", first.date))
+    original = Original("http://www.example.org/", first.date, first.digest)
+    writer.write(make_exchange("http://www.example.org/a"), refers_to=original)
     writer.write(make_exchange("http://www.example.org/robots.txt", b"User-agent: *\n"))
     writer.write(
         make_exchange("gopher://gopher.example/1/", b"menu", head=b"", request=b""),

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from archive.conftest import link_rows
 from fyke.archive import LinksTable, PagesTable, RecordPlace, WarcWriter, check_archive
 from fyke.archive.repeats import Repeats
 from fyke.archive.warc_reading import read_records
 from fyke.core.document import Document
-from fyke.core.urls import Locator
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory, make_exchange) -> Path:
     for number in range(40):
         exchange = make_exchange(f"http://www.example.org/{number}", dice.randbytes(dice.randint(0, 1500)) * 2)
         pages.add(exchange, warc.write(exchange))
-        links.add(number, [Locator(b"http://www.example.org/%d" % n, n, 1, 2) for n in range(number)])
+        links.add(link_rows(number, *range(number)))
     for _ in range(2):
         warc.write(make_exchange("http://www.example.org/robots.txt", b"User-agent: *"))
     warc.write(make_exchange("http://www.example.org/1", b"busy", head=b"HTTP/1.1 503 Busy\r\n\r\n"))

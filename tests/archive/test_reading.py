@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from archive.conftest import link_rows
 from fyke.archive import LinksTable, PagesTable, WarcWriter, read_table, segments
 from fyke.core.errors import StateDamaged
-from fyke.core.urls import Locator
 
 ROWS = 12  # of a file
 
@@ -24,7 +24,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, make_exchange) -> Path:
         exchange = make_exchange(f"http://www.example.org/{number}", b"%d" % number * 30)
         pages.add(exchange, warc.write(exchange))
         pages.flush()
-        links.add(number, [Locator(b"http://www.example.org/%d" % n, n, 1, 2) for n in range(2)])
+        links.add(link_rows(number, 0, 1))
         links.flush()
     for table in (pages, links):
         table.state()

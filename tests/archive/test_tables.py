@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from archive.conftest import link_rows
 from fyke.archive import (
     SCHEMAS,
     HostRow,
@@ -24,12 +25,7 @@ from fyke.archive.table_files import TableFiles
 from fyke.core.batches import LinkKind
 from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import Locator
 from fyke.core.visits import Page
-
-
-def targets(*numbers: int) -> list[Locator]:
-    return [Locator(f"http://www.example.org/{n}".encode(), n, 1, 2) for n in numbers]
 
 
 def test_a_page_row_says_what_happened(folder: Path, make_exchange) -> None:
@@ -55,7 +51,8 @@ def test_duckdb_reads_files_and_scans(folder: Path, make_exchange) -> None:
     pages, links = PagesTable(folder, 3), LinksTable(folder, 1)
     for number in range(10):
         pages.add(make_exchange(f"http://www.example.org/{number}"))
-        links.add(number, targets(*range(number)), LinkKind.REQUISITE if number % 2 else LinkKind.PAGE)
+        kind = LinkKind.REQUISITE if number % 2 else LinkKind.PAGE
+        links.add(link_rows(number, *range(number), kind=kind))
     pages.close()
     links.close()
     count = duckdb.sql(f"select count(*), min(url), max(status) from '{folder}/tables/pages-*.parquet'").fetchall()
@@ -96,7 +93,7 @@ def test_restore_keeps_each_row_once(
     added = kept = 0
     for step in steps:
         if step == "add":
-            table.add(added, targets(added))
+            table.add(link_rows(added, added))
             table.flush()
             added += 1
         elif step == "state":
@@ -105,7 +102,7 @@ def test_restore_keeps_each_row_once(
         elif state:
             table.durable()
     for number in range(lost):
-        table.add(1000 + number, targets(1000 + number))
+        table.add(link_rows(1000 + number, 1000 + number))
         table.flush()
     table._files._abandon()  # killed
     again = LinksTable(folder, 1)
@@ -114,7 +111,7 @@ def test_restore_keeps_each_row_once(
     assert again.statistics().rows == kept
     assert read_table(folder, "links")["source"].to_pylist() == list(range(kept))
     for number in range(kept, added + 3):
-        again.add(number, targets(number))
+        again.add(link_rows(number, number))
     again.close()
     assert read_table(folder, "links")["target"].to_pylist() == list(range(added + 3))
     assert sum(one.rows() or 0 for one in segments(folder, "links")) == added + 3
@@ -126,7 +123,7 @@ def test_restore_keeps_each_row_once(
 
 def test_rows_still_in_a_journal_are_read(folder: Path) -> None:
     table = LinksTable(folder, 10)
-    table.add(1, targets(5, 6))
+    table.add(link_rows(1, 5, 6))
     table.state()
     assert read_table(folder, "links", ["target"])["target"].to_pylist() == [5, 6]
     assert read_table(folder, "links", unsealed=False).num_rows == 0
@@ -139,7 +136,7 @@ def test_rows_still_in_a_journal_are_read(folder: Path) -> None:
 
 def test_rows_handed_in_empty_change_nothing(folder: Path) -> None:
     table = LinksTable(folder, 10)
-    table.add(1, [])
+    table.add(link_rows(1))
     table.close()
     assert table.state() == {"sealed": 0, "sealed_rows": 0, "segments": []}
     assert read_table(folder, "links").num_rows == 0
@@ -148,7 +145,7 @@ def test_rows_handed_in_empty_change_nothing(folder: Path) -> None:
 def test_a_damaged_journal_stops_the_sealing(folder: Path) -> None:
     table = LinksTable(folder, 10)
     for number in range(3):
-        table.add(number, targets(number))
+        table.add(link_rows(number, number))
         table.flush()
     state = table.state()
     table._files._abandon()
@@ -184,7 +181,7 @@ def test_a_folder_without_tables_is_no_crawl(folder: Path) -> None:
 
 def test_what_fails_in_the_thread_fails_the_table(folder: Path) -> None:
     table = LinksTable(folder, 10)
-    table.add(1, targets(1))
+    table.add(link_rows(1, 1))
     (folder / "tables/links-00000.parquet.part").mkdir(parents=True)
     with pytest.raises(DirectoryError, match=r"cannot write .*links-00000.parquet"):
         table.close()
@@ -195,7 +192,7 @@ def test_what_must_be_synced_is_named(folder: Path) -> None:
     files = TableFiles(folder, "links", SCHEMAS["links"], 2)
     assert files.dirty_files() == []
     table = LinksTable(folder, 10)
-    table.add(1, targets(1))
+    table.add(link_rows(1, 1))
     table.state()
     assert {path.name for path in table.dirty_files()} == {"tables", "links-00000.arrows"}
     table.durable()

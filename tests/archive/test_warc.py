@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from fastwarc.warc import ArchiveIterator as FastIterator
@@ -20,12 +21,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
+from warcio.statusandheaders import StatusAndHeaders
 
 from fyke.archive import Original, WarcWriter, check_archive, read_table
 from fyke.archive.cdxj import read_lines
 from fyke.archive.records import Dates, RecordIds, digest_text
 from fyke.core.document import Document
 from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
+from fyke.core.outcomes import Outcome
 from fyke.disk.files import explained
 
 NAME = "warc/fyke-crawl-00000.warc.gz"
@@ -52,7 +55,8 @@ def assert_tools_agree(path: Path) -> None:
     assert Checker(SimpleNamespace(inputs=[str(path)], verbose=False)).process_all() == 0
     with path.open("rb") as file:
         for record in FastIterator(file, parse_http=False):
-            assert record.verify_block_digest(consume=False)
+            if record.headers["WARC-Type"] == "resource":
+                assert record.verify_block_digest(consume=False)
             if record.is_http and record.headers["WARC-Type"] == "response":
                 record.parse_http()
                 assert record.verify_payload_digest()
@@ -76,6 +80,22 @@ def test_the_wire_comes_back_byte_for_byte(
     member = path.read_bytes()[place.offset : place.offset + place.length]
     (record,) = FastIterator(BytesIO(member), parse_http=False)
     assert record.headers.get("WARC-Truncated", "") == cut
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 300_000, 1_500_000])
+@pytest.mark.parametrize("field", ["Content-Encoding: gzip", "content-encoding:zstd", "Content-Type: image/png"])
+def test_what_came_compressed_is_not_compressed_again(folder: Path, make_exchange, size: int, field: str) -> None:
+    """Its record is about as large as the body, and every tool reads it."""
+    body = random.Random(size).randbytes(size)
+    head = f"HTTP/1.1 200 OK\r\n{field}\r\n\r\n".encode()
+    with WarcCloser(folder) as writer:
+        place = writer.write(make_exchange(body=body, head=head))
+    assert blocks(folder / NAME)["response"] == [head + body]
+    member = (folder / NAME).read_bytes()[place.offset : place.offset + place.length]
+    assert gzip.decompress(member).endswith(head + body + b"\r\n\r\n")
+    assert body[:65_535] in member and place.length < 1.001 * size + 600
+    assert_tools_agree(folder / NAME)
+    assert not list(check_archive(folder))
 
 
 class WarcCloser(WarcWriter):
@@ -133,17 +153,63 @@ def test_records_of_an_exchange_know_each_other(folder: Path, make_exchange) -> 
     ]
 
 
-def test_a_revisit_points_at_the_original(folder: Path, make_exchange) -> None:
+def revisits(path: Path) -> list[StatusAndHeaders]:
+    with path.open("rb") as file:
+        return [
+            record.rec_headers for record in ArchiveIterator(file, check_digests=True) if record.rec_type == "revisit"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("facts", "profile"),
+    [
+        ({}, "identical-payload-digest"),
+        (
+            {"head": b"HTTP/1.1 304 Not Modified\r\nETag: x\r\n\r\n", "body": b"", "status": 304}
+            | {"outcome": Outcome.UNCHANGED},
+            "server-not-modified",
+        ),
+    ],
+)
+def test_a_revisit_points_at_the_original(folder: Path, make_exchange, facts: dict[str, Any], profile: str) -> None:
     with WarcCloser(folder) as writer:
-        first = writer.write(make_exchange())
-        again = writer.write(make_exchange("http://www.example.org/2"), refers_to=Original("http://a.b/", first.date))
+        first = writer.write(make_exchange("http://a.b/"))
+        original = Original("http://a.b/", first.date, first.digest)
+        again = writer.write(make_exchange("http://www.example.org/2", **facts), refers_to=original)
         assert writer.statistics().revisits == 1
     assert again.digest == first.digest
-    with (folder / NAME).open("rb") as file:
-        (revisit,) = [r for r in ArchiveIterator(file, check_digests=True) if r.rec_type == "revisit"]
-    assert revisit.rec_headers["WARC-Refers-To-Target-URI"] == "http://a.b/"
-    assert revisit.rec_headers["WARC-Refers-To-Date"] == first.date
+    (revisit,) = revisits(folder / NAME)
+    assert revisit["WARC-Profile"] == f"http://netpreserve.org/warc/1.1/revisit/{profile}"
+    assert revisit["WARC-Refers-To-Target-URI"] == "http://a.b/"
+    assert revisit["WARC-Refers-To-Date"] == first.date
+    assert revisit["WARC-Payload-Digest"] == first.digest
+    found = blocks(folder / NAME)
+    if facts:  # a page with this status is none
+        assert found["revisit"] == [b""] and b"answered: ETag: x\r\n" in found["metadata"][1]
+    else:
+        assert found["revisit"][0].startswith(b"HTTP/1.1 200 OK\r\n")
     assert Checker(SimpleNamespace(inputs=[str(folder / NAME)], verbose=False)).process_all() == 0
+    assert not list(check_archive(folder))
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"body": b"another body"},
+        {"body": b"another body", "outcome": Outcome.UNCHANGED},  # the same content in another coding
+        {"status": 304, "body": b"", "head": b"HTTP/1.1 304 Not Modified\r\n\r\n"},  # nobody asked for it
+        {"truncated": "length", "outcome": Outcome.TOO_LARGE},
+        {"head": b"", "request": b"", "status": 0},
+    ],
+)
+def test_what_no_revisit_can_say_is_archived_whole(folder: Path, make_exchange, facts: dict[str, Any]) -> None:
+    with WarcCloser(folder) as writer:
+        first = writer.write(make_exchange())
+        original = Original("http://www.example.org/", first.date, first.digest)
+        writer.write(make_exchange("http://www.example.org/2", **facts), refers_to=original)
+        assert writer.statistics().revisits == 0
+    assert not revisits(folder / NAME)
+    assert not list(check_archive(folder))
 
 
 def test_a_full_file_is_followed_by_the_next(folder: Path, make_exchange) -> None:
@@ -288,9 +354,9 @@ import json, os, sys
 from pathlib import Path
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import Locator
 from fyke.core.visits import Exchange, Visit
-from fyke.archive import LinksTable, PagesTable, WarcWriter
+from fyke.archive import SCHEMAS, LinksTable, PagesTable, WarcWriter
+from fyke.archive.tables import rows_batch
 
 folder, saved = Path(sys.argv[1]), Path(sys.argv[2])
 writers = {"warc": WarcWriter(folder, 20_000, "t"), "pages": PagesTable(folder, 7), "links": LinksTable(folder, 3)}
@@ -303,7 +369,7 @@ while number < end or end == 0:
     exchange = Exchange(Visit(url, number, 1, 1), Outcome.OK, number, 0.1, status=200,
                         head=b"HTTP/1.1 200 OK\\r\\n\\r\\n", body=Document(os.urandom(500)))
     writers["pages"].add(exchange, writers["warc"].write(exchange))
-    writers["links"].add(number, [Locator(b"x", n, 1, 1) for n in range(5)])
+    writers["links"].add(rows_batch([(number, n, "x", 0) for n in range(5)], SCHEMAS["links"]))
     number += 1
     if number % 5 == 0:
         state = {name: writer.state() for name, writer in writers.items()} | {"number": number}

@@ -1,6 +1,7 @@
 """The race measures all of a crawler, and says what the server saw."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +9,11 @@ from pathlib import Path
 import pytest
 from peers import PEERS
 from race import Run, median, table
+from webs.alone import can_go_alone
 from webs.serving import Tally
 
 BENCHES = Path(__file__).parents[2] / "benches"
+let_alone = pytest.mark.skipif(not can_go_alone(), reason="this system gives nobody a network of its own")
 
 # A crawler that ends and leaves a child behind, which has used 0.3 s of CPU, holds 50 MB and would stay for ever.
 CHILD = """
@@ -29,6 +32,7 @@ print(child.pid)
 BENCH = """
 import json, os, resource, subprocess, sys
 import race
+from webs.alone import can_go_alone
 from webs.serving import Tally
 race.adopt_orphans()
 processes = race.Processes()
@@ -49,6 +53,7 @@ def test_what_a_crawler_leaves_running_is_counted_and_ended():
     assert not found["left"]
 
 
+@let_alone
 def test_a_short_race_counts_what_the_server_served(tmp_path):
     command = [sys.executable, BENCHES / "race.py", "endless", "--only", "fyke", "--pages", "600", "--into", tmp_path]
     told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
@@ -74,3 +79,15 @@ def test_the_table_has_the_cheapest_first_and_ratios_to_ours():
 def test_the_median_is_a_run_that_took_place(count):
     runs = [ran(100, cpu_s) for cpu_s in range(1, count + 1)]
     assert median(runs[::-1]) is runs[count // 2]
+
+
+@let_alone
+def test_a_crawler_that_does_not_crawl_ends_no_race(tmp_path):
+    broken = tmp_path / "wget2"
+    broken.write_text("#!/bin/sh\necho no such option\nexit 2\n")
+    broken.chmod(0o755)
+    command = [sys.executable, BENCHES / "race.py", "endless", "--only", "wget2", "--only", "fyke", "--pages", "600"]
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run([*command, "--into", tmp_path], env=environment, capture_output=True, text=True, check=True)
+    assert "wget2 fetched nothing: no such option" in done.stderr
+    assert "| fyke | 600 |" in done.stdout

@@ -10,11 +10,13 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 import pytest
 from webs import made
+from webs.alone import can_go_alone
 from webs.documents import at_hand
 from webs.plain import FEWEST_PAGES_OF_HOST, PLAIN
 from webs.serving import LogReader, Tally
 
 BENCHES = Path(__file__).parents[2] / "benches"
+let_alone = pytest.mark.skipif(not can_go_alone(), reason="this system gives nobody a network of its own")
 _HREF = re.compile(rb'<a href="([^"]*)"')
 
 
@@ -90,6 +92,7 @@ def fetched(web: str, pages: int, kept: Path) -> list[dict]:
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith(b"{")]
 
 
+@let_alone
 def test_no_link_of_the_endless_web_is_met_twice(tmp_path):
     pages = fetched("endless", 150, tmp_path)
     written = [href for page in pages for href in page["hrefs"]]
@@ -104,6 +107,7 @@ def test_no_link_of_the_endless_web_is_met_twice(tmp_path):
         assert hosts.count(urlsplit(page["url"]).hostname) == 51
 
 
+@let_alone
 @pytest.mark.skipif(not at_hand(), reason="needs Debian's erlang-doc and scala-doc")
 def test_todays_pages_are_as_pages_are_today(tmp_path):
     pages = fetched("today", 600, tmp_path)
@@ -118,6 +122,7 @@ def test_todays_pages_are_as_pages_are_today(tmp_path):
     assert {url for url in met if "/private/" not in url} <= known
 
 
+@let_alone
 def test_nothing_outside_is_reached_from_a_web(tmp_path):
     program = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(('192.0.2.1', 53))"
     command = [sys.executable, BENCHES / "web.py", "endless", "--into", tmp_path, "--", sys.executable, "-c", program]

@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 SETTINGS = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
-PACKAGES = {line.partition(">")[0].replace("-", "_") for line in SETTINGS["project"]["dependencies"]}
+NEEDED = {line.partition(">")[0].replace("-", "_") for line in SETTINGS["project"]["dependencies"]}
+PACKAGES = NEEDED | {  # with those of the extras
+    line.partition(">")[0].replace("-", "_")
+    for lines in SETTINGS["project"]["optional-dependencies"].values()
+    for line in lines
+}
 OF_COMMANDS = {"typer", "rich", "pydantic"}  # typer loads pydantic for itself
 
 COMMANDS = [
@@ -111,17 +116,12 @@ main()
 """
 
 
-NEEDED_BY = {
-    "search": ["fastwarc", "scipy", "tantivy"],
-    "report": ["duckdb", "jinja2", "matplotlib"],
-    "serve": ["fastapi", "prometheus_client", "starlette", "uvicorn"],
-}
 WHILE_IT_RUNS = {"certifi", "py3langid"}
 
 
-@pytest.mark.parametrize("package", sorted(PACKAGES - WHILE_IT_RUNS))
+@pytest.mark.parametrize("package", sorted(NEEDED - WHILE_IT_RUNS))
 def test_a_missing_package(package: str, tmp_path: Path) -> None:
-    needing = next((name for name, packages in NEEDED_BY.items() if package in packages), "crawl")
+    needing = "export" if package == "fastwarc" else "crawl"
     arguments = next(arguments for arguments in COMMANDS if arguments[0] == needing)
     done = run(MISSING, package, *arguments, folder=tmp_path)
     assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr

@@ -33,7 +33,7 @@ def parsed(path: Path) -> Page:
 def links(page: Page) -> set[str]:
     """What `page` leads to, pages and further sitemaps."""
     hrefs = page.links.pages + page.links.listings
-    return {at.url.decode() for at in LinkResolver(100).resolve(page.links.base, hrefs)}
+    return {at.url.decode() for at in LinkResolver().resolve([(page.links.base, hrefs)]).locators()}
 
 
 def in_xml(data: bytes) -> Iterator[str]:

@@ -1,11 +1,13 @@
 """The laws of the outbox: what was put in comes out, repeats apart, and no domain's link to another is lost."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.core.batches import Kind, numbers, texts, u64
-from fyke.core.messages import ENDED, OK, Rules
+from fyke.core.batches import Kind, numbers, texts, u64, url_batch
+from fyke.core.messages import ENDED, OK, Links, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator, locate
 from fyke.core.visits import Visit
@@ -18,6 +20,11 @@ PUTS = st.tuples(
     st.integers(0, 3),
     st.sampled_from([Kind.PAGE, Kind.REQUISITE]),
 )
+
+
+def links_on(page: Locator, found: Sequence[Locator], depth: int = 0, kind: Kind = Kind.PAGE) -> Links:
+    """What the outbox is given of a page with the links `found`."""
+    return Links(url_batch(found, via=page.key, depth=depth, kind=kind), np.full(len(found), page.domain, np.uint64))
 
 
 @given(
@@ -34,7 +41,7 @@ def test_nothing_new_is_kept_back(
     put, came, put_edges, came_edges = set(), set(), set(), set()
     messages = []
     for place, (page, found, depth, kind) in enumerate(puts):
-        outbox.put_links(found, via=page.key, domain=page.domain, depth=depth, kind=kind)
+        outbox.put_links(links_on(page, found, depth, kind))
         put |= {(at.url, kind, depth * by_depth) for at in found}
         put_edges |= {(page.domain, at.domain) for at in found}
         if place % taken == 0:
@@ -56,31 +63,27 @@ def test_what_was_sent_lately_is_not_sent_again() -> None:
     outbox = Outbox(LinkCache(1000, by_depth=False))
     for turn in range(3):
         for depth in range(5):
-            outbox.put_links(PAGES, via=1, domain=PAGES[0].domain, depth=depth, kind=Kind.PAGE)
+            outbox.put_links(links_on(PAGES[0], PAGES, depth))
         assert outbox.take_links().urls.num_rows == (0 if turn else len(PAGES))
     outbox.forget_links()
-    outbox.put_links(PAGES, via=1, domain=PAGES[0].domain, depth=0, kind=Kind.PAGE)
+    outbox.put_links(links_on(PAGES[0], PAGES))
     assert outbox.take_links().urls.num_rows == len(PAGES)
 
 
 def test_where_a_seed_redirects_to_makes_the_scope_grow() -> None:
     """Links that were refused before may be accepted from then on."""
     outbox = Outbox(LinkCache(1000, by_depth=False))
-    outbox.put_links(PAGES, via=1, domain=1, depth=1, kind=Kind.PAGE)
-    outbox.put_links(PAGES[:1], via=2, domain=1, depth=0, kind=Kind.SEED)
-    outbox.put_links(PAGES, via=1, domain=1, depth=1, kind=Kind.PAGE)
+    outbox.put_links(links_on(PAGES[0], PAGES, 1))
+    outbox.put_links(links_on(PAGES[1], PAGES[:1], 0, Kind.SEED))
+    outbox.put_links(links_on(PAGES[0], PAGES, 1))
     assert outbox.take_links().urls.num_rows == 2 * len(PAGES) + 1
 
 
-def test_the_cache_is_bounded() -> None:
-    """Also when one domain links to all others, and each page to a few."""
-    cache = LinkCache(50, by_depth=True)
-    for number in range(500):
-        found = [locate(f"http://d{number + step}.example/") for step in range(3)]
-        cache.new(found, domain=7, depth=number, kind=Kind.PAGE)
-        held = [*cache._keys.values(), *cache._targets.values()]
-        assert sum(map(len, held)) <= 50 + 6
-        assert len(held) <= 50 + 6
+def test_links_that_share_a_place_in_the_cache_are_sent_again() -> None:
+    """The cache holds what it holds: what it forgets is sent, and what is in one message is in it once."""
+    outbox = Outbox(LinkCache(1, by_depth=False))
+    outbox.put_links(links_on(PAGES[0], PAGES * 3))
+    assert sorted(texts(outbox.take_links().urls)) == sorted(at.url.decode() for at in PAGES)
 
 
 def test_outcomes_come_out_as_columns() -> None:

@@ -46,7 +46,7 @@ def test_the_panel_is_whole_in_any_terminal(columns: int, now: CrawlStatistics) 
     """Between two borders nothing is cut but the name of the seed."""
     console = Console(width=columns, height=50, color_system=None)
     with console.capture() as captured:
-        console.print(panel(LARGE, now, (12_345.6, 1e9), 1000.0, columns))
+        console.print(panel(LARGE, now, (12_345.6, 1e9), 1000.0, columns, LARGE.seeds[0]))
     lines = captured.get().splitlines()
     assert len({len(line) for line in lines}) == 1 and len(lines[0]) <= columns
     assert all(line[0] + line[-1] in ("╭╮", "││", "╰╯") for line in lines)

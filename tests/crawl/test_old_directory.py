@@ -27,6 +27,9 @@ def test_a_crawl_of_version_0_1_goes_on(tmp_path: Path) -> None:
         assert run.status == 0, run.errors
         assert sorted(archived(into)) == sorted(site.all_urls())
         assert 200 <= len(site.asked) + 89 <= 310  # only what no checkpoint held was fetched again
+        again = crawl(into, into / "fyke.toml", "--again")
+        assert again.status == 0, again.errors
+        assert (again.summary["again"]["unchanged"], again.summary["again"]["new"]) == (200, 0)
     checked = fyke("check", str(into))
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert fyke("index", str(into)).returncode == 0

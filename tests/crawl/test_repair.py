@@ -146,9 +146,10 @@ def mended(folder: Path) -> list[Note]:
     return list(repair(CrawlDirectory(folder), lambda place, at, end: None))
 
 
-def is_part_of(some: list[Any], whole: list[Any]) -> bool:
+def strays(some: list[Any], whole: list[Any]) -> str:
+    """The first row of `some` that `whole` has not, or not after the one before it."""
     rest = iter(whole)
-    return all(row in rest for row in some)
+    return next((f"row {at} of {len(some)}: {row}" for at, row in enumerate(some) if row not in rest), "")
 
 
 def files(folder: Path, *patterns: str) -> list[Path]:
@@ -177,8 +178,8 @@ def test_tables_come_back_out_of_the_archive(
     notes = mended(folder)
     for name in ("pages", "links"):
         before, after = rows(whole, name), rows(folder, name)
-        assert is_part_of(after, before)
-        assert is_part_of(rows(whole, name, archived=True), after)
+        assert not strays(after, before)
+        assert not strays(rows(whole, name, archived=True), after)
         lost = len(before) - len(after)
         assert bool(lost) == any(note.lost and note.place == f"tables/{name}" for note in notes), notes
     assert all(not note.lost or "no server answered" in note.what for note in notes)

@@ -166,7 +166,7 @@ STEPS = st.one_of(
 def test_urls_pass_by_the_rules_and_origins_are_asked_for_once(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], memory_bytes: int
 ) -> None:
-    gate = Gate(tmp_path_factory.mktemp("gate"), memory_bytes, Sizes(batch=3, known_origins=2), patience_s=1e7)
+    gate = Gate(tmp_path_factory.mktemp("gate"), memory_bytes, Sizes(unruled=3, known_origins=2), patience_s=1e7)
     for step, argument in steps:
         getattr(gate, step)(*([] if argument is None else [argument]))
         gate.check()
@@ -267,7 +267,7 @@ def test_when_nothing_is_new_nothing_is_read(tmp_path: Path) -> None:
 
 def test_what_waits_is_read_again_no_oftener_than_its_rows_are_worth(tmp_path: Path) -> None:
     """However often answers come, by the time that is handed in alone."""
-    gate = Gate(tmp_path, sizes=Sizes(batch=10), recheck_row_s=1.0)
+    gate = Gate(tmp_path, sizes=Sizes(unruled=10), recheck_row_s=1.0)
     rows, seconds, read = 40, 500, {True: 0, False: 0}
     gate.put([0] * rows)
     gate.turn()

@@ -1,6 +1,7 @@
 """Content-seen saves parsing and loses no link, whatever a page says and wherever the same page is again."""
 
 import tempfile
+from itertools import chain
 from pathlib import Path
 
 from hypothesis import example, given, settings
@@ -16,7 +17,7 @@ from fyke.core.visits import Exchange, Visit
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser
 from fyke.harvest.content_seen import ContentSeen
-from fyke.harvest.worker import Harvest, NamedSitemaps
+from fyke.harvest.worker import NOT_FOLLOWED, Harvest, NamedSitemaps
 
 HREFS = [
     "?page=2", " ?page=2", "\t?\npage=2", "http:?page=2", "HTTP:?x", "?", "http:?", "", "#top", "http:#top", "http:",
@@ -39,21 +40,22 @@ def taken_in(rounds: list[list[Exchange]]) -> tuple[set[bytes], int, list[bool]]
     """What a harvest of `rounds` finds to follow, how many pages it parses, and which it takes for duplicates."""
     with tempfile.TemporaryDirectory() as name, Checkpoint(Path(name) / "shard") as checkpoint:
         parser, seen = Parser(), ContentSeen(checkpoint.store, 1 << 16)
-        harvest = Harvest(parser, seen, NamedSitemaps({}), FetchSection(), LinkResolver(100))
-        reaped = []
+        harvest = Harvest(parser, seen, NamedSitemaps({}), FetchSection(), LinkResolver())
+        sheaves = []
         for exchanges in rounds:
-            reaped += harvest.reap(exchanges)
+            sheaves += harvest.reap(exchanges)
             seen.state()
         seen.close()
-    found = {at.url for one in reaped for links in one.pointers if links.kind is not None for at in links.found}
-    return found, parser.statistics().pages, [one.page.duplicate for one in reaped]
+    rows = (zip(sheaf.pointers.found.urls, sheaf.pointers.kind.tolist(), strict=True) for sheaf in sheaves)
+    found = {url for url, kind in chain.from_iterable(rows) if kind != NOT_FOLLOWED}
+    return found, parser.statistics().pages, [one.page.duplicate for sheaf in sheaves for one in sheaf.reaped]
 
 
 def parsed(exchange: Exchange) -> set[bytes]:
     """What a parse of the answer gives, but for the page itself."""
     page = Parser().parse(exchange, decode_body(exchange, FetchSection()).content)
-    found = LinkResolver(100).resolve(page.links.base, page.links.pages)
-    return {at.url for at in found} - {exchange.visit.url.encode()}
+    found = LinkResolver().resolve([(page.links.base, page.links.pages)])
+    return set(found.urls) - {exchange.visit.url.encode()}
 
 
 answers = st.tuples(

@@ -95,7 +95,7 @@ def test_a_base_counts_for_what_is_below_it(read: Read, tree: list[Any]) -> None
     document = f"<feed>{written(tree, 'http://example.com/dir/page.html')}</feed>"
     for whole in (document, document.replace("</feed>", "")):
         page = read(whole, media_type="application/atom+xml")
-        found = LinkResolver(10).resolve(page.links.base, page.links.pages)
+        found = LinkResolver().resolve([(page.links.base, page.links.pages)]).locators()
         assert [at.url.decode() for at in found] == expected
 
 

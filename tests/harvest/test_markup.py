@@ -14,6 +14,8 @@ from fyke.harvest.markup import MAX_BYTES, MAX_ELEMENTS, bounded
         b"<div><ul><li><a href=x><b>text</b></a><br></ul></div>" * 20_000,
         b"<tr><td><font color=red>x</font>" * 20_000,
         b"".join(b"<a href=%d>" % n for n in range(50_000)),
+        b"<p>" + b"long text a=b > " * 10_000 + b"<p title='%b'>" % (b"long text " * 10_000),
+        b"<div class=x><img src=y></div>" * 30_000,
     ],
 )
 def test_ordinary_pages_are_whole(html: bytes) -> None:
@@ -28,6 +30,8 @@ def test_ordinary_pages_are_whole(html: bytes) -> None:
         b"<DIV class=x>" * 50_000 + b"</div>" * 50_000,
         b"".join(b"<font size=%d><p>" % n for n in range(10_000)),
         b"".join(b"<i %d><p></i><b>" % n for n in range(10_000)),
+        b"<p>text" * 1_000 + b"<a %b>" % b" ".join(b"a%d" % n for n in range(5_000)),
+        b"<p>text<a %b" % b"/".join(b"a%d='>'" % n for n in range(5_000)),
     ],
 )
 def test_hostile_pages_are_cut(html: bytes) -> None:

@@ -148,7 +148,7 @@ def test_any_bytes_give_a_page_and_its_links_resolve_to_canonical_urls(
     assert len(page.title) <= 512
     assert canonical(page.links.base) == page.links.base
     found = page.links.pages + page.links.nofollow + page.links.requisites
-    for at in LinkResolver(100).resolve(page.links.base, found):
+    for at in LinkResolver().resolve([(page.links.base, found)]).locators():
         assert canonical(at.url.decode()) == at.url.decode()
     if page.nofollow:
         assert page.links.pages == []
@@ -189,8 +189,8 @@ def test_nothing_a_header_or_link_says_makes_it_slow(answer: Answer) -> None:
     fields = "\n".join(["Link: " + "<" * 50_000, "Link: <x>" + ";  " * 20_000, "X-Robots-Tag: " + "a:" * 20_000])
     Parser().parse(answer(fields=fields, media_type="text/html;" + " " * 30_000), b"")
     slow = ["\t" * 16_000 + "x", "/a" * 8_000, "/" * 16_000, "../" * 5_000 + " ", "a%20" * 4_000 + " "]
-    LinkResolver(100).resolve("http://h/a/b", slow)
-    LinkResolver(100).resolve("http://h/" + "/a" * 10_000 + " ", ["x"])
+    LinkResolver().resolve([("http://h/a/b", slow)]).locators()
+    LinkResolver().resolve([("http://h/" + "/a" * 10_000 + " ", ["x"])]).locators()
 
 
 def test_the_tree_stays_with_a_page_when_somebody_shares_it(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:

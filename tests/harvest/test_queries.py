@@ -35,7 +35,7 @@ def codec(label: str) -> str:
 
 
 def links(page: Page) -> list[str]:
-    return [at.url.decode() for at in LinkResolver(10).resolve(page.links.base, page.links.pages)]
+    return [at.url.decode() for at in LinkResolver().resolve([(page.links.base, page.links.pages)]).locators()]
 
 
 def test_a_search_on_a_page_in_windows_1251(read: Callable[..., Page]) -> None:

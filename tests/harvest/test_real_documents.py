@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not (FOLDER / "index.html").exists(), reason="py
 
 
 def test_every_page_is_text_and_every_link_leads_somewhere(answer: Callable[..., Exchange]) -> None:
-    parser, resolver = Parser(requisites=True), LinkResolver(100_000)
+    parser, resolver = Parser(requisites=True), LinkResolver()
     linked: set[str] = set()
     files = sorted(FOLDER.rglob("*.html"))
     for file in files:
@@ -27,7 +27,7 @@ def test_every_page_is_text_and_every_link_leads_somewhere(answer: Callable[...,
         page = parser.parse(answer(url, "text/html"), content)
         assert page.text == content.decode()
         assert page.title or not content
-        links = resolver.resolve(page.links.base, page.links.pages + page.links.requisites)
+        links = resolver.resolve([(page.links.base, page.links.pages + page.links.requisites)]).locators()
         linked.update(at.url.decode() for at in links)
     paths = {unquote(urlsplit(url).path)[1:] for url in linked if url.startswith(SITE)}
     assert len(paths) > 500

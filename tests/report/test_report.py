@@ -20,8 +20,8 @@ from fyke.archive import read_table
 from fyke.cli import main
 from fyke.core.config import build, render
 from fyke.lab.simweb import lively, running_web
-from fyke.report import write_report
 from fyke.report.charts import binned, bytes_mark, clock_ticks
+from fyke.report.page import write_report
 from fyke.report.shown import shown
 from fyke.report.sql import Questions
 from fyke.report.survey import survey

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tantivy
 
 from fyke.archive import LinksTable, PagesTable, WarcWriter
+from fyke.archive.tables import links_batch
 from fyke.core.batches import LinkKind
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body
@@ -52,10 +54,10 @@ class Archive:
         self._pages = PagesTable(folder, table_rows)
         self._links = LinksTable(folder, table_rows)
         self._parser = Parser()
-        self._resolver = LinkResolver(1000)
+        self._resolver = LinkResolver()
         self.now = BEGIN_S
 
-    def visit(self, url: str, answer: Answer) -> None:
+    def visit(self, url: str, answer: Answer, outcome: Outcome | None = None) -> None:
         """One visit, as `fyke.harvest.worker` takes it in."""
         self.now += 1
         head = {"Content-Type": "text/html; charset=utf-8", **answer.headers}
@@ -63,19 +65,22 @@ class Archive:
         at = locate(url)
         body = answer.body.encode() if isinstance(answer.body, str) else answer.body
         exchange = Exchange(
-            Visit(url, at.key, at.host, at.domain), _outcome(answer.status), self.now, 0.1, status=answer.status,
+            Visit(url, at.key, at.host, at.domain), outcome or _outcome(answer.status), self.now, 0.1,
+            status=answer.status,
             request=b"GET / HTTP/1.1\r\n\r\n", head=f"HTTP/1.1 {answer.status} So\r\n{lines}\r\n".encode(),
             body=Document(body),
         )  # fmt: skip
         page = self._parser.parse(exchange, decode_body(exchange, FetchSection()).content)
         if exchange.outcome is not Outcome.OK:
             page.fingerprint = 0
-        found = self._resolver.resolve(page.links.base, page.links.pages)
+        found = self._resolver.resolve([(page.links.base, page.links.pages)])
         moved = exchange.outcome is Outcome.REDIRECTED
-        self._links.add(at.key, found, LinkKind.REDIRECT if moved else LinkKind.PAGE)
+        kind = LinkKind.REDIRECT if moved else LinkKind.PAGE
+        rows = (np.full(len(found.key), value, np.uint64) for value in (at.key, kind))
+        self._links.add(links_batch(next(rows), found.key, found.url, next(rows)))
         place = self._warc.write(exchange, media_type=page.media_type, charset=page.charset)
-        target = found[0].url.decode() if moved and found else None
-        self._pages.add(exchange, place, page, links=len(found), redirect_to=target)
+        target = found.urls[0].decode() if moved and found.urls else None
+        self._pages.add(exchange, place, page, links=len(found.urls), redirect_to=target)
 
     def failure(self, url: str) -> None:
         """A visit that brought nothing."""

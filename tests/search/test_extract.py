@@ -15,7 +15,7 @@ def test_anchors_point_where_the_crawl_goes() -> None:
     at = locate("http://example.com/")
     exchange = Exchange(Visit(at.url.decode(), *at[1:]), Outcome.OK, 0.0, 0.0, status=200, head=HEAD)
     page = Parser(shared=True).parse(exchange, PAGE.encode("cp1251"))
-    *followed, own = LinkResolver(10).resolve(page.links.base, page.links.pages)
+    *followed, own = LinkResolver().resolve([(page.links.base, page.links.pages)]).locators()
     found = Extractor().extract(page)
     assert found is not None
     assert {anchor.target for anchor in found.anchors} == {at.key for at in followed}

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from fyke.core.errors import DirectoryError, DirectoryInUse, NotACrawl
+from fyke.core.outcomes import Outcome
 from fyke.disk.checkpoint import Checkpoint
 from fyke.search.indexer import Indexer, Limits
 from fyke.search.searcher import Searcher
@@ -112,11 +113,16 @@ def test_fetched_again_gone_and_back(tmp_path: Path) -> None:
     with searched(tmp_path) as searcher:
         assert urls(searcher, "apricot") == ["http://a.example/"]
         made.visit("http://a.example/", html("first", "cherry"))
+        made.visit("http://a.example/", Answer("", 304), Outcome.UNCHANGED)
         made.visit("http://a.example/b", Answer("", 410))
+        made.flush()
+        indexed(tmp_path)
+        assert urls(searcher, "banana") == ["http://a.example/b"]  # once says nothing yet
+        made.visit("http://a.example/b", Answer("", 410), Outcome.GONE)
         made.failure("http://a.example/")
         made.flush()
         done = indexed(tmp_path)
-        assert (done.read, done.written, done.deleted, done.documents) == (3, 1, 1, 1)
+        assert (done.written, done.deleted, done.documents) == (0, 1, 1)
         assert urls(searcher, "apricot") == urls(searcher, "banana") == []
         assert urls(searcher, "cherry") == ["http://a.example/"]
         made.visit("http://a.example/b", html("second", "banana"))
@@ -133,7 +139,7 @@ def test_equal_pages_are_one_result(tmp_path: Path) -> None:
     made.flush()
     with searched(tmp_path) as searcher:
         assert urls(searcher, "pomegranate") == ["http://a.example/"]
-        made.visit("http://a.example/", Answer("", 404))
+        made.visit("http://a.example/", Answer("", 404), Outcome.GONE)
         made.flush()
         indexed(tmp_path)
         assert urls(searcher, "pomegranate") == ["http://a.example/index.html"]

@@ -5,7 +5,8 @@ file's index keeps, and names the file and the offset of what is wrong. A crawl 
 checked up to the lengths its manifest records.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 from fyke.archive.cdxj import read_lines
 from fyke.archive.checksum import checksum_holds
 from fyke.archive.reading import TableFile, segments, table_of
+from fyke.archive.reindexing import serial_of
 from fyke.archive.repeats import Repeats
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.surt import surt
@@ -45,6 +47,14 @@ class _Entry(NamedTuple):
     stamp: str
 
 
+class _Fetches(NamedTuple):
+    """Where a file's fetches are gathered: its number, how many passes had begun, and the fetches of all files."""
+
+    file: int
+    passed: int
+    repeats: Repeats | None
+
+
 Progress = Callable[[str, int, int], None]
 
 
@@ -53,19 +63,22 @@ def check_archive(
     lengths: Mapping[str, int] | None = None,
     *,
     once: bool = True,
+    passes: Sequence[int] = (),
     progress: Progress | None = None,
 ) -> Iterator[Fault]:
     """The faults of the crawl directory `folder`; none when all is well.
 
     `lengths` gives, by name below `folder`, how much of a file counts; files not named count whole.
-    With `once`, a URL answered with success twice is a fault (robots.txt apart). `progress` is called
-    with a file's name, the bytes read of it and its length.
+    With `once`, a URL answered with success twice is a fault (robots.txt apart), but for passes over the crawl: each
+    begins with the file of one of the numbers `passes`. `progress` is called with a file's name, the bytes read of it
+    and its length.
     """
     names = sorted(path.name for path in (folder / FOLDER).glob("*.warc.gz"))
     with Repeats() as repeats:
         for number, name in enumerate(names):
+            fetches = _Fetches(number, bisect_right(passes, serial_of(name)[0]), repeats if once else None)
             try:
-                yield from _check_file(folder, name, (lengths or {}), (number, repeats if once else None), progress)
+                yield from _check_file(folder, name, (lengths or {}), fetches, progress)
             except OSError as error:
                 yield Fault(f"{FOLDER}/{name}", _unreadable(error))
         for number, offset, first in repeats.found():
@@ -75,7 +88,7 @@ def check_archive(
 
 
 def _check_file(
-    folder: Path, name: str, lengths: Mapping[str, int], fetches: tuple[int, Repeats | None], progress: Progress | None
+    folder: Path, name: str, lengths: Mapping[str, int], fetches: "_Fetches", progress: Progress | None
 ) -> Iterator[Fault]:
     place = f"{FOLDER}/{name}"
     path = folder / place
@@ -85,13 +98,13 @@ def _check_file(
     if place not in lengths and checksum_holds(path) is False:
         yield Fault(place, "its bytes are not those its checksum was made of")
     entries: dict[int, _Entry] = {}
-    number, repeats = fetches
     for record in read_records(path, end):
         yield from (Fault(f"{place}:{record.offset}", what) for what in record.faults)
         if record.get("warc-type") in _REPLAYABLE:
             entries[record.offset] = _entry_of(record)
-            if repeats is not None and _is_fetch(record):
-                repeats.add(record.get("warc-target-uri"), number, record.offset)
+            if fetches.repeats is not None and _is_fetch(record):
+                url = record.get("warc-target-uri")
+                fetches.repeats.add(f"{fetches.passed} {url}", fetches.file, record.offset)
         if progress is not None:
             progress(place, record.offset + record.length, end)
     if lengths.get(place) != 0:

@@ -1,6 +1,7 @@
 """A crawl's directory: where things are, and whether it may be used.
 
     fyke.toml   what was asked, complete
+    seeds.txt   the seeds of a list, where there was one
     warc/       the archive, with its indexes
     tables/     Parquet
     state/      what a restart needs
@@ -12,11 +13,14 @@ that holds anything but a crawl is never written to.
 
 import errno
 import os
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from fyke.archive.division import division
+from fyke.archive.seed_list import SeedList
 from fyke.core.config import Config, literal, load, render
 from fyke.core.errors import DirectoryError, NotACrawl, OtherCrawl
 from fyke.core.seeds import seeds_of
@@ -42,6 +46,7 @@ class CrawlDirectory:
             raise DirectoryError(f"{str(path)!r} is not UTF-8: rename the folder, or choose another") from None
         self.path = path
         self.settings = path / "fyke.toml"
+        self.listed = SeedList(path)
         self.warc = path / "warc"
         self.tables = path / "tables"
         self.state = path / "state"
@@ -72,6 +77,10 @@ class CrawlDirectory:
             )
         return load(self.settings)
 
+    def first_seed(self, config: Config) -> str:
+        """One of the URLs where the crawl of `config` begins."""
+        return next(iter([*config.crawl.seeds, *islice(self.listed.urls(), 1)]), "")
+
     def prepare(self, config: Config) -> None:
         """Make sure that the crawl of `config` may be here; the lock in `shard` can be taken after it.
 
@@ -85,15 +94,20 @@ class CrawlDirectory:
             if not self.holds_crawl and not self._barely_begun():
                 raise DirectoryError(f"{self.path} is not empty and holds no crawl: choose another folder with --into")
 
-    def record(self, config: Config) -> None:
-        """Write down `config` and make the folders; whoever calls holds the lock. Raises as `prepare`."""
+    def record(self, config: Config, listed: Iterable[str] | None = None) -> None:
+        """Write down `config` and the seeds `listed`, and make the folders; whoever calls holds the lock.
+
+        Raises as `prepare`.
+        """
         if self.holds_crawl:
-            self.compare(config)
+            self.compare(config, listed)
         with self._writing():
             left = os.statvfs(self.path)
             if left.f_bavail * left.f_frsize < LEAST_ROOM_BYTES:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            write_whole(self.settings, render(config).encode())  # first: a folder is a crawl from here on
+            if listed is not None and not self.holds_crawl:
+                self.listed.write(listed)
+            write_whole(self.settings, render(config).encode())  # a folder is a crawl from here on
             for folder in (self.warc, self.tables, self.logs):
                 folder.mkdir(exist_ok=True)
 
@@ -108,7 +122,8 @@ class CrawlDirectory:
     def _barely_begun(self) -> bool:
         """Whether nothing is here but what a start leaves that broke off before `record`."""
         lock = self.shard / "lock"
-        ours = {self.settings.with_name(f"{self.settings.name}.part"), self.state, self.shard, lock, self.supervised}
+        parts = (path.with_name(f"{path.name}.part") for path in (self.settings, self.listed.path))
+        ours = {*parts, self.listed.path, self.state, self.shard, lock, self.supervised}
         return all(path in ours for path in self.path.rglob("*"))
 
     def _writing(self) -> AbstractContextManager[None]:
@@ -116,11 +131,20 @@ class CrawlDirectory:
             self.path, "free some space, and run the command again", "mend it, or choose another folder with --into"
         )
 
-    def compare(self, asked: Config) -> None:
-        """Raises OtherCrawl when `asked` is not the crawl that is here, BadUrl for a seed that is no URL."""
+    def compare(self, asked: Config, listed: Iterable[str] | None = None) -> None:
+        """Raises OtherCrawl when `asked` and `listed` (if given) are not the crawl that is here, BadUrl for a seed that
+        is no URL.
+        """
+        if listed is not None:
+            self.listed.compare(listed)
         there = self.config().crawl
         before, now = ({key: getattr(crawl, key) for key in SAME_CRAWL} for crawl in (there, asked.crawl))
         before["seeds"], now["seeds"] = ([seed.url.decode() for seed in seeds_of(of["seeds"])] for of in (before, now))
+        if self.config().extract != asked.extract:
+            raise OtherCrawl(
+                f"{self.path} holds a crawl with other [[extract]] tables: fyke extract {self.path} --config FILE makes"
+                " new ones of what is archived"
+            )
         for key in SAME_CRAWL:
             if before[key] != now[key]:
                 raise OtherCrawl(

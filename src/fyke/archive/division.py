@@ -35,8 +35,11 @@ class Division(NamedTuple):
 
     def agent_of(self, address: str) -> int:
         """The agent that asks the server at `address`: of IPv6 the first 64 bits decide, as they are one customer's."""
-        ip = ip_address(address)
-        network = ip.packed[:8] if isinstance(ip, IPv6Address) else ip.packed
+        try:
+            ip = ip_address(address)
+            network = ip.packed[:8] if isinstance(ip, IPv6Address) else ip.packed
+        except ValueError:  # of a host that is asked through a proxy: its name
+            network = address.encode()
         return xxhash.xxh3_64_intdigest(network) % self.agents
 
 

@@ -100,7 +100,9 @@ def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], N
             if not state and any(directory.warc.glob("*.warc.gz")):
                 yield Fault(str(part.shard), "there is an archive and no manifest: the state is gone")
         yield from _check_state(part)
-    yield from check_archive(directory.path, archive_lengths(directory, *states), progress=progress)
+    passes = [int(file) for state in states[:1] for _, file in state.get("again", {}).get("began", [])]
+    lengths = archive_lengths(directory, *states)
+    yield from check_archive(directory.path, lengths, passes=passes, progress=progress)
 
 
 def archive_lengths(directory: CrawlDirectory, *states: dict[str, Any]) -> dict[str, int]:

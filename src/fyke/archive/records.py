@@ -9,17 +9,23 @@ over revisit records: the standard wants the payload digest of the original ther
 cannot be checked, `fastwarc check -p` calls it a failure; and over heads whose lines
 end in a bare line feed, whose end fastwarc misses. We follow the standard and warcio.
 
-Speed: request and metadata records are a few hundred bytes, where building Huffman tables costs
-more than it saves; they are compressed with isal's level 0 (0.8 µs against 4.6 µs, a third larger),
-the response with level 2. Headers are text until they are whole, since f-strings are made faster than bytes.
+One digest serves: readers identify and confirm a body by that of the payload. The rest of a record is guarded by the
+checksum of its gzip member, which every reader verifies.
 
-Invariant: a record's Content-Length, block digest and payload digest speak of exactly the bytes given.
+Speed: request and metadata records are a few hundred bytes, where building Huffman tables costs more than it saves;
+they are compressed with isal's level 0 (0.8 µs against 4.6 µs, a third larger), the response with level 2. A body that
+came compressed is stored as it is. Headers are text until they are whole, since f-strings are made faster than bytes.
+
+Invariant: a record's Content-Length and digest speak of exactly the bytes given.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+import struct
+from base64 import b32encode
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha1
-from itertools import count
+from itertools import chain, count
 from time import gmtime, strftime
 from typing import NamedTuple
 
@@ -27,24 +33,36 @@ from isal import isal_zlib
 
 from fyke.core.batches import Kind
 from fyke.core.document import Document
+from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose
 
 GZIP = 31  # zlib's window bits for "gzip, largest window"
 BODY_LEVEL = 2
 SMALL_LEVEL = 0
 CHUNK_BYTES = 1 << 18
-REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 MAX_HOPS = 64  # longer paths are told by `depth` alone
 
 _END = b"\r\n\r\n"
-_BASE32 = bytes(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[value & 31] for value in range(256))
+# Bodies that came compressed: what an encoding names, and what is so by its kind.
+_CODED = re.compile(
+    rb"\n(?:content-encoding:[ \t]*(?:gzip|x-gzip|deflate|br|zstd)"
+    rb"|content-type:[ \t]*(?:image/(?:jpeg|png|gif|webp|avif)|video/|font/woff|application/(?:zip|gzip|x-gzip)))",
+    re.IGNORECASE,
+)
+_MEMBER = b"\x1f\x8b\x08" + bytes(6) + b"\xff"  # the header of a gzip member that says nothing
+_STORED = struct.Struct("<BHH")  # whether it is the last, its size, and that inverted
+_TRAILER = struct.Struct("<II")
+_MOST_STORED = 0xFFFF
 
 
 class Original(NamedTuple):
-    """The earlier record that a revisit stands for: its URL and its WARC-Date."""
+    """The earlier record that a revisit stands for: its URL, its WARC-Date, the digest of its payload."""
 
     url: str
     date: str
+    digest: str
 
 
 class RecordIds:
@@ -87,37 +105,16 @@ class Dates:
         return f"{self._text}.{rest:06d}Z"
 
 
-def _spreading(bits: int = 160, room: int = 256) -> list[tuple[int, int, int]]:
-    """The steps of `digest_text`: masks of lower and upper halves, and how far the latter move."""
-    steps = []
-    while bits > 5:
-        half = bits // 2
-        lower = sum((1 << half) - 1 << at for at in range(0, 256, room))
-        steps.append((lower, lower << half, room // 2 - half))
-        bits, room = half, room // 2
-    return steps
-
-
-_SPREADING = _spreading()
-
-
 def digest_text(digest: bytes) -> str:
-    """`sha1:` and the Base32 of the SHA-1 `digest`, as archives write it.
-
-    Each group of five bits becomes a byte: the halves of the number move apart, then the halves of these, and
-    so on. The standard library's way, five bytes at a time, takes three times as long, four times a page.
-    """
-    number = int.from_bytes(digest)
-    for lower, upper, shift in _SPREADING:
-        number = number & lower | (number & upper) << shift
-    return f"sha1:{number.to_bytes(32).translate(_BASE32).decode()}"
+    """`sha1:` and the Base32 of the SHA-1 `digest`, as archives write it."""
+    return f"sha1:{b32encode(digest).decode()}"
 
 
 def small_member(header: str, block: bytes) -> bytes:
-    """A whole record of few bytes as a gzip member; `header` lacks digest, length and blank line."""
-    digest = digest_text(sha1(block, usedforsecurity=False).digest())
-    header = f"{header}WARC-Block-Digest: {digest}\r\nContent-Length: {len(block)}\r\n\r\n"
-    return isal_zlib.compress(b"".join((header.encode(), block, _END)), SMALL_LEVEL, GZIP)
+    """A whole record of few bytes as a gzip member; `header` lacks length and blank line."""
+    return isal_zlib.compress(
+        b"".join((f"{header}Content-Length: {len(block)}\r\n\r\n".encode(), block, _END)), SMALL_LEVEL, GZIP
+    )
 
 
 def warcinfo_member(record_id: str, date: str, file_name: str, fields: Mapping[str, str]) -> bytes:
@@ -151,7 +148,8 @@ def metadata_fields(exchange: Exchange, via: str, charset: str, duplicate: bool 
     """The block of the metadata record: `via`, `hopsFromSeed` and `fetchTimeMs` as Heritrix has them.
 
     Every hop is an L (link) but the last to a requisite, an E (embed); `depth` tells their number. The fields from
-    `outcome` on are for pages alone: with them the archive holds all that the table of pages says of an answer.
+    `outcome` on are for pages alone: with them the archive holds all that the table of pages says of an answer. Each
+    line of the head of a 304 is a field `answered`.
     """
     visit = exchange.visit
     text = f"depth: {visit.depth}\r\nfetchTimeMs: {round(exchange.duration_s * 1000)}\r\n"
@@ -164,6 +162,8 @@ def metadata_fields(exchange: Exchange, via: str, charset: str, duplicate: bool 
         text += f"tries: {visit.tries}\r\n" if visit.tries else ""
         text += f"viaKey: {visit.via}\r\n" if visit.via else ""
         text += "duplicate: yes\r\n" if duplicate else ""
+    if not_modified(exchange):
+        text += "".join(f"answered: {line}\r\n" for line in exchange.head.decode("latin-1").split("\r\n") if line)
     if charset:
         text += f"charset: {charset}\r\n"
     if exchange.detail:
@@ -196,63 +196,96 @@ def response_header(exchange: Exchange, record_id: str, common: str, media_type:
     )
 
 
-def revisit_header(record_id: str, common: str, original: Original) -> str:
-    """The first fields of a `revisit` whose body is that of `original`."""
+def repeats(exchange: Exchange, original: Original) -> bool:
+    """Whether the answer has the payload of `original`: the server said so when it was asked, or the digests agree.
+
+    What has no head, or was cut, is archived as it came: a revisit record could not say so.
+    """
+    if not exchange.head or exchange.truncated:
+        return False
+    same = exchange.body.size > 0 and _digest(exchange.body) == original.digest
+    return same or not_modified(exchange)
+
+
+def not_modified(exchange: Exchange) -> bool:
+    """Whether it is a 304 that was asked for."""
+    return exchange.status == 304 and exchange.outcome is Outcome.UNCHANGED
+
+
+def revisit_header(exchange: Exchange, record_id: str, common: str, original: Original) -> str:
+    """The first fields of a `revisit` record; the payload that its digest speaks of is that of `original`.
+
+    A 304 has that digest too (WARC 1.1, 5.9: of the payload "referred to or contained by the record"): by URL, date
+    and digest together every replay tool finds the original, whichever of them it looks for.
+    """
+    profile = NOT_MODIFIED if not_modified(exchange) else SAME_PAYLOAD
     return (
         f"WARC/1.1\r\nWARC-Type: revisit\r\nWARC-Record-ID: {record_id}\r\n{common}"
-        f"Content-Type: application/http; msgtype=response\r\nWARC-Profile: {REVISIT_PROFILE}\r\n"
+        f"Content-Type: application/http; msgtype=response\r\nWARC-Profile: {profile}\r\n"
         f"WARC-Refers-To-Target-URI: {original.url}\r\nWARC-Refers-To-Date: {original.date}\r\n"
+        f"WARC-Payload-Digest: {original.digest}\r\n"
     )
+
+
+def revisit_block(exchange: Exchange) -> bytes:
+    """The block of a `revisit` record: the head of the answer, but nothing of a 304.
+
+    Replay tools (pywb, wabac.js) show what they find with the body of the original, and a page with the status 304 is
+    none. Without a block they take the head of the original. That of the 304 is in the metadata record.
+    """
+    return b"" if not_modified(exchange) else exchange.head
 
 
 def body_member(header: str, head: bytes, body: bytes) -> tuple[bytes, str]:
     """A response or resource whose body is in memory: the gzip member, and the payload digest."""
     payload = digest_text(sha1(body, usedforsecurity=False).digest())
-    block = ""
-    if head:
-        state = sha1(head, usedforsecurity=False)
-        state.update(body)
-        block = digest_text(state.digest())
-    ending = _ending(payload, block, len(head) + len(body))
-    record = b"".join((f"{header}{ending}".encode(), head, body, _END))
-    return isal_zlib.compress(record, BODY_LEVEL, GZIP), payload
-
-
-def _ending(payload: str, block: str, length: int) -> str:
-    """The last header fields. A resource's payload is its block: one digest (fastwarc rejects two)."""
-    if not block:
-        return f"WARC-Block-Digest: {payload}\r\nContent-Length: {length}\r\n\r\n"
-    return f"WARC-Payload-Digest: {payload}\r\nWARC-Block-Digest: {block}\r\nContent-Length: {length}\r\n\r\n"
-
-
-def revisit_member(header: str, head: bytes, body: Document) -> tuple[bytes, str]:
-    """A revisit: the head is kept, the body only digested."""
-    payload, _ = _digests(b"", body)
-    return small_member(f"{header}WARC-Payload-Digest: {payload}\r\n", head), payload
+    start = _start(header, head, payload, len(body))
+    if _CODED.search(head):
+        return b"".join(_stored(start, [body])), payload
+    return isal_zlib.compress(b"".join((start, body, _END)), BODY_LEVEL, GZIP), payload
 
 
 def streamed_member(header: str, head: bytes, body: Document) -> tuple[Iterator[bytes], str]:
     """As `body_member` for a body on disk: read twice, in pieces, never held whole."""
-    payload, block = _digests(head, body)
-    ending = _ending(payload, block if head else "", len(head) + body.size)
-    return _compressed(f"{header}{ending}".encode() + head, body), payload
+    payload = _digest(body)
+    start = _start(header, head, payload, body.size)
+    return (_stored if _CODED.search(head) else _compressed)(start, _chunks(body)), payload
 
 
-def _compressed(start: bytes, body: Document) -> Iterator[bytes]:
+def _start(header: str, head: bytes, payload: str, size: int) -> bytes:
+    """All before the body. Without a head the payload is the block, and fastwarc wants it to be called that."""
+    what = "Payload" if head else "Block"
+    return f"{header}WARC-{what}-Digest: {payload}\r\nContent-Length: {len(head) + size}\r\n\r\n".encode() + head
+
+
+def _compressed(start: bytes, body: Iterable[bytes]) -> Iterator[bytes]:
     packer = isal_zlib.compressobj(BODY_LEVEL, isal_zlib.DEFLATED, GZIP)
     yield packer.compress(start)
-    for chunk in _chunks(body):
+    for chunk in body:
         yield packer.compress(chunk)
     yield packer.compress(_END)
     yield packer.flush()
 
 
-def _digests(head: bytes, body: Document) -> tuple[str, str]:
-    payload, block = sha1(usedforsecurity=False), sha1(head, usedforsecurity=False)
+def _stored(start: bytes, body: Iterable[bytes]) -> Iterator[bytes]:
+    """A member (RFC 1952) with `start` compressed and `body` as it is, in blocks of its own (RFC 1951, 3.2.4)."""
+    packer = isal_zlib.compressobj(SMALL_LEVEL, isal_zlib.DEFLATED, -15)
+    yield _MEMBER + packer.compress(start) + packer.flush(isal_zlib.Z_SYNC_FLUSH)
+    crc, size = isal_zlib.crc32(start), len(start)
+    for chunk in chain(body, [_END]):
+        crc, size = isal_zlib.crc32(chunk, crc), size + len(chunk)
+        for at in range(0, len(chunk), _MOST_STORED):
+            piece = chunk[at : at + _MOST_STORED]
+            yield _STORED.pack(0, len(piece), len(piece) ^ 0xFFFF)
+            yield piece
+    yield _STORED.pack(1, 0, 0xFFFF) + _TRAILER.pack(crc, size & 0xFFFFFFFF)
+
+
+def _digest(body: Document) -> str:
+    payload = sha1(usedforsecurity=False)
     for chunk in _chunks(body):
         payload.update(chunk)
-        block.update(chunk)
-    return digest_text(payload.digest()), digest_text(block.digest())
+    return digest_text(payload.digest())
 
 
 def _chunks(body: Document) -> Iterator[bytes]:

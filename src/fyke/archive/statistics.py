@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+_NO_FAILURES = ("ok", "unchanged", "redirected", "robots_forbade")
+
 
 @dataclass(frozen=True, slots=True)
 class CrawlStatistics:
@@ -36,14 +38,16 @@ class CrawlStatistics:
     queues: dict[str, int] = field(default_factory=dict)  # URLs that wait, by where
     rounds: int = 0  # that URLs wait for
     edges: int = 0  # pairs of domains of which one links to the other
+    left_out: dict[str, int] = field(default_factory=dict)  # links, by the rule that they do not pass
     archive_bytes: int = 0
     memory_bytes: int = 0
     plugin_failures: dict[str, int] = field(default_factory=dict)
+    again: dict[str, Any] = field(default_factory=dict)  # what the last pass over the crawl found; empty without one
 
     @property
     def failed(self) -> int:
         """Visits that brought no page for a reason on the other side."""
-        return sum(n for kind, n in self.outcomes.items() if kind not in ("ok", "redirected", "robots_forbade"))
+        return sum(n for kind, n in self.outcomes.items() if kind not in _NO_FAILURES)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -1,9 +1,8 @@
-"""The tables being written: `pages` and `links`.
+"""The tables being written: `pages`, `links`, and those that are extracted from pages.
 
-The loop calls `PagesTable.add` once a visit that ended and `LinksTable.add` once for each kind of link
-of a page. Rows are gathered in memory as the tuples that were handed in, and turned into columns a
-few thousand at a time; `fyke.archive.table_files` makes files of them and keeps them over a crash.
-Invariant: `state()` includes every row added before it.
+The loop calls `PagesTable.add` once a visit that ended, and `LinksTable.add` once for the links of a batch of
+pages. Both gather rows in memory, a few thousand at a time; `fyke.archive.table_files` makes files of them and keeps
+them over a crash. Invariant: `state()` includes every row added before it.
 """
 
 from abc import ABC, abstractmethod
@@ -13,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.archive.schemas import LINKS, PAGES, journalled
 from fyke.archive.table_files import TableFiles, TableStatistics, series
 from fyke.archive.warc import RecordPlace
-from fyke.core.batches import Kind, LinkKind, binary_array
-from fyke.core.urls import Locator, pay_level_domain
+from fyke.core.batches import U64, Kind
+from fyke.core.urls import pay_level_domain
 from fyke.core.visits import Exchange, Page
 
 PAGES_IN_MEMORY = 2_000
@@ -153,37 +153,59 @@ class LinksTable(_Table):
 
     def __init__(self, folder: Path, table_rows: int, part: int = 0) -> None:
         super().__init__(folder, "links", LINKS, table_rows * LINKS_PER_PAGE, part)
-        self._targets: list[Locator] = []
-        self._runs: list[tuple[int, int, int]] = []  # source, kind, how many of the targets
+        self._batches: list[pa.RecordBatch] = []
+        self._rows = 0
 
-    def add(self, source: int, targets: Sequence[Locator], kind: int = LinkKind.PAGE) -> None:
-        """Links of one kind from the page with the key `source`."""
-        self._targets.extend(targets)
-        self._runs.append((source, kind, len(targets)))
-        if len(self._targets) >= LINKS_IN_MEMORY:
+    def add(self, links: pa.RecordBatch) -> None:
+        """Links (schema `LINKS`) of some pages."""
+        self._batches.append(links)
+        self._rows += links.num_rows
+        if self._rows >= LINKS_IN_MEMORY:
             self.flush()
 
     def flush(self) -> None:
-        if not self._targets:
-            self._runs = []
-            return
-        count = len(self._targets)
-        sources, kinds, sizes = zip(*self._runs, strict=True)
-        text = binary_array(list(map(itemgetter(0), self._targets)))  # zip(*rows) would be ten times slower
-        arrays = [
-            pa.array(np.repeat(np.fromiter(sources, np.uint64), sizes)),
-            pa.array(np.fromiter(map(itemgetter(1), self._targets), np.uint64, count)),
-            pa.StringArray.from_buffers(count, text.buffers()[1], text.buffers()[2]),
-            pa.array(np.repeat(np.fromiter(kinds, np.uint8), sizes)),
-        ]
-        self._files.append(pa.RecordBatch.from_arrays(arrays, schema=LINKS))
+        if self._rows:
+            self._files.append(pa.concat_batches(self._batches))
         self._forget()
 
     def _in_memory(self) -> int:
-        return len(self._targets)
+        return self._rows
 
     def _forget(self) -> None:
-        self._targets, self._runs = [], []
+        self._batches, self._rows = [], 0
+
+
+def links_batch(source: U64, target: U64, url: pa.BinaryArray, kind: npt.NDArray[np.integer]) -> pa.RecordBatch:
+    """Rows of `links`: keys of the page and of what it links to, that URL, and a `LinkKind`."""
+    text = pa.StringArray.from_buffers(len(url), url.buffers()[1], url.buffers()[2])
+    arrays = [pa.array(source), pa.array(target), text, pa.array(kind.astype(np.uint8))]
+    return pa.RecordBatch.from_arrays(arrays, schema=LINKS)
+
+
+class ExtractedTable(_Table):
+    """The table `name` of what pages say, with the columns of `schema`, `table_rows` rows to a file."""
+
+    def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int, part: int = 0) -> None:
+        super().__init__(folder, name, schema, table_rows, part)
+        self._schema = schema
+        self._rows: list[tuple[object, ...]] = []
+
+    def add(self, rows: Sequence[tuple[object, ...]]) -> None:
+        """Rows of a page."""
+        self._rows += rows
+        if len(self._rows) >= PAGES_IN_MEMORY:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._rows:
+            self._files.append(rows_batch(self._rows, self._schema))
+            self._rows = []
+
+    def _in_memory(self) -> int:
+        return len(self._rows)
+
+    def _forget(self) -> None:
+        self._rows = []
 
 
 def rows_batch(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:

@@ -118,9 +118,9 @@ class WarcWriter:
     ) -> RecordPlace:
         """Archive `exchange`; `via` is the URL of the page that linked to it.
 
-        With `refers_to` the body is left out and a revisit record points at the original. `media_type`
-        is for what came without a head, `duplicate` what content-seen said of the page. Raises DiskFull or
-        DirectoryError.
+        Where the answer has the payload of `refers_to`, an earlier record, the body is left out and a revisit record
+        points at that one. `media_type` is for what came without a head, `duplicate` what content-seen said of the
+        page. Raises DiskFull or DirectoryError.
         """
         try:
             file = self._file or self._open(exchange.started_at)
@@ -143,14 +143,16 @@ class WarcWriter:
         before = records.request_member(wire, ids, exchange.request) if exchange.request else b""
         after = records.metadata_member(common, ids, metadata)
         offset = self._position + len(before)
-        if refers_to is None:
-            header = records.response_header(exchange, ids[1], wire, media_type)
-        else:
-            header = records.revisit_header(ids[1], wire, refers_to)
-            self._revisits += 1
+        if refers_to is not None and not records.repeats(exchange, refers_to):
+            refers_to = None
+        header = records.response_header(exchange, ids[1], wire, media_type)
         if refers_to is not None:
-            member, digest = records.revisit_member(header, exchange.head, exchange.body)
-            length = file.write(before + member + after) - len(before) - len(after)
+            header, digest = records.revisit_header(exchange, ids[1], wire, refers_to), refers_to.digest
+            block = records.revisit_block(exchange)
+            member = records.small_member(header, block)
+            length = len(member)
+            file.write(b"".join((before, member, after)))
+            self._revisits += 1
         elif exchange.body.size <= WHOLE_BYTES:
             member, digest = records.body_member(header, exchange.head, exchange.body.read())
             length = len(member)
@@ -163,7 +165,7 @@ class WarcWriter:
         self._position = offset + length + len(after)
         self._exchanges += 1
         mime = "warc/revisit" if refers_to else media_type_of(exchange.head) if exchange.head else media_type
-        status = exchange.status if exchange.head else None
+        status = exchange.status if exchange.head and not (refers_to and records.not_modified(exchange)) else None
         self._note(index_line(exchange.visit.url, date, mime, status, digest, (self._name, offset, length)))
         return RecordPlace(f"{FOLDER}/{self._name}", offset, length, digest, date)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 CHUNK_BYTES = 1 << 18
+HEAD_BYTES = 1 << 16  # that are unpacked of a record of which only the heads are wanted
 HEADER_BYTES = 1 << 20  # more than this without a blank line is no header
 _BLANK = re.compile(rb"\n\r*\n")  # the end of a head, in whatever line ends a server mixes
 GZIP_START = bytes.fromhex("1f8b080000000000")  # deflate, no flags, no time
@@ -152,11 +153,29 @@ def read_block(path: Path, offset: int, length: int) -> tuple[dict[str, str], by
         file.seek(offset)
         record = zlib.decompress(file.read(length), 31)
     header, _, rest = record.partition(b"\r\n\r\n")
-    lines = (line.partition(":") for line in header.decode("utf-8", "replace").split("\r\n")[1:])
-    fields = {name.lower(): value.strip() for name, _, value in lines}
+    fields = _fields_of(header)
     if not fields.get("content-length", "").isdecimal():
         raise Broken("a record without a length")
     return fields, rest[: int(fields["content-length"])]
+
+
+def read_head(path: Path, offset: int, length: int) -> tuple[dict[str, str], bytes]:
+    """The header fields of the record at `offset`, and the head of the HTTP message in it; its body is not unpacked.
+
+    Raises Broken, OSError, zlib.error.
+    """
+    with path.open("rb") as file:
+        file.seek(offset)
+        start = zlib.decompressobj(31).decompress(file.read(min(length, CHUNK_BYTES)), HEAD_BYTES)
+    header, blank, block = start.partition(b"\r\n\r\n")
+    if not blank:
+        raise Broken("a record header that does not end")
+    return _fields_of(header), taken_apart(block)[0]
+
+
+def _fields_of(header: bytes) -> dict[str, str]:
+    lines = (line.partition(":") for line in header.decode("utf-8", "replace").split("\r\n")[1:])
+    return {name.lower(): value.strip() for name, _, value in lines}
 
 
 def _read_member(file: BinaryIO, record: Record, end: int) -> int:

@@ -11,7 +11,7 @@ from fyke.cli.console import say
 app = typer.Typer(
     help="A polite, crash-safe web crawler with bounded memory.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

@@ -30,31 +30,53 @@ def seconds(text: str) -> float:
     return value
 
 
+def _delays(delay_s: float) -> dict[str, Any]:
+    """The settings of `--delay`: hosts and addresses rest so long, and for 0 no longer after slow downloads either."""
+    names = ("host_delay_s", "address_delay_s", "min_host_delay_s", "min_address_delay_s")
+    return dict.fromkeys(names, delay_s) | ({} if delay_s else {"delay_factor": 0.0})
+
+
 @app.command()
 def crawl(  # noqa: PLR0913 - one parameter an option
     urls: Annotated[list[str] | None, typer.Argument(help="Where to begin.", metavar="URL...")] = None,
     into: Annotated[Path | None, typer.Option(help="The crawl's directory; the same again resumes it.")] = None,
+    seeds: Annotated[
+        list[str] | None,
+        typer.Option(help="Begin also at the URLs in a file, or in - for stdin; see above.", metavar="FILE"),
+    ] = None,
     scope: Annotated[
         Scope | None,
         typer.Option(help="How far from the seeds, and what they redirect to, to follow.  [default: host]"),
     ] = None,
     pages: Annotated[int | None, typer.Option(help="Stop after so many pages.", min=1)] = None,
+    bytes_: Annotated[str | None, typer.Option("--bytes", help="Stop after so much: 10GB, 500MB.")] = None,
     for_: Annotated[str | None, typer.Option("--for", help="Stop after a time: 90s, 10m, 2h.")] = None,
     agents: Annotated[int | None, typer.Option(help="Crawl with so many processes.  [default: 1]", min=1)] = None,
     depth: Annotated[int | None, typer.Option(help="Follow links so many steps from a seed.", min=1)] = None,
     allow: Annotated[list[str] | None, typer.Option(help="Only URLs matching this RE2 expression.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="No URLs matching this RE2 expression.")] = None,
+    delay: Annotated[
+        float | None, typer.Option(help="Seconds a host rests between requests; 0: none, on your own server.", min=0)
+    ] = None,
     requisites: Annotated[bool | None, typer.Option("--requisites", help="Fetch images, styles, scripts too.")] = None,
     config: Annotated[Path | None, typer.Option(help="Settings, as in a crawl's fyke.toml.")] = None,
     user_agent: Annotated[str | None, typer.Option(help="Our name, also in robots.txt.")] = None,
     contact: Annotated[str | None, typer.Option(help="URL or e-mail for owners of sites.")] = None,
     dns: Annotated[list[str] | None, typer.Option(help="Name server, address or address:port.")] = None,
     private: Annotated[list[str] | None, typer.Option(help="A domain whose addresses may be private.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Visit all pages of a finished crawl once more.")] = False,
+    visits: Annotated[
+        int | None, typer.Option(help="With --again: only so many, which are likeliest to have changed.", min=1)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Crawl, beginning at the URLs; or go on with the crawl in the directory.
 
     Ctrl-C stops within a few seconds, a second one at once; the same command goes on, and nothing is lost.
+
+    A file of --seeds has a URL or host a line (# begins a comment), or is a sitemap, a CDXJ index, a WACZ, or another
+    crawl's directory; it may be packed with gzip. Of archives and crawls their pages are taken. Hosts of a list whose
+    addresses are private need --private.
 
     Exit status: 0 done or a limit reached, 2 wrong usage, 3 the directory cannot be used, 4 the disk is full,
     5 nothing could be reached, 130 interrupted.
@@ -64,15 +86,22 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     asked: dict[str, dict[str, Any]] = {
         "crawl": {
             "seeds": urls or None, "scope": scope, "pages": pages, "for_s": seconds(for_) if for_ else None,
+            "bytes": int(rooms.quantities.read_bytes("--bytes", bytes_)) if bytes_ else None,
             "agents": agents, "depth": depth, "allow": allow, "deny": deny, "requisites": requisites,
         },
         "agent": {"user_agent": user_agent, "contact": contact},
+        "politeness": {} if delay is None else _delays(delay),
         "dns": {"servers": dns, "private": private},
     }  # fmt: skip
     directory = rooms.directory.CrawlDirectory(into)
-    settings = _settings(directory, config, asked)
+    settings = _settings(directory, config, asked, listed=bool(seeds))
     console = Reporter(stderr=True)
-    summary = rooms.run.crawl_with_panel(directory, settings, console)
+    if visits is not None and not again:
+        raise ConfigurationError("--visits says how many pages to visit again: say --again too")
+    if again and not directory.holds_crawl:
+        raise ConfigurationError(f"--again: {into} holds no crawl yet; begin it without --again")
+    over = rooms.passes.Pass(visits) if again else None
+    summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or (), again=over)
     if as_json:
         print_json(summary.as_dict())
     rooms.run.report(summary, directory, console)
@@ -81,9 +110,9 @@ def crawl(  # noqa: PLR0913 - one parameter an option
 
 
 def _settings(
-    directory: "rooms.directory.CrawlDirectory", config: Path | None, asked: dict[str, dict[str, Any]]
+    directory: "rooms.directory.CrawlDirectory", config: Path | None, asked: dict[str, dict[str, Any]], *, listed: bool
 ) -> "rooms.config.Config":
-    """What the directory already holds, over it the file, over it the options."""
+    """What the directory already holds, over it the file, over it the options; `listed`: seeds are in a list."""
     values: dict[str, Any] = {}
     if directory.holds_crawl:
         values = directory.config().model_dump(mode="json")
@@ -99,7 +128,7 @@ def _settings(
     for name, options in asked.items():
         values.setdefault(name, {}).update({key: value for key, value in options.items() if value is not None})
     settings = rooms.config.build(values, "command line")
-    if not settings.crawl.seeds:
+    if not (settings.crawl.seeds or listed or directory.listed):
         raise ConfigurationError("nothing to crawl: give a URL, or the directory of a crawl to resume")
     return settings
 
@@ -117,6 +146,8 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
         f"  {words.counted(crawled.pages, 'page')}, {words.size(crawled.bytes)} in {words.duration(crawled.total_s)};"
         f" {words.counted(crawled.waiting, 'URL')} to fetch, {crawled.urls:,} seen"
     )
+    if crawled.again:
+        say(f"  {rooms.run.passed(crawled.again)}")
     if crawled.over_budget or crawled.without_rules:
         say(
             f"  of those that wait, {crawled.over_budget:,} are over their domain's budget,"
@@ -138,7 +169,7 @@ def _how_it_stands(now: "rooms.inspect.CrawlStatus", directory: Path) -> str:
         words = f"broke off: {now.error}" if now.error else "broke off without a word, as when it is killed"
     if now.state in ("running", "finished"):
         return words
-    more = " --pages MORE" if now.state == "pages" else ""
+    more = f" --{now.state} MORE" if now.state in ("pages", "bytes") else ""
     return f"{words}; fyke crawl --into {shlex.quote(str(directory))}{more} goes on"
 
 

@@ -10,6 +10,7 @@ import typer
 from fyke.cli import rooms
 from fyke.cli.app import AsJson, Folder, app
 from fyke.cli.console import AnswerOutput, Reporter, print_json, say, say_aside
+from fyke.core.errors import ConfigurationError
 
 
 @app.command()
@@ -74,6 +75,36 @@ def report(
 
 
 @app.command()
+def links(
+    directory: Folder,
+    broken: Annotated[bool, typer.Option("--broken", help="List broken links, with the pages they stand on.")] = False,
+    on: Annotated[int, typer.Option(help="How many of its pages to list for a link.", min=1)] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Where links lead, and which of them are broken.
+
+    Broken is a link that leads to an error or to no answer, by redirects too, or round in a circle. What was not
+    fetched is not judged: crawl with --requisites to check images as well, and with --scope web --depth 1 to check
+    what a page links to elsewhere. With --broken --json, each broken link is a JSON object in a line of its own.
+
+    Exit status of --broken: 0 no link is broken, 1 some are.
+    """
+    if not rooms.directory.CrawlDirectory(directory).config().store.links:
+        raise ConfigurationError(f"{directory} holds no links, as its fyke.toml says store.links = false; crawl anew")
+    with rooms.sql.Questions(directory) as questions:
+        with rooms.progress.Progress(Reporter(stderr=True), "following links"):
+            found = rooms.broken.BrokenLinks(questions)
+        for link in found.worst(shown=on) if broken else ():
+            say(json.dumps(link.as_dict()) if as_json else str(link))
+        if not as_json:
+            say(f"{directory}: {found}")
+        elif not broken:
+            print_json(found.as_dict())
+    if broken and found.count:
+        raise typer.Exit(1)
+
+
+@app.command()
 def export(
     directory: Folder,
     to: Annotated[str, typer.Option(help="See above.", metavar="FORMAT")],
@@ -109,6 +140,45 @@ def export(
     else:
         say(str(done))
     _complain_of_unreadable(directory, done.unreadable, "mend the archive, and export again")
+
+
+@app.command()
+def extract(
+    directory: Folder,
+    config: Annotated[
+        Path | None, typer.Option(help="A file with [[extract]] tables.  [default: DIR/fyke.toml]", metavar="FILE")
+    ] = None,
+    to: Annotated[str, typer.Option(help="parquet or jsonl.", metavar="FORMAT")] = "parquet",
+    out: Annotated[Path | None, typer.Option(help="Folder.  [default: DIR/extracted]", metavar="DIR")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make tables of what archived pages say, without a request: change a selector, and run it again.
+
+    A file of settings says what is wanted:
+
+    \b
+    [[extract]]
+    table = "products"
+    match = "/product/"                               # RE2; leave out for all pages
+    each = "div.product"                              # a row for each; leave out for one row a page
+    fields.name = "h2"                                # CSS: the text of the first
+    fields.link = { select = "a::attr(href)", type = "url" }
+    fields.price = { select = "json:Product.offers.price", type = "number" }
+    fields.tags = { select = ".tag", many = true }
+
+    Given to fyke crawl --config, the same tables are made while it crawls, as DIR/tables/NAME-*.parquet.
+
+    Exit status: 0 all is extracted, 1 all but pages that could not be read from the archive.
+    """
+    settings = rooms.config.load(config) if config else rooms.directory.CrawlDirectory(directory).config()
+    console = Reporter(stderr=True)
+    made, unreadable = rooms.extracting.extract(directory, settings.extract, out, to, console)
+    if as_json:
+        print_json({"files": {str(path): rows for path, rows in made.items()}, "unreadable": unreadable})
+    else:
+        for path, rows in made.items():
+            say(f"{path}: {rooms.quantities.counted(rows, 'row')}")
+    _complain_of_unreadable(directory, unreadable, "mend the archive, and extract again")
 
 
 def _complain_of_unreadable(directory: Path, count: int, mend: str) -> None:

@@ -6,9 +6,12 @@ since half a library can answer with anything; from then on it is an exception, 
 """
 
 import signal
+import sys
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
+
+from fyke.core.errors import MissingExtra
 
 if TYPE_CHECKING:
     from fyke import explain as explain
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
     from fyke import plots as plots
     from fyke import progress as progress
     from fyke import quantities as quantities
-    from fyke import report as report
     from fyke import serve as serve
     from fyke.archive import directory as directory
     from fyke.archive import inspect as inspect
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
     from fyke.core import config as config
     from fyke.crawl import loop as loop
     from fyke.crawl import monitor as monitor
+    from fyke.crawl import passes as passes
     from fyke.crawl import repair as repair
     from fyke.crawl import run as run
+    from fyke.export import extracting as extracting
     from fyke.lab import simweb as simweb
     from fyke.lab.plan import figure as figure
     from fyke.lab.plan import planner as planner
@@ -35,23 +39,36 @@ if TYPE_CHECKING:
     from fyke.lab.simulate import report as simulation_report
     from fyke.lab.simulate import session as session
     from fyke.lab.simulate import spec as spec
+    from fyke.report import broken as broken
+    from fyke.report import page as report
+    from fyke.report import sql as sql
     from fyke.search import following as following
     from fyke.search import printing as printing
     from fyke.search import searcher as searcher
 
-__all__ = ["plan_report", "simulation_report"]  # the others bear the names they have at home
+__all__ = ["plan_report", "report", "simulation_report"]  # the others bear the names they have at home
 
 _HOMES = {
-    **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "progress", "quantities", "report", "serve")},
+    **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "progress", "quantities", "serve")},
+    "extracting": "fyke.export.extracting",
     "simweb": "fyke.lab.simweb",
     "config": "fyke.core.config",
     **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "orders")},
-    **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "repair", "run")},
+    **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "passes", "repair", "run")},
     **{name: f"fyke.lab.plan.{name}" for name in ("figure", "planner", "question")},
     "plan_report": "fyke.lab.plan.report",
+    **{name: f"fyke.report.{name}" for name in ("broken", "sql")},
+    "report": "fyke.report.page",
     **{name: f"fyke.search.{name}" for name in ("following", "printing", "searcher")},
     **{name: f"fyke.lab.simulate.{name}" for name in ("keep", "session", "spec")},
     "simulation_report": "fyke.lab.simulate.report",
+}
+
+
+_EXTRAS = {  # rooms that need more than a crawl does, and the extra that has it
+    **dict.fromkeys(("broken", "figure", "plots", "report", "session", "simulation_report", "sql"), "report"),
+    **dict.fromkeys(("following", "printing", "searcher"), "search"),
+    "serve": "serve",
 }
 
 
@@ -63,6 +80,13 @@ def __getattr__(name: str) -> ModuleType:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         room = globals()[name] = import_module(_HOMES[name])
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get(name)
+        if extra is None or (error.name or "fyke").partition(".")[0] == "fyke":
+            raise
+        raise MissingExtra(
+            f"this needs {error.name}, of the extra {extra}: {sys.executable} -m pip install 'fyke[{extra}]'"
+        ) from None
     finally:
         if before in (signal.default_int_handler, signal.SIG_DFL):
             signal.signal(signal.SIGINT, signal.default_int_handler)

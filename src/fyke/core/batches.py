@@ -92,15 +92,37 @@ def url_batch(
     if not count:
         return EMPTY
     url, *keys = (map(itemgetter(at), locators) for at in range(4))  # zip(*locators) is slow for thousands
+    key, host, domain = (np.fromiter(column, np.uint64, count) for column in keys)
+    return url_columns(
+        binary_array(list(url)), key, host, domain,
+        via=via, depth=depth, kind=kind, tries=tries, budget=budget, in_degree=in_degree,
+    )  # fmt: skip
+
+
+def url_columns(  # noqa: PLR0913 - the columns of the schema
+    url: pa.BinaryArray,
+    key: U64,
+    host: U64,
+    domain: U64,
+    *,
+    via: Iterable[int] | int = 0,
+    depth: Iterable[int] | int = 0,
+    kind: Iterable[int] | int = Kind.PAGE,
+    tries: Iterable[int] | int = 0,
+    budget: Iterable[int] | int = 0,
+    in_degree: Iterable[int] | int = 0,
+) -> pa.RecordBatch:
+    """The same from columns."""
+    count = len(url)
     arrays = [
-        *(pa.array(np.fromiter(column, np.uint64, count)) for column in keys),
+        *(pa.array(column) for column in (key, host, domain)),
         pa.array(_column(via, np.uint64, count)),
         pa.array(_column(depth, np.uint16, count)),
         pa.array(_column(kind, np.uint8, count)),
         pa.array(_column(tries, np.uint8, count)),
         pa.array(_column(budget, np.uint16, count)),
         pa.array(_column(in_degree, np.uint32, count)),
-        binary_array(list(url)),
+        url,
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=URLS)
 

@@ -15,6 +15,15 @@ class Scope(StrEnum):
     WEB = "web"  # anywhere
 
 
+class FieldType(StrEnum):
+    """What a field of an extracted table is."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    INTEGER = "integer"
+    URL = "url"
+
+
 class Enforcement(StrEnum):
     """What becomes of URLs whose domain is over its budget."""
 

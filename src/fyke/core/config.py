@@ -8,7 +8,7 @@ sentence a key, as `fyke.toml` in every crawl directory; `load` reads it back.
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from fyke.core.choices import Enforcement, Scope
+from fyke.core.choices import Enforcement, FieldType, Scope
 from fyke.core.errors import ConfigurationError
 
 
@@ -59,6 +59,7 @@ class CrawlSection(_Section):
         description="Links followed: prefix, host, domain (of seeds and what they redirect to), or web.",
     )
     pages: Count = Field(0, description="Stop after this many pages; 0: when nothing is left.")
+    bytes: Count = Field(0, description="Stop after so many bytes of bodies; 0: no limit.")
     for_s: Seconds = Field(0, description="Stop after this many seconds of crawling; 0: no limit.")
     depth: Count = Field(0, description="Follow links this many steps from a seed; 0: no limit.")
     allow: list[str] = Field([], description="If any are given, a URL must match one of these RE2 expressions.")
@@ -165,7 +166,7 @@ class FrontierSection(_Section):
     order_patterns: list[str] = Field(
         [], description="For order = patterns: RE2 expressions, those for the first URLs first."
     )
-    link_cache: Count = Field(100_000, description="Resolved links remembered, since most links repeat.")
+    link_cache: Count = Field(100_000, description="Links sent to the frontier lately that are not sent again.")
 
 
 class StoreSection(_Section):
@@ -188,6 +189,103 @@ class PluginsSection(_Section):
     sinks: list[str] = Field([], description="Page sinks.")
 
 
+def _secret(text: str) -> str:
+    if text and not text.startswith(SECRET_PLACES):
+        raise ValueError("a secret does not stand in settings: say env:NAME or file:PATH, where it is")
+    return text
+
+
+def _field_value(name: str, value: str) -> str:
+    if not _FIELD_NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of a header field")
+    if name.lower() in _OUR_FIELDS:
+        raise ValueError(f"{name} is Fyke's own to send; user_agent_suffix adds to the User-Agent")
+    return _secret(value) if _SECRET_FIELD.search(name) else _one_line(value)
+
+
+RESERVED_TABLES = {"pages", "links", "hosts", "domains", "pagerank", "domainrank", "mended"}
+SECRET_PLACES = ("env:", "file:")
+_FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OUR_FIELDS = {
+    "host", "user-agent", "accept-encoding", "connection", "content-length", "transfer-encoding", "range", "expect",
+    "upgrade",
+}  # fmt: skip
+_SECRET_FIELD = re.compile(r"auth|token|key|secret|cookie|session|password", re.IGNORECASE)
+Secret = Annotated[str, AfterValidator(_secret)]
+
+
+class SiteSection(_Section):
+    """How some sites are asked: as many of these tables as it takes; of two that match, the later one counts.
+
+    A secret is given as env:NAME or file:PATH, and sent to the origin that `match` names alone.
+    """
+
+    match: str = Field(description="A host, *.domain, * for all, or a URL: it and what is below it.")
+    headers: dict[str, str] = Field({}, description="Header fields to send; secrets as env:NAME or file:PATH.")
+    cookies: str = Field("", description="Cookies to send: a file as browsers export them (Netscape format).")
+    user: str = Field("", description="User name for Basic authentication.")
+    password: Secret = Field("", description="Its password.")
+    bearer: Secret = Field("", description="A bearer token to send.")
+    certificate: str = Field("", description="Client certificate, a PEM file; it may hold the key as well.")
+    key: str = Field("", description="Its key, a PEM file.")
+    key_password: Secret = Field("", description="The key's password.")
+    proxy: str = Field("", description="Proxy: http://, https:// or socks5:// with host and port.")
+    proxy_user: str = Field("", description="User name for the proxy.")
+    proxy_password: Secret = Field("", description="Its password.")
+    user_agent_suffix: Annotated[str, AfterValidator(_one_line)] = Field("", description="Added to the User-Agent.")
+    delay_s: Seconds | None = Field(
+        None, description="Rest between two requests to the host, in place of all of [politeness] but Crawl-delay."
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        for name, value in self.headers.items():
+            _field_value(name, value)
+        if (self.proxy or self.delay_s is not None) and "://" in self.match:
+            raise ValueError("proxy and delay_s are a host's: let match be a host, *.domain or *")
+        if self.has_secrets and not re.fullmatch(r"https?://[^/?#@]+(?:/[^?#]*)?", self.match):
+            raise ValueError("secrets go to one origin: let match be a URL, such as https://example.org/")
+        if self.bearer and self.user:
+            raise ValueError("it has both bearer and user: give one of them")
+        if self.proxy and not re.fullmatch(r"(?:https?|socks5)://[^/?#@]+:\d+/?", self.proxy):
+            raise ValueError("say proxy = http://host:port, https:// or socks5://; who it is for goes in proxy_user")
+        return self
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether something in it must reach no other origin."""
+        hidden = any(value.startswith(SECRET_PLACES) for value in self.headers.values())
+        return bool(hidden or self.cookies or self.user or self.bearer or self.certificate)
+
+
+class FieldSection(_Section):
+    """Where a column of a table comes from."""
+
+    select: str = Field("", description="A CSS selector, also with ::attr(NAME), or json: and a path into JSON-LD.")
+    type: FieldType = Field(FieldType.TEXT, description="text, number, integer or url.")
+    many: bool = Field(False, description="All that is found, as a list; else the first.")
+
+
+class ExtractSection(_Section):
+    """A table of what pages say, made while crawling: as many of these as it takes."""
+
+    table: str = Field(description="Its name: tables/NAME-*.parquet.")
+    match: str = Field("", description="Pages whose URL matches this RE2 expression; empty: all.")
+    each: str = Field("", description="A CSS selector: a row for each such element; empty: one row a page.")
+    fields: dict[str, str | FieldSection] = Field(description="Columns: a selector, or a table with select and type.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        for name in (self.table, *self.fields):
+            if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
+                raise ValueError(f"{name!r} is no name of a table or column: small letters, digits and _")
+        if self.table in RESERVED_TABLES:
+            raise ValueError(f"there is a table {self.table} already: choose another name")
+        if not self.fields or "url" in self.fields:
+            raise ValueError("say which fields; the column url is there anyway")
+        return self
+
+
 class Config(_Section):
     """The whole of `fyke.toml`. Raises ConfigurationError for what cannot be used."""
 
@@ -199,10 +297,12 @@ class Config(_Section):
     frontier: FrontierSection = FrontierSection()
     store: StoreSection = StoreSection()
     plugins: PluginsSection = PluginsSection()
+    site: list[SiteSection] = []
+    extract: list[ExtractSection] = []
 
     if TYPE_CHECKING:  # sections are given as mappings, `Config(politeness={"host_delay_s": 2.0})`
 
-        def __init__(
+        def __init__(  # noqa: PLR0913 - one parameter a section
             self,
             *,
             crawl: Mapping[str, Any] = ...,
@@ -213,7 +313,14 @@ class Config(_Section):
             frontier: Mapping[str, Any] = ...,
             store: Mapping[str, Any] = ...,
             plugins: Mapping[str, Any] = ...,
+            site: Sequence[Mapping[str, Any]] = ...,
+            extract: Sequence[Mapping[str, Any]] = ...,
         ) -> None: ...
+
+    @property
+    def sections(self) -> list[tuple[str, _Section]]:
+        """The sections that every crawl has, by name."""
+        return [(name, section) for name, section in self if isinstance(section, _Section)]
 
     @model_validator(mode="wrap")
     @classmethod
@@ -254,23 +361,35 @@ def _explain(error: ValidationError, source: str) -> str:
         section = first["loc"][0] if len(first["loc"]) > 1 else ""
         known = Config.model_fields
         if section:
-            known = known[str(section)].annotation.model_fields  # type: ignore[union-attr]
+            kind = _TABLES.get(str(section)) or known[str(section)].annotation
+            known = kind.model_fields  # type: ignore[union-attr]
         return f"{source}: unknown key {place}; known here: {', '.join(known)}"
+    if first["loc"][:1] == ("site",):  # what was written there may be a secret
+        return f"{source}: {place} cannot be used: {message}"
     return f"{source}: {place} = {first['input']!r} cannot be used: {message}"
+
+
+_TABLES: dict[str, type[_Section]] = {"site": SiteSection, "extract": ExtractSection}
 
 
 def render(config: Config) -> str:
     """`config` as complete TOML, one sentence a key."""
     lines = ["# What this crawl was asked. `fyke crawl --config` reads this file.\n"]
-    for name, section in config:
+    for name, section in config.sections:
         lines.append(f"\n# {type(section).__doc__}\n[{name}]\n")
         for key, value in section:
             lines.append(f"# {type(section).model_fields[key].description}\n{key} = {literal(value)}\n")
+    for name in _TABLES:
+        for table in getattr(config, name):
+            keys = table.model_dump(mode="json", exclude_defaults=True)
+            lines += [f"\n[[{name}]]\n", *(f"{key} = {literal(value)}\n" for key, value in keys.items())]
     return "".join(lines)
 
 
 def literal(value: Any) -> str:
     """`value` as TOML."""
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{literal(key)} = {literal(item)}' for key, item in value.items())} }}"
     if isinstance(value, list):
         return f"[{', '.join(literal(item) for item in value)}]"
     if isinstance(value, str):

@@ -24,6 +24,10 @@ class BadUrl(ConfigurationError):
     """A seed that is not a URL Fyke can fetch."""
 
 
+class MissingExtra(FykeError):
+    """What was asked needs packages that were not installed with Fyke."""
+
+
 class BadQuery(ConfigurationError):
     """A search whose filter says nothing, or what it cannot say."""
 

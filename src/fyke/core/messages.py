@@ -41,6 +41,7 @@ ENDED = pa.schema(
         ("domain", pa.uint64()),
         ("outcome", pa.uint8()),  # place in the list `Outcome`
         ("kind", pa.uint8()),  # the `Kind` that the URL turned out to be
+        ("again", pa.bool_()),  # whether it had been visited before
     ]
 )
 LEARNED = pa.schema(
@@ -80,11 +81,14 @@ def links_of(messages: Sequence[Links]) -> Links:
 
 def ended_batch(ended: Iterable[tuple[Visit, Outcome]]) -> pa.RecordBatch:
     """The rows of `ENDED` for visits and their outcomes."""
-    rows = [(visit.key, visit.host, visit.domain, _CODES[outcome], visit.kind) for visit, outcome in ended]
+    rows = [
+        (visit.key, visit.host, visit.domain, _CODES[outcome], visit.kind, visit.earlier is not None)
+        for visit, outcome in ended
+    ]
     if not rows:
         return NONE_ENDED
     columns = zip(*rows, strict=True)
-    types = (np.uint64, np.uint64, np.uint64, np.uint8, np.uint8)
+    types = (np.uint64, np.uint64, np.uint64, np.uint8, np.uint8, np.bool_)
     arrays = [pa.array(np.array(column, kind)) for column, kind in zip(columns, types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=ENDED)
 

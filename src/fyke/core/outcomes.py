@@ -11,6 +11,8 @@ class Outcome(StrEnum):
     """The end of one visit. Its value is the word people read in tables and messages."""
 
     OK = "ok"  # an answer with a body meant for us: 2xx, or its kin in ftp and gopher
+    UNCHANGED = "unchanged"  # as at the visit before: a 304 that was asked for, or the same content again
+    GONE = "gone"  # 404 or 410 for the second visit in a row
     REDIRECTED = "redirected"  # 3xx with a Location: the target is a link of its own
     CLIENT_ERROR = "client_error"  # 4xx but 429
     SERVER_ERROR = "server_error"  # 5xx but 503
@@ -42,6 +44,8 @@ class Outcome(StrEnum):
 _ANSWERED = frozenset(
     {
         Outcome.OK,
+        Outcome.UNCHANGED,
+        Outcome.GONE,
         Outcome.REDIRECTED,
         Outcome.CLIENT_ERROR,
         Outcome.SERVER_ERROR,

@@ -1,246 +1,306 @@
-"""From what a page says to where it points: links resolved, a page at a time.
+"""From what pages say to where it points: the links of many pages resolved at once, as columns.
 
-Called once a page with every href in it, some sixty, so this is the hottest code beside the HTML
-parser. Most hrefs repeat from page to page, hence tables: one per *directory* of the base URL for
-what is relative to it, one per *site* (scheme, host, port) for what begins with a slash, one for what
-begins with `http://` or `https://`, the same from everywhere. An href the tables lack
-takes a fast path when its characters prove that nothing in it needs normalising, else the WHATWG
-parser. What depends on the whole base (`""`, `"?q"`, `"#x"`) is never remembered.
+Called for each batch of pages with every href in it, some sixty a page: beside the HTML parser this is the hottest
+code. All hrefs become one text. A few passes over its bytes tell which links are *plain*: those in which a URL
+parser would find nothing to normalise. Such a link leads to what stands before it (nothing, or the root or a
+directory of the page's base) and itself, without its fragment. The others go to the WHATWG parser, one by one.
+Nothing is remembered but the keys of hosts, so a link costs the same however many different ones there are.
 
-Invariant: `resolve` gives exactly what `canonical` and `locate` of `fyke.core.urls` give of the schemes that are
-fetched, whatever is in the tables; all are emptied when they hold more than `cache_links`.
+A short link below a long base is a long URL: what the links of one page come to is bounded by `most_bytes`, and
+links behind that are dropped.
+
+Invariant: within that bound, `resolve` gives exactly what `canonical` and `locate` of `fyke.core.urls` give of the
+schemes that are fetched, in order, repeats included.
 """
 
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from itertools import chain, repeat
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 from xxhash import xxh3_64_intdigest
 
-from fyke.core.urls import MAX_URL_BYTES, SCHEMES, Locator, canonical, host_keys, locate, split
+from fyke.core.batches import U64, Mask, binary_array
+from fyke.core.urls import MAX_URL_BYTES, SCHEMES, UNRESERVED, Locator, canonical, host_keys, locate, split
 
-# Fast paths: characters WHATWG leaves alone, no dot segments, escapes in capitals and of reserved characters only.
-_ESCAPE = r"%(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]|[89A-F][0-9A-F])"
-_SEGMENT = rf"(?!\.)[\w~!$&'()*+,;=:@.-]*(?:{_ESCAPE}[\w~!$&'()*+,;=:@.-]*)*"
-_QUERY = rf"(?:\?(?:[\w~!$&()*+,;=:@./?-]|{_ESCAPE})+)?"
-_PATH = rf"(?:/{_SEGMENT})+{_QUERY}"
-_FRAGMENT = r"(?:#[!-~]*)?"
-_ROOTED = re.compile(rf"(?!//)({_PATH}){_FRAGMENT}", re.ASCII)
-_ABSOLUTE = re.compile(rf"(https?://[a-z0-9.-]+(?::\d+)?)({_PATH})?{_FRAGMENT}", re.ASCII)
-_RELATIVE = re.compile(rf"((?:\.\./)*)(?!\.)([\w~!$&'()*+,;=@.-]+(?:/{_SEGMENT})*{_QUERY}){_FRAGMENT}", re.ASCII)
+MOST_BYTES = 8 << 20
 
-# Of a base: its root, its directory and the file, without anything a parser would alter.
-_BASE = re.compile(r"(([a-z][a-z0-9+.-]*://[^/?#\\]+)/(?:[^?#\\]*/)?)([^/?#\\]*)(?:[?#][!-~]*)?")
-_DOTS = re.compile(r"(?:\.|%2[eE]){1,2}")
-_PRINTABLE = re.compile(r"[!-~]*")
-# Resolves to the base itself, or to it with another query. "http:?q" is one of them; so is " #x".
-_WHOLE = re.compile(r"[\x00-\x20]*+(?:[a-zA-Z\t\r\n]*+:)?[\x00-\x20]*+(?:\Z|[?#])")
+Int = npt.NDArray[np.int64]
 
-_LONG_HREF = 256  # a longer one hardly repeats
-_TABLE_COST = 8  # links a table counts for, empty
-_new_locator: Final = tuple.__new__
+# What a byte means in a link; those of class 0 stand for themselves wherever they are.
+_NEWLINE, _HASH, _ASK, _PERCENT, _QUOTE, _DOT, _COLON, _ODD = range(1, 9)
+_CLASS = np.full(256, _ODD, np.uint8)
+_CLASS[list(UNRESERVED | frozenset(b"!$&()*+,;=@/"))] = 0
+_CLASS[list(b"\n#?%'.:")] = range(1, 8)
+_MEANS_SOMETHING = bytes(map(bool, _CLASS))
+_SLASH = ord("/")
+_BEGINS_NAME = (_CLASS == 0) | (_CLASS == _PERCENT)  # of a file or folder, at the beginning of a link
+_BEGINS_NAME[_SLASH] = False
+
+# The value of an escape is that of its digits; those of other characters make it too large for this table.
+_DIGIT = np.full(256, 256, np.int64)
+_DIGIT[list(b"0123456789ABCDEF")] = range(16)
+_STAYS = np.zeros(256 * 17 + 1, np.bool_)
+_STAYS[[value for value in range(256) if value not in UNRESERVED]] = True
+
+_HTTP, _HTTPS = (int.from_bytes(start, "little") for start in (b"http://", b"https://"))
+_SEVEN_BYTES = (1 << 56) - 1
+_PADDING = 8  # bytes behind the last link, so that each has as many
+_UPS = 8  # folders that a plain link may leave
+_LONGEST_ROOT = 300  # bytes; no name in the DNS is longer
+
+# Of a base: its root, its path up to the last slash, and its file.
+_BASE = re.compile(r"((([a-z][a-z0-9+.-]*):)//[^/?#\\]+)(/(?:[^?#\\]*/)?)([^/?#\\]*)(?:[?#][!-~]*)?")
 
 
 @dataclass(frozen=True, slots=True)
-class ResolverStatistics:
-    """Links since the start, by how they were resolved; and what the tables hold now."""
+class Located:
+    """Canonical URLs with their keys, a row each; `link` is the number of the link that a row came from."""
 
-    links: int
-    hits: int
-    fast: int
-    slow: int
-    invalid: int  # of the slow ones: not links to anything Fyke can fetch
-    held: int
-    emptied: int
+    urls: list[bytes]
+    url: pa.BinaryArray  # the same
+    key: U64
+    host: U64
+    domain: U64
+    link: Int
+
+    def locators(self) -> list[Locator]:
+        """The rows as objects."""
+        keys = (column.tolist() for column in (self.key, self.host, self.domain))
+        return list(map(Locator, self.urls, *keys))
 
 
 class LinkResolver:
-    """Resolves links against the page they are on; remembers about `cache_links` of them.
+    """Resolves links against the pages they are on.
 
     What has none of `schemes` is no link to anything that can be fetched. Those of http and https always are.
     """
 
-    def __init__(self, cache_links: int, schemes: Collection[str] = SCHEMES) -> None:
-        self._cache_links = cache_links
+    def __init__(self, schemes: Collection[str] = SCHEMES, *, most_bytes: int = MOST_BYTES) -> None:
         self._schemes = frozenset(schemes)
-        self._directories: dict[str, _Directory] = {}
-        self._sites: dict[str, _Site] = {}
-        self._absolute = _Absolute(self)
-        self.known: dict[str, tuple[int, int]] = {}  # canonical roots and their keys of host and domain
-        self.held = 0
-        self.fast = 0
-        self.slow = 0
-        self.invalid = 0
-        self._links = 0
-        self._missed = 0
-        self._emptied = 0
+        self._most_bytes = most_bytes
 
     def __repr__(self) -> str:
-        return f"LinkResolver({self.held} of {self._cache_links} links held)"
+        return f"LinkResolver({', '.join(sorted(self._schemes))})"
 
-    def resolve(self, base: str, hrefs: Sequence[str]) -> list[Locator]:
-        """The locators of those of `hrefs` that are URLs when seen from `base`, in order, repeats included."""
-        self._links += len(hrefs)
-        if self.held > self._cache_links:
-            self._empty()
-        directory = self._directory(base)
-        if directory is None:
-            found = [self.parsed(href, base) for href in hrefs]
-        else:
-            directory.base = base
-            # Most pages write all their links one way, and they were met before: then one pass in C will do.
-            table = self._absolute if hrefs and hrefs[0].startswith("http") else directory
-            found = list(map(table.get, hrefs))
-            if None in found:
-                found = [at or directory[href] for href, at in zip(hrefs, found, strict=True)]
-        return list(filter(None, found))
+    def resolve(self, pages: Sequence[tuple[str, Sequence[str]]]) -> Located:
+        """Where the links of `pages` lead: of each page its base URL and its hrefs. Links count through all pages."""
+        hrefs = list(chain.from_iterable(hrefs for _, hrefs in pages))
+        counts = np.array([len(hrefs) for _, hrefs in pages], np.int64)
+        bases = [_base(url, self._schemes) for url, _ in pages]
+        page = np.repeat(np.arange(len(pages)), counts)
+        text = _text(hrefs)
+        links = _read(text)
+        links.plain &= np.array([bool(base.folder) for base in bases], np.bool_)[page]
+        prefixes = _Prefixes(bases, links, page)
+        keys = np.array([base.keys for base in bases], np.uint64).reshape(-1, 2)[page]
+        _read_roots(text, links, prefixes, keys)
 
-    def statistics(self) -> ResolverStatistics:
-        """Counts since the start."""
-        hits = self._links - self.fast - self.slow
-        return ResolverStatistics(self._links, hits, self.fast, self.slow, self.invalid, self.held, self._emptied)
+        base_bytes = np.array([len(base.url) for base in bases], np.int64)[page]
+        size = np.where(links.plain, prefixes.sizes() - links.begin, base_bytes - links.start) + links.end
+        before = np.cumsum(size) - size
+        within = before + size - before[(np.cumsum(counts) - counts)[page]] <= self._most_bytes
+        urls = _joined(text, links, prefixes, links.plain & within & (size <= MAX_URL_BYTES))
+        others = np.flatnonzero(~links.plain & within)
+        for at, number in zip(others.tolist(), page[others].tolist(), strict=True):
+            found = self._parsed(hrefs[at], bases[number].url)
+            if found is not None:
+                urls[at] = found.url
+                keys[at] = found[2:]
+        return _located(urls, keys)
 
-    def parsed(self, href: str, base: str) -> Locator | None:
+    def _parsed(self, href: str, base: str) -> Locator | None:
         """`href` by the WHATWG parser; None when it is no URL that can be fetched."""
-        self.slow += 1
         url = canonical(href, base)
-        if url is None or url[: url.index(":")] not in self._schemes:
-            self.invalid += 1
-            return None
-        return locate(url)
-
-    def remembered(
-        self, table: dict[str, Locator | None], href: str, locator: Locator | None, base: str
-    ) -> Locator | None:
-        """What `href` means, put into `table`: `locator` if a fast path found it, else by the parser."""
-        if locator is None:
-            locator = self.parsed(href, base)
-        else:
-            self.fast += 1
-        if len(href) <= _LONG_HREF:
-            table[href] = locator
-            self.held += 1
-        return locator
-
-    def learn(self, root: str) -> None:
-        """Take note of `root` (scheme, host, port), should it be canonical."""
-        if canonical(root) == f"{root}/":
-            self.known[root] = host_keys(split(f"{root}/").host)
-            self.held += 1
-
-    def _empty(self) -> None:
-        self._directories.clear()
-        self._sites.clear()
-        self._absolute.clear()
-        self.known.clear()
-        self.held = 0
-        self._emptied += 1
-
-    def _directory(self, base: str) -> "_Directory | None":
-        """The table for `base`; None when the base is not plain enough to have one."""
-        match = _BASE.fullmatch(base)
-        if match is None or len(base) > MAX_URL_BYTES:
-            return None
-        place, root, file = match.groups()
-        table = self._directories.get(place)
-        if table is None:
-            if canonical(place) != place:
-                return None
-            table = self._directories[place] = _Directory(self, place, self._site(root), self._absolute)
-            self.held += _TABLE_COST
-        return table if _PRINTABLE.fullmatch(file) and not _DOTS.fullmatch(file) else None
-
-    def _site(self, root: str) -> "_Site":
-        site = self._sites.get(root)
-        if site is None:
-            site = self._sites[root] = _Site(self, root)
-            self.held += _TABLE_COST
-        return site
+        return locate(url) if url is not None and url[: url.index(":")] in self._schemes else None
 
 
-class _Absolute(dict[str, Locator | None]):
-    """Links that begin with `http://` or `https://`."""
-
-    def __init__(self, resolver: LinkResolver) -> None:
-        self._resolver = resolver
-
-    def __missing__(self, href: str) -> Locator | None:
-        return self._resolver.remembered(self, href, self._fast(href), "http://a/")
-
-    def _fast(self, href: str) -> Locator | None:
-        match = _ABSOLUTE.fullmatch(href)
-        if match is None:
-            return None
-        root = match[1]
-        keys = self._resolver.known.get(root)
-        if keys is None:
-            self._resolver.learn(root)
-            return None
-        return _joined(root, match[2] or "/", keys)
+# -- bases --------------------------------------------------------------------------------------
 
 
-class _Site(dict[str, Locator | None]):
-    """Links that begin with a slash: the same from every page of a site."""
+class _Base(NamedTuple):
+    """What the links of a page are relative to; without a folder when only a parser can tell."""
 
-    def __init__(self, resolver: LinkResolver, root: str) -> None:
-        self._resolver = resolver
-        self._root = root
-        self._slash = f"{root}/"
-        self.host_and_domain = host_keys(split(self._slash).host)
+    url: str
+    scheme: bytes = b""
+    root: bytes = b""
+    folder: bytes = b""
+    file: bytes = b""  # with all before it
+    keys: tuple[int, int] = (0, 0)  # of host and domain
 
-    def __missing__(self, href: str) -> Locator | None:
-        match = _ROOTED.fullmatch(href)
-        locator = _joined(self._root, match[1], self.host_and_domain) if match else None
-        return self._resolver.remembered(self, href, locator, self._slash)
-
-
-class _Directory(dict[str, Locator | None]):
-    """Links as pages in one directory write them. `base` is the page they are asked for now."""
-
-    def __init__(self, resolver: LinkResolver, place: str, site: _Site, absolute: _Absolute) -> None:
-        self._resolver = resolver
-        self._place = place
-        self._site = site
-        self._absolute = absolute
-        self._keys = site.host_and_domain
-        self._above = _directories_above(place)
-        self.base = place
-
-    def __missing__(self, href: str) -> Locator | None:
-        if href[:1] == "/":
-            locator = self._site[href]
-            if len(href) <= _LONG_HREF:
-                self[href] = locator
-                self._resolver.held += 1
-            return locator
-        if href.startswith(("http://", "https://")):
-            return self._absolute[href]
-        locator = self._fast(href)
-        if locator is None and _WHOLE.match(href):
-            return self._resolver.parsed(href, self.base)
-        return self._resolver.remembered(self, href, locator, self._place)
-
-    def _fast(self, href: str) -> Locator | None:
-        match = _RELATIVE.fullmatch(href)
-        if match is None:
-            return None
-        ups, rest = match.groups()
-        place = self._above[min(len(ups) // 3, len(self._above) - 1)] if ups else self._place
-        return _joined(place, rest, self._keys)
+    def above(self, ups: int) -> bytes:
+        """The folder that many levels up, or the highest there is."""
+        folder = self.folder
+        while ups and len(folder) > len(self.root) + 1:
+            folder = folder[: folder.rindex(b"/", 0, -1) + 1]
+            ups -= 1
+        return folder
 
 
-def _directories_above(place: str) -> list[str]:
-    """`place` (a canonical directory), its parent, and so on up to the root."""
-    above = [place]
-    while place.count("/") > 3:
-        place = place[: place.rindex("/", 0, -1) + 1]
-        above.append(place)
-    return above
+def _base(url: str, schemes: frozenset[str]) -> _Base:
+    match = _BASE.fullmatch(url) if url.isascii() and len(url) <= MAX_URL_BYTES else None
+    if match is None:
+        return _Base(url)
+    root, scheme, name, path, file = match.groups()
+    whole = f"{root}{path}{file}"
+    keys = _keys_of_root(root.encode()) if len(root) <= _LONGEST_ROOT else None
+    if name not in schemes or keys is None or canonical(whole) != whole:
+        return _Base(url)
+    return _Base(url, scheme.encode(), root.encode(), f"{root}{path}".encode(), whole.encode(), keys)
 
 
-def _joined(place: str, rest: str, keys: tuple[int, int]) -> Locator | None:
-    text = f"{place}{rest}".encode()
-    if len(text) > MAX_URL_BYTES:
-        return None
-    return _new_locator(Locator, (text, xxh3_64_intdigest(text), *keys))
+class _Prefixes:
+    """What stands before the plain links: `of` (int64[n]) says which of `texts`."""
+
+    def __init__(self, bases: Sequence[_Base], links: "_Links", page: Int) -> None:
+        self.texts = [b"", *chain.from_iterable(base[1:5] for base in bases)]
+        self.of = 4 * page + links.kind
+        self.of[~links.plain | links.absolute] = 0
+        leaving = np.flatnonzero(links.ups * links.plain)
+        if len(leaving):
+            pairs, which = np.unique(page[leaving] * (_UPS + 1) + links.ups[leaving], return_inverse=True)
+            self.of[leaving] = len(self.texts) + which
+            self.texts += [bases[pair // (_UPS + 1)].above(pair % (_UPS + 1)) for pair in pairs.tolist()]
+
+    def sizes(self) -> Int:
+        """Bytes that stand before each link."""
+        sizes: Int = np.fromiter(map(len, self.texts), np.int64, len(self.texts))[self.of]
+        return sizes
+
+
+# -- links --------------------------------------------------------------------------------------
+
+_ABSOLUTE, _ACROSS, _ROOTED, _RELATIVE, _QUERY = range(5)  # `http://h/x`; others by prefix: `//h/x`, `/x`, `x`, `?x`
+
+
+class _Links:
+    """n links in one text: what of them is part of the URL, and how that begins."""
+
+    def __init__(self, start: Int, begin: Int, query: Int, end: Int, ups: Int, kind: Int, plain: Mask) -> None:
+        self.start = start  # of what is written
+        self.begin = begin  # of what stands for itself
+        self.query = query  # its question mark, or its end
+        self.end = end
+        self.ups = ups  # folders to leave
+        self.kind = kind
+        self.plain = plain
+
+    @property
+    def absolute(self) -> Mask:
+        return np.equal(self.kind, _ABSOLUTE)
+
+
+def _text(hrefs: Sequence[str]) -> bytes:
+    """The links, a line each; those that only a parser can read are empty lines."""
+    text = "\n".join([*hrefs, ""])
+    if not text.isascii() or text.count("\n") != len(hrefs):
+        text = "\n".join([*(href if href.isascii() and "\n" not in href else "" for href in hrefs), ""])
+    return text.encode() + bytes(_PADDING)
+
+
+def _read(text: bytes) -> _Links:
+    """What the links in `text` are. A link that is not plain has a character that stands for something else."""
+    data = np.frombuffer(text, np.uint8)
+    marked = text.translate(_MEANS_SOMETHING)  # five times as fast as NumPy's way
+    at = np.flatnonzero(np.frombuffer(marked, np.bool_)[:-_PADDING])
+    what = _CLASS[data[at]]
+    newline = what == _NEWLINE
+    link = np.cumsum(newline) - newline
+    stop = at[newline]
+    start = np.concatenate((np.zeros(1, np.int64), stop + 1))[:-1]
+    end = _first(at, link, what == _HASH, stop)
+    query = _first(at, link, (what == _ASK) & (at < end[link]), end)
+    begin, ups = _after_dots(data, start)
+    kind = _kinds(data, start, begin)
+    relative = kind == _RELATIVE
+
+    odd = what == _ODD
+    odd |= (what == _QUOTE) & (at > query[link])
+    odd |= (what == _DOT) & (data[at - 1] == _SLASH) & (at < query[link])
+    odd |= (what == _COLON) & (relative & (begin == start))[link]  # it may end the name of a scheme
+    odd &= (at < end[link]) & (at >= begin[link])
+    escape = np.flatnonzero(what == _PERCENT)
+    value = 16 * _DIGIT[data[at[escape] + 1]] + _DIGIT[data[at[escape] + 2]]
+    odd[escape] |= ~_STAYS[value] & (at[escape] < end[link[escape]])
+    plain = (kind >= 0) & (query + 1 != end)
+    plain[link[odd]] = False
+    return _Links(start, begin, query, end, ups, kind, plain)
+
+
+def _first(at: Int, link: Int, which: Mask, otherwise: Int) -> Int:
+    """The place of the first mark of each link that is one of `which`."""
+    found = otherwise.copy()
+    found[link[which][::-1]] = at[which][::-1]
+    return found
+
+
+def _after_dots(data: npt.NDArray[np.uint8], start: Int) -> tuple[Int, Int]:
+    """Where each link goes on behind its `./` and `../`, and how many of the latter it has."""
+    begin, ups = start.copy(), np.zeros_like(start)
+    dotted = np.flatnonzero(data[start] == ord("."))
+    begin[dotted[data[start[dotted] + 1] == _SLASH]] += 2
+    for _ in range(_UPS):
+        here = begin[dotted]
+        dotted = dotted[(data[here] == ord(".")) & (data[here + 1] == ord(".")) & (data[here + 2] == _SLASH)]
+        if not len(dotted):
+            break
+        begin[dotted] += 3
+        ups[dotted] += 1
+    return begin, ups
+
+
+def _kinds(data: npt.NDArray[np.uint8], start: Int, begin: Int) -> Int:
+    """How each link begins; -1 where it begins as none that is plain."""
+    word = data[start[:, None] + np.arange(_PADDING)].view("<u8").ravel()
+    first, second = data[start], data[start + 1]
+    kind = np.full(len(start), -1)
+    kind[(begin > start) & (data[begin] != ord(".")) | _BEGINS_NAME[first]] = _RELATIVE
+    kind[first == ord("?")] = _QUERY
+    kind[first == _SLASH] = _ROOTED
+    kind[(first == _SLASH) & (second == _SLASH)] = _ACROSS
+    kind[(word & _SEVEN_BYTES == _HTTP) | (word == _HTTPS)] = _ABSOLUTE
+    return kind
+
+
+def _read_roots(text: bytes, links: _Links, prefixes: _Prefixes, keys: npt.NDArray[np.uint64]) -> None:
+    """Put the keys of hosts that links name into `keys`; a link whose root is not canonical is not plain."""
+    named = np.flatnonzero(links.plain & (links.kind <= _ACROSS))
+    starts = links.start[named].tolist()
+    hosts = np.where(links.absolute[named], 8, 2) + links.start[named]
+    slashes = map(text.find, repeat(b"/"), hosts.tolist(), links.query[named].tolist())
+    roots = [text[start:slash] for start, slash in zip(starts, slashes, strict=True)]  # nearly all, without a slash
+    for at in np.flatnonzero(links.kind[named] == _ACROSS).tolist():
+        roots[at] = prefixes.texts[prefixes.of[named[at]]] + roots[at]
+    number = {root: place for place, root in enumerate(dict.fromkeys(roots))}
+    found = [_keys_of_root(root) if len(root) <= _LONGEST_ROOT else None for root in number]
+    which = np.fromiter(map(number.__getitem__, roots), np.int64, len(roots))
+    links.plain[named] = np.array([each is not None for each in found], np.bool_)[which]
+    keys[named] = np.array([each or (0, 0) for each in found], np.uint64).reshape(-1, 2)[which]
+
+
+@lru_cache(maxsize=1 << 14)
+def _keys_of_root(root: bytes) -> tuple[int, int] | None:
+    """The keys of host and domain; None when `root` is no canonical scheme, host and port."""
+    url = f"{root.decode()}/"
+    return host_keys(split(url).host) if canonical(url) == url else None
+
+
+def _joined(text: bytes, links: _Links, prefixes: _Prefixes, wanted: Mask) -> list[bytes]:
+    """The URLs of the `wanted` links, and nothing for the others."""
+    of, begin, end = (np.where(wanted, column, 0).tolist() for column in (prefixes.of, links.begin, links.end))
+    texts = prefixes.texts
+    return [texts[before] + text[first:last] for before, first, last in zip(of, begin, end, strict=True)]
+
+
+def _located(urls: list[bytes], keys: npt.NDArray[np.uint64]) -> Located:
+    link = np.arange(len(urls))
+    if b"" in urls:
+        link = np.flatnonzero(np.fromiter(map(len, urls), np.int64, len(urls)))
+        urls = list(filter(None, urls))
+    key = np.fromiter(map(xxh3_64_intdigest, urls), np.uint64, len(urls))
+    return Located(urls, binary_array(urls), key, keys[link, 0], keys[link, 1], link)

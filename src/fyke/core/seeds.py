@@ -15,20 +15,25 @@ from fyke.core.urls import DEFAULT_PORTS, Locator, canonical, has_credentials, l
 _SCHEMELESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?)(?::\d+)?(?:[/?#]|\Z)")
 
 
-def seed_of(seed: str, schemes: Collection[str] | None = None) -> Locator:
-    """What is meant by `seed`, as a locator.
+def seed_url(seed: str, schemes: Collection[str] | None = None) -> str:
+    """What is meant by `seed`, as a canonical URL.
 
     Raises BadUrl when that is no URL, has a user's name, or none of `schemes`, where it matters which are fetched.
     """
-    url = canonical(seed) or (canonical(f"http://{seed}") if _SCHEMELESS.match(seed) else None)
+    url = canonical(f"http://{seed}" if _SCHEMELESS.match(seed) else seed)
     if url is None or (schemes is not None and url.partition(":")[0] not in schemes):
         *others, last = (f"{scheme}://" for scheme in dict.fromkeys([*DEFAULT_PORTS, *sorted(schemes or ())]))
         raise BadUrl(f"{seed!r} is not a URL Fyke can fetch: say {', '.join(others)} or {last} and a host")
-    if has_credentials(seed):
+    if "@" in seed and has_credentials(seed):
         raise BadUrl(
             f"{url} was given with a user name or password, and Fyke sends none: leave them out, also in fyke.toml"
         )
-    return locate(url)
+    return url
+
+
+def seed_of(seed: str, schemes: Collection[str] | None = None) -> Locator:
+    """What is meant by `seed`, as a locator. Raises BadUrl as `seed_url` does."""
+    return locate(seed_url(seed, schemes))
 
 
 def seeds_of(seeds: Iterable[str], schemes: Collection[str] | None = None) -> list[Locator]:

@@ -22,7 +22,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "gopher": 70}
 SCHEMES = frozenset(DEFAULT_PORTS)  # those that Fyke fetches without a plug-in
 MAX_URL_BYTES = 8192
 
-_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _STRAY = re.compile(r"%[0-9A-Fa-f]?\Z")
 _SPLIT = re.compile(r"([a-z][a-z0-9+.-]*)://(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?(.*)", re.DOTALL)
@@ -116,7 +116,7 @@ def _named_host(opaque: str) -> str | None:
 def _normalise_escape(match: re.Match[str]) -> str:
     byte = int(match[1], 16)
     # After a stray per cent sign a decoded character could complete an escape that was never written.
-    if byte in _UNRESERVED and not _STRAY.search(match.string, max(0, match.start() - 2), match.start()):
+    if byte in UNRESERVED and not _STRAY.search(match.string, max(0, match.start() - 2), match.start()):
         return chr(byte)
     return f"%{match[1].upper()}"
 

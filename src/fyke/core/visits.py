@@ -27,6 +27,23 @@ class Purpose(IntEnum):
 
 
 @dataclass(slots=True)
+class Earlier:
+    """What earlier visits to a URL brought, as far as the next one needs it.
+
+    `place` is file number, offset and length of the newest record of its content, None without one. What is in that
+    record is read when the page is asked for: how to ask whether it changed, and what a revisit record must name
+    (URL, WARC-Date and payload digest of the record that holds the body).
+    """
+
+    missing: bool = False  # whether the visit before found nothing there: 404 or 410
+    place: tuple[int, int, int] | None = None
+    fingerprint: int = 0  # of that content
+    etag: str = ""
+    modified: str = ""  # the Last-Modified, as the server wrote it
+    original: tuple[str, str, str] | None = None
+
+
+@dataclass(slots=True)
 class Visit:
     """One URL about to be fetched: a row of `fyke.core.batches.URLS` as an object."""
 
@@ -43,6 +60,7 @@ class Visit:
     purpose: Purpose = Purpose.PAGE
     robots_of: str = ""  # the origin whose rules a ROBOTS visit is to bring
     not_before: float = 0.0  # unix seconds; a retry may not come sooner
+    earlier: Earlier | None = None  # None for a URL that was never visited
     errand: int = 0  # of a ROBOTS visit made for another agent: what that knows it by
     _parts: UrlParts | None = field(default=None, repr=False, compare=False)
 
@@ -112,15 +130,18 @@ class Exchange:
 
     def headers(self, name: str) -> list[str]:
         """The values of every header field `name` (any case), as Latin-1, in order."""
-        wanted = name.lower().encode() + b":"
-        size = len(wanted)
-        return [
-            line[size:].strip().decode("latin-1") for line in self.head.split(b"\n") if line[:size].lower() == wanted
-        ]
+        return headers_of(self.head, name)
 
     def header(self, name: str) -> str:
         """The first value of header field `name`, or the empty string."""
         return next(iter(self.headers(name)), "")
+
+
+def headers_of(head: bytes, name: str) -> list[str]:
+    """The values of every field `name` (any case) of a message head, as Latin-1, in order."""
+    wanted = name.lower().encode() + b":"
+    size = len(wanted)
+    return [line[size:].strip().decode("latin-1") for line in head.split(b"\n") if line[:size].lower() == wanted]
 
 
 @dataclass(slots=True)
@@ -136,6 +157,9 @@ class PageLinks:
     nofollow: list[str] = field(default_factory=list)
     requisites: list[str] = field(default_factory=list)
     listings: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.pages) + len(self.nofollow) + len(self.requisites) + len(self.listings)
 
 
 @dataclass(slots=True)

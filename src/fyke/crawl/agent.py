@@ -24,6 +24,7 @@ from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import Division, division
 from fyke.archive.statistics import CrawlStatistics
 from fyke.archive.table_files import series
+from fyke.archive.tables import ExtractedTable
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, StateDamaged
@@ -40,10 +41,12 @@ from fyke.crawl.gathering import Gathering
 from fyke.crawl.keeper import Keeper, Writer
 from fyke.crawl.loop import Ending, Engines, Loop
 from fyke.crawl.mail import Alone, LinkCache, Outbox, Post
+from fyke.crawl.passes import Pass, Passes, Past, learn
 from fyke.crawl.post.letters import Envelope
 from fyke.crawl.post.office import Office, Transport
 from fyke.crawl.remote import Remote
 from fyke.disk.checkpoint import Checkpoint
+from fyke.fetcher.access import Sites
 from fyke.fetcher.book import HostBook, SharedBook
 from fyke.fetcher.chosen import Chosen
 from fyke.fetcher.dns_query import server_of
@@ -58,7 +61,9 @@ from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier
 from fyke.frontier.order import crawl_order
 from fyke.harvest import Parser
+from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
+from fyke.harvest.fields import Extractor
 from fyke.harvest.worker import Harvest, NamedSitemaps
 
 
@@ -73,6 +78,16 @@ class Seat:
     moved: bool  # whether addresses went from agent to agent since the last run
 
 
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """Objects that take part in a crawl, in the order in which they are asked."""
+
+    filters: Sequence[UrlFilter] = ()
+    protocols: Sequence[ProtocolModule] = ()
+    processors: Sequence[ProcessingModule] = ()
+    sinks: Sequence[PageSink] = ()
+
+
 class Agent:
     """A crawl of `config` in `directory`. Use as an async context manager; then `run` it."""
 
@@ -82,24 +97,33 @@ class Agent:
         config: Config,
         *,
         seat: Seat | None = None,
+        listed: Iterable[str] | None = None,
         clock: Clock | None = None,
-        filters: Sequence[UrlFilter] = (),
-        protocols: Sequence[ProtocolModule] = (),
-        processors: Sequence[ProcessingModule] = (),
-        sinks: Sequence[PageSink] = (),
+        again: Pass | None = None,
+        plugins: Plugins | None = None,
     ) -> None:
-        """`seat` is where it sits among other agents of the crawl; None: it is alone. Plug-ins given here are used
-        after those that `config` names."""
+        """`seat` is where it sits among other agents of the crawl; None: it is alone.
+
+        `listed`: canonical URLs to begin at, beside the seeds of `config`; when it is resumed the same, or None.
+        `again` is a pass over the crawl, if it has ended.
+
+        `plugins` are used after those that `config` names.
+        """
+        self._listed = listed
         self.directory = directory
         self._seat = seat
         self.config = config
         self._clock = clock or SystemClock()
-        self._filters, self._protocols = list(filters), list(protocols)
-        self._processors, self._sinks = list(processors), list(sinks)
+        self._again = again
+        given = plugins or Plugins()
+        self._filters, self._protocols = list(given.filters), list(given.protocols)
+        self._processors, self._sinks = list(given.processors), list(given.sinks)
         self._asked_later = AskedLater(directory.state)
         self._open_plugins()
         self._schemes = schemes_of(self._protocols)
         self._seeds = seeds_of([*config.crawl.seeds, *self._asked_later.seeds], self._schemes)
+        self._sites = Sites(config.site)
+        self._extractors = [Extractor(section) for section in config.extract]
         for server in config.dns.servers:
             server_of(server)
         if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
@@ -130,7 +154,7 @@ class Agent:
             ) from None
         try:
             if self._seat is None:
-                directory.record(config)
+                directory.record(config, self._listed)
             self._open()
         except BaseException:
             self._checkpoint.close()
@@ -151,6 +175,7 @@ class Agent:
         self._store = self._checkpoint.store
         self._asked_later = AskedLater(self.directory.state)  # again: until the lock was held, others wrote it
         self._started_at = self._clock.now()
+        self._passes = Passes(saved.get("again"))
         self._log_file = (self.directory.logs / "fyke.log").open("a", encoding="utf-8")
         self._open_stores(saved)
         self._open_frontier(saved)
@@ -159,10 +184,11 @@ class Agent:
         self._loop = Loop(
             Engines(self._frontier, self._fetcher, gathering, self._outbox, self._remote()), self.config.crawl,
             self._clock, self._news,
+            has_its_bytes=lambda: 0 < self.config.crawl.bytes <= self._barn.body_bytes,
         )  # fmt: skip
         self._counts = Counts(
             self._frontier, self._fetcher, self._barn, self._outbox, self._filtering, self._parser, self._registry,
-            self._archive, self._clock, saved.get("totals", {}), self._started_at,
+            self._archive, self._passes, self._clock, saved.get("totals", {}), self._started_at,
         )  # fmt: skip
         self._keeper = Keeper(
             self._checkpoint,
@@ -172,6 +198,7 @@ class Agent:
                 "sitemaps": self._named_sitemaps,
                 "fetcher": self._fetcher,
                 "totals": self._counts,
+                "again": self._passes,
             },
             self._writers(),
             self._clock,
@@ -183,15 +210,36 @@ class Agent:
         self._handler_before = asyncio.get_running_loop().get_exception_handler()
         asyncio.get_running_loop().set_exception_handler(self._failed)
         self._resumed = bool(saved)
+        if self._again is not None and may_begin_again(saved):
+            self._begin(self._again)
         self._frontier.resume()
         self._frontier.block(host_keys(name)[0] for name in self._asked_later.blocked)
         for name in self._asked_later.blocked:
             self.post.block(host_keys(name)[0])
         self._frontier.unblock(())  # hosts that were blocked when the last run ended, and are not now
-        self._frontier.know_seeds(self._seeds)
-        self._frontier.put_seeds(self.post.own_seeds(self._seeds))
+        self._put_seeds(begun=bool(saved))
         waiting = self._frontier.statistics().rows
         self._note("resumed" if saved else "begun", seeds=len(self._seeds), waiting=waiting)
+
+    def _put_seeds(self, *, begun: bool) -> None:
+        """Begin, or go on, at the seeds of this shard; those of others are known."""
+        self._frontier.know_seeds(self._seeds)
+        self._frontier.put_seeds(self.post.own_seeds(self._seeds))
+        for listed in self.directory.listed.batches():
+            self._frontier.know_seeds(listed, named=False)
+            if not begun:
+                self._frontier.put_seeds(self.post.own_seeds(listed), named=False)
+
+    def _begin(self, asked: Pass) -> None:
+        """Have pages visited once more; and ask of servers what is asked once a crawl."""
+        learn(self._frontier.again, self.directory.path)
+        self._frontier.begin_again(self._clock.now(), asked.visits)
+        self._named_sitemaps.clear()
+        self._book.forgive()
+        self._passes.begin(self._clock.now(), self._archive.state()["serial"])
+        if self.config.crawl.pages:
+            self._fetcher.pages_left = self.config.crawl.pages
+        self._note("again", number=len(self._passes.began), waiting=len(self._frontier.again))
 
     def _open_stores(self, saved: dict[str, Any]) -> None:
         store, path, part = self.config.store, self.directory.path, self.directory.part
@@ -205,6 +253,12 @@ class Agent:
         self._archive.restore(saved.get("archive", {}))
         self._pages.restore(saved.get("pages", {}))
         self._links.restore(saved.get("links", {}))
+        self._extracted = {
+            f"extract {one.name}": ExtractedTable(path, one.name, one.schema, store.table_rows, part)
+            for one in self._extractors
+        }
+        for name, table in self._extracted.items():
+            table.restore(saved.get(name, {}))
         self._book = self._opened_book()
         self._rests = Rests(
             self.directory.rests, self.config.politeness, self.config.fetch.timeout_s, self._started_at,
@@ -220,6 +274,7 @@ class Agent:
 
     def _writers(self) -> dict[str, Writer]:
         writers: dict[str, Writer] = {"archive": self._archive, "pages": self._pages, "links": self._links}
+        writers |= self._extracted
         if isinstance(self.post, Office):
             writers["post"] = self.post
         return writers
@@ -258,26 +313,26 @@ class Agent:
 
     def _open_fetcher(self, saved: dict[str, Any]) -> None:
         config, clock, loop = self.config, self._clock, asyncio.get_running_loop()
-        totals = saved.get("totals", {})
         self._named_sitemaps = NamedSitemaps(saved.get("sitemaps", {}))
         self._barn = Barn(
-            self._archive, self._pages, self._links if config.store.links else None, self._sinks,
-            outcomes=totals.get("outcomes", {}), listings=int(totals.get("listings", 0)),
-            body_bytes=int(totals.get("bytes", 0)),
+            self._archive, self._pages, self._links if config.store.links else None, self._sinks, self._passes,
+            [*zip(self._extractors, self._extracted.values(), strict=True)],
+            saved.get("totals", {}),
         )  # fmt: skip
         self._outbox = Outbox(LinkCache(config.frontier.link_cache, by_depth=bool(config.crawl.depth or self._filters)))
         self._parser = Parser(
             self._processors,
             config.crawl.requisites,
             product=config.agent.user_agent,
-            shared=bool(self._sinks),
+            shared=bool(self._sinks or self._extractors),
         )
+        self._aside: Aside[Any] = Aside(lambda: loop.call_soon_threadsafe(self._news.set))
         self._harvest = Harvest(
             self._parser, self._content_seen, self._named_sitemaps, config.fetch,
-            LinkResolver(config.frontier.link_cache, self._schemes),
+            LinkResolver(self._schemes), self._aside,
         )  # fmt: skip
         chosen = Chosen(self._seeds, config.dns.private)
-        self._resolver = Resolver(config.dns, clock, chosen.host)
+        self._resolver = Resolver(config.dns, clock, chosen.host, by_proxy=self._sites.by_proxy)
         self.post: Post = Alone()
         if self._seat is not None:
             saved_post = saved.get("post", {})
@@ -288,8 +343,10 @@ class Agent:
                 self._news,
             )  # fmt: skip
         self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state))
-        self._registry = build_registry(loop, self._engine, config.agent, clock, self._protocols, chosen.port)
-        self._bench = Workbench(config.politeness, config.frontier.default_budget_urls)
+        self._registry = build_registry(
+            loop, self._engine, config.agent, clock, self._protocols, chosen.port, self._sites
+        )
+        self._bench = Workbench(config.politeness, config.frontier.default_budget_urls, self._sites.delay_s)
         self._fetcher = Fetcher(
             Wiring(
                 self._bench,
@@ -299,6 +356,7 @@ class Agent:
                 self._registry,
                 self._engine.close,
                 clock,
+                Past(self._frontier.again, self.directory.path),
                 self.post.owns,
                 shared=self._seat is not None,
             ),
@@ -306,7 +364,8 @@ class Agent:
             self._news,
         )
         if config.crawl.pages:
-            left = max(0, config.crawl.pages - self._barn.outcomes[Outcome.OK])
+            brought = self._passes.pages if self._passes.began else self._barn.outcomes[Outcome.OK]
+            left = max(0, config.crawl.pages - brought)
             self._fetcher.pages_left = left if self._seat is None else 0  # the supervisor allows them
 
     # -- running ---------------------------------------------------------------------------------
@@ -421,6 +480,7 @@ class Agent:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         self._engine.close()
+        self._aside.close()
         await self._resolver.close()
         asyncio.get_running_loop().set_exception_handler(self._handler_before)
         try:
@@ -441,6 +501,8 @@ class Agent:
         write_domains(self.directory.path, self._domain_rows(), part)
         for writer in (self._archive, self._pages, self._links):
             writer.close()
+        for table in self._extracted.values():
+            table.close()
         for sink in self._sinks:
             sink.close()
         ending = self._ending.value if self._ending else Ending.STOPPED.value
@@ -476,6 +538,11 @@ class Agent:
                 "host_delay_s": [self._bench.domain_delay_s(budget) for budget in budgets.tolist()],
             }
             yield pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+
+
+def may_begin_again(state: Mapping[str, Any]) -> bool:
+    """Whether the crawl in `state`, or the pass over it, has come to its end, so that the next pass may begin."""
+    return state.get("ending") in (Ending.FINISHED, Ending.PAGES)
 
 
 def brought_nothing(state: Mapping[str, Any]) -> bool:

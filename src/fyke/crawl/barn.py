@@ -1,17 +1,22 @@
 """Where the harvest goes: records into the archive, rows into the tables, pages to those who asked for them.
 
-The loop hands in what was reaped, one by one, before it tells the frontier of the outcome. Invariant: when `store`
-returns, record and rows are in files that the next checkpoint names, and the body is closed.
+The loop hands in what was reaped, before it tells the frontier of the outcome. Invariant: when `store`
+returns, records and rows are in files that the next checkpoint names, and bodies are closed.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from fyke.archive import LinksTable, PagesTable, WarcWriter
+from fyke.archive import LinksTable, Original, PagesTable, WarcWriter
+from fyke.archive.tables import ExtractedTable, links_batch
 from fyke.core.batches import Kind
+from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink
-from fyke.core.visits import Page, Purpose
-from fyke.harvest.worker import Reaped
+from fyke.core.visits import Exchange, Page, Purpose
+from fyke.crawl.passes import Passes
+from fyke.harvest.fields import Extractor
+from fyke.harvest.worker import Reaped, Sheaf
 
 
 class Barn:
@@ -23,19 +28,20 @@ class Barn:
         pages: PagesTable,
         links: LinksTable | None,
         sinks: Sequence[PageSink],
-        *,
-        outcomes: Mapping[str, int],
-        listings: int,
-        body_bytes: int,
+        passes: Passes,
+        extracts: Sequence[tuple[Extractor, ExtractedTable]],
+        totals: Mapping[str, Any],
     ) -> None:
-        """`links` is None when nobody wants the table; the rest are counts of earlier runs."""
+        """`links` is None when nobody wants the table; `totals` are the counts of earlier runs."""
         self._archive = archive
         self._pages = pages
         self._links = links
         self._sinks = sinks
-        self.outcomes: Counter[str] = Counter(outcomes)  # of visits to pages
-        self.listings = listings  # visits to sitemaps and feeds
-        self.body_bytes = body_bytes
+        self._passes = passes
+        self._extracts = extracts
+        self.outcomes: Counter[str] = Counter(totals.get("outcomes", {}))  # of visits to pages
+        self.listings = int(totals.get("listings", 0))  # visits to sitemaps and feeds
+        self.body_bytes = int(totals.get("bytes", 0))
         self.sink_failures: Counter[str] = Counter()
 
     def __repr__(self) -> str:
@@ -46,15 +52,25 @@ class Barn:
         """Whether any server has ever answered in this crawl."""
         return self._archive.statistics().bytes > 0
 
-    def store(self, reaped: Reaped) -> None:
-        """Keep what came of one visit."""
+    def store(self, sheaf: Sheaf) -> None:
+        """Keep what came of some visits."""
+        for reaped in sheaf.reaped:
+            self._store(reaped)
+        if self._links is not None:
+            pointers = sheaf.pointers
+            self._links.add(links_batch(pointers.via, pointers.found.key, pointers.found.url, pointers.row))
+
+    def _store(self, reaped: Reaped) -> None:
         exchange, page = reaped.exchange, reaped.page
         if exchange.visit.purpose is Purpose.PAGE:
             self._page(reaped)
         elif exchange.outcome.answered:
             self._archive.write(exchange)
         self.body_bytes += exchange.body.size
+        self._passes.count(reaped)
         if reaped.is_page:
+            for extractor, table in self._extracts if not page.duplicate else ():
+                table.add(extractor.rows(page))
             self._give_to_sinks(page)
         exchange.body.close()
 
@@ -63,13 +79,13 @@ class Barn:
         place = None
         if exchange.outcome.answered:
             place = self._archive.write(
-                exchange, media_type=page.media_type, charset=page.charset, duplicate=page.duplicate
+                exchange,
+                media_type=page.media_type,
+                charset=page.charset,
+                duplicate=page.duplicate,
+                refers_to=_copy_of(exchange),
             )
-        if self._links is not None:
-            for pointers in reaped.pointers:
-                self._links.add(exchange.visit.key, pointers.found, pointers.row)
-        count = sum(len(pointers.found) for pointers in reaped.pointers)
-        self._pages.add(exchange, place, page, links=count, redirect_to=reaped.redirect_to)
+        self._pages.add(exchange, place, page, links=reaped.links, redirect_to=reaped.redirect_to)
         if exchange.visit.kind is Kind.LISTING:
             self.listings += 1
         else:
@@ -81,3 +97,11 @@ class Barn:
                 sink.page(page)
             except Exception:  # noqa: BLE001 - a plug-in may raise anything; it costs its page
                 self.sink_failures[type(sink).__name__] += 1
+
+
+def _copy_of(exchange: Exchange) -> Original | None:
+    """The record that an answer without news stands for."""
+    earlier = exchange.visit.earlier
+    if earlier is None or earlier.original is None or exchange.outcome is not Outcome.UNCHANGED:
+        return None
+    return Original(*earlier.original)

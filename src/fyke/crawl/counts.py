@@ -3,6 +3,7 @@
 Asked by the panel, the log, the control socket and the checkpoint, which keeps them as `totals`; made by the agent.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from fyke.core.memory import memory_bytes
 from fyke.core.outcomes import Outcome
 from fyke.crawl.barn import Barn
 from fyke.crawl.mail import Outbox
+from fyke.crawl.passes import Passes
 from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.wire.registry import Registry
 from fyke.frontier.filters import Filters
@@ -33,6 +35,7 @@ class Counts:
     parser: Parser
     registry: Registry
     archive: WarcWriter
+    passes: Passes
     clock: Clock
     totals: Mapping[str, Any]
     started_at: float  # unix seconds
@@ -70,6 +73,7 @@ class Counts:
             queues={
                 "unchecked": frontier.unchecked,
                 "later": frontier.later,
+                "again": frontier.again,
                 "round": frontier.waiting,
                 "over_budget": frontier.over_budget,
                 "without_rules": frontier.without_rules,
@@ -80,9 +84,11 @@ class Counts:
             },
             rounds=frontier.rounds,
             edges=frontier.edges,
+            left_out=dict(Counter(self.totals.get("left_out", {})) + self.filters.left_out),
             archive_bytes=self.archive.statistics().bytes,
             memory_bytes=memory_bytes(),
             plugin_failures=dict(failures),
+            again=self.passes.statistics(),
         )
 
     def state(self) -> dict[str, Any]:

@@ -3,14 +3,17 @@
 The loop hands in what the fetcher gave. Invariant: what came of a visit is kept before its outcome is in the outbox.
 """
 
-from fyke.core.batches import Kind
+import numpy as np
+
+from fyke.core.batches import Kind, keep, url_batch, url_columns
+from fyke.core.messages import Links
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Purpose
 from fyke.crawl.barn import Barn
 from fyke.crawl.mail import Outbox
 from fyke.fetcher.engine import Fetched
-from fyke.harvest.worker import Harvest, Reaped
+from fyke.harvest.worker import NOT_FOLLOWED, Harvest, Pointers, Reaped
 
 
 class Gathering:
@@ -28,27 +31,41 @@ class Gathering:
         """Whether any server has ever answered in this crawl."""
         return self._barn.answered
 
+    @property
+    def waiting(self) -> int:
+        """How many exchanges are still being read."""
+        return self._harvest.waiting
+
     def gather(self, fetched: Fetched, outbox: Outbox) -> int:
         """Keep what came of visits, and put what the frontier is to know into `outbox`.
 
-        Returns how many visits that were begun as pages turned out to be sitemaps or feeds.
+        Returns how many visits that were begun as pages turned out to be sitemaps or feeds, or no news.
         """
         errands = 0
-        for reaped in self._harvest.reap(fetched.exchanges):
-            self._barn.store(reaped)
-            errands += self._tell(reaped, outbox)
+        for sheaf in self._harvest.reap(fetched.exchanges):
+            self._barn.store(sheaf)
+            if len(sheaf.pointers.via):
+                outbox.put_links(links_to_follow(sheaf.pointers))
+            errands += sum(self._tell(reaped, outbox) for reaped in sheaf.reaped)
         for origin, rules, until in fetched.learned:
             outbox.put_learned(origin, rules, until)
         if fetched.sitemaps:  # links from nowhere, as near as a seed
             sitemaps = [locate(url) for url in fetched.sitemaps]
-            outbox.put_links(sitemaps, via=0, domain=0, depth=0, kind=Kind.LISTING)
+            outbox.put_links(Links(url_batch(sitemaps, kind=Kind.LISTING), np.zeros(len(sitemaps), np.uint64)))
         return errands
 
     def _tell(self, reaped: Reaped, outbox: Outbox) -> bool:
         visit, outcome = reaped.exchange.visit, reaped.exchange.outcome
-        for links in reaped.pointers:
-            if links.kind is not None:
-                outbox.put_links(links.found, via=visit.key, domain=visit.domain, depth=links.depth, kind=links.kind)
         if visit.purpose is Purpose.PAGE:
             outbox.put_ended(visit, outcome)
-        return visit.purpose is Purpose.PAGE and outcome is Outcome.OK and not reaped.is_page
+        begun = outcome is Outcome.OK or (outcome is Outcome.UNCHANGED and reaped.exchange.status != 304)
+        return visit.purpose is Purpose.PAGE and begun and not reaped.is_page
+
+
+def links_to_follow(pointers: Pointers) -> Links:
+    """What of `pointers` goes to the frontier."""
+    found, follow = pointers.found, pointers.kind != NOT_FOLLOWED
+    urls = url_columns(
+        found.url, found.key, found.host, found.domain, via=pointers.via, depth=pointers.depth, kind=pointers.kind
+    )
+    return Links(keep(urls, follow), pointers.source[follow])

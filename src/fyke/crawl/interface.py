@@ -29,7 +29,7 @@ from fyke.core.config import Config, build
 from fyke.core.errors import ConfigurationError, PluginError
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter
 from fyke.core.visits import Page
-from fyke.crawl.agent import Agent
+from fyke.crawl.agent import Agent, Plugins
 from fyke.crawl.loop import Ending
 
 BUFFER_PAGES = 64
@@ -45,6 +45,7 @@ class CrawlOptions(TypedDict, total=False):
 
     scope: str  # prefix, host, domain or web
     pages: int
+    bytes: int
     for_s: float
     depth: int
     allow: Sequence[str]
@@ -84,10 +85,12 @@ class Crawl:
         self._agent = Agent(
             self._directory,
             self._config,
-            filters=_fitting(filters, UrlFilter),
-            protocols=_fitting(protocols, ProtocolModule),
-            processors=_fitting(processors, ProcessingModule),
-            sinks=[*_fitting(sinks, PageSink), self._reader],
+            plugins=Plugins(
+                _fitting(filters, UrlFilter),
+                _fitting(protocols, ProtocolModule),
+                _fitting(processors, ProcessingModule),
+                [*_fitting(sinks, PageSink), self._reader],
+            ),
         )
         self._runner: asyncio.Runner | None = None
         self._running: asyncio.Task[Ending] | None = None

@@ -25,6 +25,7 @@ checkpoint names.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -48,6 +49,7 @@ class Ending(StrEnum):
 
     FINISHED = "finished"  # nothing is left to fetch
     BLOCKED = "blocked"  # nothing is left but what waits for hosts that a person blocked
+    BYTES = "bytes"  # as many bytes as were asked for
     PAGES = "pages"  # as many pages as were asked for
     TIME = "time"  # as long as was asked for
     STOPPED = "stopped"  # by the person
@@ -96,6 +98,9 @@ class Worker(Protocol):
     @property
     def answered(self) -> bool: ...
 
+    @property
+    def waiting(self) -> int: ...
+
     def gather(self, fetched: Any, outbox: Outbox) -> int: ...
 
 
@@ -121,6 +126,7 @@ class Loop:
         news: asyncio.Event,
         *,
         least_merge_s: float = 0.0,
+        has_its_bytes: Callable[[], bool] = lambda: False,
     ) -> None:
         """`news` is set by the fetcher when something ended. `least_merge_s`: between merges that are granted since
         visits run low, at least; for a clock that stands still while they are made."""
@@ -134,6 +140,7 @@ class Loop:
         self._clock = clock
         self._news = news
         self._least_merge_s = least_merge_s
+        self._has_its_bytes = has_its_bytes
         self._merge_at = 0.0  # when the frontier may merge less than a full batch again
         self.moved = False  # whether the frontier did, in the last turn
         self._stop: Ending | None = None
@@ -206,7 +213,8 @@ class Loop:
     @property
     def idle(self) -> bool:
         """Whether nothing is on its way anywhere but in the frontier."""
-        return self._fetcher.idle and not self._outbox and self._post.quiet
+        here = self._fetcher.idle and not self._outbox and not self._gathering.waiting
+        return here and self._post.quiet
 
     def _ending(self, started: float) -> Ending | None:
         if self.failure is not None:
@@ -217,8 +225,10 @@ class Loop:
             return Ending.TIME
         if self._remote is not None:
             return None  # the supervisor says when
-        if self._fetcher.has_its_pages:
+        if self._fetcher.has_its_pages and not self._gathering.waiting:
             return Ending.PAGES
+        if self._has_its_bytes():
+            return Ending.BYTES
         if not self._gathering.answered and self._fetcher.unreached:  # the fault is likely on our side
             return Ending.UNREACHED
         if self.idle and self._frontier.empty:
@@ -238,8 +248,9 @@ class Loop:
     async def _wind_down(self) -> None:
         await self._fetcher.stop()
         deadline = self._clock.now() + GRACE_S
-        while self._fetcher.in_flight and self._clock.now() < deadline:
+        while (self._fetcher.in_flight or self._gathering.waiting) and self._clock.now() < deadline:
             await self._rest()
+            self._gather()
         self._fetcher.abort()
         await asyncio.sleep(0)
         self._gather()

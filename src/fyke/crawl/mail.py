@@ -12,14 +12,12 @@ Invariant: what was put in is in the next messages, or was in an earlier one wit
 """
 
 from collections.abc import Sequence
-from itertools import chain
-from operator import itemgetter
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, Kind, url_batch
+from fyke.core.batches import EMPTY, U64, Kind, Mask, keep, numbers, u64
 from fyke.core.messages import Links, Outcomes, Rules, ended_batch, learned_batch, links_of
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator
@@ -27,41 +25,57 @@ from fyke.core.visits import Visit
 
 MESSAGE_ROWS = 4096  # links, enough for a message
 MOST_ENDED = 256  # outcomes, the same
-_KEY, _DOMAIN = itemgetter(1), itemgetter(3)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+class _Lately:
+    """Numbers met lately: a place for each among `1 << bits`, which the next one there takes over."""
+
+    def __init__(self, bits: int) -> None:
+        self._mask = np.uint64((1 << bits) - 1)
+        self._met = np.empty(1 << bits, np.uint64)
+        self.clear()
+
+    def new(self, numbers: U64) -> Mask:
+        """Which of `numbers` were not met lately, or not in this place among them first."""
+        place = numbers & self._mask
+        new: Mask = np.not_equal(self._met[place], numbers)
+        rows = np.flatnonzero(new)
+        _, first = np.unique(numbers[rows], return_index=True)
+        new[rows] = False
+        new[rows[first]] = True
+        self._met[place] = numbers
+        return new
+
+    def clear(self) -> None:
+        self._met[:] = ~np.arange(len(self._met), dtype=np.uint64)  # none that has its place there
 
 
 class LinkCache:
-    """Links sent lately, about `limit` of them."""
+    """Links sent lately, about `limit` of them: 16 bytes each."""
 
     def __init__(self, limit: int, *, by_depth: bool) -> None:
         """`by_depth`: whether the same link is another one at another depth."""
-        self._limit = limit
         self._by_depth = by_depth
-        self._keys: dict[tuple[int, int], set[int]] = {}  # by kind and depth
-        self._targets: dict[int, set[int]] = {}  # domains that pages of a domain link to
-        self._held = 0
+        bits = max(0, limit).bit_length()
+        self._links, self._domains = _Lately(bits), _Lately(bits)
+        self._used = limit > 0
 
-    def new(self, found: Sequence[Locator], *, domain: int, depth: int, kind: int) -> Sequence[Locator]:
-        """Those of `found`, on a page of `domain`, that must be sent."""
-        if self._held > self._limit:
-            self.clear()
-        keys = self._keys.setdefault((kind, depth if self._by_depth else 0), set())
-        targets = self._targets.setdefault(domain, set())
-        new_domains = set(map(_DOMAIN, found)) - targets
-        if not new_domains and keys.issuperset(map(_KEY, found)):
-            return ()
-        fresh = [at for at in found if at[1] not in keys or at[3] in new_domains]
-        self._held += len(new_domains) - len(keys)
-        targets |= new_domains
-        keys.update(map(_KEY, fresh))
-        self._held += len(keys)
-        return fresh
+    def new(self, links: Links) -> Mask:
+        """Which of `links` must be sent: met as such, or the first from that domain to that one."""
+        urls = links.urls
+        if not self._used:
+            return np.ones(urls.num_rows, np.bool_)
+        means = numbers(urls, "kind").astype(np.uint64) + np.uint64(1)
+        if self._by_depth:
+            means += numbers(urls, "depth").astype(np.uint64) << np.uint64(8)
+        new = self._links.new(u64(urls, "key") ^ means * _MIX)
+        return new | self._domains.new(u64(urls, "domain") ^ links.sources * _MIX)
 
     def clear(self) -> None:
         """Forget all: every link is sent again."""
-        self._keys.clear()
-        self._targets.clear()
-        self._held = 0
+        self._links.clear()
+        self._domains.clear()
 
 
 class Outbox:
@@ -69,7 +83,6 @@ class Outbox:
 
     def __init__(self, cache: LinkCache) -> None:
         self._cache = cache
-        self._found: list[tuple[Sequence[Locator], int, int, int, int]] = []  # links; via, source, depth, kind
         self._rows = 0
         self._batches: list[Links] = []
         self._ended: list[tuple[Visit, Outcome]] = []
@@ -93,21 +106,18 @@ class Outbox:
         """Whether anything waits."""
         return bool(self._rows or self._ended or self._learned)
 
-    def put_links(self, found: Sequence[Locator], *, via: int, domain: int, depth: int, kind: int) -> None:
-        """The page with key `via`, of `domain` (0 for none), links to `found`, `depth` links from a seed."""
-        self.links += len(found)
-        if kind == Kind.SEED:  # where a seed redirects to: the scope grows
-            self._cache.clear()
-        fresh = self._cache.new(found, domain=domain, depth=depth, kind=kind)
-        if fresh:
-            self._found.append((fresh, via, domain, depth, kind))
-            self._rows += len(fresh)
-
-    def put_columns(self, links: Links) -> None:
-        """Links that are columns already."""
+    def put_links(self, links: Links) -> None:
+        """Pages link to these."""
         self.links += links.urls.num_rows
-        self._batches.append(links)
-        self._rows += links.urls.num_rows
+        grows = bool((numbers(links.urls, "kind") == Kind.SEED).any())  # where a seed redirects to: the scope grows
+        if grows:
+            self._cache.clear()
+        else:
+            new = self._cache.new(links)
+            links = Links(keep(links.urls, new), links.sources[new])
+        if links.urls.num_rows:
+            self._batches.append(links)
+            self._rows += links.urls.num_rows
 
     def put_ended(self, visit: Visit, outcome: Outcome) -> None:
         """`visit` is over, and all that came of it was handed on."""
@@ -120,13 +130,6 @@ class Outbox:
     def take_links(self) -> Links:
         """All links that wait, as one message."""
         batches, self._batches, self._rows = self._batches, [], 0
-        if self._found:
-            groups, self._found = self._found, []
-            found, *columns = zip(*groups, strict=True)
-            counts = [len(group) for group in found]
-            via, source, depth, kind = (np.repeat(np.array(column, np.uint64), counts) for column in columns)
-            urls = url_batch(list(chain.from_iterable(found)), via=via, depth=depth, kind=kind)
-            batches.append(Links(urls, source))
         return links_of(batches)
 
     def take_outcomes(self) -> Outcomes:

@@ -129,6 +129,10 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
         member.tell(error=str(error), kind=type(error).__name__)
         await writer.drain()
         sys.exit(error.exit_status)
+    except Exception as error:
+        member.tell(error=f"an agent failed: {error!r}", kind="RuntimeError")
+        await writer.drain()
+        raise
     await writer.drain()
 
 

@@ -56,15 +56,19 @@ def left_s(asked: CrawlSection, now: CrawlStatistics, pages_s: float) -> float |
         lefts.append(asked.for_s - now.elapsed_s)
     if asked.pages and pages_s > 0:
         lefts.append((asked.pages - now.pages) / pages_s)
+    if asked.bytes and now.bytes and now.elapsed_s > 0:
+        lefts.append((asked.bytes - now.bytes) * now.total_s / now.bytes)
     return max(0.0, min(lefts)) if lefts else None
 
 
 def progress(asked: CrawlSection, now: CrawlStatistics) -> tuple[float, float]:
-    """How much is done, and of how much: pages or seconds where a limit is set, else of the URLs known so far."""
+    """How much is done, and of how much: pages, seconds or bytes where a limit is set, else URLs known so far."""
     if asked.pages:
         return now.pages, asked.pages
     if asked.for_s:
         return now.elapsed_s, asked.for_s
+    if asked.bytes:
+        return now.bytes, asked.bytes
     return now.visits, max(1, now.visits + now.waiting)
 
 
@@ -72,6 +76,7 @@ ENDED = {  # by the ending of a crawl
     "finished": "finished: nothing is left to fetch",
     "blocked": "blocked: all that is left waits for hosts that are blocked",
     "pages": "has the pages that were asked for",
+    "bytes": "has the bytes that were asked for",
     "time": "has run the time that was asked for",
     "stopped": "stopped",
     "unreached": "could reach nothing",
@@ -86,8 +91,15 @@ def resting(now: CrawlStatistics, at: float) -> str:
     return f"all hosts rest until {datetime.fromtimestamp(now.rest_until):%H:%M:%S}, {duration(left)} from now"
 
 
-def panel(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float], at: float, columns: int) -> Panel:
-    """The live panel as of unix second `at`, for a terminal of so many `columns`."""
+def seeds_in_words(first: str, count: int) -> str:
+    """Where a crawl begins that has so many seeds."""
+    return f"{first} and {count - 1:,} more" if count > 1 else first
+
+
+def panel(
+    asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float], at: float, columns: int, seeds: str
+) -> Panel:
+    """The live panel as of unix second `at`, for a terminal of so many `columns`; `seeds` in words."""
     width = min(PANEL_COLUMNS, columns)
     parts: list[Text | Table | ProgressBar] = [_figures(now, rates, max(1, (width - 2) // FIGURE_COLUMNS))]
     faults = {kind: count for kind, count in now.outcomes.items() if kind not in _GOOD}
@@ -99,7 +111,6 @@ def panel(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float],
     left = left_s(asked, now, rates[0])
     done, of = progress(asked, now)
     bar = ProgressBar(total=of, completed=min(done, of))
-    seeds = asked.seeds[0] + (f" and {len(asked.seeds) - 1:,} more" if len(asked.seeds) > 1 else "")
     foot = f"{duration(now.elapsed_s)}" + (f", about {duration(left)} left" if left is not None else "")
     if width >= PANEL_COLUMNS:
         return Panel(
@@ -154,8 +165,10 @@ def line(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float], 
 class Monitor:
     """Shows `read()` on `console` until cancelled."""
 
-    def __init__(self, read: Callable[[], CrawlStatistics], asked: CrawlSection, console: Console) -> None:
+    def __init__(self, read: Callable[[], CrawlStatistics], asked: CrawlSection, console: Console, seeds: str) -> None:
+        """`seeds`: where the crawl begins, in words."""
         self._read = read
+        self._seeds = seeds
         self._asked = asked
         self._console = console
         self._rates = Rates(read())
@@ -174,7 +187,7 @@ class Monitor:
 
     def _picture(self) -> Panel:
         now = self._read()
-        return panel(self._asked, now, self._rates.add(now), time.time(), self._console.width)
+        return panel(self._asked, now, self._rates.add(now), time.time(), self._console.width, self._seeds)
 
     async def _lines(self) -> None:
         while True:

@@ -7,7 +7,7 @@ record, and so no row. Invariant: memory holds one page and one batch.
 """
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from fyke.archive import SCHEMAS, RecordPlace
+from fyke.archive import SCHEMAS, Original, RecordPlace
+from fyke.archive.captures import Captures
 from fyke.archive.reindexing import REPLAYABLE, serial_of
 from fyke.archive.tables import PAGE_ROWS, page_row, rows_batch
 from fyke.archive.warc import FOLDER
 from fyke.archive.warc_reading import Broken, Record, read_block, read_records, taken_apart
-from fyke.core.batches import Kind, LinkKind
+from fyke.core.batches import Kind
 from fyke.core.config import Config
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
@@ -31,7 +32,7 @@ from fyke.core.urls import Locator, locate
 from fyke.core.visits import Exchange, Page, Visit
 from fyke.fetcher.wire.http import outcome_of
 from fyke.harvest import Parser
-from fyke.harvest.worker import TO_PARSE, opened
+from fyke.harvest.worker import TO_PARSE, groups_of, opened
 
 BATCH_ROWS = 500
 
@@ -57,10 +58,11 @@ class Rereader:
         processors = [load_plugin(name, "processors", ProcessingModule) for name in config.plugins.processors]
         protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
         self._folder = folder
+        self._captures = Captures(folder)
         self._ends = ends
         self._limits = config.fetch
         self._parser = Parser(processors, config.crawl.requisites, product=config.agent.user_agent)
-        self._links = LinkResolver(config.frontier.link_cache, schemes_of(protocols))
+        self._links = LinkResolver(schemes_of(protocols))
         self._seeds = frozenset(seed.url.decode() for seed in seeds_of(config.crawl.seeds))
         self.lost_links = 0  # of pages whose record cannot be read
         self.other_links = 0  # pages that have other links than when they were crawled
@@ -106,18 +108,29 @@ class Rereader:
             exchange = self._exchange(path, record.offset, record.length, facts)
         except _UNREADABLE:
             return None
-        page = opened(self._parser, self._limits, exchange)
+        page = self._opened(exchange)
         page.duplicate = "duplicate" in facts
-        links = [target for _, targets in self._pointed(page) for target in targets]
+        links, _ = self._pointed(page)
         moved = exchange.outcome is Outcome.REDIRECTED and links
         digest = record.get("warc-payload-digest") or record.get("warc-block-digest")
         place = RecordPlace(f"{FOLDER}/{path.name}", record.offset, record.length, digest, record.get("warc-date"))
         return page_row(exchange, place, page, len(links), links[0].url.decode() if moved else None)
 
+    def _opened(self, exchange: Exchange) -> Page:
+        """What was known of a page before it was compared with its copy."""
+        outcome = exchange.outcome
+        if outcome is Outcome.UNCHANGED and exchange.status != 304:
+            exchange.outcome = Outcome.OK
+        page = opened(self._parser, self._limits, exchange)
+        exchange.outcome = outcome
+        return page
+
     def _exchange(self, path: Path, offset: int, length: int, facts: dict[str, str]) -> Exchange:
         """The exchange of a record, with what its metadata says. Raises `_UNREADABLE`."""
         fields, block = read_block(path, offset, length)
         head, body = taken_apart(block) if "application/http" in fields.get("content-type", "") else (b"", block)
+        if fields.get("warc-type") == "revisit":
+            head, body = self._message(fields, head, facts)
         at = locate(fields["warc-target-uri"])
         visit = Visit(at.url.decode(), at.key, at.host, at.domain)
         visit.depth, visit.tries, visit.via = (int(facts.get(name, 0)) for name in ("depth", "tries", "viaKey"))
@@ -137,6 +150,17 @@ class Rereader:
         )
         exchange.outcome = Outcome(facts["outcome"]) if "outcome" in facts else _outcome(exchange)
         return exchange
+
+    def _message(self, revisit: dict[str, str], head: bytes, facts: dict[str, str]) -> tuple[bytes, bytes]:
+        """The answer that a revisit record with these fields stands for; without a body if its original is lost."""
+        if not head:  # a 304
+            return (facts["answered"] + "\r\n\r\n").encode("latin-1") if "answered" in facts else b"", b""
+        names = ("warc-refers-to-target-uri", "warc-refers-to-date", "warc-payload-digest")
+        original = self._captures.original(Original(*(revisit.get(name, "") for name in names)))
+        if original is None:
+            return head, b""
+        _, block = read_block(self._folder / original.file, original.offset, original.length)
+        return head, taken_apart(block)[1]
 
     def _kind(self, visit: Visit, facts: dict[str, str]) -> Kind:
         """Of an archive that does not say it."""
@@ -165,37 +189,34 @@ class Rereader:
             if exchange.visit.url != row["url"]:
                 raise Broken("another page")
             exchange.outcome = Outcome(row["outcome"])
-            pointed = self._pointed(opened(self._parser, self._limits, exchange))
+            found, kinds = self._pointed(opened(self._parser, self._limits, exchange))
         except _UNREADABLE:
             self.lost_links += row["links"]
-            pointed = []
+            found, kinds = [], []
         else:
-            self.other_links += sum(len(targets) for _, targets in pointed) != row["links"]
-        told = [(row["key"], at.key, at.url.decode(), int(kind)) for kind, targets in pointed for at in targets]
+            self.other_links += len(found) != row["links"]
+        told = [(row["key"], at.key, at.url.decode(), kind) for at, kind in zip(found, kinds, strict=True)]
         return rows_batch(told, SCHEMAS["links"])
 
-    def _pointed(self, page: Page) -> Sequence[tuple[LinkKind, list[Locator]]]:
-        """What a page points at, in the order of the table of links."""
-        outcome = page.exchange.outcome
-        if outcome in TO_PARSE and not page.duplicate:
+    def _pointed(self, page: Page) -> tuple[list[Locator], list[int]]:
+        """What a page points at, in the order of the table of links, and what each is there."""
+        if page.exchange.outcome in TO_PARSE and not page.duplicate:
             self._parser.process(page)
-        links = page.links
-        if outcome is Outcome.REDIRECTED:
-            return [(LinkKind.REDIRECT, self._links.resolve(links.base, links.pages))]
-        kinds = (
-            (LinkKind.PAGE, links.pages),
-            (LinkKind.REQUISITE, links.requisites),
-            (LinkKind.NOFOLLOW, links.nofollow),
-            (LinkKind.PAGE, links.listings),
-        )
-        return [(kind, self._links.resolve(links.base, hrefs)) for kind, hrefs in kinds]
+        groups = groups_of(page)
+        found = self._links.resolve([(page.links.base, group.hrefs) for group in groups])
+        kinds = [int(group.row) for group in groups for _ in group.hrefs]
+        return found.locators(), [kinds[link] for link in found.link.tolist()]
 
 
 def _facts(path: Path, record: Record) -> dict[str, str]:
     """The fields of a metadata record."""
     _, block = read_block(path, record.offset, record.length)
-    lines = (line.partition(": ") for line in block.decode("utf-8", "replace").split("\r\n"))
-    return {name: value for name, _, value in lines if name}
+    facts: dict[str, str] = {}
+    for line in block.decode("utf-8", "replace").split("\r\n"):
+        name, _, value = line.partition(": ")
+        if name:
+            facts[name] = f"{facts[name]}\r\n{value}" if name in facts else value
+    return facts
 
 
 def _outcome(exchange: Exchange) -> Outcome:

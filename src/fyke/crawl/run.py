@@ -9,9 +9,10 @@ import gc
 import os
 import shlex
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import uvloop
@@ -23,15 +24,22 @@ from fyke.archive.division import divide, division
 from fyke.archive.inspect import ending_of
 from fyke.archive.statistics import CrawlStatistics, added
 from fyke.core.config import Config
-from fyke.core.errors import EXIT_INTERRUPTED, NetworkDown
+from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError, NetworkDown
 from fyke.core.memory import peak_memory_bytes
+from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.crawl.agent import Agent, brought_nothing
 from fyke.crawl.control import Control
 from fyke.crawl.loop import Ending
-from fyke.crawl.monitor import ENDED, Monitor
+from fyke.crawl.monitor import ENDED, Monitor, seeds_in_words
+from fyke.crawl.passes import Pass
+from fyke.crawl.seed_sources import SeedSources
 from fyke.crawl.supervisor import Supervisor
 from fyke.disk.files import lock, writing
+from fyke.fetcher.access import unused_proxies
+from fyke.progress import Progress
 from fyke.quantities import counted, duration, size
+
+RULE_CHARS = 60  # of a rule, in the summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,33 +60,69 @@ class Summary:
         }
 
 
-def crawl_with_panel(directory: CrawlDirectory, config: Config, console: Console) -> Summary:
-    """Run the crawl of `config` in `directory` to its end, showing on `console` how it goes.
+def crawl_with_panel(
+    directory: CrawlDirectory,
+    config: Config,
+    console: Console,
+    sources: Sequence[str] = (),
+    *,
+    again: Pass | None = None,
+) -> Summary:
+    """Run the crawl of `config` in `directory` to its end, showing on `console` how it goes; `again` is a pass over
+    one that has ended.
 
-    Raises FykeError; NetworkDown when not one server could be reached.
+    `sources` of seeds are as in `seed_sources`. Raises FykeError; NetworkDown when not one server could be reached.
     """
-    done = finished_before(directory, config)
-    if done is not None:
+    found = SeedSources(sources, _schemes(config))
+    listed = _reading(found, console) if sources else None
+    if again is not None:
+        directory.compare(config)
+    elif (done := finished_before(directory, config, listed)) is not None:
         return done
+    if unused := unused_proxies(config.site):
+        console.print(f"fyke: {unused}", highlight=False, soft_wrap=True, markup=False)
     gc.freeze()  # what is imported stays; and a page makes hundreds of objects but hardly a cycle
     gc.set_threshold(50_000, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        summary = runner.run(_crawl(directory, config, console))
+        summary = runner.run(_crawl(directory, config, console, listed, again))
     if nothing_reached(summary):
         met = f" ({', '.join(name.replace('_', ' ') for name in summary.statistics.outcomes)})"
         raise NetworkDown(
             f"nothing could be reached{met if summary.statistics.outcomes else ''}: check the network, the URL and"
-            f" --dns, then run the same command again; fyke why {directory.path} {config.crawl.seeds[0]} says more"
+            " --dns, then run the same command again;"
+            f" fyke why {directory.path} {directory.first_seed(config)} says more"
         )
     return summary
 
 
-async def _crawl(directory: CrawlDirectory, config: Config, console: Console) -> Summary:
+def _schemes(config: Config) -> frozenset[str]:
+    return schemes_of(load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols)
+
+
+def _reading(sources: SeedSources, console: Console) -> Iterator[str]:
+    """The URLs of `sources`; says how far it is, and at the end what was left out."""
+    with Progress(console, "reading seeds") as progress:
+        for count, url in enumerate(sources):
+            if not count % 10_000:
+                progress.tell(f"reading seeds: {count:,}", 0, 0)
+            yield url
+    if sources.complaint:
+        console.print(f"fyke: {sources.complaint}", highlight=False, soft_wrap=True, markup=False)
+
+
+async def _crawl(
+    directory: CrawlDirectory, config: Config, console: Console, listed: Iterable[str] | None, again: Pass | None
+) -> Summary:
     if config.crawl.agents > 1 or division(directory.state).agents > 1:
-        return await _crawl_with_agents(directory, config, console)
-    async with Agent(directory, config) as agent, Control(agent, directory.state):
+        if again is not None:
+            raise ConfigurationError(
+                f"{directory.path} has several agents, and a pass over a crawl needs one: begin another with --agents 1"
+            )
+        return await _crawl_with_agents(directory, config, console, listed)
+    async with Agent(directory, config, listed=listed, again=again) as agent, Control(agent, directory.state):
         _obey_signals(agent.stop)
-        watching = asyncio.create_task(Monitor(agent.statistics, config.crawl, console).run())
+        heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
+        watching = asyncio.create_task(Monitor(agent.statistics, config.crawl, console, heading).run())
         try:
             ending = await agent.run()
         finally:
@@ -89,12 +133,14 @@ async def _crawl(directory: CrawlDirectory, config: Config, console: Console) ->
     return Summary(ending, statistics, peak_memory_bytes())
 
 
-async def _crawl_with_agents(directory: CrawlDirectory, config: Config, console: Console) -> Summary:
+async def _crawl_with_agents(
+    directory: CrawlDirectory, config: Config, console: Console, listed: Iterable[str] | None
+) -> Summary:
     Agent(directory, config)  # what is wrong with `config` is said before anything is written
     directory.prepare(config)
     with exclusively(directory):
         before = division(directory.state)
-        directory.record(config)
+        directory.record(config, listed)
         states = [saved_state(part.shard) for part in directory.parts]
         if states and all(not state or brought_nothing(state) for state in states):
             for part in directory.parts:
@@ -105,7 +151,8 @@ async def _crawl_with_agents(directory: CrawlDirectory, config: Config, console:
         crawl = Supervisor(directory, config, divided, config.crawl.agents, moved=moved)
         async with crawl, Control(crawl, directory.state):
             _obey_signals(crawl.stop)
-            watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, console).run())
+            heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
+            watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, console, heading).run())
             try:
                 ending = await crawl.run()
             finally:
@@ -144,18 +191,21 @@ def _obey_signals(stop: Callable[[], None]) -> None:
         loop.add_signal_handler(number, ask)
 
 
-def finished_before(directory: CrawlDirectory, config: Config) -> Summary | None:
-    """The summary of a crawl in `directory` that has nothing left to do, else None."""
+def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[str] | None = None) -> Summary | None:
+    """The summary of a crawl in `directory` that has nothing left to do, else None. Raises OtherCrawl."""
     if not directory.holds_crawl:
         return None
     directory.compare(config)
     states = [state for part in directory.parts if (state := saved_state(part.shard))]
-    ending = ending_of(states)
+    ending = ending_of(states) if states else None
     totals = added([CrawlStatistics(**state["totals"]) for state in states])
-    enough = 0 < config.crawl.pages <= totals.pages
+    has_pages = ending == Ending.PAGES and 0 < config.crawl.pages <= totals.pages
+    has_bytes = ending == Ending.BYTES and 0 < config.crawl.bytes <= totals.bytes
     if all(map(brought_nothing, states)):
         return None
-    if ending == Ending.FINISHED or (ending == Ending.PAGES and enough):
+    if ending is not None and (ending == Ending.FINISHED or has_pages or has_bytes):
+        if listed is not None:
+            directory.listed.compare(listed)
         return Summary(Ending(ending), totals, peak_memory_bytes(), already=True)
     return None
 
@@ -168,35 +218,48 @@ def nothing_reached(summary: Summary) -> bool:
 
 def report(summary: Summary, directory: CrawlDirectory, console: Console) -> None:
     """What was done, and what to do next, in a few lines on `console`."""
-    now, path = summary.statistics, directory.path
-    typed = shlex.quote(str(path))
+    lines = [_nothing_more(summary, directory.path)] if summary.already else [*_lines(summary, directory)]
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
 
-    def say(text: str) -> None:
-        console.print(text, highlight=False, soft_wrap=True, markup=False)
 
-    if summary.already:
-        if summary.ending is Ending.PAGES:
-            more = f"fyke crawl --into {typed} --pages MORE goes on"
-            say(f"{path}: has the pages that were asked for, {now.pages:,}; {more}")
-        else:
-            say(f"{path}: finished before, {counted(now.pages, 'page')}; nothing to do")
-        return
-    say(f"{path}: {ENDED[summary.ending]}")
+def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
+    now = summary.statistics
+    yield f"{directory.path}: {ENDED[summary.ending]}"
     rate = now.visits / now.total_s if now.total_s else 0.0
-    say(f"  {counted(now.pages, 'page')}, {size(now.bytes)} in {duration(now.total_s)} ({rate:,.1f} visits/s)")
+    yield f"  {counted(now.pages, 'page')}, {size(now.bytes)} in {duration(now.total_s)} ({rate:,.1f} visits/s)"
     if summary.ending is Ending.FINISHED and now.over_budget:
-        say(f"  {now.over_budget:>9,}  URLs stay unfetched: the budget function gives their domains nothing")
+        yield f"  {now.over_budget:>9,}  URLs stay unfetched: the budget function gives their domains nothing"
+    if now.again:
+        yield f"  {passed(now.again)}"
     for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):
         if kind != "ok":
-            say(f"  {count:>9,}  {kind.replace('_', ' ')}")
+            yield f"  {count:>9,}  {kind.replace('_', ' ')}"
     if now.listings:
-        say(f"  {now.listings:>9,}  sitemaps and feeds read")
+        yield f"  {now.listings:>9,}  sitemaps and feeds read"
+    for rule, count in sorted(now.left_out.items(), key=lambda item: -item[1]):
+        yield f"  {count:>9,}  links left out by {rule if len(rule) < RULE_CHARS else rule[:RULE_CHARS] + '…'}"
     for name, count in now.plugin_failures.items():
-        say(f"  {count:>9,}  failures of the plug-in {name}")
+        yield f"  {count:>9,}  failures of the plug-in {name}"
     if summary.ending is Ending.BLOCKED:
-        say(f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again")
-    say(f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}")
-    say(f"Next: {_next(summary.ending, directory)}")
+        yield f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again"
+    yield f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}"
+    yield f"Next: {_next(summary.ending, directory)}"
+
+
+def _nothing_more(summary: Summary, path: Path) -> str:
+    """That there was nothing to do in the crawl at `path`."""
+    now, again = summary.statistics, f"fyke crawl --into {shlex.quote(str(path))}"
+    if summary.ending is Ending.FINISHED:
+        return f"{path}: finished before, {counted(now.pages, 'page')}; {again} --again looks what is new"
+    what = f"{now.pages:,}" if summary.ending is Ending.PAGES else size(now.bytes)
+    return f"{path}: {ENDED[summary.ending]}, {what}; {again} --{summary.ending} MORE goes on"
+
+
+def passed(again: Mapping[str, Any]) -> str:
+    """What a pass found (a `PassStatistics` as a dict), in a line."""
+    words = ", ".join(f"{again[name]:,} {name}" for name in ("unchanged", "changed", "new", "gone"))
+    return f"pass {again['number']:,}: {words}; {counted(again['requests'], 'request')}, {size(again['bytes'])}"
 
 
 def _next(ending: Ending, directory: CrawlDirectory) -> str:
@@ -207,5 +270,5 @@ def _next(ending: Ending, directory: CrawlDirectory) -> str:
         return f"fyke unblock {typed} {host}; then fyke crawl --into {typed} goes on with its URLs"
     if ending is Ending.FINISHED:
         return f"fyke check {typed}; the archive is {directory.warc}, the tables are {directory.tables}"
-    more = " --pages MORE" if ending is Ending.PAGES else ""
+    more = f" --{ending} MORE" if ending in (Ending.PAGES, Ending.BYTES) else ""
     return f"fyke crawl --into {typed}{more} goes on where it stopped"

@@ -29,7 +29,6 @@ from fyke.archive.statistics import CrawlStatistics, added
 from fyke.archive.turns import Turns
 from fyke.core import errors
 from fyke.core.config import Config
-from fyke.core.errors import FykeError
 from fyke.core.memory import memory_bytes
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.core.seeds import seeds_of
@@ -169,7 +168,8 @@ class Supervisor:
             known = self._known[said["agent"]]
             known.allowed -= said["recalled"]
         elif "error" in said:
-            self._failure = self._failure or getattr(errors, said["kind"], FykeError)(said["error"])
+            kind = getattr(errors, said["kind"], RuntimeError)  # the latter is our own mistake
+            self._failure = self._failure or kind(said["error"])
             process.ended = True
         elif "ended" in said:
             process.ended = True
@@ -238,6 +238,9 @@ class Supervisor:
             if self._has_its_pages(stands):
                 self.stop(Ending.PAGES)
                 return
+        if 0 < self._config.crawl.bytes <= self.statistics().bytes:
+            self.stop(Ending.BYTES)
+            return
         if not any(stand["answered"] for stand in stands) and _unreached(stands):
             self.stop(Ending.UNREACHED)
             return

@@ -2,11 +2,11 @@
 
 Asked by the formats that hold text. A row can be read when the page came whole, is HTML or plain text and has a record
 in the archive. Of these a `Selection` leaves out pages that ask not to be indexed, exact copies of a page before
-them (the same bytes, by fingerprint), and all visits to a URL but the last. Invariant: it is a function of the rows and
-the settings; memory holds one range of keys, and the answer is a file of a byte a row.
+them (the same bytes, by fingerprint), and what a later answer has replaced: other content, a redirect, or that the
+page is gone. Invariant: it is a function of the rows and the settings; memory holds one range of keys, and the answer
+is a file of a byte a row.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from fyke.search.ranges import Buckets, ranges_for
 RANGE_ROWS = 1 << 20
 
 _COLUMNS = ["key", "outcome", "media_type", "noindex", "fingerprint", "warc_file"]
+_SAYING = pa.array([Outcome.OK, Outcome.TOO_LARGE, Outcome.REDIRECTED, Outcome.GONE], pa.string())
 _READABLE = pa.array(sorted(HTML_TYPES | PLAIN_TYPES))
 _ROW = np.dtype([("key", "<u8"), ("row", "<u8")])
 
@@ -52,29 +53,37 @@ def select(source: Source, rule: Selection, scratch: Path) -> Chosen:
             scratch.mkdir(exist_ok=True)
         with written_whole(path, FULL, REFUSED, synced=False) as part:
             with part.open("wb") as file:
-                for mask, _ in _readable(source, rule):
-                    file.write(mask.tobytes())
+                for batch in source.rows("pages", _COLUMNS):
+                    file.write((_readable(batch, rule) if rule.versions else _says(batch)).tobytes())
             chosen: Chosen = np.memmap(part, np.bool_, "r+", shape=(rows,))
             if not rule.versions:
-                _keep_one(source, rule, chosen, "key", scratch, last=True)
+                _keep_one(source, chosen, "key", scratch, last=True)
+                begin = 0
+                for batch in source.rows("pages", _COLUMNS):
+                    chosen[begin : begin + batch.num_rows] &= _readable(batch, rule)
+                    begin += batch.num_rows
             if not rule.copies:
-                _keep_one(source, rule, chosen, "fingerprint", scratch, last=False)
+                _keep_one(source, chosen, "fingerprint", scratch, last=False)
             chosen.flush()  # type: ignore[attr-defined]
     return np.memmap(path, np.bool_, "r", shape=(rows,))
 
 
-def _readable(source: Source, rule: Selection) -> Iterator[tuple[Chosen, pa.RecordBatch]]:
-    """Of each batch, which rows can be read and are not left out by what they say themselves."""
-    for batch in source.rows("pages", _COLUMNS):
-        types = batch.column("media_type").cast(pa.string())
-        mask = pc.and_(pc.equal(batch.column("outcome").cast(pa.string()), Outcome.OK), pc.is_in(types, _READABLE))
-        mask = pc.and_(mask, pc.is_valid(batch.column("warc_file")))
-        if not rule.noindex:
-            mask = pc.and_not(mask, batch.column("noindex"))
-        yield mask.to_numpy(zero_copy_only=False), batch
+def _says(batch: pa.RecordBatch) -> Chosen:
+    """Which rows say what a page is from then on: an answer with content, a redirect, or that it is gone."""
+    return pc.is_in(batch.column("outcome").cast(pa.string()), _SAYING).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def _keep_one(source: Source, rule: Selection, chosen: Chosen, name: str, scratch: Path, *, last: bool) -> None:
+def _readable(batch: pa.RecordBatch, rule: Selection) -> Chosen:
+    """Which rows can be read and are not left out by what they say themselves."""
+    types = batch.column("media_type").cast(pa.string())
+    mask = pc.and_(pc.equal(batch.column("outcome").cast(pa.string()), Outcome.OK), pc.is_in(types, _READABLE))
+    mask = pc.and_(mask, pc.is_valid(batch.column("warc_file")))
+    if not rule.noindex:
+        mask = pc.and_not(mask, batch.column("noindex"))
+    return mask.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _keep_one(source: Source, chosen: Chosen, name: str, scratch: Path, *, last: bool) -> None:
     """Of the chosen rows with the same `name`, keep the first or the last."""
     buckets = Buckets(scratch, name, _ROW, ranges_for(source.until.pages, RANGE_ROWS))
     begin = 0

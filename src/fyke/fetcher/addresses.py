@@ -41,6 +41,8 @@ _NOT_PUBLIC_6 = (
 _NAT64 = "64:ff9b::/96"  # RFC 6052: an IPv4 address in the last four bytes
 _LOCAL = ("127.0.0.1",)
 
+PROXIED = "proxied:"  # before a host's name: stands for an address that only a proxy knows
+
 
 @lru_cache(maxsize=1 << 14)
 def is_public(address: str) -> bool:

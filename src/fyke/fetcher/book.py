@@ -173,6 +173,11 @@ class HostBook:
         with self._explained():
             self._connection.execute(_SAVE_ROBOTS, row)
 
+    def forgive(self) -> None:
+        """Give up no host any more for its failures so far: its pages are asked for again."""
+        with self._explained():
+            self._connection.execute("UPDATE hosts SET retired = '', failures = 0 WHERE failures > 0 OR retired <> ''")
+
     def forget_since(self, t: float) -> int:
         """Drop robots records fetched after `t` (unix seconds), so that they are fetched again; returns how many.
 

@@ -10,9 +10,9 @@ Invariant: every visit that was put in is in the workbench, under way, or was ta
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -23,7 +23,7 @@ from fyke.core.messages import Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slicer
 from fyke.core.urls import Locator
-from fyke.core.visits import Exchange, Purpose, Visit, batch_of, visits_of
+from fyke.core.visits import Earlier, Exchange, Purpose, Visit, batch_of, visits_of
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.faults import FaultPolicy, retry_after
 from fyke.fetcher.host import Host
@@ -39,6 +39,18 @@ UNREACHED_TRIES = 2  # failures of each host after which a crawl without any ans
 LOOK_AHEAD_S = 1.0  # between looks for names to look up again; each finds as many at most as there are connections
 
 
+class Past(Protocol):
+    """What earlier visits brought."""
+
+    def recall(self, visits: Sequence[Visit]) -> None:
+        """Note with each of `visits` whether there were any; called for many at a time."""
+        ...
+
+    def read(self, earlier: Earlier) -> None:
+        """Note what is needed to ask for the page again; called when it is."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Wiring:
     """The rooms the fetcher acts through."""
@@ -50,6 +62,7 @@ class Wiring:
     protocols: Registry
     abort: Callable[[], None]  # breaks off every request under way
     clock: Clock
+    past: Past | None = None  # None: all visits are first ones
     ours: Callable[[str], bool] = bool  # whether an address may be asked from here
     shared: bool = False  # whether other agents ask other hosts of the same crawl
 
@@ -93,11 +106,17 @@ class Fetcher:
     def put(self, visits: pa.RecordBatch) -> None:
         """Let `visits` (schema `URLS`) wait at their hosts; those of kind `RULES` have their origins' rules brought."""
         now = self._clock.now()
-        for visit in visits_of(visits):
+        for visit in self._recalled(visits):
             if visit.kind is Kind.RULES:
                 self._rules.bring(visit.parts.origin, now)
             else:
                 self.bench.add(self._host_of(visit, now), visit)
+
+    def _recalled(self, visits: pa.RecordBatch) -> list[Visit]:
+        rows = visits_of(visits)
+        if self._rooms.past is not None:
+            self._rooms.past.recall(rows)
+        return rows
 
     def take(self) -> Fetched:
         """What came of visits since this was last asked."""
@@ -184,7 +203,7 @@ class Fetcher:
     def refuse(self, visits: pa.RecordBatch) -> None:
         """End `visits` (schema `URLS`), whose hosts forbid everything."""
         now = self._clock.now()
-        for visit in visits_of(visits):
+        for visit in self._recalled(visits):
             host = self._host_of(visit, now)
             robots = self._rules.of(host, visit.parts.origin)
             line = self._rules.refusal(host, robots, visit) if robots is not None else ""
@@ -279,6 +298,8 @@ class Fetcher:
         self.in_flight += 1
         if visit.purpose is Purpose.PAGE:
             self._count_started()
+            if visit.earlier is not None and self._rooms.past is not None:
+                self._rooms.past.read(visit.earlier)
         self._rooms.protocols.fetch(visit, host.address.text, lambda exchange: self._done(host, exchange))
 
     def _count_started(self) -> None:

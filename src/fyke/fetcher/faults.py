@@ -46,6 +46,8 @@ _AGAIN_LATER = OutcomeCost(retry=True, wait=Wait.FAILURE, costs_host=True)
 FAULTS: Mapping[Outcome, OutcomeCost] = MappingProxyType(
     {
         Outcome.OK: _NOTHING,
+        Outcome.UNCHANGED: _NOTHING,
+        Outcome.GONE: _NOTHING,
         Outcome.REDIRECTED: _NOTHING,
         Outcome.CLIENT_ERROR: _NOTHING,
         # A host whose pages fail but answers is alive: it waits, and is not retired for it.

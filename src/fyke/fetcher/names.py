@@ -26,7 +26,7 @@ from pathlib import Path
 from fyke.core.clock import Clock
 from fyke.core.config import DnsSection
 from fyke.core.outcomes import Outcome
-from fyke.fetcher.addresses import is_name, is_public, literal, local, read_hosts_file
+from fyke.fetcher.addresses import PROXIED, is_name, is_public, literal, local, read_hosts_file
 from fyke.fetcher.dns_query import SOCKETS, DnsReply, NameServers
 
 REFRESH_SHARE = 0.1  # an answer used in this last part of its time is asked for again
@@ -76,9 +76,12 @@ class Resolver:
         clock: Clock,
         trusted: Callable[[str], bool],
         *,
+        by_proxy: Callable[[str], bool] = lambda _: False,
         hosts_file: Path = Path("/etc/hosts"),
         sockets: int = SOCKETS,
     ) -> None:
+        """`by_proxy(host)`: whether a proxy asks it for us. Then its name is the proxy's to look up."""
+        self._by_proxy = by_proxy
         self._config = config
         self._clock = clock
         self._trusted = trusted
@@ -105,7 +108,7 @@ class Resolver:
         if self._fault is not None:
             raise self._fault
         name = _plain(host)
-        answer = self._answers.get(name) or self._without_dns(name)
+        answer = self._without_dns(name) if self._by_proxy(name) else self._answers.get(name) or self._without_dns(name)
         if answer is None:
             return None
         now = self._clock.now()
@@ -143,7 +146,7 @@ class Resolver:
             name = _plain(host)
             self._public(name, addresses)
             until = min(expires_at, now + self._config.max_ttl_s)
-            if until > now and addresses and name not in self._answers:
+            if until > now and addresses and name not in self._answers and not addresses[0].startswith(PROXIED):
                 answer = self._judged(name, addresses, until - now)
                 if answer.ok:
                     self._keep(answer)
@@ -178,7 +181,13 @@ class Resolver:
         await self._servers.close()
 
     def _without_dns(self, name: str) -> Resolution | None:
-        """The answer for a literal address, a local name, or what cannot be a name."""
+        """The answer for a literal address, a local name, what cannot be a name, or what a proxy looks up."""
+        answer = self._known_without_dns(name)
+        if self._by_proxy(name) and (answer is None or answer.ok):
+            return Resolution(name, Outcome.OK, (f"{PROXIED}{name}",), inf)
+        return answer
+
+    def _known_without_dns(self, name: str) -> Resolution | None:
         address = literal(name)
         if address is not None:
             return self._judged(name, (address,), inf)

@@ -18,7 +18,7 @@ exactly once; no clock is read here.
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
@@ -53,8 +53,15 @@ class Workbench:
     Filled and emptied by the fetcher; bounded by what the frontier hands out (`fyke.frontier.window`).
     """
 
-    def __init__(self, config: PolitenessSection, default_budget_urls: int = 10) -> None:
+    def __init__(
+        self,
+        config: PolitenessSection,
+        default_budget_urls: int = 10,
+        own_delay_s: Callable[[str], float | None] = lambda _: None,
+    ) -> None:
+        """`own_delay_s(host)`: how long a host rests for which a person said so, whatever else is usual."""
         self._config = config
+        self._own_delay_s = own_delay_s
         self._default_budget = default_budget_urls
         self._hosts: dict[int, Host] = {}
         self._addresses: dict[str, Address] = {}
@@ -190,7 +197,8 @@ class Workbench:
         address = host.address
         if address is not None and address.busy:
             address.busy = False
-            address.due = now + self.address_delay_s(address)
+            own_s = self._own_delay_s(host.name)
+            address.due = now + (self.address_delay_s(address) if own_s is None else own_s)
             if address.waiting:
                 self._push(address.due, address)
         if host.visits or host.due - now <= FORGET_AFTER_S:
@@ -200,8 +208,11 @@ class Workbench:
 
     def delay_s(self, host: Host, duration_s: float) -> float:
         """How long `host` rests after a download that took `duration_s`, in seconds."""
-        own = download_rest_s(self._config, duration_s)
-        return max(self.domain_delay_s(host.budget), own, host.crawl_delay_s or 0.0)
+        crawl_delay_s = host.crawl_delay_s or 0.0
+        own_s = self._own_delay_s(host.name)
+        if own_s is not None:
+            return max(own_s, crawl_delay_s)
+        return max(self.domain_delay_s(host.budget), download_rest_s(self._config, duration_s), crawl_delay_s)
 
     def address_delay_s(self, address: Address) -> float:
         """How long `address` rests after a request, in seconds."""

@@ -7,14 +7,15 @@ filter that raises on a row refuses it, and is counted.
 Invariant: a seed passes every filter; a requisite passes the scope (one hop beyond it) and no more.
 """
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.core.batches import Kind, Mask, keep, numbers, u64
+from fyke.core.batches import U64, Kind, Mask, keep, numbers, u64, url_batch
 from fyke.core.choices import Scope
 from fyke.core.config import CrawlSection
 from fyke.core.errors import ConfigurationError
@@ -26,50 +27,71 @@ class ScopeFilter:
     """Within the seeds' folders, hosts or domains, and those of the pages that seeds redirect to."""
 
     def __init__(self, scope: Scope, seeds: Sequence[Locator]) -> None:
-        self._scope = scope
-        self._seeds = {seed.url: seed for seed in seeds}
-        self._measure()
+        self.scope = scope
+        self._hosts = np.zeros(0, np.uint64)  # sorted, as all of these
+        self._domains = np.zeros(0, np.uint64)
+        self._urls: set[bytes] = set()  # of seeds, where their folders matter
+        self._folders: list[bytes] = []  # none of them within another
+        self.begin(seeds)
+
+    def begin(self, seeds: Sequence[Locator]) -> None:
+        """Crawls begin at `seeds` too: 16 bytes of memory each at most, but for scopes by folder."""
+        if self.scope is Scope.WEB:
+            return
+        self._hosts = np.union1d(self._hosts, np.array([seed.host for seed in seeds], np.uint64))
+        self._domains = np.union1d(self._domains, np.array([seed.domain for seed in seeds], np.uint64))
+        if self.scope is Scope.PREFIX:
+            self._urls.update(seed.url for seed in seeds)
+            self._folders = _outermost(map(_folder, self._urls))
 
     def land(self, seed: Locator, target: Locator) -> None:
         """`seed` redirects to `target`, which counts as a seed from now on: whoever names example.org means
         www.example.org too. A folder named without its slash is replaced, since the server says what it is."""
         if target.url == seed.url + b"/":
-            self._seeds.pop(seed.url, None)
-        self._seeds[target.url] = target
-        self._measure()
-
-    def _measure(self) -> None:
-        seeds = self._seeds.values()
-        self._hosts = np.unique(np.array([seed.host for seed in seeds], np.uint64))
-        self._domains = np.unique(np.array([seed.domain for seed in seeds], np.uint64))
-        self._inside = frozenset(self._domains.tolist())
-        self._prefixes = sorted({_folder(seed.url) for seed in seeds})
+            self._urls.discard(seed.url)
+        self.begin([target])
 
     @property
-    def domains(self) -> frozenset[int] | None:
-        """Keys of the domains within; None where there is no bound."""
-        return None if self._scope is Scope.WEB else self._inside
+    def domains(self) -> U64 | None:
+        """Keys of the domains within, sorted; None where there is no bound."""
+        return None if self.scope is Scope.WEB else self._domains
 
     def __repr__(self) -> str:
-        return f"scope {self._scope.value}"
+        return f"scope {self.scope.value}"
 
     def accept(self, urls: pa.RecordBatch) -> Mask:
         required: Mask = numbers(urls, "kind") == Kind.REQUISITE
-        if self._scope is Scope.WEB:
+        if self.scope is Scope.WEB:
             return np.ones(urls.num_rows, bool)
-        mask = required
-        if self._scope is Scope.HOST:
-            mask = mask | np.isin(u64(urls, "host"), self._hosts)
-        elif self._scope is Scope.DOMAIN:
-            mask = mask | np.isin(u64(urls, "domain"), self._domains)
-        else:
-            mask = self._below_prefixes(urls, mask)
-        return mask
+        if self.scope is Scope.HOST:
+            return required | among(u64(urls, "host"), self._hosts)
+        if self.scope is Scope.DOMAIN:
+            return required | among(u64(urls, "domain"), self._domains)
+        below = map(self._below_a_folder, urls.column("url").to_pylist())
+        within: Mask = required | np.fromiter(below, bool, urls.num_rows)
+        return within
 
-    def _below_prefixes(self, urls: pa.RecordBatch, mask: Mask) -> Mask:
-        for prefix in self._prefixes:
-            mask = mask | _mask(pc.starts_with(urls.column("url"), pattern=prefix))
-        return mask
+    def _below_a_folder(self, url: bytes) -> bool:
+        """One look, however many folders: none is within another, so only the last that sorts before can hold it."""
+        at = bisect_right(self._folders, url)
+        return at > 0 and url.startswith(self._folders[at - 1])
+
+
+def among(keys: U64, known: U64) -> Mask:
+    """Which of `keys` are in `known`, which is sorted: bool[n]; quick also where there are millions."""
+    if not len(known):
+        return np.zeros(len(keys), bool)
+    mask: Mask = known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys
+    return mask
+
+
+def _outermost(folders: Iterable[bytes]) -> list[bytes]:
+    """Those of `folders` that are in no other of them, sorted."""
+    kept: list[bytes] = []
+    for folder in sorted(set(folders)):
+        if not (kept and folder.startswith(kept[-1])):
+            kept.append(folder)
+    return kept
 
 
 def _folder(url: bytes) -> bytes:
@@ -137,25 +159,40 @@ class Filters:
     def __init__(self, filters: Sequence[UrlFilter]) -> None:
         self._filters = filters
         self.failures: Counter[str] = Counter()
-        self.domains: frozenset[int] | None = None  # keys of those that pages may be in; None: any
-        self._bound()
+        self.left_out: Counter[str] = Counter()  # rows that were not accepted, by the first filter that did not
+        self._scope = next((one for one in filters if isinstance(one, ScopeFilter)), ScopeFilter(Scope.WEB, ()))
 
-    def _bound(self) -> None:
-        self.domains = next((one.domains for one in self._filters if isinstance(one, ScopeFilter)), None)
+    @property
+    def domains(self) -> U64 | None:
+        """Keys of the domains that pages may be in, sorted; None: any."""
+        return self._scope.domains
+
+    @property
+    def by_folder(self) -> bool:
+        """Whether the scope is one of folders: then the seeds themselves matter, and not their hosts alone."""
+        return self._scope.scope is Scope.PREFIX
+
+    def begin(self, seeds: Sequence[Locator]) -> None:
+        """Take `seeds` into the scope."""
+        self._scope.begin(seeds)
 
     def land(self, seed: Locator, target: Locator) -> None:
         """Take into the scope where `seed` redirects to."""
-        for one in self._filters:
-            if isinstance(one, ScopeFilter):
-                one.land(seed, target)
-        self._bound()
+        self._scope.land(seed, target)
+
+    def reaches(self, target: Locator) -> bool:
+        """Whether the scope holds `target`, be it a seed or not."""
+        return bool(self._scope.accept(url_batch([target]))[0])
 
     def accept(self, urls: pa.RecordBatch) -> pa.RecordBatch:
         """The rows of `urls` that every filter accepts, in order."""
         for wanted in self._filters:
             if not urls.num_rows:
                 break
+            before = urls.num_rows
             urls = keep(urls, self._ask(wanted, urls) | (numbers(urls, "kind") == Kind.SEED))
+            if urls.num_rows < before:
+                self.left_out[repr(wanted)] += before - urls.num_rows
         return urls
 
     def refusal(self, url: pa.RecordBatch) -> str:

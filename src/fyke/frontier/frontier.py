@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fyke.core.batches import URLS, Kind, concat, first_of_each_key, keep, numbers, texts, u64, url_batch
 from fyke.core.choices import Enforcement
@@ -35,11 +36,12 @@ from fyke.core.messages import LEARNED, OK, Links, Outcomes, Rules
 from fyke.core.urls import Locator, key_of, locate, robots_url
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
+from fyke.frontier.again import Again
 from fyke.frontier.beast import Backlog, Enforcer, enforcer
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
-from fyke.frontier.filters import Filters
+from fyke.frontier.filters import Filters, among
 from fyke.frontier.order import BreadthFirst, crawl_order
 from fyke.frontier.ready import Ready
 from fyke.frontier.robots_gate import RobotsGate
@@ -68,6 +70,7 @@ class FrontierStatistics:
     unique: int
     unchecked: int  # for their check against the URLs seen
     later: int  # for pages nearer to the seeds
+    again: int  # for their next visit
     unweighed: int  # for the budget of their domain
     rounds: int  # that BEAST spreads URLs over
     waiting: int  # for their round
@@ -83,7 +86,7 @@ class FrontierStatistics:
     @property
     def rows(self) -> int:
         """URLs that wait to be fetched, wherever."""
-        rows = self.later + self.unweighed + self.waiting + self.over_budget
+        rows = self.later + self.again + self.unweighed + self.waiting + self.over_budget
         return rows + self.without_rules + self.ready + self.spilled + self.out + self.blocked
 
 
@@ -117,6 +120,7 @@ class Frontier:
         self._store = store
         self._sizes = sizes
         self._seeds: dict[int, str] = {}  # URL by key, those that seeds redirect to among them
+        self._unnamed_seeds = False  # whether there are seeds besides, of a list
         self._ended: list[pa.RecordBatch] = []  # visits that the records of their domains were not told of
         self._ended_rows = 0
         self._by_level = by_level
@@ -142,6 +146,7 @@ class Frontier:
         if config.enforcement is not Enforcement.NONE:
             self.beast = enforcer(config.enforcement, store, saved.get("beast"), sizes)
         self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"), sizes)
+        self.again = Again(store, memory, saved.get("again"))
         self.ready = Ready(store, order, saved.get("ready"))
         self.window = Window(config.window_visits, config.host_visits)
         self.blocked = Blocked(store, saved.get("blocked"))
@@ -160,7 +165,7 @@ class Frontier:
         if not self._alone:
             targets = u64(urls, "domain")
             within = self._filters.domains
-            inside = slice(None) if within is None else np.isin(targets, list(within))
+            inside = slice(None) if within is None else among(targets, within)
             self.star.link(links.sources[inside], targets[inside])
         # Filter before the repeats go: a refused row must not hide an accepted one.
         accepted = first_of_each_key(self._filters.accept(urls))
@@ -173,8 +178,12 @@ class Frontier:
         redirects = keep(urls, (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0))
         for via, target in zip(u64(redirects, "via").tolist(), texts(redirects), strict=True):
             seed = self._seeds.get(via)
+            if seed is None and self._unnamed_seeds:
+                if self._filters.reaches(locate(target)):
+                    continue
+                seed = target
             if seed is None:
-                self._unlanded[via] = target
+                self._unlanded[via] = target  # of another shard, from where it was not heard yet
             elif self.landed.get(seed) != target:
                 self._land(seed, target)
 
@@ -193,15 +202,21 @@ class Frontier:
         domains = self._filters.domains
         return domains is not None and len(domains) < 2
 
-    def know_seeds(self, seeds: Iterable[Locator]) -> None:
-        """These are seeds, of this shard or another."""
-        self._seeds.update((seed.key, seed.url.decode()) for seed in seeds)
-
-    def put_seeds(self, seeds: Sequence[Locator]) -> None:
+    def put_seeds(self, seeds: Sequence[Locator], *, named: bool = True) -> None:
         """Begin, or go on, with these as well; no filter applies to them."""
-        self.know_seeds(seeds)
+        self.know_seeds(seeds, named=named)
         urls = url_batch(seeds, kind=Kind.SEED)
         self.put_links(Links(urls, np.zeros(urls.num_rows, np.uint64)))
+
+    def know_seeds(self, seeds: Sequence[Locator], *, named: bool = True) -> None:
+        """The scope is theirs too. Not `named`: there are so many that their URLs stay in memory only where the scope
+        is one of folders; else a redirect within the scope needs no more to be known.
+        """
+        self._filters.begin(seeds)
+        if named or self._filters.by_folder:
+            self._seeds.update((seed.key, seed.url.decode()) for seed in seeds)
+        else:
+            self._unnamed_seeds = True
 
     def put_outcomes(self, outcomes: Outcomes, now: float) -> None:
         """How visits ended, and what was learned of robots.txt files."""
@@ -225,6 +240,7 @@ class Frontier:
         if not self._ended:
             return
         ended = pa.concat_batches(self._ended)
+        ended = ended.filter(pc.invert(ended.column("again")))  # they were counted at their first visit
         domains, places = np.unique(u64(ended, "domain"), return_inverse=True)
         pages = (numbers(ended, "outcome") == OK) & (numbers(ended, "kind") != Kind.LISTING)
         fetched = np.bincount(places, pages, len(domains)).astype(np.uint32)
@@ -256,7 +272,7 @@ class Frontier:
             self._advance()
         moved |= self._budget(hungry)
         moved |= self._let_through(now, hungry)
-        if self._descends and not moved and self.level_done and len(self.later):
+        if self._descends and not moved and self.level_done and (len(self.later) or len(self.again)):
             self.descend(self.level + 1)
             moved = True
         return moved
@@ -326,7 +342,9 @@ class Frontier:
         """Pull URLs through the robots gate while the ready queues are low; whether any moved."""
         moved = False
         while self.ready.waiting + self.gate.unchecked < self._ready_rows and self.gate.asks < self._sizes.asks:
-            batch = self.backlog.get(self._sizes.batch)
+            batch = self.again.get(self._sizes.batch, self.level if self._by_level else None)
+            if batch is None:
+                batch = self.backlog.get(self._sizes.batch)
             if batch is None:
                 batch = self._of_round(now)
             if batch is None:
@@ -356,6 +374,7 @@ class Frontier:
     def descend(self, level: int) -> None:
         """All pages nearer to the seeds are done: let go of those of `level`."""
         self.level = level
+        self.again.next_level()
         left = len(self.later)
         while left and (batch := self.later.get(min(left, self._sizes.batch))) is not None:
             left -= batch.num_rows
@@ -392,6 +411,11 @@ class Frontier:
             self.ready.put(urls)
         return count
 
+    def begin_again(self, now: float, most: int | None) -> None:
+        """Visit known pages once more, `most` of them: level by level, if that is how the crawl goes."""
+        self.level = 0
+        self.again.plan(now, most)
+
     def take_back(self, urls: pa.RecordBatch) -> None:
         """Visits that the fetcher gave back, not made: they wait again."""
         self.window.ended(u64(urls, "key"), u64(urls, "host"))
@@ -421,13 +445,13 @@ class Frontier:
     @property
     def empty(self) -> bool:
         """Whether nothing waits anywhere and nothing is out; what no budget is left for does not count."""
-        return self.level_done and not len(self.later)
+        return self.level_done and not (len(self.later) or len(self.again))
 
     @property
     def _nothing_near(self) -> bool:
         unplaced = self.seen.pending or self.star.pending or self.domains.pending
         planned = len(self.backlog) or (len(self.beast) and not self.beast.stuck)
-        return not (unplaced or planned or len(self.gate) or len(self.ready))
+        return self.again.spent and not (unplaced or planned or len(self.gate) or len(self.ready))
 
     def state(self) -> dict[str, object]:
         """Everything a restart needs; nothing found stays in memory only."""
@@ -442,6 +466,7 @@ class Frontier:
             "later": self.later.state(),
             "star": self.star.state(),
             "domains": self.domains.state(),
+            "again": self.again.state(),
             "backlog": self.backlog.state(),
             "beast": self.beast.state(),
             "gate": self.gate.state(),
@@ -466,6 +491,7 @@ class Frontier:
             unique=len(self.seen),
             unchecked=self.seen.pending,
             later=len(self.later),
+            again=len(self.again),
             unweighed=self.domains.unchecked_urls,
             rounds=enforced["rounds"],
             waiting=enforced["waiting"] + backlog,
@@ -482,5 +508,6 @@ class Frontier:
     def close(self) -> None:
         for stage in (self.seen, self.later, self.star, self.domains, self.backlog, self.beast, self.gate, self.ready):
             stage.close()
+        self.again.close()
         self.blocked.close()
         self._leased.close()

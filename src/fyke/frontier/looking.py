@@ -67,6 +67,8 @@ class FrontierSeen:
         state = self._state
         yield "to be checked against the URLs seen", self._seen().unchecked()
         yield "for pages nearer to the seeds to be done", self._queue("later", state.get("later"))
+        again = state.get("again", {})
+        yield "for its next visit", self._queue("again", again.get("queue"))
         yield "for the budget of its domain to be known", self._domains().unchecked()
         for name, rows in {**state.get("backlog", {}), **self._rounds()}.items():
             over = name.startswith("beast-over")

@@ -71,7 +71,7 @@ class RobotsGate:
         """`patience_s` and `recheck_row_s`: as the constants of the same names."""
         saved = state or {}
         self._patience_s, self._recheck_row_s = patience_s, recheck_row_s
-        self._rows, self._most_lately = sizes.batch, sizes.known_origins
+        self._rows, self._most_lately = sizes.unruled, sizes.known_origins
         self._opened_at = opened_at
         self._asked_at = int(saved.get("asked_at", 0))  # the latest time that stands with an origin in `requested`
         # What was asked before is asked again, since the answers may be lost; also within the same second.

@@ -19,6 +19,7 @@ class Sizes:
     met_a_place: int = 100  # domains met for each place that raises a budget
     rounds: int = 64  # that BEAST spreads URLs over, at most
     round_buffer: int = 1024  # of one such round, in memory
+    unruled: int = 8192  # of those that wait for rules, read again at a time
     known_origins: int = 50_000  # whose rules are in memory
 
 

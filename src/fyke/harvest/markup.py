@@ -1,9 +1,10 @@
 """How much of an HTML page is safe to parse: a guard before the tree is made.
 
-Called by the HTML module. The HTML Standard has two places where n tags cost n² work or n² elements:
-open formatting elements are made again in every paragraph (`<font size=1><p><font size=2><p>…`, 190 KB of
-which take lexbor a minute and gigabytes), and each block looks through all open elements. Browsers
-limit nesting; lexbor does not; so a page is cut where its parsing would have cost too much.
+Called by the HTML module. In three places n bytes may cost n² work or n² elements: each block looks through all open
+elements; open formatting elements are made again in every paragraph (`<font size=1><p><font size=2><p>…`, 190 KB of
+which take lexbor a minute and gigabytes); each attribute is compared with all others of its tag. Browsers limit
+nesting; lexbor does not; so a page is cut where its parsing would have cost too much. A look at where its tags begin
+shows of nearly every page that it is safe, for a tenth of what the parsing costs; the rest are read tag by tag.
 
 Invariant: parsing what `bounded` returns makes about `MAX_ELEMENTS` elements at most. The estimate of
 work (not of elements) trusts end tags, so a page made with skill can still be slow.
@@ -12,34 +13,89 @@ work (not of elements) trusts end tags, so a page made with skill can still be s
 import re
 
 import numpy as np
+import numpy.typing as npt
 
 MAX_BYTES = 8 << 20
 MAX_ELEMENTS = 2_000_000
-MAX_STEPS = 400_000_000  # through open elements, some 2 ns each
+MAX_STEPS = 50_000_000  # through open elements, some 2 ns each
+MAX_ATTRIBUTES = 1_000  # of a tag that is long
 
-_LESS_THAN = ord("<")
-_FEW_TAGS = 4_000  # an eighth of whose square is MAX_ELEMENTS: half of them formatting, half paragraphs
-_MANY_TAGS = 20_000
+Int = npt.NDArray[np.int64]
+
+_LESS_THAN, _SLASH = b"</"
+_FEW_TAGS = 1_500  # whose nesting costs 3 ms at worst
+_LONG_TAG = 4_096  # bytes; the attributes of a shorter one cost 2 ms at worst
 _FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
-_WITH_ATTRIBUTES = re.compile(rb"<([bcefinstuBCEFINSTU][a-zA-Z]{0,5})([\s/][^>]+)")  # formatting, and some others
+_FORMATTING_TAG = re.compile(rb"<(b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)([\s/][^>]*)", re.IGNORECASE)
 _TAG = re.compile(rb"<(/?)([a-zA-Z][^\s/>]*)([^>]*)")
+_ATTRIBUTE = re.compile(rb"[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>]*+))?")
+_OPEN_TAG = re.compile(
+    rb"<[a-zA-Z][^\s/>]*+(?:[\s/]++|=|[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>]*+))?)*+"
+)
 # Elements that never hold others, or end when the next one of their kind begins.
 _FLAT = frozenset(
     b"area base br col embed hr img input link meta param source track wbr p li dd dt td th tr option a".split()
 )
 
 
+def _pairs(*texts: bytes) -> npt.NDArray[np.bool_]:
+    """Whether two bytes, as a number, are one of `texts` in small letters or capitals."""
+    found = np.zeros(1 << 16, np.bool_)
+    for text in texts:
+        for first in {text[0], text[:1].upper()[0]}:
+            found[[first | second << 8 for second in {text[1], text[1:].upper()[0]}]] = True
+    return found
+
+
+_BLANKS = b" \t\n\f\r/"
+_BEGINS_FORMATTING = _pairs(
+    b"em", b"tt", b"bi", b"co", b"fo", b"no", b"sm", b"st", *(bytes([a, b]) for a in b"bisu" for b in _BLANKS)
+)
+_EMPTY = _pairs(b"br", b"hr", b"im")
+_IS_LETTER = np.zeros(256, np.bool_)
+_IS_LETTER[list(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")] = True
+
+
 def bounded(content: bytes) -> bytes:
     """`content` (UTF-8), or as much from its beginning as may be parsed."""
     content = content[:MAX_BYTES]
-    tags = int(np.count_nonzero(np.frombuffer(content, np.uint8) == _LESS_THAN))  # a quarter of `bytes.count`
-    if tags < _FEW_TAGS:
-        return content
-    different = set(_WITH_ATTRIBUTES.findall(content))
-    kinds = len(_FORMATTING) + sum(name.lower() in _FORMATTING for name, _ in different)
-    if kinds * tags <= MAX_ELEMENTS and tags < _MANY_TAGS:
+    content = content[: _end_before_long_tags(content)]
+    begins = np.frombuffer(content, np.uint8) == _LESS_THAN
+    if np.count_nonzero(begins) < _FEW_TAGS or _is_safe(content, np.flatnonzero(begins)):
         return content
     return content[: _affordable(content)]
+
+
+def _end_before_long_tags(content: bytes) -> int:
+    """Where the first tag begins that has too many attributes."""
+    begin = content.find(b"<")
+    while begin >= 0 and begin + _LONG_TAG < len(content):
+        further = content.rfind(b"<", begin + 1, begin + _LONG_TAG)
+        if further < 0:
+            further = content.find(b"<", begin + _LONG_TAG)
+            tag = _OPEN_TAG.match(content, begin, further if further >= 0 else len(content))
+            if tag and len(tag[0]) > _LONG_TAG and len(_ATTRIBUTE.findall(tag[0])) > MAX_ATTRIBUTES:
+                return begin
+        begin = further
+    return len(content)
+
+
+def _is_safe(content: bytes, at: Int) -> bool:
+    """Whether the tags that begin `at` these places cost no more than a page may."""
+    data = np.frombuffer(content + b"\0\0", np.uint8)
+    first = data[at + 1]
+    name = data[at + 2].astype(np.uint16) << 8 | first
+    if len(at) ** 2 > 2 * MAX_STEPS:
+        depth = np.cumsum((_IS_LETTER[first] & ~_EMPTY[name]).astype(np.int64) - (first == _SLASH))
+        depth -= np.minimum(np.minimum.accumulate(depth), 0)
+        if depth.sum() > MAX_STEPS:
+            return False
+    formatting = at[_BEGINS_FORMATTING[name]]
+    most = MAX_ELEMENTS // len(at) - len(_FORMATTING)  # that may differ
+    if len(formatting) <= most:
+        return True
+    tags = (_FORMATTING_TAG.match(content, begin) for begin in formatting.tolist())
+    return len({tag.groups() for tag in tags if tag}) <= most
 
 
 def _affordable(content: bytes) -> int:

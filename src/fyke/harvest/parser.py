@@ -128,6 +128,10 @@ class Parser:
 
     def process(self, page: Page) -> None:
         """Understand `page`: charset, links, title, robots directives, and what the plug-ins find."""
+        self.conclude(page, self.read(page))
+
+    def read(self, page: Page) -> list[str]:
+        """The first half, without plug-ins, which may be done in another thread: where the header redirects to."""
         redirect = read_headers(page, self._product, self._requisites)
         kind = self._kind(page.media_type)
         if kind.textual:
@@ -135,9 +139,13 @@ class Parser:
         if page.exchange.outcome in _WITH_BODY:
             for module in kind.modules:
                 module.process(page)
+        return redirect
+
+    def conclude(self, page: Page, redirect: Sequence[str]) -> None:
+        """The second half of what was `read`."""
         self._settle(page.links, page.nofollow, redirect)
         if page.exchange.outcome in _WITH_BODY:
-            for module in kind.plugins:
+            for module in self._kind(page.media_type).plugins:
                 self._run(module, page)
 
     def statistics(self) -> ParserStatistics:
@@ -145,13 +153,13 @@ class Parser:
         failures = MappingProxyType(dict(self._failures))
         return ParserStatistics(self._pages, self._links, self._nofollow, self._needed, failures)
 
-    def _settle(self, links: PageLinks, nofollow: bool, redirect: list[str]) -> None:
+    def _settle(self, links: PageLinks, nofollow: bool, redirect: Sequence[str]) -> None:
         """Sort what the modules found: a page that says nofollow says it of all its links."""
         if nofollow:
             links.nofollow = fit(links.pages + links.listings + links.nofollow)
             links.pages, links.listings = [], []
         if redirect:
-            links.pages = redirect + links.pages
+            links.pages = [*redirect, *links.pages]
         self._pages += 1
         self._links += len(links.pages) + len(links.listings)
         self._nofollow += len(links.nofollow)

@@ -5,22 +5,26 @@ same body was read at the same place: then its links are known and it is not par
 relative links mean something else elsewhere: by the body alone (Mercator, section 3.5) pages would be lost. It is
 the folder, and for a page with links like `?page=2`, which keep the page's own name, the whole path.
 
-Invariant: every exchange that goes in comes out once, in order, whatever its bytes.
+Invariant: every exchange that goes in comes out once, whatever its bytes; those with large pages come out later.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from operator import itemgetter
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
-from fyke.core.batches import Kind, LinkKind
+import numpy as np
+
+from fyke.core.batches import U64, Kind, LinkKind
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body
 from fyke.core.outcomes import Outcome
-from fyke.core.resolve import LinkResolver
-from fyke.core.urls import Locator, key_of
+from fyke.core.resolve import MOST_BYTES, Int, LinkResolver, Located
+from fyke.core.urls import key_of
 from fyke.core.visits import Exchange, Page, Purpose
 from fyke.harvest import HTML_TYPES, Parser
+from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.headers import said_of_links
 from fyke.harvest.media import label_of
@@ -30,7 +34,7 @@ BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of l
 DEEPEST_SITEMAP = 3  # indexes above a sitemap; sitemaps.org allows one
 MOST_SITEMAPS = 50_000  # that the indexes of one host may name, in all
 INDEXING_HOSTS = 10_000  # whose sitemaps are counted at a time
-_URL = itemgetter(0)
+NOT_FOLLOWED = 255  # in place of a `Kind`
 TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
 
 
@@ -45,29 +49,45 @@ class NamedSitemaps:
         self._most = most
         self._hosts = hosts
 
-    def admitted(self, host: int, found: Sequence[Locator], level: int) -> Sequence[Locator]:
-        """Those of `found` that may be read; `level` indexes lie between them and a robots.txt, a seed or a page."""
+    def admitted(self, host: int, found: int, level: int) -> int:
+        """How many of the next `found` may be read; `level` indexes lie between them and a robots.txt, a seed or a
+        page."""
         if level > DEEPEST_SITEMAP:
-            return []
-        admitted = found[: max(0, self._most - self._named[host])]
-        self._named[host] += len(admitted)
+            return 0
+        admitted = min(found, max(0, self._most - self._named[host]))
+        self._named[host] += admitted
         if len(self._named) > self._hosts:
             self._named = Counter(dict(self._named.most_common(self._hosts // 2)))
         return admitted
+
+    def clear(self) -> None:
+        """Count anew: all indexes are read again."""
+        self._named.clear()
 
     def state(self) -> dict[str, int]:
         """What a checkpoint records."""
         return {str(host): count for host, count in self._named.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Pointers:
-    """Links of one kind in a page."""
+class Group(NamedTuple):
+    """Links of one kind as they are written in one page."""
 
     row: LinkKind  # what they are in the table of links
-    found: Sequence[Locator]
+    hrefs: Sequence[str]
     depth: int
-    kind: Kind | None  # as what they go to the frontier; None: they are not to be followed
+    kind: int  # the `Kind` as which they go to the frontier; NOT_FOLLOWED: they do not
+
+
+@dataclass(frozen=True, slots=True)
+class Pointers:
+    """What the pages of a batch point at, in order: n rows."""
+
+    found: Located
+    via: U64  # keys of the pages
+    source: U64  # and of their domains
+    row: Int  # a `LinkKind`
+    depth: Int
+    kind: Int  # a `Kind`, or NOT_FOLLOWED
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +96,8 @@ class Reaped:
 
     exchange: Exchange
     page: Page
-    pointers: Sequence[Pointers] = field(default=())
+    links: int = 0
+    redirect_to: str | None = None
 
     @property
     def is_page(self) -> bool:
@@ -85,16 +106,23 @@ class Reaped:
         fetched = self.exchange.outcome is Outcome.OK and visit.purpose is Purpose.PAGE
         return fetched and visit.kind is not Kind.LISTING
 
-    @property
-    def found(self) -> list[Locator]:
-        """All that it points at, in order."""
-        return [at for pointers in self.pointers for at in pointers.found]
 
-    @property
-    def redirect_to(self) -> str | None:
-        """Where it redirects to."""
-        found = self.found if self.exchange.outcome is Outcome.REDIRECTED else []
-        return found[0].url.decode() if found else None
+@dataclass(frozen=True, slots=True)
+class Sheaf:
+    """Some exchanges, and all links in them."""
+
+    reaped: Sequence[Reaped]
+    pointers: Pointers
+
+
+class _Read(NamedTuple):
+    """A page whose links are not resolved yet."""
+
+    exchange: Exchange
+    page: Page
+    places: tuple[int, ...]
+    level: int  # of sitemap indexes above those that it names
+    redirect: Sequence[str] = ()  # where a large page leads by its header
 
 
 class Harvest:
@@ -107,18 +135,29 @@ class Harvest:
         named: NamedSitemaps,
         limits: FetchSection,
         links: LinkResolver,
+        aside: Aside["_Read"] | None = None,
     ) -> None:
+        """Without `aside` large pages are read as all others."""
         self._parser = parser
         self._content_seen = content_seen
         self._named = named
         self._limits = limits
         self._links = links
+        self._aside = aside
 
     def __repr__(self) -> str:
         return f"Harvest({self._parser!r})"
 
-    def reap(self, exchanges: Sequence[Exchange]) -> Iterator[Reaped]:
-        """What is in `exchanges`, in order. Their bodies are still open, for the archive."""
+    @property
+    def waiting(self) -> int:
+        """How many exchanges came in and not out yet."""
+        return len(self._aside) if self._aside is not None else 0
+
+    def reap(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
+        """What is in `exchanges`, and in large ones of before. Their bodies are still open, for the archive."""
+        for read in self._aside.take() if self._aside is not None else ():
+            self._parser.conclude(read.page, read.redirect)
+            yield self._sheaf([read])
         batch: list[tuple[Exchange, Page]] = []
         size_bytes = 0
         for exchange in exchanges:
@@ -130,52 +169,93 @@ class Harvest:
                 batch, size_bytes = [], 0
         yield from self._read(batch)
 
-    def _read(self, batch: Sequence[tuple[Exchange, Page]]) -> Iterator[Reaped]:
+    def _read(self, batch: Sequence[tuple[Exchange, Page]]) -> Iterator[Sheaf]:
+        """Links are resolved together, but for those of pages that look alike: whether the second is to be read
+        depends on the links of the first; and no more than memory may hold when they are written out."""
         places = [_places(page) for _, page in batch]
         known = self._content_seen.known([key for keys in places for key in keys])
+        together: list[_Read] = []
+        waiting: set[int] = set()
+        written_bytes = 0
         for (exchange, page), keys in zip(batch, places, strict=True):
+            _compare(page)
+            if exchange.outcome is Outcome.UNCHANGED:  # its links are known
+                together.append(_Read(exchange, page, (), 0))
+                continue
+            if written_bytes > MOST_BYTES or not waiting.isdisjoint(keys):
+                yield self._sheaf(together)
+                together, waiting, written_bytes = [], set(), 0
             page.duplicate = any(key in known or self._content_seen.entered(key) for key in keys)
             level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
             if exchange.outcome is Outcome.OK:
                 _judge_kind(page)
+            read = _Read(exchange, page, keys, level)
             if exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate:
+                if self._aside is not None and len(page.content) >= self._aside.large_bytes:
+                    self._aside.put(partial(self._read_aside, read), len(page.content))
+                    continue
                 self._parser.process(page)
-            reaped = Reaped(exchange, page, [*self._pointers(page), *self._sitemaps(page, level)])
-            if keys and not page.duplicate:
-                self._content_seen.enter(keys[_depends_on_name(page, reaped.found)])
-            yield reaped
+            together.append(read)
+            waiting.update(keys)
+            written_bytes += len(page.links) * len(page.links.base)
+        if together:
+            yield self._sheaf(together)
 
-    def _pointers(self, page: Page) -> list[Pointers]:
-        visit, links = page.exchange.visit, page.links
-        groups: list[tuple[LinkKind, list[str], int, Kind | None]]
-        if page.exchange.outcome is Outcome.REDIRECTED:  # the same page elsewhere: as near to the seeds, and as wanted
-            groups = [
-                (LinkKind.REDIRECT, links.pages[:1], visit.depth, visit.kind),
-                (LinkKind.REDIRECT, links.pages[1:], visit.depth, Kind.PAGE),
-            ]
-        else:
-            groups = [
-                (LinkKind.PAGE, links.pages, visit.depth + 1, Kind.PAGE),
-                (LinkKind.REQUISITE, links.requisites, visit.depth + 1, Kind.REQUISITE),
-                (LinkKind.NOFOLLOW, links.nofollow, 0, None),
-            ]
-        return [
-            Pointers(row, self._links.resolve(links.base, hrefs), depth, kind)
-            for row, hrefs, depth, kind in groups
-            if hrefs
-        ]
+    def _read_aside(self, read: _Read) -> _Read:
+        return read._replace(redirect=self._parser.read(read.page))
 
-    def _sitemaps(self, page: Page, level: int) -> list[Pointers]:
-        """The sitemaps that the index `page` names, `level` indexes below the first: those to be read, and others."""
-        visit, links = page.exchange.visit, page.links
-        if not links.listings:
-            return []
-        found = self._links.resolve(links.base, links.listings)
-        wanted = self._named.admitted(visit.host, found, level)
-        return [
-            Pointers(LinkKind.PAGE, wanted, level, Kind.LISTING),
-            Pointers(LinkKind.PAGE, found[len(wanted) :], 0, None),
+    def _sheaf(self, together: Sequence[_Read]) -> Sheaf:
+        """The links of pages, resolved."""
+        of_pages = [groups_of(read.page, read.level) for read in together]
+        groups = [(read, group) for read, some in zip(together, of_pages, strict=True) for group in some]
+        found = self._links.resolve([(read.page.links.base, group.hrefs) for read, group in groups])
+        of = np.searchsorted(np.cumsum([len(group.hrefs) for _, group in groups]), found.link, "right")
+        ends = iter(np.searchsorted(of, np.arange(len(groups)), "right").tolist())
+        kind = np.array([group.kind for _, group in groups], np.int64)[of]
+        reaped = []
+        end = 0
+        for read, some in zip(together, of_pages, strict=True):
+            first = end
+            for group in some:
+                begin, end = end, next(ends)
+                if group.row is LinkKind.PAGE and group.kind == Kind.LISTING:
+                    host = read.exchange.visit.host
+                    kind[begin + self._named.admitted(host, end - begin, group.depth) : end] = NOT_FOLLOWED
+            reaped.append(self._reaped(read, found.urls[first:end]))
+        pointers = Pointers(
+            found,
+            np.array([read.exchange.visit.key for read, _ in groups], np.uint64)[of],
+            np.array([read.exchange.visit.domain for read, _ in groups], np.uint64)[of],
+            np.array([group.row for _, group in groups], np.int64)[of],
+            np.array([group.depth for _, group in groups], np.int64)[of],
+            kind,
+        )
+        return Sheaf(reaped, pointers)
+
+    def _reaped(self, read: _Read, urls: Sequence[bytes]) -> Reaped:
+        exchange, page, places = read.exchange, read.page, read.places
+        if places and not page.duplicate:
+            self._content_seen.enter(places[_depends_on_name(page, urls)])
+        redirected = exchange.outcome is Outcome.REDIRECTED and urls
+        return Reaped(exchange, page, len(urls), urls[0].decode() if redirected else None)
+
+
+def groups_of(page: Page, level: int = 0) -> list[Group]:
+    """What `page` points at, in the order of the table of links; `level` indexes lie above the sitemaps it names."""
+    visit, links = page.exchange.visit, page.links
+    if page.exchange.outcome is Outcome.REDIRECTED:  # the same page elsewhere: as near to the seeds, and as wanted
+        groups = [
+            Group(LinkKind.REDIRECT, links.pages[:1], visit.depth, visit.kind),
+            Group(LinkKind.REDIRECT, links.pages[1:], visit.depth, Kind.PAGE),
         ]
+    else:
+        groups = [
+            Group(LinkKind.PAGE, links.pages, visit.depth + 1, Kind.PAGE),
+            Group(LinkKind.REQUISITE, links.requisites, visit.depth + 1, Kind.REQUISITE),
+            Group(LinkKind.NOFOLLOW, links.nofollow, 0, NOT_FOLLOWED),
+        ]
+        groups.append(Group(LinkKind.PAGE, links.listings, level, Kind.LISTING))
+    return [group for group in groups if group.hrefs]
 
 
 def opened(parser: Parser, limits: FetchSection, exchange: Exchange) -> Page:
@@ -186,6 +266,18 @@ def opened(parser: Parser, limits: FetchSection, exchange: Exchange) -> Page:
     if not page.content or exchange.outcome is not Outcome.OK:
         page.fingerprint = 0
     return page
+
+
+def _compare(page: Page) -> None:
+    """What an answer says beside the one before it: a page that is as it was, or away once more."""
+    exchange = page.exchange
+    earlier = exchange.visit.earlier
+    if earlier is None:
+        return
+    if exchange.outcome is Outcome.OK and page.fingerprint and page.fingerprint == earlier.fingerprint:
+        exchange.outcome = Outcome.UNCHANGED
+    elif exchange.status in (404, 410) and earlier.missing:
+        exchange.outcome = Outcome.GONE
 
 
 def _judge_kind(page: Page) -> None:
@@ -209,13 +301,13 @@ def _places(page: Page) -> tuple[int, ...]:
     return tuple(page.fingerprint ^ key_of(f"{place} {means}") for place in (f"{folder}?{mark}", path))
 
 
-def _depends_on_name(page: Page, found: Sequence[Locator]) -> bool:
-    """Whether one of the links `found` in `page` would lead elsewhere from a page of another name in the folder.
+def _depends_on_name(page: Page, urls: Sequence[bytes]) -> bool:
+    """Whether one of the links `urls` in `page` would lead elsewhere from a page of another name in the folder.
 
     Only a link that keeps the whole path of what it is relative to does, however it is written; one that leads to
     the page itself is none.
     """
-    targets = b"\n".join([b"", *map(_URL, found), b""])
+    targets = b"\n".join([b"", *urls, b""])
     if b"?" not in targets and "?" not in page.url and "?" not in page.links.base:
         return False
     for url in {page.url, page.links.base}:

@@ -1,12 +1,8 @@
 """What did this crawl find, and how did it fare?
 
     tables, archive, index ─► survey, languages ─► charts ─► page
-                                    papers ─► comparison ─┘
+                                    papers ─► comparison, broken ─┘
 
-`write_report` makes one HTML file of a crawl, running or not: no scripts, nothing from outside, dark or light as the
-reader's machine is.
+`page.write_report` makes one HTML file of a crawl, running or not: no scripts, nothing from outside, dark or light as
+the reader's machine is. `broken` finds broken links and the pages they stand on, for the report and for `fyke links`.
 """
-
-from fyke.report.page import write_report
-
-__all__ = ["write_report"]

@@ -23,6 +23,7 @@ from fyke.disk.files import written_whole
 from fyke.progress import Progress
 from fyke.quantities import bytes_text, count_text, number, time_text
 from fyke.report import charts, comparison
+from fyke.report.broken import BrokenLinks
 from fyke.report.languages import languages
 from fyke.report.reputation import standing
 from fyke.report.shown import shown
@@ -31,6 +32,7 @@ from fyke.report.survey import Survey, survey
 
 NAME = "report.html"
 SEEDS = 12
+BROKEN_LINKS, PAGES_OF_EACH = 40, 3
 
 
 def write_report(directory: Path, out: Path | None, console: Console, now_s: float | None = None) -> Path:
@@ -67,7 +69,9 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
         found = survey(questions)
         stand = standing(questions, crawl.path)
         spoken, sample = languages(questions, crawl.path)
-    config = crawl.config()
+        config = crawl.config()
+        links = BrokenLinks(questions) if config.store.links else None
+        broken = [*links.worst(BROKEN_LINKS, PAGES_OF_EACH)] if links else []
     values = {
         "version": VERSION,
         "made_s": now_s,
@@ -77,6 +81,8 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
         "tiles": _tiles(found, status),
         "settings": _settings(config),
         "stand": stand,
+        "links": links,
+        "broken": broken,
         "charts": {
             "course": [*charts.of_time(found), *charts.of_outcomes(found)],
             "pages": [
@@ -142,7 +148,7 @@ def _settings(config: Config) -> list[tuple[str, Any]]:
         "politeness.host_delay_s", "politeness.address_delay_s",
     }  # fmt: skip
     rows = []
-    for name, section in config:
+    for name, section in config.sections:
         for key, value in section:
             place = f"{name}.{key}"
             if place != "crawl.seeds" and (place in always or value != getattr(getattr(usual, name), key)):

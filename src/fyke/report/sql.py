@@ -56,7 +56,8 @@ class Questions:
         return self._rows[name] > 0 if name in self._rows else any((self._crawl / TABLES).glob(f"{name}-*.parquet"))
 
     def ask(self, sql: str, *values: object, **tables: Sequence[str]) -> Rows:
-        """The answer to `sql` over `tables`, each with the columns it needs. Raises DiskFull, StateDamaged."""
+        """The answer to `sql` over `tables`, each with the columns it needs; `visits` is `pages` with sitemaps and
+        feeds. Raises DiskFull, StateDamaged."""
         self._damage: StateDamaged | None = None
         for name, columns in tables.items():
             self._engine.register(name, self._reader(name, columns))
@@ -77,13 +78,15 @@ class Questions:
                 self._engine.unregister(name)
 
     def _read(self, name: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        name = "pages" if name == "visits" else name
         if name not in self._rows:
             yield from scan_table(self._crawl, name, columns)
         elif self._rows[name]:
             yield from arrivals(self._crawl, name, columns, 0, self._rows[name])
 
     def _reader(self, name: str, columns: Sequence[str]) -> pa.RecordBatchReader:
-        schema = pa.schema([SCHEMAS[name].field(column) for column in columns])
+        kept = SCHEMAS["pages" if name == "visits" else name]
+        schema = pa.schema([kept.field(column) for column in columns])
 
         def batches() -> Iterator[pa.RecordBatch]:
             wanted = list({*columns, "kind"}) if name == "pages" else columns

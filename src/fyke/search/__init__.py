@@ -9,10 +9,6 @@ which version of each page is current, which of equal pages stands for them, wha
 so which documents differ from those written before; only these are *written* to the engine, tantivy. Every step is a
 function of the files before it and is repeated when it was interrupted, so an index does not depend on how
 often, when, and in how many pieces it was made.
+
+Exports and reports use its parts that read the archive; only what needs the engine loads it.
 """
-
-from fyke.search.indexer import Indexed, Indexer, Limits
-from fyke.search.results import Hit, InLink, Results
-from fyke.search.searcher import Searcher
-
-__all__ = ["Hit", "InLink", "Indexed", "Indexer", "Limits", "Results", "Searcher"]

@@ -14,6 +14,8 @@ from typing import Any, BinaryIO
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from isal import isal_zlib
 
+from fyke.archive.captures import Captures
+from fyke.archive.records import Original
 from fyke.archive.warc_reading import taken_apart
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body
@@ -34,6 +36,7 @@ class ArchiveReader:
 
     def __init__(self, crawl: Path, product: str = "fyke") -> None:
         self._crawl = crawl
+        self._captures = Captures(crawl)
         self._parser = Parser(product=product, shared=True)
         self._limits = FetchSection()
         self._files: OrderedDict[str, BinaryIO] = OrderedDict()
@@ -43,31 +46,51 @@ class ArchiveReader:
         return f"ArchiveReader({str(self._crawl)!r}, {len(self._files)} files open)"
 
     def read(self, row: dict[str, Any]) -> Page | None:
-        """The page that `row` of the pages table archived; None for a revisit, or a record that cannot be read."""
+        """The page that `row` of the pages table archived, a revisit too; None when it cannot be read."""
         exchange = self._exchange(row)
         return None if exchange is None else self._parser.parse(exchange, decode_body(exchange, self._limits).content)
 
     def _exchange(self, row: dict[str, Any]) -> Exchange | None:
         try:
-            packed = self._bytes(row["warc_file"], row["warc_offset"], row["warc_length"])
-            member = isal_zlib.decompress(packed, wbits=_GZIP)  # by itself, as it checks length and CRC-32
-            record = next(iter(ArchiveIterator(BytesIO(member), parse_http=False)), None)
-            if record is None or record.headers.get("WARC-Target-URI") != row["url"]:
-                self.unreadable += 1
-                return None
-            if record.record_type not in _WANTED:  # a revisit: its body is where it was met first
-                return None
-            block: bytes = record.reader.read()
+            record = self._record((row["warc_file"], row["warc_offset"], row["warc_length"]), row["url"])
+            found = self._message(record)
         except (OSError, ValueError, EOFError, _ISAL_ERROR):
+            found = None
+        if found is None:
             self.unreadable += 1
             return None
-        head, body = taken_apart(block) if record.is_http else (b"", block)
+        head, body = found
         at = locate(row["url"])
         visit = Visit(row["url"], at.key, at.host, at.domain)
         return Exchange(
             visit, Outcome(row["outcome"]), row["fetched_at"].timestamp(), 0.0, status=row["status"], head=head,
             body=Document(body),
         )  # fmt: skip
+
+    def _record(self, place: tuple[str, int, int], url: str) -> Any:
+        """The record of `url` at a place. Raises ValueError and others for what is not there, or not whole."""
+        member = isal_zlib.decompress(self._bytes(*place), wbits=_GZIP)  # by itself, as it checks length and CRC-32
+        record = next(iter(ArchiveIterator(BytesIO(member), parse_http=False)), None)
+        if record is None or record.headers.get("WARC-Target-URI") != url:
+            raise ValueError("another record")
+        return record
+
+    def _message(self, record: Any) -> tuple[bytes, bytes] | None:
+        """Head and body: of a revisit the body that the original has, and its own head unless it has none."""
+        block: bytes = record.reader.read()
+        if record.record_type is WarcRecordType.revisit:
+            original = self._original(record)
+            found = self._message(original) if original is not None else None
+            return (block or found[0], found[1]) if found else None
+        if record.record_type not in _WANTED:
+            return None
+        return taken_apart(block) if record.is_http else (b"", block)
+
+    def _original(self, revisit: Any) -> Any | None:
+        """The record that `revisit` stands for; None when the archive has it no more."""
+        names = ("WARC-Refers-To-Target-URI", "WARC-Refers-To-Date", "WARC-Payload-Digest")
+        at = self._captures.original(Original(*(revisit.headers.get(name, "") for name in names)))
+        return None if at is None else self._record((at.file, at.offset, at.length), at.url)
 
     def _bytes(self, name: str, offset: int, length: int) -> bytes:
         file = self._files.get(name)

@@ -34,7 +34,6 @@ MAX_HEADINGS = 200  # each is read with all that is in it
 DESCRIPTION_CHARS = 500
 TEXT_CHARS = 200_000
 ANCHOR_CHARS = 120
-LINKS_REMEMBERED = 100_000
 
 # What leads elsewhere, by the roles of HTML and ARIA, and by the names that DocBook, Sphinx and others give it.
 _NAVIGATION = (
@@ -92,11 +91,11 @@ def by_lines(text: str, limit: int) -> str:
 
 
 class Extractor:
-    """Reads pages. Holds the language model and a cache of links."""
+    """Reads pages. Holds the language model."""
 
     def __init__(self) -> None:
         self._languages = LanguageGuesser()
-        self._links = LinkResolver(LINKS_REMEMBERED)
+        self._links = LinkResolver()
         self._selector: Any = LexborCSSSelector()  # type: ignore[no-untyped-call]
 
     def __repr__(self) -> str:
@@ -139,7 +138,8 @@ class Extractor:
 
     def _anchors(self, page: Page, nodes: list[LexborNode]) -> Iterator[Anchor]:
         """Each target with each wording once; links to the page itself are left out."""
-        own = page.exchange.visit.key
+        wordings: list[str] = []
+        hrefs: list[str] = []
         seen: set[tuple[str, str]] = set()
         for node in nodes:
             attributes = node.attributes
@@ -148,11 +148,15 @@ class Extractor:
                 continue
             words = one_line(_words(node, attributes), ANCHOR_CHARS)
             href = href.partition("#")[0]
-            if (href, words) in seen or not _SAYS_SOMETHING.search(words):
-                continue
-            seen.add((href, words))
-            hrefs = with_queries_encoded([href], page.links.base, page.charset)
-            yield from (Anchor(at.key, words) for at in self._links.resolve(page.links.base, hrefs) if at.key != own)
+            if (href, words) not in seen and _SAYS_SOMETHING.search(words):
+                seen.add((href, words))
+                hrefs.append(href)
+                wordings.append(words)
+        base = page.links.base
+        found = self._links.resolve([(base, with_queries_encoded(hrefs, base, page.charset))])
+        for key, link in zip(found.key.tolist(), found.link.tolist(), strict=True):
+            if key != page.exchange.visit.key:
+                yield Anchor(key, wordings[link])
 
 
 def main_text(page: Page) -> str:

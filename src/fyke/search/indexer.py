@@ -188,7 +188,7 @@ class Indexer:
         outcome = row["outcome"]
         if outcome == Outcome.REDIRECTED:
             return _read(row, Fate.MOVED, target=key_of(row["redirect_to"] or "") if row["redirect_to"] else 0)
-        if outcome == Outcome.CLIENT_ERROR and row["status"] in (404, 410):
+        if outcome == Outcome.GONE:
             return _read(row, Fate.GONE)
         if outcome not in (Outcome.OK, Outcome.TOO_LARGE) or row["warc_file"] is None:
             return None

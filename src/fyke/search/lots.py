@@ -33,11 +33,11 @@ TEXTS_TOGETHER = 64  # rows of a compressed block: what is read to get at one
 
 
 class Fate(IntEnum):
-    """What became of a page at its last visit."""
+    """What became of a page at the last visit that says something of it."""
 
     SHOWN = 1  # it has a text, and may be found
     HIDDEN = 2  # there, and not to be found: noindex, or nothing to read
-    GONE = 3  # 404 or 410
+    GONE = 3  # 404 or 410, twice in a row
     MOVED = 4  # a redirect
 
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from fyke.core.errors import BadUrl, NotACrawl
 from fyke.core.urls import canonical
-from fyke.search import Hit, InLink, Results
+from fyke.search.results import Hit, InLink, Results
 from fyke.serve.hosts import KnownHost, known_hosts
 from fyke.serve.known_domains import Domain, top_domains
 from fyke.serve.rendering import Templates

@@ -14,12 +14,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from fyke.archive.captures import Capture
 from fyke.core.errors import BadQuery, BadUrl, DirectoryError
 from fyke.core.urls import canonical, split
 from fyke.core.visits import Page
-from fyke.search import Hit, InLink, Results
 from fyke.search.printing import clean
-from fyke.serve.archive import Capture
+from fyke.search.results import Hit, InLink, Results
 from fyke.serve.copies import copy_of
 from fyke.serve.rendering import Templates
 from fyke.serve.search_form import FARTHEST, PER_PAGE, SearchForm, day_of
@@ -96,7 +96,7 @@ class ArchivePages:
             )
         crawl, capture = chosen
         others = [one for _, one in found if one.stamp != capture.stamp][:20]
-        page = crawl.archive.page(capture)
+        page = crawl.page(capture)
         headers = {"Content-Security-Policy": PAGE_POLICY.format("'self'")}
         return self._pages.page(
             "copy.html", headers=headers, url=url, crawl=crawl, capture=capture, others=others, page=page,
@@ -106,7 +106,7 @@ class ArchivePages:
         """What the frame holds: the copy itself, made harmless, of an origin of its own."""
         url = self._url(request)
         chosen = self._chosen(request, url)
-        page = chosen[0].archive.page(chosen[1]) if chosen else None
+        page = chosen[0].page(chosen[1]) if chosen else None
         headers = {"Content-Security-Policy": COPY_POLICY, "X-Frame-Options": "SAMEORIGIN"}
         if chosen is None or page is None:
             return Response("This copy cannot be read.", 404, headers, "text/plain")
@@ -117,8 +117,8 @@ class ArchivePages:
         return Response(copy.content, 200, {**headers, "Content-Type": copy.content_type})
 
     def _part(self, crawl: ShelvedCrawl, url: str) -> Page | None:
-        found = [one for one in crawl.archive.captures(url) if one.status == 200]
-        return crawl.archive.page(max(found, key=lambda one: one.taken_at)) if found else None
+        found = [one for one in crawl.captures.of(url) if one.whole]
+        return crawl.page(max(found, key=lambda one: one.taken_at)) if found else None
 
     def _chosen(self, request: Request, url: str) -> tuple[ShelvedCrawl, Capture] | None:
         return self._shelf.capture(url, _moment(request.query_params.get("at", "")))

@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass, replace
 from datetime import date
 
-from fyke.search import Results, Searcher
+from fyke.search.results import Results
+from fyke.search.searcher import Searcher
 
 PER_PAGE = 10
 MOST = 100  # hits at a time

@@ -11,12 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 
+from fyke.archive.captures import Capture, Captures
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import Page
 from fyke.explain import Explanation, why
-from fyke.search import Searcher
+from fyke.search.archived import ArchiveReader
 from fyke.search.folder import INDEX, IndexFolder
-from fyke.serve.archive import Archive, Capture
+from fyke.search.searcher import Searcher
 from fyke.serve.known_domains import LOOKS, Domain, top_domains
 from fyke.serve.watch import Watch
 
@@ -34,7 +37,7 @@ class ShelvedCrawl:
         self.name = name
         self.path = path
         self.directory = CrawlDirectory(path)
-        self.archive = Archive(path)
+        self.captures = Captures(path)
         self.watch = Watch(self.directory)
         self._looking = Lock()
         self._look_again = 0.0
@@ -54,6 +57,24 @@ class ShelvedCrawl:
                 if not left:
                     raise
         raise AssertionError("the last look returns or raises")
+
+    def page(self, capture: Capture) -> Page | None:
+        """What was archived there, decoded and parsed; None when it cannot be read."""
+        reader = ArchiveReader(self.path)
+        try:
+            return reader.read(
+                {
+                    "warc_file": capture.file,
+                    "warc_offset": capture.offset,
+                    "warc_length": capture.length,
+                    "url": capture.url,
+                    "outcome": Outcome.OK,  # so that the body of an error page is read as well
+                    "fetched_at": capture.taken_at,
+                    "status": capture.status,
+                }
+            )
+        finally:
+            reader.close()
 
     def top_domains(self, limit: int) -> list[Domain]:
         """The `limit` domains that most others link to, as of a while ago where looking costs much."""
@@ -112,7 +133,7 @@ class Shelf:
 
     def captures(self, url: str) -> list[tuple[ShelvedCrawl, Capture]]:
         """Every copy of `url` (canonical), the newest first."""
-        found = [(crawl, capture) for crawl in self for capture in crawl.archive.captures(url)]
+        found = [(crawl, capture) for crawl in self for capture in crawl.captures.of(url)]
         return sorted(found, key=lambda one: one[1].taken_at, reverse=True)
 
     def capture(self, url: str, at: datetime | None = None) -> tuple[ShelvedCrawl, Capture] | None:
@@ -121,7 +142,7 @@ class Shelf:
         if at is not None:
             moment = at if at.tzinfo else at.replace(tzinfo=UTC)
             return min(found, key=lambda one: abs(one[1].taken_at - moment), default=None)
-        return next((one for one in found if one[1].status in (0, 200)), found[0] if found else None)
+        return next((one for one in found if one[1].whole), found[0] if found else None)
 
 
 def _require_crawl(folder: Path) -> None:

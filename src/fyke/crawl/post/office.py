@@ -42,8 +42,9 @@ from fyke.fetcher.rests import BOOKED_WAIT_S, Rests
 
 LINGER_S = 0.05  # that links and outcomes wait for others to the same shard
 UNPIN_S = 1.0  # between looks for hosts that may go to another agent
-_OUTCOME = [pa.field("outcome", pa.uint8()), pa.field("found", pa.uint8())]
-LENT = pa.schema([*URLS, *_OUTCOME])  # a visit that ended, and how
+_WHOSE = ("key", "host", "domain")
+_HOW = [field.name for field in ENDED if field.name not in _WHOSE]
+LENT = pa.schema([*URLS, *(ENDED.field(name).with_name(f"ended_{name}") for name in _HOW)])  # a visit, and how it ended
 _TOLD = [pa.field("agent", pa.uint32()), pa.field("life", pa.uint64()), pa.field("number", pa.uint64())]
 UNSAFE = pa.schema([*LENT, *_TOLD])
 
@@ -279,7 +280,7 @@ class Office:
             self._rules_came(outcomes.learned, now)
             yield Learned(outcomes.learned)
         ended = outcomes.ended
-        rows = list(zip(*(numbers(ended, name).tolist() for name in ENDED.names), strict=True))
+        rows = list(zip(*(column.to_pylist() for column in ended.columns), strict=True))
         keys = self._dealings.told(sender, letter, u64(ended, "key").tolist(), rows, now)
         if keys:
             out = ended if len(keys) == ended.num_rows else keep(ended, np.isin(u64(ended, "key"), keys))
@@ -333,7 +334,7 @@ class Office:
     def keep(self, told: Told, urls: pa.RecordBatch, ended: pa.RecordBatch) -> None:
         """The visits `urls` ended as `ended` says, and are not safe yet."""
         urls, ended = urls.sort_by("key"), ended.sort_by("key")
-        arrays = [*urls.columns, ended.column("outcome"), ended.column("kind")]
+        arrays = [*urls.columns, *(ended.column(name) for name in _HOW)]
         self._handed.keep(told, pa.RecordBatch.from_arrays(arrays, schema=LENT))
 
     def hold(self, agent: int, dropped: Iterable[pa.RecordBatch], now: float) -> None:
@@ -705,5 +706,5 @@ def _without(urls: pa.RecordBatch, errands: columns.Errands) -> pa.RecordBatch:
 
 def _ended_of(rows: pa.RecordBatch) -> pa.RecordBatch:
     """The rows of `ENDED` in rows of `LENT`."""
-    arrays = [rows.column(name) for name in ("key", "host", "domain", "outcome", "found")]
+    arrays = [rows.column(name) for name in (*_WHOSE, *(f"ended_{name}" for name in _HOW))]
     return pa.RecordBatch.from_arrays(arrays, schema=ENDED)

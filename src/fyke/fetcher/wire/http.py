@@ -9,7 +9,7 @@ A Content-Length that is no number is passed over (Fetch Standard, "extract a le
 like any that was, made again, then to the end of the connection. So are several that differ: libcurl does not tell.
 
 A 3xx with a Location is REDIRECTED. One without leads nowhere and is taken at its word: OK (300 may
-carry a list of choices, 304 says that nothing changed).
+carry a list of choices). A 304 is UNCHANGED where the request asked for it (`condition_of`).
 
 Invariants: `exchange.head` is the final answer's: interim answers (1xx) and trailers are not in it. An
 exchange whose outcome is `answered` has a head, with a version that we know. 101 is final: what follows it is
@@ -17,7 +17,7 @@ no HTTP (RFC 9110, 15.2.2), and since we never ask for another protocol it is a 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -27,13 +27,19 @@ from fyke.core.config import AgentSection
 from fyke.core.decoding import accepted_codings
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
+from fyke.fetcher.access import HIDDEN, Access, Sites
 from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.transfer import Done, Option, Request
+
+PROXY_REFUSED = 407
+ORDINARY = Access()
+_SUPPRESS_CONNECT_HEADERS = 265  # CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 MOST_LENGTHLESS = 10_000  # URLs remembered
 
 _NO_LENGTH = "Invalid Content-Length"  # libcurl's words, as a test knows
+_VALIDATOR = re.compile(r"[!-~](?:[ -~]{0,250}[!-~])?")
 _BLANK = re.compile(rb"\n\r*\n")
 _INTERIM = re.compile(rb"HTTP/\S{1,8} 1(?!01)")
 _PROTOCOLS = {b"HTTP/1.1": "http/1.1", b"HTTP/1.0": "http/1.0", b"HTTP/2 ": "h2", b"HTTP/3 ": "h3"}
@@ -50,28 +56,46 @@ class Http:
 
     schemes = ("http", "https")
 
-    def __init__(self, engine: CurlEngine, agent: AgentSection) -> None:
+    def __init__(self, engine: CurlEngine, agent: AgentSection, access: Access = ORDINARY) -> None:
+        """`access`: how sites are asked that are asked in their own way."""
         self._engine = engine
-        self._name = agent_name(agent)
-        self._fields = [f"Accept: {ACCEPT}", f"Accept-Encoding: {', '.join(accepted_codings())}"]
+        self._access = access
+        self._name = " ".join(filter(None, (agent_name(agent), access.user_agent_suffix)))
+        fields = {"Accept": ACCEPT, "Accept-Encoding": ", ".join(accepted_codings()), **dict(access.headers)}
+        self._fields = [f"{name}: {value}".encode() for name, value in fields.items()]
+        self._shown = [f"{name}: {HIDDEN if name in access.hidden else value}" for name, value in fields.items()]
         self._lengthless: set[int] = set()  # keys of URLs whose Content-Length was no number
         self._old_ports: set[int] = set()  # our ends of connections whose last answer was HTTP/1.0
-        self._rest = "\r\n".join(["", f"User-Agent: {self._name}", *self._fields, "", ""])
 
     def fetch(self, visit: Visit, address: str, done: Done) -> None:
         """Start fetching `visit` from `address`; `done` is called once."""
         to_the_end = visit.key in self._lengthless
-        self._engine.start(Request(visit, address, self, self.request_head(visit.url), to_the_end), done)
+        condition = condition_of(visit)
+        fields, shown = self._fields, self._shown
+        if condition:
+            fields, shown = [*fields, condition.encode()], [*shown, condition]
+        server = "" if self._access.proxy else address  # a proxy looks names up for itself
+        self._engine.start(Request(visit, server, self, self.request_head(visit.url, shown), fields, to_the_end), done)
 
-    def request_head(self, url: str) -> bytes:
-        """The request for a canonical `url`, as it is on the wire."""
+    def request_head(self, url: str, fields: Sequence[str]) -> bytes:
+        """The request for a canonical `url` with header `fields`, as it is on the wire but for secrets."""
         start = url.index("//") + 2
         path = url.index("/", start)
-        return f"GET {url[path:]} HTTP/1.1\r\nHost: {url[start:path]}{self._rest}".encode()
+        rest = "\r\n".join(["", f"User-Agent: {self._name}", *fields, "", ""])
+        return f"GET {url[path:]} HTTP/1.1\r\nHost: {url[start:path]}{rest}".encode()
 
     def options(self) -> Iterable[Option]:
         """What libcurl must know once for each handle."""
-        return [(pycurl.USERAGENT, self._name), (pycurl.HTTPHEADER, self._fields)]
+        access = self._access
+        options: list[Option] = [(pycurl.USERAGENT, self._name)]
+        if access.certificate:
+            options += [(pycurl.SSLCERT, access.certificate), (pycurl.SSLKEY, access.key)]
+            options += [(pycurl.KEYPASSWD, access.key_password)] if access.key_password else []
+        if access.proxy:
+            options += [(pycurl.PROXY, access.proxy), (pycurl.NOPROXY, ""), (_SUPPRESS_CONNECT_HEADERS, 1)]
+            options += [(pycurl.HEADEROPT, pycurl.HEADER_SEPARATE)]  # none of ours to the proxy, when it makes a tunnel
+            options += [(pycurl.PROXYUSERPWD, access.proxy_login)] if access.proxy_login else []
+        return options
 
     def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
         """Head, status and outcome of an answer."""
@@ -91,8 +115,12 @@ class Http:
         exchange.head = head
         exchange.effective_protocol = protocol
         exchange.status = code = curl.getinfo(pycurl.RESPONSE_CODE)
+        if code == PROXY_REFUSED and self._access.proxy:
+            exchange.outcome, exchange.detail = Outcome.CONNECT_FAILED, "the proxy asks for a user name and password"
+            return
         if exchange.outcome is Outcome.OK and not 200 <= code < 300:
-            exchange.outcome = outcome_of(code, exchange)
+            asked = code == 304 and condition_of(exchange.visit)
+            exchange.outcome = Outcome.UNCHANGED if asked else outcome_of(code, exchange)
             if exchange.outcome is Outcome.BAD_ANSWER:
                 exchange.detail = f"status {code} ends no request of ours"
 
@@ -112,6 +140,41 @@ class Http:
             self._old_ports.add(port)
         else:
             self._old_ports.discard(port)
+
+
+def condition_of(visit: Visit) -> str:
+    """The header field that asks for a page only if it is another than the copy we have; empty where none can.
+
+    The ETag decides alone where there is one (RFC 9110, 13.2.2). What a server wrote is sent back as it is, unless it
+    is no plain text of one line.
+    """
+    earlier = visit.earlier
+    if earlier is None or earlier.original is None:
+        return ""
+    for field, value in (("If-None-Match", earlier.etag), ("If-Modified-Since", earlier.modified)):
+        if _VALIDATOR.fullmatch(value):
+            return f"{field}: {value}"
+    return ""
+
+
+class SitesHttp:
+    """The protocol module for `http` and `https` where some `sites` are asked in their own way."""
+
+    schemes = Http.schemes
+
+    def __init__(self, engine: CurlEngine, agent: AgentSection, sites: Sites) -> None:
+        self._engine = engine
+        self._agent = agent
+        self._sites = sites
+        self._ways: dict[Access, Http] = {}  # as many as tables and paths of cookies make
+
+    def fetch(self, visit: Visit, address: str, done: Done) -> None:
+        """As `Http.fetch`, in the way of the site."""
+        access = self._sites.access(visit.url)
+        way = self._ways.get(access)
+        if way is None:
+            way = self._ways[access] = Http(self._engine, self._agent, access)
+        way.fetch(visit, address, done)
 
 
 def final_head(lines: list[bytes]) -> bytes:

@@ -16,11 +16,12 @@ from fyke.core.outcomes import Outcome
 from fyke.core.plugins import ProtocolModule
 from fyke.core.urls import SCHEMES
 from fyke.core.visits import Exchange, Visit
-from fyke.fetcher.addresses import is_public
+from fyke.fetcher.access import Sites
+from fyke.fetcher.addresses import PROXIED, is_public
 from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.ftp import Ftp
 from fyke.fetcher.wire.gopher import Gopher
-from fyke.fetcher.wire.http import Http
+from fyke.fetcher.wire.http import Http, SitesHttp
 from fyke.fetcher.wire.transfer import Done
 
 
@@ -53,7 +54,10 @@ class Registry:
     def fetch(self, visit: Visit, address: str, done: Done) -> None:
         """Have `visit` fetched from the server at `address`; `done` is called later, on the loop."""
         scheme = visit.url.partition(":")[0]
-        refusal = self._refusal(visit, address) if scheme in SCHEMES and not is_public(address) else ""
+        if address.startswith(PROXIED):
+            refusal = "" if scheme in Http.schemes else f"no proxy asks for {scheme}"
+        else:
+            refusal = self._refusal(visit, address) if scheme in SCHEMES and not is_public(address) else ""
         if refusal:
             refused = Exchange(visit, Outcome.ADDRESS_REFUSED, self._clock.now(), 0.0, "", refusal)
             self._loop.call_soon(done, refused)
@@ -101,6 +105,8 @@ def build_registry(
     clock: Clock,
     plugins: Sequence[ProtocolModule] = (),
     may_be_private: Callable[[str, int], bool] | None = None,
+    sites: Sites | None = None,
 ) -> Registry:
     """The registry of a crawl: http, https, ftp and gopher over `engine`, after `plugins`."""
-    return Registry(loop, clock, [Http(engine, agent), Ftp(engine, agent), Gopher(engine)], plugins, may_be_private)
+    http = SitesHttp(engine, agent, sites) if sites else Http(engine, agent)
+    return Registry(loop, clock, [http, Ftp(engine, agent), Gopher(engine)], plugins, may_be_private)

@@ -9,7 +9,7 @@ CURLOPT_MAXFILESIZE, which gives up before the first byte when the Content-Lengt
 beginning of a long body is worth archiving.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -46,6 +46,7 @@ class Request:
     address: str
     dialect: Dialect
     head: bytes = b""  # the request as it will be on the wire, for the archive
+    fields: Sequence[bytes] = ()  # header fields beside those that libcurl writes
     to_the_end: bool = False  # whatever Content-Length says, the body ends with the connection
 
 
@@ -54,6 +55,7 @@ class Slot:
 
     __slots__ = (
         "_address",
+        "_fields",
         "_limit_bytes",
         "_to_the_end",
         "body",
@@ -70,6 +72,7 @@ class Slot:
         self.curl = curl = pycurl.Curl()
         self._limit_bytes = limit_bytes
         self._address = ""
+        self._fields: Sequence[bytes] = ()
         self._to_the_end = False
         self.lines: list[bytes] = []
         self.body: Document
@@ -94,6 +97,9 @@ class Slot:
         if address != self._address:
             self.curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
             self._address = address
+        if request.fields is not self._fields:
+            self.curl.setopt(pycurl.HTTPHEADER, request.fields)
+            self._fields = request.fields
         if request.to_the_end is not self._to_the_end:
             self.curl.setopt(pycurl.IGNORE_CONTENT_LENGTH, int(request.to_the_end))
             self._to_the_end = request.to_the_end

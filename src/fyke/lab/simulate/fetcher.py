@@ -214,6 +214,7 @@ class VirtualHarvest:
     """Makes the links of the pages fetched, when they are enough to be worth it."""
 
     answered = True
+    waiting = 0  # pages that are being read
 
     def __init__(self, web: VirtualWeb, tally: Tally, told: Callable[[Text], None] | None) -> None:
         """`told` is told the URLs of each batch of pages, before their links are handed on."""
@@ -247,7 +248,7 @@ class VirtualHarvest:
         domain, _, _ = texts.read(text)
         self._tally.fetched(domain, self._web.domains.is_spam(domain))
         links = self._web.links_of(text, np.fromiter((visit.depth for visit in visits), np.int64, len(visits)))
-        outbox.put_columns(Links(links.urls, links.sources))
+        outbox.put_links(Links(links.urls, links.sources))
         for visit in visits:
             outbox.put_ended(visit, Outcome.OK)
         self._tally.linked(links.urls.column("key").to_numpy(), links.spam)

@@ -1,8 +1,8 @@
-"""Copies of pages, straight from the WARC files: which there are, and what is in one.
+"""Where the copies of a URL lie, by the CDXJ indexes beside the WARC files.
 
-Asked by the pages that show a copy. A finished file's CDXJ index is sorted, so a URL is found by halving; that of the
-file still being written is read through. Invariant: what cannot be read is left out or None, never raised: one bad
-record costs one copy.
+Asked by whoever shows a copy, and by whoever reads a revisit record, whose body lies elsewhere. A finished file's index
+is sorted, so a URL is found by halving; that of the file still being written is read through. Invariant: what cannot
+be read is left out or None, never raised: one bad line costs one copy.
 """
 
 import json
@@ -13,10 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from fyke.archive.records import Original
 from fyke.archive.surt import surt
-from fyke.core.outcomes import Outcome
-from fyke.core.visits import Page
-from fyke.search.archived import ArchiveReader
 
 MOST_CAPTURES = 200  # of a URL, in each file
 LINE_BYTES = 64 << 10
@@ -25,7 +23,7 @@ REVISIT = "warc/revisit"
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A record of the archive that can be shown."""
+    """A record of the archive that can be replayed."""
 
     url: str
     taken_at: datetime
@@ -41,17 +39,22 @@ class Capture:
         """When it was taken, as 14 digits."""
         return f"{self.taken_at:%Y%m%d%H%M%S}"
 
+    @property
+    def whole(self) -> bool:
+        """Whether it is the page itself, and no error or redirect; a 304 that stands for it has no status."""
+        return self.status in (0, 200)
 
-class Archive:
-    """The archive of the crawl directory `folder`."""
+
+class Captures:
+    """What the archive of the crawl directory `folder` has of any URL."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def __repr__(self) -> str:
-        return f"Archive({str(self._folder)!r})"
+        return f"Captures({str(self._folder)!r})"
 
-    def captures(self, url: str) -> list[Capture]:
+    def of(self, url: str) -> list[Capture]:
         """All copies of `url` (canonical), in no order."""
         key = f"{surt(url)} ".encode()
         found = []
@@ -60,33 +63,11 @@ class Archive:
                 found += [capture for line in _lines(path, key) if (capture := _capture(line, url)) is not None]
         return list({(one.file, one.offset): one for one in found}.values())
 
-    def page(self, capture: Capture) -> Page | None:
-        """What was archived there, decoded and parsed; None when it cannot be read."""
-        if capture.media_type == REVISIT:
-            original = self._original(capture)
-            if original is None:
-                return None
-            capture = original
-        reader = ArchiveReader(self._folder)
-        try:
-            return reader.read(
-                {
-                    "warc_file": capture.file,
-                    "warc_offset": capture.offset,
-                    "warc_length": capture.length,
-                    "url": capture.url,
-                    "outcome": Outcome.OK,  # so that the body of an error page is read as well
-                    "fetched_at": capture.taken_at,
-                    "status": capture.status,
-                }
-            )
-        finally:
-            reader.close()
-
-    def _original(self, revisit: Capture) -> Capture | None:
-        """The copy whose body `revisit` found again."""
-        same = (one for one in self.captures(revisit.url) if one.digest == revisit.digest)
-        return next((one for one in same if one.media_type != REVISIT), None)
+    def original(self, revisit: Original) -> Capture | None:
+        """The record whose body the one that refers to `revisit` found again: that with its digest, nearest in time."""
+        at = datetime.fromisoformat(revisit.date).replace(microsecond=0, tzinfo=UTC)
+        same = [one for one in self.of(revisit.url) if one.media_type != REVISIT and one.digest == revisit.digest]
+        return min(same, key=lambda one: abs(one.taken_at - at), default=None)
 
 
 def _lines(path: Path, key: bytes) -> deque[bytes]:

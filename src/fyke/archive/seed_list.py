@@ -1,0 +1,70 @@
+"""The seeds that came from a list: `seeds.txt` in a crawl's directory, a canonical URL a line, in the order given.
+
+Written once, when the crawl begins, by the agent; read by it at every start and by those who explain. Invariant: what
+is in memory of it is a batch, however long the list.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, zip_longest
+from pathlib import Path
+
+from fyke.core.errors import OtherCrawl, StateDamaged
+from fyke.core.urls import Locator, locate
+from fyke.disk.files import written_whole
+
+NAME = "seeds.txt"
+BATCH = 1 << 15
+
+
+class SeedList:
+    """The seeds in the file `seeds.txt` of the crawl directory `folder`; none where there is no such file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.path = folder / NAME
+
+    def __repr__(self) -> str:
+        return f"SeedList({str(self.path)!r})"
+
+    def __bool__(self) -> bool:
+        return self.path.is_file()
+
+    def __len__(self) -> int:
+        if not self:
+            return 0
+        with self.path.open("rb") as file:
+            return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+
+    def urls(self) -> Iterator[str]:
+        """The URLs, in order. Raises StateDamaged."""
+        if not self:
+            return
+        try:
+            with self.path.open(encoding="ascii") as file:
+                yield from (line.rstrip("\n") for line in file)
+        except (OSError, UnicodeDecodeError) as error:
+            raise StateDamaged(f"{self.path} cannot be read ({error}): put it back from a copy") from None
+
+    def batches(self) -> Iterator[Sequence[Locator]]:
+        """The seeds, so many at a time that a batch is worth its cost. Raises StateDamaged."""
+        try:
+            urls = self.urls()
+            while batch := [locate(url) for url in islice(urls, BATCH)]:
+                yield batch
+        except ValueError as error:
+            raise StateDamaged(f"{self.path} is damaged ({error}): put it back from a copy") from None
+
+    def write(self, urls: Iterable[str]) -> None:
+        """Keep `urls`, which are canonical. Raises DiskFull, DirectoryError."""
+        with written_whole(self.path) as part, part.open("w", encoding="ascii") as file:
+            file.writelines(f"{url}\n" for url in urls)
+
+    def compare(self, urls: Iterable[str]) -> None:
+        """Raises OtherCrawl when the list is not of `urls`."""
+        for place, (ours, asked) in enumerate(zip_longest(self.urls(), urls), 1):
+            if ours != asked:
+                raise OtherCrawl(
+                    f"{self._folder} holds a crawl of another list of seeds (the {place:,}. is {ours or 'missing'}, not"
+                    f" {asked or 'missing'}): choose another folder with --into, or say only fyke crawl --into"
+                    f" {self._folder} to resume that one"
+                )

@@ -1,0 +1,206 @@
+"""Passes over a crawl: `fyke crawl --again` visits every page once more and tells what has become of it.
+
+`Passes` is what a checkpoint keeps of it: when each pass began, and what the last has found. `begin` reads the table of
+pages, which says all that the frontier must know of earlier visits; so a pass can begin over the directory of any
+version. `Past` reads, as a page is asked for, what its newest record in the archive says: its ETag, its Last-Modified,
+and which record a revisit must name.
+
+Invariant: what `Passes` counts of a visit is in the same checkpoint as its record and its row.
+"""
+
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fyke.archive import segments
+from fyke.archive.reindexing import archive_files, serial_of
+from fyke.archive.warc_reading import Broken, read_head
+from fyke.core.batches import Kind, url_batch
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import locate
+from fyke.core.visits import Earlier, Purpose, Visit, headers_of
+from fyke.frontier.again import COPY, ENDED, Again, News, Visited
+from fyke.harvest.worker import Reaped
+
+_COLUMNS = [
+    "key", "url", "status", "outcome", "fetched_at", "depth", "via", "kind", "fingerprint", "warc_file", "warc_offset",
+    "warc_length",
+]  # fmt: skip
+_KINDS = {kind.name.lower(): kind for kind in Kind}
+_AWAY = (404, 410)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What is asked of a pass."""
+
+    visits: int | None = None  # to known pages, at most; None: to all
+
+
+@dataclass(frozen=True, slots=True)
+class PassStatistics:
+    """What a pass has found so far."""
+
+    number: int  # 1 for the first
+    began_at: float  # unix seconds
+    unchanged: int
+    changed: int
+    new: int
+    gone: int  # 404 or 410 where there was a page
+    requests: int
+    bytes: int  # of the answers, heads and bodies
+
+
+class Passes:
+    """The passes of one crawl; in a crawl that was never passed over there are none."""
+
+    def __init__(self, state: Mapping[str, Any] | None = None) -> None:
+        saved = state or {}
+        self.began: list[list[float]] = [list(one) for one in saved.get("began", [])]  # when, and with which file
+        self._found: Counter[str] = Counter(saved.get("found", {}))
+
+    def __repr__(self) -> str:
+        return f"Passes({len(self.began)}, the last: {dict(self._found)})"
+
+    def begin(self, now: float, file: int) -> None:
+        """The next pass begins at `now` (unix seconds); its first record is in the archive file numbered `file`."""
+        self.began.append([now, file])
+        self._found.clear()
+
+    @property
+    def pages(self) -> int:
+        """Pages that the last pass has brought."""
+        return self._found["changed"] + self._found["new"]
+
+    def count(self, reaped: Reaped) -> None:
+        """A visit that ended."""
+        if not self.began:
+            return
+        exchange = reaped.exchange
+        self._found["requests"] += bool(exchange.request)
+        self._found["bytes"] += len(exchange.head) + exchange.body.size
+        if exchange.visit.purpose is Purpose.PAGE and (word := _became(reaped)):
+            self._found[word] += 1
+
+    def statistics(self) -> dict[str, Any]:
+        """The last pass as a dict (see `PassStatistics`); empty when there is none."""
+        if not self.began:
+            return {}
+        counts = (self._found[name] for name in ("unchanged", "changed", "new", "gone", "requests", "bytes"))
+        return asdict(PassStatistics(len(self.began), self.began[-1][0], *counts))
+
+    def state(self) -> dict[str, Any]:
+        return {"began": self.began, "found": dict(self._found)}
+
+
+def _became(reaped: Reaped) -> str:
+    exchange = reaped.exchange
+    earlier = exchange.visit.earlier
+    if exchange.outcome is Outcome.UNCHANGED:
+        return "unchanged"
+    there = earlier is not None and earlier.place is not None
+    if reaped.is_page:
+        return "changed" if there else "new"
+    return "gone" if there and exchange.status in _AWAY else ""
+
+
+def learn(again: Again, folder: Path) -> None:
+    """Tell `again` of the rows of the table of pages that it does not know."""
+    begin, position = again.rows, 0
+    for segment in segments(folder, "pages"):
+        rows = segment.rows()
+        if rows is not None and position + rows <= begin:
+            position += rows
+            continue
+        for batch in segment.batches(_COLUMNS):
+            known = min(max(0, begin - position), batch.num_rows)
+            position += batch.num_rows
+            _learn(again, batch.slice(known))
+
+
+def _learn(again: Again, batch: pa.RecordBatch) -> None:
+    outcomes = np.array(batch.column("outcome").cast(pa.string()).to_pylist(), object)
+    status = batch.column("status").to_numpy()
+    length = pc.fill_null(batch.column("warc_length"), 0).to_numpy()
+    away = (outcomes == Outcome.CLIENT_ERROR.value) & np.isin(status, _AWAY)
+    visited = np.select([outcomes == Outcome.GONE.value, away], [Visited.GONE, Visited.MISSING], Visited.THERE)
+    whole = np.isin(outcomes, (Outcome.OK.value, Outcome.TOO_LARGE.value)) & (status != 304)
+    same = outcomes == Outcome.UNCHANGED.value
+    held = (whole | (same & (status != 304))) & (length > 0)
+    copies = np.zeros(batch.num_rows, COPY)
+    names = batch.column("warc_file").cast(pa.string()).to_pylist()
+    serials = {name: max(0, serial_of(name.rpartition("/")[2])[0]) for name in set(names) if name}
+    copies["file"] = [serials.get(name, 0) for name in names]
+    copies["offset"] = pc.fill_null(batch.column("warc_offset"), 0).to_numpy()
+    copies["length"] = length
+    copies["fingerprint"] = batch.column("fingerprint").to_numpy()
+    copies[~held] = np.zeros(1, COPY)
+    forgotten = np.isin(outcomes, (Outcome.REDIRECTED.value, Outcome.GONE.value))
+    columns = {
+        "visited": visited.astype(np.uint8),
+        "news": np.select([whole, same], [News.CHANGED, News.SAME], News.NONE).astype(np.uint8),
+        "at": batch.column("fetched_at").cast(pa.int64()).to_numpy() / 1e6,
+    }
+    ended = _urls(batch)
+    for name, column in columns.items():
+        ended = ended.append_column(ENDED.field(name), pa.array(column))
+    again.learn(ended, held | forgotten, copies)
+
+
+def _urls(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return url_batch(
+        [locate(url) for url in batch.column("url").to_pylist()],
+        via=batch.column("via").to_numpy(),
+        depth=batch.column("depth").to_numpy(),
+        kind=[_KINDS[kind] for kind in batch.column("kind").cast(pa.string()).to_pylist()],
+    )
+
+
+class Past:
+    """What earlier visits brought, for who visits again: the records that `again` knows, in the archive of `folder`."""
+
+    def __init__(self, again: Again, folder: Path) -> None:
+        self._again = again
+        self._folder = folder
+        self._files: dict[int, Path] = {}
+
+    def __repr__(self) -> str:
+        return f"Past({self._again!r})"
+
+    def recall(self, visits: Sequence[Visit]) -> None:
+        """Note with each of `visits` what is known of it without a look at the archive."""
+        keys = np.fromiter((visit.key for visit in visits), np.uint64, len(visits))
+        before = self._again.before(keys) if len(keys) else None
+        if before is None:
+            return
+        for visit, visited, copy in zip(visits, before.visited.tolist(), before.copies, strict=True):
+            if visited != Visited.NEVER:
+                place = (int(copy["file"]), int(copy["offset"]), int(copy["length"])) if copy["length"] else None
+                visit.earlier = Earlier(visited == Visited.MISSING, place, int(copy["fingerprint"]))
+
+    def read(self, earlier: Earlier) -> None:
+        """Note what the record of the newest copy says. Where it cannot be read, the page is asked for as a new one."""
+        if earlier.place is None or earlier.original is not None:
+            return
+        number, offset, length = earlier.place
+        try:
+            fields, head = read_head(self._path(number), offset, length)
+        except (Broken, OSError, zlib.error, KeyError):
+            return
+        refers = "warc-refers-to-" if fields.get("warc-type") == "revisit" else "warc-"
+        digest = fields.get("warc-payload-digest") or fields.get("warc-block-digest", "")
+        earlier.original = (fields.get(f"{refers}target-uri", ""), fields.get(f"{refers}date", ""), digest)
+        earlier.etag, earlier.modified = (next(iter(headers_of(head, name)), "") for name in ("etag", "last-modified"))
+
+    def _path(self, number: int) -> Path:
+        """The archive file with this number. Raises KeyError."""
+        if number not in self._files:
+            self._files = {serial_of(path.name)[0]: path for path in archive_files(self._folder)}
+        return self._files[number]

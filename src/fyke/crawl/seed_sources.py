@@ -1,0 +1,185 @@
+"""Where seeds come from besides the command line: lists, sitemaps, archives, other crawls.
+
+Called by `fyke crawl --seeds`. A source is told by what is in it, not by its name: text with a URL or host a line, the
+same in gzip, a sitemap in XML, a CDXJ index, a WACZ file, or the directory of a crawl. `SeedSources` gives their URLs
+in canonical form, one after the other.
+
+Invariant: a source is streamed, whatever its length; only a sitemap, which has an end, is read whole. What is no URL is
+left out, counted, and told with the place of the first.
+"""
+
+import gzip
+import json
+import re
+import sys
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from typing import IO, cast
+
+import pyarrow.dataset as ds
+
+from fyke.archive.reading import scan_table
+from fyke.core.errors import BadUrl, ConfigurationError, FykeError
+from fyke.core.outcomes import Outcome
+from fyke.core.seeds import seed_url
+from fyke.harvest import HTML_TYPES
+from fyke.harvest.sitemap import MAX_UNFOLDED_BYTES, ROOTS, sitemap_links
+from fyke.harvest.xmlscan import root_of
+
+STDIN = "-"
+LINE_BYTES = 1 << 16  # a longer line is no URL
+PAGE_BYTES = 32 << 20  # of a page in a WACZ, whose text may stand beside its URL
+SHOWN_CHARS = 80
+
+_CDXJ = re.compile(r"\S+ \d{4,17} (\{.*)")
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+_PEEKED = 1 << 12
+_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
+
+
+class SeedSources:
+    """The URLs of `names`: files, `-` for stdin, and directories of crawls. Iterate once."""
+
+    def __init__(self, names: Sequence[str], schemes: Collection[str]) -> None:
+        """`schemes`: those that the crawl fetches."""
+        self._names = names
+        self._schemes = schemes
+        self.seeds = 0
+        self.refused = 0
+        self._first_refused = ""
+
+    def __repr__(self) -> str:
+        return f"SeedSources({', '.join(self._names)})"
+
+    def __iter__(self) -> Iterator[str]:
+        """Canonical URLs, each once in a row. Raises ConfigurationError for a source without any."""
+        last = ""
+        for name in self._names:
+            before = self.seeds
+            for place, text in _texts_of(name):
+                url = self._url(name, place, text)
+                if url and url != last:
+                    self.seeds += 1
+                    last = url
+                    yield url
+            if self.seeds == before:
+                why = f": {self._first_refused}" if self._first_refused else ""
+                raise ConfigurationError(f"--seeds {name}: there is no URL in it{why}")
+
+    def _url(self, name: str, place: str, text: str) -> str:
+        try:
+            return seed_url(text, self._schemes)
+        except BadUrl as error:
+            self.refused += 1
+            self._first_refused = self._first_refused or f"{name}, {place}: {error}"
+            return ""
+
+    @property
+    def complaint(self) -> str:
+        """What was left out, in a line; empty when nothing was."""
+        if not self.refused:
+            return ""
+        lines = "1 entry is no URL and was" if self.refused == 1 else f"{self.refused:,} entries are no URLs and were"
+        return f"of the seeds, {lines} left out; the first: {self._first_refused}"
+
+
+def _texts_of(name: str) -> Iterator[tuple[str, str]]:
+    """The entries of one source: where each stands, and what it says."""
+    try:
+        if name != STDIN and Path(name).is_dir():
+            yield from _of_crawl(Path(name))
+            return
+        with ExitStack() as stack:
+            file = sys.stdin.buffer if name == STDIN else stack.enter_context(Path(name).open("rb"))
+            yield from _of_stream(cast("BufferedReader", file), name)
+    except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ConfigurationError(f"--seeds {name}: it cannot be read: {reason}") from None
+
+
+def _of_stream(file: BufferedReader, name: str, *, packed: bool = False) -> Iterator[tuple[str, str]]:
+    head = file.peek(_PEEKED)
+    if head.startswith(_GZIP) and not packed:
+        with gzip.open(file) as unpacked:
+            yield from _of_stream(BufferedReader(cast("RawIOBase", unpacked)), name, packed=True)
+    elif head.startswith(_ZIP):
+        if name == STDIN:
+            raise ConfigurationError(f"--seeds {name}: a WACZ cannot be read from a pipe; name the file")
+        with zipfile.ZipFile(name) as bundle:
+            yield from _of_wacz(bundle)
+    elif head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
+        yield from _of_sitemap(file.read(MAX_UNFOLDED_BYTES), name)
+    else:
+        yield from _of_lines(file)
+
+
+def _of_lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
+    number = 0
+    while line := file.readline(LINE_BYTES):
+        number += 1
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8", "replace").strip()
+        if not line.endswith(b"\n") and len(line) == LINE_BYTES:
+            while (rest := file.readline(LINE_BYTES)) and not rest.endswith(b"\n"):
+                pass
+            text = f"{text[:SHOWN_CHARS]}…"
+        capture = _CDXJ.fullmatch(text)
+        if capture:
+            text = _page_of(capture[1])
+        elif not text.startswith("!"):  # the header of a CDXJ
+            text = _COMMENT.sub("", text).strip()
+        else:
+            text = ""
+        if text:
+            yield f"line {number:,}", text
+
+
+def _page_of(capture: str) -> str:
+    """The URL of a capture in a CDXJ, if it is one of a page; empty otherwise, since images are no seeds."""
+    try:
+        fields = json.loads(capture)
+        kind, status, url = fields.get("mime", "text/html"), fields.get("status", "200"), fields["url"]
+    except (ValueError, KeyError, AttributeError, RecursionError):
+        return capture[:SHOWN_CHARS]
+    return str(url) if kind in HTML_TYPES and str(status) == "200" else ""
+
+
+def _of_sitemap(content: bytes, name: str) -> Iterator[tuple[str, str]]:
+    root = root_of(content)
+    if root not in ROOTS:
+        raise ConfigurationError(f"--seeds {name}: XML or HTML, but no sitemap: its outermost element is {root!r}")
+    for number, url in enumerate(sitemap_links(content, ""), 1):
+        yield f"entry {number:,}", url
+
+
+def _of_wacz(bundle: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
+    pages = [name for name in bundle.namelist() if name.startswith("pages/") and name.endswith(".jsonl")]
+    if not pages:
+        raise ConfigurationError(f"--seeds {bundle.filename}: it is a ZIP file without a list of pages, and no WACZ")
+    for name in pages:
+        with bundle.open(name) as file:
+            number = 0
+            while line := file.readline(PAGE_BYTES):
+                number += 1
+                try:
+                    url = json.loads(line).get("url", "")
+                except (ValueError, AttributeError, RecursionError):
+                    url = line[:SHOWN_CHARS].decode("utf-8", "replace").strip()
+                if url:
+                    yield f"{name}, line {number:,}", str(url)
+
+
+def _of_crawl(folder: Path) -> Iterator[tuple[str, str]]:
+    """The pages that another crawl fetched."""
+    wanted = (ds.field("outcome") == Outcome.OK.value) & ~ds.field("kind").isin(["requisite", "listing"])
+    number = 0
+    try:
+        for batch in scan_table(folder, "pages", ["url"], wanted):
+            for url in batch.column("url").to_pylist():
+                number += 1
+                yield f"page {number:,}", url
+    except FykeError as error:
+        raise ConfigurationError(f"--seeds {folder}: {error}") from None

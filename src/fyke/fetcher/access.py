@@ -1,0 +1,223 @@
+"""How each site is asked: header fields, cookies, logins, client certificates, proxies, delays.
+
+Made by the agent from the `[[site]]` tables of the settings; asked by the HTTP module for each URL, by the resolver
+and the workbench for each host. Secrets are read here, from the environment or a file, when a crawl begins, and
+are in this process's memory alone.
+
+Invariant: what a table marks as secret is in the `Access` of URLs of the origin it names, and of no others. A redirect
+is a visit of its own, so it changes nothing of that. What is written down of a request has `HIDDEN` for secrets.
+"""
+
+import os
+import time
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from fyke.core.config import SECRET_PLACES, SiteSection
+from fyke.core.errors import ConfigurationError
+from fyke.core.urls import canonical, split
+
+HIDDEN = "(hidden)"
+_ENVIRONMENT = ("http_proxy", "https_proxy", "all_proxy")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How URLs of one site are asked. Equal ones share connections."""
+
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # name and value
+    hidden: frozenset[str] = frozenset()  # names of those that are secret
+    certificate: str = ""
+    key: str = ""
+    key_password: str = field(default="", repr=False)
+    proxy: str = ""
+    proxy_login: str = field(default="", repr=False)
+    user_agent_suffix: str = ""
+
+    def with_header(self, name: str, value: str, *, hidden: bool) -> "Access":
+        """The same, with one header field more, or another value of it."""
+        others = tuple((key, old) for key, old in self.headers if key.lower() != name.lower())
+        names = self.hidden | {name} if hidden else self.hidden
+        return replace(self, headers=(*others, (name, value)), hidden=names)
+
+
+@dataclass(frozen=True, slots=True)
+class Cookie:
+    """A line of a cookies file."""
+
+    domain: str
+    below: bool  # whether hosts below the domain get it too
+    path: str
+    secure: bool
+    text: str = field(repr=False)  # name=value
+
+    def meant_for(self, scheme: str, host: str, path: str) -> bool:
+        """As browsers judge it (RFC 6265, 5.4)."""
+        if self.secure and scheme != "https":
+            return False
+        if host != self.domain and not (self.below and host.endswith(f".{self.domain}")):
+            return False
+        return path == self.path or path.startswith(self.path if self.path.endswith("/") else f"{self.path}/")
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """A table, ready to be asked."""
+
+    match: str  # a host, *.domain, *, or a canonical URL
+    origin: str  # of a URL; else empty
+    table: SiteSection
+    fields: tuple[tuple[str, str, bool], ...] = field(repr=False)  # name, value, whether it is a secret
+    cookies: tuple[Cookie, ...] = field(repr=False)
+    key_password: str = field(repr=False)
+    proxy_password: str = field(repr=False)
+
+    def has_host(self, host: str) -> bool:
+        return self.match in ("*", host) or (self.match[:2] == "*." and host.endswith(self.match[1:]))
+
+    def has(self, url: str, host: str, origin: str) -> bool:
+        if not self.origin:
+            return self.has_host(host)
+        below = self.match if self.match.endswith("/") else f"{self.match}/"
+        return origin == self.origin and (url.partition("?")[0] == self.match or url.startswith(below))
+
+    def over(self, access: Access, url: str) -> Access:
+        """`access`, changed as the table says for `url`."""
+        for name, value, secret in self.fields:
+            access = access.with_header(name, value, hidden=secret)
+        parts = split(url)
+        path = parts.target.partition("?")[0]
+        cookies = [cookie.text for cookie in self.cookies if cookie.meant_for(parts.scheme, parts.host, path)]
+        if cookies:
+            access = access.with_header("Cookie", "; ".join(cookies), hidden=True)
+        table = self.table
+        if table.certificate:
+            access = replace(
+                access,
+                certificate=table.certificate,
+                key=table.key or table.certificate,
+                key_password=self.key_password,
+            )
+        if table.proxy:
+            proxy = table.proxy.replace("socks5://", "socks5h://").rstrip("/")  # names are the proxy's to look up
+            login = f"{table.proxy_user}:{self.proxy_password}" if table.proxy_user else ""
+            access = replace(access, proxy=proxy, proxy_login=login)
+        if table.user_agent_suffix:
+            access = replace(access, user_agent_suffix=table.user_agent_suffix)
+        return access
+
+
+class Sites:
+    """The `[[site]]` tables of a crawl, in order. Raises ConfigurationError for what cannot be read."""
+
+    def __init__(self, tables: Sequence[SiteSection], environment: Mapping[str, str] = os.environ) -> None:
+        self._sites = [_site(table, environment) for table in tables]
+
+    def __repr__(self) -> str:
+        return f"Sites({', '.join(site.match for site in self._sites)})"
+
+    def __bool__(self) -> bool:
+        return bool(self._sites)
+
+    def access(self, url: str) -> Access:
+        """How the canonical `url` is asked."""
+        parts = split(url)
+        access = Access()
+        for site in self._sites:
+            if site.has(url, parts.host, parts.origin):
+                access = site.over(access, url)
+        return access
+
+    def by_proxy(self, host: str) -> bool:
+        """Whether a proxy asks `host` for us, and so looks up its name."""
+        return any(site.table.proxy and site.has_host(host) for site in self._sites)
+
+    def delay_s(self, host: str) -> float | None:
+        """How long `host` rests after a request, in seconds, if a table says so."""
+        delays = (site.table.delay_s for site in reversed(self._sites) if site.has_host(host))
+        return next((delay for delay in delays if delay is not None), None)
+
+
+def unused_proxies(tables: Sequence[SiteSection], environment: Mapping[str, str] = os.environ) -> str:
+    """What to say of proxies that the environment names, and settings do not; empty for none."""
+    named = [name for name in _ENVIRONMENT if environment.get(name) or environment.get(name.upper())]
+    if not named or any(table.proxy for table in tables):
+        return ""
+    return f"{named[0]} is set, and not used: name a proxy in the settings, under [[site]]"
+
+
+def _site(table: SiteSection, environment: Mapping[str, str]) -> _Site:
+    match, origin = table.match.lower(), ""
+    if "://" in match:
+        url = canonical(table.match)
+        if url is None or "?" in url:
+            raise _wrong(table, f"{table.match!r} is no URL that others can be below")
+        match, origin = url, split(url).origin
+    fields = [(name, *_value(table, value, environment)) for name, value in table.headers.items()]
+    if table.bearer:
+        fields.append(("Authorization", f"Bearer {_read(table, table.bearer, environment)}", True))
+    if table.user:
+        login = f"{table.user}:{_read(table, table.password, environment)}"
+        fields.append(("Authorization", f"Basic {b64encode(login.encode()).decode()}", True))
+    for path in (table.certificate, table.key):
+        if path:
+            _text_of(table, Path(path))
+    return _Site(
+        match, origin, table, tuple(fields), tuple(_cookies(table)) if table.cookies else (),
+        _read(table, table.key_password, environment), _read(table, table.proxy_password, environment),
+    )  # fmt: skip
+
+
+def _value(table: SiteSection, value: str, environment: Mapping[str, str]) -> tuple[str, bool]:
+    if value.startswith(SECRET_PLACES):
+        return _read(table, value, environment), True
+    return value, False
+
+
+def _read(table: SiteSection, place: str, environment: Mapping[str, str]) -> str:
+    """The secret at `place`, env:NAME or file:PATH."""
+    kind, _, name = place.partition(":")
+    if not kind:
+        return ""
+    if kind == "env" and not environment.get(name):
+        raise _wrong(table, f"the environment has no variable {name}: set it, and run the command again")
+    text = environment[name] if kind == "env" else _text_of(table, Path(name)).rstrip("\r\n")
+    if not text or not text.isprintable():
+        raise _wrong(table, f"what {place} holds is empty, or not one line of text")
+    return text
+
+
+def _text_of(table: SiteSection, path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _wrong(table, f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
+
+
+def _cookies(table: SiteSection) -> list[Cookie]:
+    """The cookies of the file that have not expired, those for the longest paths first."""
+    found = []
+    for number, line in enumerate(_text_of(table, Path(table.cookies)).splitlines(), 1):
+        line = line.removeprefix("#HttpOnly_")
+        if not line.strip() or line.startswith("#"):
+            continue
+        columns = line.split("\t")
+        if len(columns) != 7 or not columns[4].lstrip("-").isdigit() or (not line.isprintable() and "\t" not in line):
+            raise _wrong(
+                table, f"line {number} of {table.cookies} is no cookie: export them in Netscape format, seven columns"
+            )
+        domain, below, path, secure, expires, name, value = columns
+        if int(expires) <= 0 or int(expires) > time.time():
+            found.append(
+                Cookie(
+                    domain.lstrip(".").lower(), below.upper() == "TRUE", path, secure.upper() == "TRUE",
+                    f"{name}={value}" if name else value,
+                )
+            )  # fmt: skip
+    return sorted(found, key=lambda cookie: -len(cookie.path))
+
+
+def _wrong(table: SiteSection, what: str) -> ConfigurationError:
+    return ConfigurationError(f"[[site]] of {table.match}: {what}")

@@ -1,0 +1,265 @@
+"""Pages that were visited before, and which of them are visited again: the first stage of a pass over a crawl.
+
+`fyke crawl --again` begins a pass. Every page is then in one of three places: among the visits that have ended since
+the last pass began, which the table of pages has and `learn` is told; in the queue of those that rest, since a visit
+was not worth it last time; or it waits for its visit, in this queue or a later stage. Of those of the first kind it is
+looked up what was believed of them; then they rest too, what is believed with them. `plan` lets those wait whose visits
+are worth most (`revisit.worth`), as many as are asked for; without a bound all are visited. Sitemaps and feeds come
+first, and are always worth it, since they say what is new. From the queue pages go on through the robots gate like any,
+before what is new: they were let through by their domain's budget once.
+
+What earlier visits brought is in two Drums by the URL's key: `known`, the history of a page in a few numbers, and
+`copies`, where the newest answer with its content is archived. Both are asked when a page is handed out.
+
+All is read and written in sequence: what was known is merged with the visits since the last pass, and a plan reads
+those that rest twice and writes them once, three times and twice where lists are among them. Memory holds a batch.
+Invariant: a page is in one place, once.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fyke.core.batches import U64, URLS, Kind, Mask, keep, numbers, u64
+from fyke.disk.drum import Drum
+from fyke.disk.operations import Values
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
+from fyke.frontier.revisit.belief import Belief, faded, prior, seen
+from fyke.frontier.revisit.worth import worth
+
+BATCH_ROWS = 8192
+USUAL_S = 30 * 86400.0  # between changes of a page of which nothing is known
+BINS = 4096  # of the histogram by which the worthiest are found
+BINS_EACH = 32  # to a doubling of worth
+
+
+class Visited(IntEnum):
+    """What the visit before says of a page."""
+
+    NEVER = 0  # there was none
+    THERE = 1  # or not known to be away: a server that fails says nothing of its pages
+    MISSING = 2  # 404 or 410
+    GONE = 3  # the same twice in a row: it is not asked for any more
+
+
+class News(IntEnum):
+    """What a visit says of the page's content."""
+
+    NONE = 0  # it brought none
+    SAME = 1
+    CHANGED = 2  # or was met for the first time
+
+
+KNOWN = np.dtype(
+    [
+        ("visited", "u1"),  # a `Visited`
+        ("at", "<f8"),  # unix seconds: when its content was last brought, or found to be the same
+        ("shape", "<f4"),  # what is believed of its rate of change, in seconds
+        ("time", "<f4"),
+    ]
+)
+COPY = np.dtype(
+    [
+        ("offset", "<u8"),  # of the record in its archive file
+        ("fingerprint", "<u8"),  # of the decoded body
+        ("length", "<u4"),  # of the record; 0: there is no copy
+        ("file", "<u4"),  # number of the archive file
+    ]
+)
+ENDED = pa.schema([*URLS, ("visited", pa.uint8()), ("news", pa.uint8()), ("at", pa.float64())])
+RESTING = pa.schema([*URLS, ("at", pa.float64()), ("shape", pa.float32()), ("time", pa.float32())])  # as in KNOWN
+LEARNED = pa.schema([("key", pa.uint64()), ("record", pa.binary(KNOWN.itemsize))])
+
+
+class Before(NamedTuple):
+    """What earlier visits to n pages brought; zero where there were none."""
+
+    visited: npt.NDArray[np.uint8]  # a `Visited` for each
+    copies: Values  # dtype `COPY`
+
+
+class Again:
+    """The queue of known pages, those that rest, and what is known of all."""
+
+    def __init__(self, store: Store, memory_bytes: int, state: Mapping[str, Any] | None = None) -> None:
+        saved = state or {}
+        self._known = Drum(store, "known", saved.get("known"), value=KNOWN, aux=ENDED, memory_bytes=memory_bytes)
+        self._copies = Drum(store, "copies", saved.get("copies"), value=COPY, memory_bytes=memory_bytes)
+        self._queue = DiskQueue(store, "again", URLS, saved.get("queue"))
+        self._resting = DiskQueue(store, "resting", RESTING, saved.get("resting"))
+        self._learned = DiskQueue(store, "learned", LEARNED, saved.get("learned"))
+        self._left = len(self._queue)  # rows that were not looked at for this level
+        self._changes, self._time = saved.get("sums", (0.0, 0.0))  # of all pages: changes seen, in so much time
+        self.rows = int(saved.get("rows", 0))  # of the table of pages that were learned
+
+    def __repr__(self) -> str:
+        return f"Again({len(self)} waiting, {self.resting} resting, {len(self._known)} known)"
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    @property
+    def resting(self) -> int:
+        """Pages that wait for a pass in which a visit is worth it."""
+        return len(self._resting)
+
+    # --- a pass begins
+
+    def learn(self, ended: pa.RecordBatch, copied: Mask, copies: Values) -> None:
+        """Visits that ended (schema `ENDED`, n rows), in order; `copies` [n] (dtype `COPY`) are what the archive has of
+        their pages from now on, where `copied`. They wait for `plan`."""
+        self._copies.update(u64(ended, "key")[copied], copies[copied])
+        if self._copies.full:
+            self._copies.settle()
+        self._known.check(u64(ended, "key"), aux=ended)
+        if self._known.full:
+            self._absorb()
+        self.rows += ended.num_rows
+
+    def plan(self, now: float, most: int | None = None) -> None:
+        """Let the pages wait whose visits are worth most at `now` (unix seconds), `most` of them; None: all."""
+        self._absorb()
+        self._copies.settle()
+        histogram = np.zeros(BINS, np.int64)
+        lists = False
+        for rested in self._resting.scan():
+            histogram += np.bincount(_bins(rested, now), minlength=BINS)
+            lists |= bool((numbers(rested, "kind") == Kind.LISTING).any())
+        above = np.cumsum(histogram[::-1])[::-1]  # so many are in a bin or a higher one
+        wanted = len(self._resting) if most is None else most
+        lowest = int(np.searchsorted(-above, -wanted))  # of this bin and those above it all fit, of the next some
+        spare = wanted - (int(above[lowest]) if lowest < BINS else 0)
+        if lists:
+            for rested in _all_of(self._resting):
+                self._move(rested, (_bins(rested, now) >= lowest) & (numbers(rested, "kind") == Kind.LISTING))
+        for rested in _all_of(self._resting):
+            bins = _bins(rested, now)
+            chosen = bins >= lowest
+            some = np.flatnonzero(bins == lowest - 1)[:spare]
+            spare -= len(some)
+            chosen[some] = True
+            self._move(rested, chosen)
+        self._left = len(self._queue)
+
+    def _move(self, rested: pa.RecordBatch, chosen: Mask) -> None:
+        self._queue.put(keep(rested, chosen).select(URLS.names))
+        self._resting.put(keep(rested, ~chosen))
+
+    def _absorb(self) -> None:
+        """Look up what was known of the pages whose visits ended, learn from these, and let the pages rest."""
+        for answers in self._known.merge():
+            assert answers.aux is not None and answers.values is not None
+            records = self._learn(answers.aux, answers.values)
+            there = records["visited"] != Visited.GONE
+            rests = keep(answers.aux.select(URLS.names), there)
+            for name in ("at", "shape", "time"):
+                rests = rests.append_column(RESTING.field(name), pa.array(records[name][there]))
+            self._resting.put(rests)
+        for learned in _all_of(self._learned):
+            self._known.update(u64(learned, "key"), _records(learned.column("record")))
+            if self._known.full:
+                self._known.settle()
+        self._known.settle()
+
+    def _learn(self, ended: pa.RecordBatch, before: Values) -> Values:
+        """The records of pages after their visits, by those from `before`. They are written when the merge is over."""
+        news, at = numbers(ended, "news"), ended.column("at").to_numpy()
+        records = before.copy()
+        records["visited"] = numbers(ended, "visited")
+        first = before["shape"] == 0
+        common = prior(np.zeros(len(first)), np.zeros(len(first)), (self._changes + 1) / (self._time + USUAL_S))
+        belief = Belief(np.where(first, common.shape, before["shape"]), np.where(first, common.time, before["time"]))
+        since = np.maximum(at - before["at"], 1.0)
+        again = (before["at"] > 0) & (news != News.NONE)
+        after = faded(seen(belief, news == News.CHANGED, since), common)
+        for name, old, new in zip(("shape", "time"), belief, after, strict=True):
+            records[name] = np.where(again, new, old)
+        records["at"] = np.where(news != News.NONE, at, before["at"])
+        self._changes += float(np.sum(again & (news == News.CHANGED)))
+        self._time += float(np.sum(since[again]))
+        raw = pa.FixedSizeBinaryArray.from_buffers(
+            pa.binary(KNOWN.itemsize), len(records), [None, pa.py_buffer(records.tobytes())]
+        )
+        self._learned.put(pa.RecordBatch.from_arrays([ended.column("key"), raw], schema=LEARNED))
+        return records
+
+    # --- visits
+
+    def get(self, rows: int, level: int | None) -> pa.RecordBatch | None:
+        """The next `rows` pages or fewer that are not deeper than `level`; None when there are no more."""
+        while self._left > 0:
+            urls = self._queue.get(min(rows, self._left))
+            assert urls is not None
+            self._left -= urls.num_rows
+            if level is None:
+                return urls
+            near = numbers(urls, "depth") <= level
+            self._queue.put(keep(urls, ~near))
+            if near.any():
+                return keep(urls, near)
+        return None
+
+    @property
+    def spent(self) -> bool:
+        """Whether none is left that is not too deep."""
+        return self._left <= 0
+
+    def next_level(self) -> None:
+        """The level is another one: look at all of them again."""
+        self._left = len(self._queue)
+
+    def before(self, keys: U64) -> Before | None:
+        """What earlier visits to the pages with `keys` (uint64[n]) brought; None when nothing is known of any page."""
+        if not len(self._known):
+            return None
+        return Before(self._known.values_of(keys)["visited"], self._copies.values_of(keys))
+
+    # --- life
+
+    def scan(self) -> Iterator[pa.RecordBatch]:
+        """All that wait for a visit in this pass."""
+        return self._queue.scan()
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "known": self._known.state(),
+            "copies": self._copies.state(),
+            "queue": self._queue.state(),
+            "resting": self._resting.state(),
+            "learned": self._learned.state(),
+            "sums": [self._changes, self._time],
+            "rows": self.rows,
+        }
+
+    def close(self) -> None:
+        for part in (self._known, self._copies, self._queue, self._resting, self._learned):
+            part.close()
+
+
+def _all_of(queue: DiskQueue) -> Iterator[pa.RecordBatch]:
+    """What waits in `queue` now, got in batches; what is put meanwhile stays."""
+    left = len(queue)
+    while left > 0 and (batch := queue.get(min(BATCH_ROWS, left))) is not None:
+        left -= batch.num_rows
+        yield batch
+
+
+def _records(column: pa.FixedSizeBinaryArray) -> Values:
+    return np.frombuffer(column.buffers()[1], KNOWN, column.offset + len(column))[column.offset :]
+
+
+def _bins(rested: pa.RecordBatch, now: float) -> npt.NDArray[np.int64]:
+    """What visits to pages that rest are worth at `now`, by the logarithm, in `BINS`: most where it is a list of pages,
+    or was never seen whole."""
+    belief = Belief(*(rested.column(name).to_numpy().astype(np.float64) for name in ("shape", "time")))
+    age = np.maximum(now - rested.column("at").to_numpy(), 1.0)
+    with np.errstate(divide="ignore"):
+        places = np.log2(worth(belief, np.ones(len(age)), age)) * BINS_EACH + BINS // 2
+    places[numbers(rested, "kind") == Kind.LISTING] = BINS
+    found: npt.NDArray[np.int64] = np.clip(places, 0, BINS - 1).astype(np.int64)
+    return found

@@ -1,0 +1,217 @@
+"""What pages say, as rows of a table: CSS selectors and JSON-LD paths instead of a program.
+
+`Extractor` is made of an `[[extract]]` table of the settings, or of a class of fields (`fyke.Item`). The crawl asks it
+for every page it has parsed, `fyke extract` for pages out of the archive: the same page gives the same rows.
+
+Invariant: whatever a page holds, rows come back, each with a value or None for every field, and of bounded size.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
+
+from fyke.core.choices import FieldType
+from fyke.core.config import ExtractSection, FieldSection
+from fyke.core.errors import ConfigurationError
+from fyke.core.urls import canonical
+from fyke.core.visits import Page
+from fyke.harvest.links import HTML_TYPES
+from fyke.harvest.markup import bounded
+
+MOST_ROWS = 10_000  # of a page
+MOST_VALUES = 1_000  # of a field
+MOST_CHARS = 1 << 16  # of a text
+MOST_OBJECTS = 10_000  # of JSON-LD in a page
+
+Row = tuple[Any, ...]
+
+_SELECT = re.compile(r"(.*?)(?:::(?:attr\(([\w:.-]+)\)|(text)))?", re.DOTALL)
+_NUMBER = re.compile(r"[-+−]?\d[\d.,'\u2019\u00a0\u202f]{0,40}")
+_TYPES = {FieldType.NUMBER: pa.float64(), FieldType.INTEGER: pa.int64()}
+
+
+class Extractor:
+    """The rows that `section` asks for. Raises ConfigurationError for a selector that is none."""
+
+    def __init__(self, section: ExtractSection) -> None:
+        self.name = section.table
+        self._match = section.match
+        self._each = section.each
+        fields = {name: _section(field) for name, field in section.fields.items()}
+        self._fields = [_Field(section.table, name, field) for name, field in fields.items()]
+        columns = [("url", pa.string()), *((field.name, field.kind) for field in self._fields)]
+        self.schema = pa.schema(columns, metadata={"description": f"Extracted: {section.table}."})
+        if section.each:
+            _check(section.table, "each", section.each)
+        try:
+            pc.match_substring_regex(pa.array([""]), section.match)
+        except pa.ArrowInvalid as error:
+            raise ConfigurationError(f"[[extract]] {section.table}: match = {section.match!r}: {error}") from None
+
+    def __repr__(self) -> str:
+        return f"Extractor({self.name}, {len(self._fields)} fields)"
+
+    def rows(self, page: Page) -> list[Row]:
+        """The rows of `page`: its URL, then each field. Those without any value are left out."""
+        if page.media_type not in HTML_TYPES or not self._wants(page.url):
+            return []
+        root = _tree(page).root
+        if root is None:
+            return []
+        data = [*_json_ld(root)] if any(field.path for field in self._fields) else []
+        places = islice(root.css(self._each), MOST_ROWS) if self._each else [root]
+        found = []
+        for place in places:
+            values = tuple(field.value(place, data, page) for field in self._fields)
+            if any(value not in (None, []) for value in values):
+                found.append((page.url, *values))
+        return found
+
+    def _wants(self, url: str) -> bool:
+        return not self._match or bool(pc.match_substring_regex(pa.array([url]), self._match)[0].as_py())
+
+
+class _Field:
+    """One column."""
+
+    def __init__(self, table: str, name: str, section: FieldSection) -> None:
+        self.name = name
+        self._many = section.many
+        self._type = section.type
+        plain = _TYPES.get(section.type, pa.string())
+        self.kind = pa.list_(plain) if section.many else plain
+        select = section.select.strip()
+        self.path = select.removeprefix("json:").strip().split(".") if select.startswith("json:") else []
+        self._css, self._attribute = "", ""
+        if not self.path:
+            match = _SELECT.fullmatch(select)
+            assert match is not None
+            self._css, self._attribute = match[1].strip(), match[2] or ""
+            if self._css:
+                _check(table, name, self._css)
+            elif not match[2] and not match[3]:
+                raise ConfigurationError(f"[[extract]] {table}: {name} has no selector")
+
+    def value(self, place: LexborNode, data: Sequence[Any], page: Page) -> Any:
+        """What the field is in `place`, or in the JSON-LD objects `data`."""
+        said = _along(data, self.path) if self.path else self._texts(place)
+        read = _READ[self._type]
+        values = (value for value in (read(text, page) for text in said) if value is not None)
+        return list(islice(values, MOST_VALUES)) if self._many else next(values, None)
+
+    def _texts(self, place: LexborNode) -> Iterator[Any]:
+        for node in place.css(self._css) if self._css else [place]:
+            yield node.attributes.get(self._attribute) if self._attribute else node.text()
+
+
+def _section(field: str | FieldSection) -> FieldSection:
+    return FieldSection(select=field) if isinstance(field, str) else field
+
+
+def _check(table: str, name: str, selector: str) -> None:
+    try:
+        LexborHTMLParser("<p>").css(selector)
+    except SelectolaxError:
+        raise ConfigurationError(f"[[extract]] {table}: {name} = {selector!r} is no CSS selector") from None
+
+
+def _tree(page: Page) -> LexborHTMLParser:
+    """The page's tree, of no more than is safe to parse."""
+    if page._tree is None:
+        page._tree = LexborHTMLParser(bounded(page.text.encode("utf-8", "replace")))
+    return page._tree
+
+
+# -- values --------------------------------------------------------------------------------------------
+
+
+def _text(value: Any, _: Page) -> str | None:
+    if isinstance(value, bool) or value is None or isinstance(value, dict | list):
+        return None
+    return " ".join(str(value)[:MOST_CHARS].split()).encode("utf-8", "replace").decode() or None
+
+
+def _number(value: Any, _: Page) -> float | None:
+    """The first number in a text: 1,299.00 and 1.299,00 are the same; a comma before three digits parts thousands."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _finite(value)
+    match = _NUMBER.search(value) if isinstance(value, str) else None
+    if match is None:
+        return None
+    digits = re.sub(r"['\u2019\u00a0\u202f]", "", match[0]).replace("−", "-").rstrip(".,")
+    last = max(digits.rfind("."), digits.rfind(","))
+    whole, mark, part = digits[:last], digits[last : last + 1], digits[last + 1 :]
+    grouped = digits.count(mark) > 1 if mark else False
+    if last < 0 or grouped or (mark == "," and len(part) == 3 and "." not in whole):
+        return _finite(re.sub(r"[.,]", "", digits))
+    return _finite(re.sub(r"[.,]", "", whole) + "." + part)
+
+
+def _finite(text: str | float) -> float | None:
+    try:
+        number = float(text)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _integer(value: Any, page: Page) -> int | None:
+    number = _number(value, page)
+    return int(number) if number is not None and number == int(number) and abs(number) < 1 << 63 else None
+
+
+def _url(value: Any, page: Page) -> str | None:
+    return canonical(value.strip(), page.links.base or page.url) if isinstance(value, str) and value.strip() else None
+
+
+_READ: dict[FieldType, Callable[[Any, Page], Any]] = {
+    FieldType.TEXT: _text,
+    FieldType.NUMBER: _number,
+    FieldType.INTEGER: _integer,
+    FieldType.URL: _url,
+}
+
+
+# -- JSON-LD -------------------------------------------------------------------------------------------
+
+
+def _json_ld(root: LexborNode) -> Iterator[dict[str, Any]]:
+    """The objects that the page describes itself with: each script's, those in lists and in @graph."""
+    found = 0
+    for script in root.css('script[type="application/ld+json"]'):
+        try:
+            waiting = [json.loads(script.text())]
+        except (ValueError, RecursionError):
+            continue
+        while waiting and found < MOST_OBJECTS:
+            found += 1
+            one = waiting.pop()
+            if isinstance(one, list):
+                waiting += reversed(one[:MOST_OBJECTS])
+            elif isinstance(one, dict):
+                yield one
+                waiting.append(one.get("@graph"))
+
+
+def _along(data: Sequence[Any], path: Sequence[str]) -> Iterator[Any]:
+    """What lies at `path` in `data`; a first step that is the name of a type takes objects of that type alone."""
+    first, *rest = path
+    if first[:1].isupper():
+        data, path = [one for one in data if first in _as_list(one.get("@type"))], rest
+    values: list[Any] = list(data)
+    for step in path:
+        values = [one.get(step) for value in values for one in _as_list(value) if isinstance(one, dict)]
+        values = values[:MOST_VALUES]
+    for value in values:
+        yield from _as_list(value)[:MOST_VALUES]
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,174 @@
+"""Broken links, each with the pages on which it stands.
+
+Called by `fyke links` and `fyke.report.page`. A link is broken when the last visit to where it leads brought no answer
+or an error, also when redirects lead there, or in a circle. What was not fetched (beyond the scope, forbidden by
+robots.txt, a link with `nofollow`) is unknown and never called broken.
+
+Invariant: memory holds keys of broken links and the pages that are shown; everything else DuckDB may put on disk.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from fyke.core.batches import Kind, LinkKind
+from fyke.core.outcomes import Outcome
+from fyke.quantities import counted
+from fyke.report.sql import Questions
+
+MOST_REDIRECTS = 20  # browsers follow no more
+AT_A_TIME = 500  # broken links read from the database at once
+
+BROKEN = (
+    Outcome.CLIENT_ERROR, Outcome.SERVER_ERROR, Outcome.THROTTLED, Outcome.NO_SUCH_NAME, Outcome.DNS_FAILED,
+    Outcome.CONNECT_FAILED, Outcome.TLS_FAILED, Outcome.TIMED_OUT, Outcome.STALLED, Outcome.BROKEN_OFF,
+    Outcome.BAD_ANSWER, Outcome.HOST_RETIRED, Outcome.ROBOTS_UNREACHABLE,
+)  # fmt: skip
+_BROKEN = ", ".join(f"'{outcome}'" for outcome in BROKEN)
+CIRCLE = "redirects in a circle"
+
+
+class BrokenLink(NamedTuple):
+    """Where a link leads that brings nothing, why, and where it stands."""
+
+    url: str
+    status: int  # of the answer; 0 without one
+    why: str
+    redirects_to: str  # where redirects end, if they do; else empty
+    seed: bool  # whether the crawl began there
+    pages: int  # on which it stands
+    on: list[str]  # the first of them, by URL
+
+    def as_dict(self) -> dict[str, Any]:
+        return self._asdict()
+
+    def __str__(self) -> str:
+        """In lines for people."""
+        where = [f"on {url}" for url in self.on]
+        if self.pages > len(self.on):
+            where.append(f"and on {counted(self.pages - len(self.on), 'page')} more")
+        lines = [f"-> {self.redirects_to}"] * bool(self.redirects_to) + ["a seed"] * self.seed + where
+        return "\n      ".join([f"{self.status or '---':>3}   {self.url}  ({self.why})", *lines])
+
+
+class BrokenLinks:
+    """The broken links of a crawl, found once; `questions` must be open."""
+
+    def __init__(self, questions: Questions) -> None:
+        """Raises StateDamaged, DiskFull."""
+        self._ask = questions.ask
+        self._latest()
+        self._follow_redirects()
+        self._find_circles()
+        self._place()
+        ((self.count, self.pages),) = self._ask(
+            "select (select count(*) from ranked), (select count(distinct source) from stands)"
+        )
+        ((self.targets, self.unvisited),) = self._ask(
+            f"with lead as (select distinct target from links where kind != {LinkKind.REDIRECT:d}) select count(*),"
+            " count(*) filter (target not in (select key from latest)) from lead",
+            links=["target", "kind"],
+        )
+
+    def __repr__(self) -> str:
+        return f"BrokenLinks({self.count} on {self.pages} pages)"
+
+    def as_dict(self) -> dict[str, int]:
+        return {"broken": self.count, "pages": self.pages, "targets": self.targets, "unvisited": self.unvisited}
+
+    def __str__(self) -> str:
+        found = (
+            f"{counted(self.count, 'broken link')} on {counted(self.pages, 'page')}" if self.count else "none broken"
+        )
+        unknown = f", {self.unvisited:,} of them not visited" if self.unvisited else ""
+        return f"{found}; links lead to {counted(self.targets, 'URL')}{unknown}"
+
+    def _latest(self) -> None:
+        """`bad`: URLs whose last visit failed; `moved`: those that it found redirected, and where to."""
+        self._ask("create table latest as select key, max(fetched_at) as at from visits group by key",
+                  visits=["key", "fetched_at"])  # fmt: skip
+        self._ask(
+            "create table ended as select v.key, any_value(url) as url, any_value(outcome) as outcome,"
+            " any_value(status) as status, any_value(detail) as detail, any_value(redirect_to) as redirect_to,"
+            f" bool_or(kind = '{Kind.SEED.name.lower()}') as seed from visits v join latest l on v.key = l.key and"
+            f" v.fetched_at = l.at where outcome in ({_BROKEN}, '{Outcome.REDIRECTED}') group by v.key",
+            visits=["key", "url", "outcome", "status", "detail", "redirect_to", "fetched_at", "kind"],
+        )
+        self._ask(
+            "create table bad as select key, url, status, outcome as why, detail, '' as redirects_to, seed, 0 as steps"
+            f" from ended where outcome in ({_BROKEN})"
+        )
+        self._ask(
+            "create table moved as select distinct e.key, e.url, e.seed, target from links join ended e"
+            f" on source = e.key and target_url = redirect_to and kind = {LinkKind.REDIRECT:d}",
+            links=["source", "target", "target_url", "kind"],
+        )
+
+    def _follow_redirects(self) -> None:
+        """What redirects to something broken is broken."""
+        for step in range(1, MOST_REDIRECTS + 1):
+            ((more,),) = self._ask(
+                "insert into bad select m.key, m.url, b.status, b.why, b.detail,"
+                " if(b.redirects_to = '', b.url, b.redirects_to), m.seed, ? from moved m join bad b"
+                " on m.target = b.key and b.steps = ? where m.key not in (select key from bad)",
+                step, step - 1,
+            )  # fmt: skip
+            if not more:
+                return
+
+    def _find_circles(self) -> None:
+        """What redirects, and never leaves the redirects."""
+        self._ask("create table circling as select * from moved where key not in (select key from bad)")
+        left = True
+        while left:
+            ((left,),) = self._ask("delete from circling where target not in (select key from circling)")
+        self._ask(
+            f"insert into bad select key, any_value(url), 0, '{CIRCLE}', '', '', bool_or(seed), 0 from circling"
+            " group by key"
+        )
+
+    def _place(self) -> None:
+        """`stands`: each broken link with each page that has it, redirects being no pages; `ranked`: those links."""
+        self._ask(
+            "create table pairs as select distinct source, target from links where target in (select key from bad)"
+            f" and kind != {LinkKind.REDIRECT:d}",
+            links=["source", "target", "kind"],
+        )
+        self._ask(
+            "create table named as select key, any_value(url) as url from visits where key in"
+            " (select source from pairs) group by key",
+            visits=["key", "url"],
+        )
+        self._ask("create table stands as select target, source, url from pairs join named on source = key")
+
+        self._ask(
+            "create table ranked as select b.*, coalesce(n, 0) as pages, row_number() over"
+            " (order by coalesce(n, 0) desc, b.url) as place from bad b left join"
+            " (select target, count(*) as n from stands group by target) on target = b.key where n > 0 or seed"
+        )
+
+    def worst(self, most: int | None = None, shown: int = 10) -> Iterator[BrokenLink]:
+        """The links that stand on most pages first, `most` of them at most, each with `shown` of its pages."""
+        self._ask(
+            "create or replace table listed as select * from (select target, url, row_number() over"
+            " (partition by target order by url) as place from stands) where place <= ?",
+            shown,
+        )
+        end = self.count if most is None else min(most, self.count)
+        for begin in range(0, end, AT_A_TIME):
+            rows = self._ask(
+                "select url, status, why, detail, redirects_to, seed, pages, key from ranked"
+                " where place > ? and place <= ? order by place", begin, min(begin + AT_A_TIME, end),
+            )  # fmt: skip
+            on: dict[int, list[str]] = {}
+            for target, url in self._ask(
+                "select target, l.url from listed l join ranked r on target = key where r.place > ? and r.place <= ?"
+                " order by target, l.place", begin, begin + AT_A_TIME,
+            ):  # fmt: skip
+                on.setdefault(target, []).append(url)
+            for url, status, why, detail, redirects_to, seed, pages, key in rows:
+                yield BrokenLink(url, status, _words(why, detail), redirects_to, seed, pages, on.get(key, []))
+
+
+def _words(why: str, detail: str) -> str:
+    said = why.replace("_", " ")
+    return f"{said}: {detail}" if detail else said

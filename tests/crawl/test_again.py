@@ -1,0 +1,220 @@
+"""A pass over a finished crawl finds exactly what has become of its pages, and leaves an archive others can read."""
+
+import json
+import os
+import random
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from fastwarc.warc import ArchiveIterator as FastIterator
+from warcio.archiveiterator import ArchiveIterator
+
+from crawl.nginx import NGINX, nginx
+from crawl.runs import crawl, crawl_killed, fyke, settings
+from crawl.small_site import small_site
+from fyke.archive import read_table
+from serve.kit import client
+
+needs_nginx = pytest.mark.skipif(not NGINX.exists(), reason="needs nginx")
+LAST_WEEK = 1_700_000_000
+
+
+def lay(root: Path, pages: Mapping[str, str], modified: int = LAST_WEEK) -> None:
+    """Have exactly `pages` below `root`, by name and text; what is as it was keeps its time."""
+    root.mkdir(exist_ok=True)
+    for path in root.iterdir():
+        if path.name not in pages:
+            path.unlink()
+    for name, text in pages.items():
+        path = root / name
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+            os.utime(path, (modified, modified))
+
+
+def site(count: int, salt: str = "") -> dict[str, str]:
+    """An index that links to `count` pages of about 5 kB; those whose number `salt` names are others."""
+    rng = random.Random(5)
+    pages = {f"p{n}.html": f"<title>{n}</title><p>{rng.randbytes(2500).hex()}" for n in range(count)}
+    links = "".join(f"<a href={name}>{name}</a> " for name in pages)
+    return {"index.html": f"<title>index</title>{links}", **pages}
+
+
+def outcomes(into: Path) -> dict[str, list[str]]:
+    """What became of each page at its visits, by the end of its URL."""
+    found: dict[str, list[str]] = {}
+    for row in read_table(into, "pages", ["url", "outcome"]).to_pylist():
+        found.setdefault(row["url"].rpartition("/")[2], []).append(row["outcome"])
+    return found
+
+
+def records(into: Path) -> list[tuple[str, str]]:
+    """Type and URL of each record, as warcio and fastwarc agree."""
+    ours, theirs = [], []
+    for path in sorted((into / "warc").glob("*.warc.gz")):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file, check_digests="raise"):
+                record.raw_stream.read()
+                ours.append((record.rec_type, record.rec_headers["WARC-Target-URI"]))
+        with path.open("rb") as file:
+            for record in FastIterator(file, parse_http=False):
+                assert record.verify_block_digest()
+                theirs.append((record.headers["WARC-Type"], record.headers.get("WARC-Target-URI")))
+    assert ours == theirs
+    return ours
+
+
+def assert_mended_as_it_was(into: Path) -> None:
+    """The archive alone says all that was in the table of pages and in the indexes."""
+    rows = read_table(into, "pages").drop(["duration_s"]).to_pylist()
+    lines = {path: path.read_bytes() for path in into.glob("warc/*.cdxj")}
+    for path in (*into.glob("tables/pages-*"), *lines):
+        path.unlink()
+    mended = fyke("check", str(into), "--repair")
+    assert mended.returncode == 0, mended.stdout
+    assert read_table(into, "pages").drop(["duration_s"]).to_pylist() == rows
+    assert {path: path.read_bytes() for path in into.glob("warc/*.cdxj")} == lines
+
+
+def changed(pages: Mapping[str, str]) -> dict[str, str]:
+    """Pages 0 to 4 changed, 5 to 7 away, two new; the index tells."""
+    after = {name: text for name, text in pages.items() if name not in ("p5.html", "p6.html", "p7.html")}
+    for n in range(5):
+        after[f"p{n}.html"] += " changed"
+    for n in (100, 101):
+        after[f"p{n}.html"] = f"<title>{n}</title><p>a new page"
+    after["index.html"] += "<a href=p100.html>new</a><a href=p101.html>new</a>"
+    return after
+
+
+@needs_nginx
+def test_a_pass_finds_exactly_what_has_become_of_each_page(tmp_path: Path) -> None:
+    root, into, config = tmp_path / "root", tmp_path / "crawl", settings(tmp_path)
+    before = site(60)
+    lay(root, before)
+    with nginx(root) as url:
+        first = crawl(into, config, url)
+        assert first.status == 0 and first.summary["pages"] == 61, first.errors
+        assert not first.summary["again"]
+        lay(root, changed(before), LAST_WEEK + 1000)
+        run = crawl(into, config, "--again")
+        assert run.status == 0, run.errors
+        found = run.summary["again"]
+        assert {name: found[name] for name in ("number", "unchanged", "changed", "new", "gone")} == {
+            "number": 1, "unchanged": 52, "changed": 6, "new": 2, "gone": 3,
+        }  # fmt: skip
+        assert "52 unchanged, 6 changed, 2 new, 3 gone" in run.errors
+        whole = sum(len(text) for name, text in changed(before).items() if before.get(name) != text)
+        assert found["bytes"] < whole + 0.1 * sum(map(len, before.values()))
+        visits = outcomes(into)
+        assert visits["p20.html"] == ["ok", "unchanged"] and visits["p1.html"] == ["ok", "ok"]
+        assert visits["p5.html"] == ["ok", "client_error"] and visits["p100.html"] == ["ok"]
+        kinds = [kind for kind, _ in records(into)]
+        assert kinds.count("revisit") == 52
+        checked = fyke("check", str(into))
+        assert checked.returncode == 0, checked.stdout
+
+        again = crawl(into, config, "--again")
+        assert {name: again.summary["again"][name] for name in ("number", "unchanged", "changed", "new", "gone")} == {
+            "number": 2, "unchanged": 60, "changed": 0, "new": 0, "gone": 3,
+        }  # fmt: skip
+        assert outcomes(into)["p5.html"][-1] == "gone"
+        assert_mended_as_it_was(into)
+        third = crawl(into, config, "--again")
+        assert third.summary["again"]["unchanged"] == 60 and third.summary["again"]["gone"] == 0
+    assert len(outcomes(into)["p5.html"]) == 3  # what is gone is not asked for any more
+    checked = fyke("check", str(into))
+    assert checked.returncode == 0, checked.stdout
+
+
+@needs_nginx
+def test_readers_have_the_newest_version_and_drop_what_is_gone(tmp_path: Path) -> None:
+    root, into, config = tmp_path / "root", tmp_path / "crawl", settings(tmp_path)
+    words = {"a.html": "apricot", "b.html": "banana", "c.html": "cherry"}
+    before = {
+        name: f"<title>{name}</title><p>" + f"{word} in a long enough sentence. " * 5 for name, word in words.items()
+    }
+    before["index.html"] = "<title>all</title>" + "".join(f"<a href={name}>{name}</a>" for name in words)
+    lay(root, before)
+    with nginx(root) as url:
+        assert crawl(into, config, url).status == 0
+        assert fyke("index", str(into)).returncode == 0
+        after = {name: text.replace("apricot", "durian") for name, text in before.items() if name != "b.html"}
+        for expected in (1, 0):  # a page is gone when it is away for the second time
+            lay(root, after, LAST_WEEK + 1000)
+            assert crawl(into, config, "--again").status == 0
+            assert fyke("index", str(into)).returncode == 0
+            assert fyke("search", str(into), "banana").returncode == 1 - expected
+            assert [fyke("search", str(into), word).returncode for word in ("apricot", "durian", "cherry")] == [1, 0, 0]
+    out = tmp_path / "out.jsonl"
+    assert fyke("export", str(into), "--to", "jsonl", "--out", str(out)).returncode == 0
+    texts = {line["url"].rpartition("/")[2]: line["text"] for line in map(json.loads, out.read_text().splitlines())}
+    assert set(texts) == {"", "a.html", "c.html"} and "durian" in texts["a.html"]
+    assert fyke("export", str(into), "--to", "wacz", "--out", str(tmp_path / "out.wacz")).returncode == 0
+    said = fyke("why", str(into), f"{url}a.html").stdout
+    assert "visited 3 times since" in said and "its content changed 1 time since then" in said
+    assert "it changes every" in said
+    assert "never since then" in fyke("why", str(into), f"{url}c.html").stdout
+    assert "gone, status 404" in fyke("why", str(into), f"{url}b.html").stdout
+    with client(into) as asking:
+        address = f"{url}a.html"
+        shown = asking.get("/copy", params={"url": address}).text
+        stamps = re.findall(r"/copy\?[^\"]*at=(\d{14})", shown)
+        assert len(stamps) == 2  # the other dates
+        texts = [asking.get("/raw", params={"url": address, "at": at}).text for at in ("", *stamps)]
+        assert ["durian" in text for text in texts] == [True, True, False] and "apricot" in texts[2]
+
+
+@pytest.mark.timeout(180)
+def test_killed_passes_lose_no_page_and_visit_none_twice(tmp_path: Path) -> None:
+    """The servers give no validators: what is unchanged is known by its content."""
+    rng = random.Random(3)
+    into = tmp_path / "crawl"
+    config = settings(tmp_path, politeness={"host_delay_s": 0.01}, store={"checkpoint_s": 0.2})
+    with small_site(200) as site:
+        assert crawl(into, config, site.url).status == 0
+        for page in range(0, 200, 10):
+            site.answers[f"/p{page}"] = (200, {"Content-Type": "text/html"}, b"another text")
+        site.asked.clear()
+        begun = crawl(into, config, "--again", "--for", "1s")
+        assert begun.summary["ending"] == "time" and begun.summary["again"]["number"] == 1
+        kills = sum(crawl_killed(into, config, 1.2 + rng.random(), "--again") for _ in range(5))
+        assert kills >= 3
+        run = crawl(into, config, "--again") if not fyke("status", str(into)).stdout.count("finished") else None
+    assert run is None or run.status == 0
+    visits = outcomes(into)
+    assert {len(of) for of in visits.values()} == {2}
+    found = json.loads(fyke("status", str(into), "--json").stdout)["again"]
+    assert (found["number"], found["unchanged"], found["changed"], found["new"]) == (1, 181, 19, 0)
+    assert site.asked.total() <= 200 + 40 * (kills + 2)  # only what no checkpoint held came again
+    assert fyke("check", str(into)).returncode == 0
+    assert sum(kind == "revisit" for kind, _ in records(into)) == 181
+    assert_mended_as_it_was(into)
+
+
+def test_a_pass_of_few_visits_goes_where_pages_change(tmp_path: Path) -> None:
+    into, config = tmp_path / "crawl", settings(tmp_path)
+    with small_site(40) as site:
+        assert crawl(into, config, site.url).status == 0
+        for page in range(20, 25):
+            site.answers[f"/p{page}"] = lambda: (200, {"Content-Type": "text/html"}, f"{site.asked.total()}".encode())
+        for expected in (5, 5):
+            run = crawl(into, config, "--again")
+            assert (run.summary["again"]["changed"], run.summary["again"]["unchanged"]) == (expected, 40 - expected)
+        site.asked.clear()
+        run = crawl(into, config, "--again", "--visits", "8")
+        assert run.status == 0, run.errors
+        assert (run.summary["again"]["changed"], run.summary["again"]["unchanged"]) == (5, 3)
+        assert site.asked.total() <= 8 + 1
+        run = crawl(into, config, "--again")  # nobody was lost
+        assert (run.summary["again"]["changed"], run.summary["again"]["unchanged"]) == (5, 35)
+    refused = crawl(into, config, "--visits", "8")
+    assert refused.status == 2 and "say --again too" in refused.errors
+
+
+def test_a_pass_asks_for_a_crawl(tmp_path: Path) -> None:
+    run = crawl(tmp_path / "none", settings(tmp_path), "http://127.0.0.1:1/", "--again")
+    assert run.status == 2 and "holds no crawl yet" in run.errors
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,231 @@
+"""Seeds from lists: every kind of source gives its URLs, none is lost or made up, and what is wrong is told."""
+
+import gzip
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawl.runs import archived, command, crawl, crawl_killed, fyke, settings
+from crawl.small_site import SmallSite, small_site
+from fyke.archive import read_table
+from fyke.archive.seed_list import SeedList
+from fyke.core.errors import ConfigurationError
+from fyke.core.urls import SCHEMES
+from fyke.crawl.seed_sources import SeedSources
+
+HTML = {"Content-Type": "text/html"}
+HOSTS = [f"http://host-{number}.example/" for number in range(3)]
+
+
+@pytest.fixture
+def site():
+    with small_site(pages=12) as running:
+        yield running
+
+
+def read(*paths: Path) -> list[str]:
+    return [*SeedSources([str(path) for path in paths], SCHEMES)]
+
+
+def made(folder: Path, data: bytes, name: str = "list") -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+LIST = "\ufeff# mine\r\nhttp://a.example/x\r\n\r\n  b.example  # a note\r\nhttps://bücher.example/ä?q=ö\nhttp://a.example:80/#top"
+FOUND = [
+    "http://a.example/x",
+    "http://b.example/",
+    "https://xn--bcher-kva.example/%C3%A4?q=%C3%B6",
+    "http://a.example/",
+]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, lambda data: gzip.compress(data[:9]) + gzip.compress(data[9:])])
+def test_a_text_as_people_write_it(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    """Comments, blank lines, CRLF, a byte order mark, international names, hosts alone; gzip in any number of parts."""
+    assert read(made(tmp_path, pack(LIST.encode()))) == FOUND
+
+
+def test_sitemaps(tmp_path: Path) -> None:
+    places = "".join(f"<url><loc>{url}</loc></url>" for url in HOSTS)
+    text = f"<?xml version='1.0'?><urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>{places}</urlset>"
+    assert read(made(tmp_path, text.encode()), made(tmp_path, gzip.compress(text.encode()), "packed")) == HOSTS * 2
+
+
+def test_a_cdxj_gives_its_pages(tmp_path: Path) -> None:
+    captures = [
+        ("http://a.example/", "text/html", "200"), ("http://a.example/", "text/html", "200"),
+        ("http://a.example/x.png", "image/png", "200"), ("http://a.example/gone", "text/html", "404"),
+        ("http://a.example/b", "application/xhtml+xml", "200"),
+    ]  # fmt: skip
+    lines = ['!meta 0 {"a": 1}'] + [
+        f"com,example)/ 20260101000000 {json.dumps({'url': url, 'mime': mime, 'status': status})}"
+        for url, mime, status in captures
+    ]
+    assert read(made(tmp_path, "\n".join(lines).encode())) == ["http://a.example/", "http://a.example/b"]
+
+
+def test_other_crawls(site: SmallSite, tmp_path: Path) -> None:
+    """A crawl's directory, its WACZ and its CDXJ index all give the pages that it fetched."""
+    there, config = tmp_path / "there", settings(tmp_path)
+    site.answers["/p3"] = 404, {}, b""
+    assert crawl(there, config, site.url).status == 0
+    assert fyke("export", str(there), "--to", "wacz", "--out", str(tmp_path / "x.wacz")).returncode == 0
+    pages = sorted(archived(there))
+    assert len(pages) == 9
+    for source in (there, tmp_path / "x.wacz", *(there / "warc").glob("*.cdxj")):
+        assert sorted(read(source)) == pages, source
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+
+
+@given(st.lists(st.one_of(TEXTS, st.sampled_from([*FOUND, "c.example/é", "http://u:p@d.example/"])), max_size=20))
+def test_no_line_is_lost_in_silence(lines: list[str]) -> None:
+    """Whatever a line holds, it gives its URL, or is counted as none, or was blank or a comment."""
+    data = "\n".join(line.replace("\r", "").replace("\n", "") for line in lines).encode()
+    sources = SeedSources(["-"], SCHEMES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", type("Stdin", (), {"buffer": io.BufferedReader(io.BytesIO(data))}))
+        try:
+            found = [*sources]
+        except ConfigurationError as error:
+            found = []
+            assert "--seeds -: " in str(error)
+    assert len(found) <= len(lines)
+    assert {*FOUND} & {line.strip() for line in lines} <= {*found}
+    assert "u:p@" not in sources.complaint and bool(sources.complaint) == bool(sources.refused)
+
+
+# -- by the command ----------------------------------------------------------------------------------
+
+
+def test_from_a_file_and_from_a_pipe(site: SmallSite, tmp_path: Path) -> None:
+    """What is no URL is told in one line and costs nothing; the list is kept, and resumed without being named."""
+    config = settings(tmp_path, dns={"private": ["127.0.0.1"]})
+    lines = f"{site.url}p5\nhttp://me:hunter2@x.example/\n{site.url}p6  # last\nnot a url\n"
+    list_ = made(tmp_path, lines.encode())
+    run = crawl(tmp_path / "a", config, "--seeds", str(list_), "--depth", "1")
+    assert run.status == 0
+    (line,) = [line for line in run.errors.splitlines() if "seeds" in line]
+    assert line.startswith("fyke: of the seeds, 2 entries are no URLs and were left out; the first: ")
+    assert "line 2" in line and "hunter2" not in line
+    expected = [f"{site.url}p{number}" for number in (11, 5, 6)]
+    assert sorted(archived(tmp_path / "a")) == expected
+    assert (tmp_path / "a" / "seeds.txt").read_text().splitlines() == [f"{site.url}p5", f"{site.url}p6"]
+    assert {row["kind"] for row in read_table(tmp_path / "a", "pages").to_pylist()} == {"seed", "page"}
+    assert not [path for path in (tmp_path / "a").rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()]
+    assert "nothing to do" in fyke("crawl", "--into", str(tmp_path / "a")).stderr
+    done = subprocess.run(
+        command(tmp_path / "b", config, "--seeds", "-", "--depth", "1"),
+        input=lines, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0 and sorted(archived(tmp_path / "b")) == expected
+    answer = fyke("why", str(tmp_path / "b"), f"{site.url}p5")
+    assert answer.returncode == 0 and "fetched" in answer.stdout
+
+
+def test_another_list_is_another_crawl(site: SmallSite, tmp_path: Path) -> None:
+    config = settings(tmp_path, dns={"private": ["127.0.0.1"]})
+    list_ = made(tmp_path, f"{site.url}p5\n{site.url}p6\n".encode())
+    assert crawl(tmp_path / "a", config, "--seeds", str(list_), "--pages", "1").status == 0
+    made(tmp_path, f"{site.url}p5\n{site.url}p7\n".encode())
+    run = crawl(tmp_path / "a", config, "--seeds", str(list_))
+    assert run.status == 3 and run.errors.count("\n") == 1
+    assert "another list of seeds" in run.errors and "the 2. is" in run.errors
+    made(tmp_path, f"{site.url}p5\n{site.url}p6\n".encode())
+    assert crawl(tmp_path / "a", config, "--seeds", str(list_), "--pages", "99").status == 0
+    assert {f"{site.url}p5", f"{site.url}p6"} <= {*archived(tmp_path / "a")}
+
+
+def test_where_a_seed_of_a_list_redirects_to_is_in_scope(tmp_path: Path) -> None:
+    """As with a seed on the command line; at another address, which a list must have named to be fetched."""
+    with small_site(pages=4) as site, small_site(pages=4, host="127.0.0.2") as other:
+        site.answers["/p1"] = 301, {"Location": f"{other.url}p1"}, b""
+        list_ = made(tmp_path, f"{site.url}p1\n".encode())
+        config = settings(tmp_path, dns={"private": ["127.0.0.1", "127.0.0.2"]})
+        assert crawl(tmp_path / "a", config, "--seeds", str(list_)).status == 0
+        assert sorted(archived(tmp_path / "a")) == [f"{other.url}p1", f"{other.url}p3"]
+
+
+@pytest.mark.parametrize("scope", ["prefix", "host", "domain"])
+def test_killed_and_resumed(tmp_path: Path, scope: str) -> None:
+    """Nothing of a list is lost, and its scope holds after a restart."""
+    with small_site(pages=300) as site:
+        wanted = [f"{site.url}p{number}" for number in range(100, 300)]
+        config = settings(tmp_path, dns={"private": ["127.0.0.1"]}, store={"checkpoint_s": 0.2})
+        list_ = made(tmp_path, "".join(f"{url}\n" for url in wanted).encode())
+        killed = 0
+        while killed < 3 and crawl_killed(
+            tmp_path / "a", config, 1.5 + killed, "--seeds", str(list_), "--scope", scope
+        ):
+            killed += 1
+        assert crawl(tmp_path / "a", config, "--seeds", str(list_), "--scope", scope).status == 0
+        assert sorted(archived(tmp_path / "a")) == sorted(wanted)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", ["there is no URL in it"]),
+        (b"# nothing\n\n", ["there is no URL in it"]),
+        (b"one two\n", ["there is no URL in it", "line 1", "'one two'"]),
+        (b"\x1f\x8b\x08nonsense", ["cannot be read"]),
+        (b"PK\x03\x04nonsense", ["cannot be read"]),
+        (b"<html><p>hello</html>", ["no sitemap", "'html'"]),
+        (b"x" * 200_000, ["there is no URL in it", "line 1"]),
+    ],
+)
+def test_a_list_that_is_none(tmp_path: Path, data: bytes, words: list[str]) -> None:
+    run = crawl(tmp_path / "a", settings(tmp_path), "--seeds", str(made(tmp_path, data)))
+    assert run.status == 2 and run.errors.count("\n") == 1, run.errors
+    assert all(word in run.errors for word in words) and len(run.errors) < 700
+    assert not (tmp_path / "a" / "fyke.toml").exists()
+    with small_site(pages=1) as site:  # the same folder can be used
+        assert crawl(tmp_path / "a", settings(tmp_path), site.url).status == 0
+
+
+def test_a_list_that_is_not_there(tmp_path: Path) -> None:
+    run = crawl(tmp_path / "a", settings(tmp_path), "--seeds", str(tmp_path / "none"))
+    assert run.status == 2 and run.errors.count("\n") == 1 and "No such file" in run.errors
+    run = crawl(tmp_path / "a", settings(tmp_path), "--seeds", str(tmp_path))
+    assert run.status == 2 and run.errors.count("\n") == 1 and "holds no tables" in run.errors
+
+
+def test_a_sitemap_as_a_seed(site: SmallSite, tmp_path: Path) -> None:
+    """Is read for its links, which are followed."""
+    text = "".join(f"<url><loc>{site.url}p{number}</loc></url>" for number in (7, 8))
+    site.answers["/map.xml"] = 200, {"Content-Type": "application/xml"}, f"<urlset>{text}</urlset>".encode()
+    assert crawl(tmp_path / "a", settings(tmp_path), f"{site.url}map.xml").status == 0
+    assert sorted(archived(tmp_path / "a")) == [f"{site.url}map.xml", f"{site.url}p7", f"{site.url}p8"]
+
+
+def test_a_damaged_list_is_told(site: SmallSite, tmp_path: Path) -> None:
+    config = settings(tmp_path, dns={"private": ["127.0.0.1"]})
+    list_ = made(tmp_path, f"{site.url}p5\n{site.url}p6\n".encode())
+    assert crawl(tmp_path / "a", config, "--seeds", str(list_), "--pages", "1").status == 0
+    SeedList(tmp_path / "a").path.write_bytes(b"\xff\xfe\n")
+    run = crawl(tmp_path / "a", config, "--pages", "9")
+    assert run.status == 3 and run.errors.count("\n") == 1 and "seeds.txt" in run.errors
+
+
+def test_no_pipe_for_a_wacz(tmp_path: Path) -> None:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as bundle:
+        bundle.writestr("pages/pages.jsonl", '{"format": "x"}\n{"url": "http://a.example/"}\nnonsense\n')
+    assert read(made(tmp_path, data.getvalue())) == ["http://a.example/"]
+    done = subprocess.run(
+        command(tmp_path / "b", settings(tmp_path), "--seeds", "-"),
+        input=data.getvalue(), capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2 and done.stderr.count(b"\n") == 1 and b"name the file" in done.stderr

@@ -1,0 +1,111 @@
+"""Tables of what pages say: while crawling, out of the archive, in Python; the same rows, each once."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import fyke
+from crawl.runs import crawl, crawl_killed, settings
+from crawl.runs import fyke as command
+from crawl.small_site import SmallSite, small_site
+
+TABLE = """
+[[extract]]
+table = "numbers"
+match = "/p[0-9]+$"
+fields.number = {{ select = "title", type = "integer" }}
+fields.links = {{ select = "a::attr(href)", type = "url", many = true }}
+fields.first = "{first}"
+"""
+
+
+@pytest.fixture
+def site():
+    with small_site(pages=120) as running:
+        yield running
+
+
+def asked(folder: Path, first: str = "a", **sections: dict[str, object]) -> Path:
+    path = settings(folder, **sections)  # type: ignore[arg-type]
+    path.write_text(path.read_text() + TABLE.format(first=first))
+    return path
+
+
+def rows(*paths: Path) -> list[tuple[object, ...]]:
+    return sorted(tuple(map(repr, row.values())) for path in paths for row in pq.read_table(path).to_pylist())
+
+
+def test_killed_and_resumed_every_page_has_its_row_once(site: SmallSite, tmp_path: Path) -> None:
+    """And the archive gives the same table again."""
+    config, into = asked(tmp_path, store={"checkpoint_s": 0.2, "table_rows": 20}), tmp_path / "there"
+    killed = 0
+    while killed < 3 and crawl_killed(into, config, 1.2 + 0.4 * killed, site.url):
+        killed += 1
+    assert crawl(into, config, site.url).status == 0
+    found = rows(*(into / "tables").glob("numbers-*.parquet"))
+    assert [row[0] for row in found] == sorted(repr(f"{site.url}p{number}") for number in range(1, 120))
+    assert command("check", str(into)).returncode == 0
+    done = command("extract", str(into))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{into}/extracted/numbers.parquet: 119 rows\n"
+    assert rows(into / "extracted" / "numbers.parquet") == found
+
+
+def test_a_selector_is_changed_and_nothing_is_fetched(site: SmallSite, tmp_path: Path) -> None:
+    into = tmp_path / "there"
+    assert crawl(into, settings(tmp_path), site.url, "--pages", "10").status == 0
+    before = site.asked.total()
+    for first, expected in (("a", "3"), ("a:last-of-type", "4")):
+        done = command("extract", str(into), "--config", str(asked(tmp_path, first)), "--to", "jsonl", "--json")
+        assert done.returncode == 0 and json.loads(done.stdout)["unreadable"] == 0
+        lines = [json.loads(line) for line in (into / "extracted" / "numbers.jsonl").read_text().splitlines()]
+        (one,) = [line for line in lines if line["url"] == f"{site.url}p1"]
+        assert one == {
+            "url": f"{site.url}p1", "number": 1, "links": [f"{site.url}p3", f"{site.url}p4"], "first": expected,
+        }  # fmt: skip
+    assert site.asked.total() == before
+
+
+def test_in_python(site: SmallSite, tmp_path: Path) -> None:
+    class Numbered(fyke.Item, match="/p[0-9]+$"):
+        number: int = fyke.field("title")
+        links: list[str] = fyke.field("a::attr(href)", url=True)
+        missing: float | None = fyke.field("h6")
+
+    config = fyke.Config(politeness={"host_delay_s": 0, "address_delay_s": 0, "delay_factor": 0})
+    with fyke.Crawl(site.url, into=tmp_path / "there", config=config, pages=20) as crawl:
+        live = {item.url: item for page in crawl for item in Numbered.of(page)}
+    again = {item.url: item for item in fyke.extract(tmp_path / "there", Numbered)}
+    assert len(again) == 19 and {url: vars(item) for url, item in again.items()} == {
+        url: vars(item) for url, item in live.items()
+    }
+    one = again[f"{site.url}p2"]
+    assert (one.number, one.links, one.missing) == (2, [f"{site.url}p5", f"{site.url}p6"], None)
+    assert repr(one).startswith("Numbered(url=")
+    with pytest.raises(fyke.FykeError, match="is no CSS selector"):
+        type("Wrong", (fyke.Item,), {"a": fyke.field(">>")})
+    with pytest.raises(fyke.FykeError, match="a field is str, float, int"):
+        type("Wrong", (fyke.Item,), {"a": fyke.field("p"), "__annotations__": {"a": dict}})
+
+
+def test_mistakes(site: SmallSite, tmp_path: Path) -> None:
+    def told(status: int, *arguments: str, words: str) -> None:
+        done = command("extract", *arguments)
+        assert done.returncode == status and not done.stdout
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("fyke: ") and words in line, line
+
+    into, config = tmp_path / "there", asked(tmp_path)
+    told(3, str(into), words="holds no crawl")
+    assert crawl(into, settings(tmp_path), site.url, "--pages", "3").status == 0
+    told(2, str(into), words="[[extract]]")
+    told(2, str(into), "--config", str(config), "--to", "csv", words="parquet or jsonl")
+    told(2, str(into), "--config", str(asked(tmp_path, ">>")), words="is no CSS selector")
+    told(2, str(into), "--config", str(tmp_path / "none.toml"), words="No such file")
+    asked(tmp_path)
+    (tmp_path / "file").write_text("")
+    told(3, str(into), "--config", str(config), "--out", str(tmp_path / "file"), words="--out")
+    run = crawl(into, config, site.url, "--pages", "9")
+    assert run.status == 3 and "fyke extract" in run.errors and run.errors.count("\n") == 1

@@ -1,0 +1,182 @@
+"""Known pages: each in one place whatever happens, and those visited whose visits are worth most."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from frontier.shard import Shard, at, page, rows
+from fyke.core.batches import Kind, texts
+from fyke.disk.store import Store
+from fyke.frontier.again import COPY, ENDED, Again, News, Visited
+
+DAY = 86400.0
+Page = tuple[int, int]
+
+
+def ended(pages: Sequence[Page], visited: int, news: int, when: float, kind: int = Kind.PAGE) -> pa.RecordBatch:
+    """Visits that ended alike."""
+    count = len(pages)
+    columns = (np.full(count, visited, np.uint8), np.full(count, news, np.uint8), np.full(count, when))
+    urls = rows(pages, kind=kind)
+    return pa.RecordBatch.from_arrays([*urls.columns, *map(pa.array, columns)], schema=ENDED)
+
+
+def learn(again: Again, batch: pa.RecordBatch) -> None:
+    again.learn(batch, np.zeros(batch.num_rows, bool), np.zeros(batch.num_rows, COPY))
+
+
+def taken(again: Again, count: int = 1000, level: int | None = None) -> list[Page]:
+    found: list[Page] = []
+    while len(found) < count and (urls := again.get(count - len(found), level)) is not None:
+        found += [page(url) for url in texts(urls)]
+    return found
+
+
+@dataclass
+class Model:
+    """Where each page is."""
+
+    told: set[Page] = field(default_factory=set)  # their visits ended, and no plan was made since
+    rests: int = 0
+    waits: int = 0
+    out: set[Page] = field(default_factory=set)
+    gone: set[Page] = field(default_factory=set)
+
+
+class Pages(Shard[Again, Model]):
+    """Twenty pages that are visited, told, planned, in any order."""
+
+    def __init__(self, directory: Path) -> None:
+        def opened(store: Store, state: Mapping[str, Any]) -> Again:
+            return Again(store, 20_000, state)
+
+        super().__init__(directory, opened, Model())
+        self.every = {(number % 3, number) for number in range(20)}
+        learn(self.stage, ended(sorted(self.every), Visited.THERE, News.CHANGED, DAY))
+        self.model.told = set(self.every)
+        self.now = 2 * DAY
+        self.save()
+
+    def tell(self, visited: int, news: int) -> None:
+        self.now += DAY
+        some = sorted(self.model.out)[:3]
+        learn(self.stage, ended(some, visited, news, self.now))
+        self.model.out -= set(some)
+        if visited == Visited.GONE:
+            self.model.gone |= set(some)
+        else:
+            self.model.told |= set(some)
+
+    def plan(self, most: int | None) -> None:
+        self.now += DAY
+        before, there = self.model.waits, len(self.model.told) + self.model.rests
+        self.stage.plan(self.now, most)
+        chosen = there if most is None else min(most, there)
+        assert len(self.stage) == before + chosen
+        self.model.rests, self.model.waits, self.model.told = there - chosen, before + chosen, set()
+
+    def visit(self) -> None:
+        found = taken(self.stage, 4)
+        assert not set(found) & (self.model.out | self.model.told | self.model.gone)
+        assert len(set(found)) == len(found)
+        self.model.out |= set(found)
+        self.model.waits -= len(found)
+
+
+STEPS: dict[str, Callable[[Pages], None]] = {
+    "visit": Pages.visit,
+    "same": lambda pages: pages.tell(Visited.THERE, News.SAME),
+    "changed": lambda pages: pages.tell(Visited.THERE, News.CHANGED),
+    "failed": lambda pages: pages.tell(Visited.THERE, News.NONE),
+    "gone": lambda pages: pages.tell(Visited.GONE, News.NONE),
+    "plan all": lambda pages: pages.plan(None),
+    "plan 5": lambda pages: pages.plan(5),
+    "save": Pages.save,
+    "restart": Pages.restart,
+}
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(steps=st.lists(st.sampled_from(sorted(STEPS)), max_size=40))
+def test_each_page_is_in_one_place(tmp_path_factory: Any, steps: list[str]) -> None:
+    pages = Pages(tmp_path_factory.mktemp("again"))
+    for step in steps:
+        STEPS[step](pages)
+        assert (len(pages.stage), pages.stage.resting) == (pages.model.waits, pages.model.rests)
+    pages.model.out |= set(taken(pages.stage))
+    pages.model.waits = 0
+    pages.plan(None)
+    assert {*taken(pages.stage), *pages.model.out} == pages.every - pages.model.gone
+    pages.close()
+
+
+def opened(directory: Path) -> Shard[Again, None]:
+    return Shard(directory, lambda store, state: Again(store, 1 << 20, state), None)
+
+
+def test_the_oldest_of_equal_pages_come_first_and_lists_before_all(tmp_path: Path) -> None:
+    shard = opened(tmp_path)
+    for number in range(30):
+        learn(shard.stage, ended([(1, number)], Visited.THERE, News.CHANGED, DAY * (number + 1)))
+    learn(shard.stage, ended([(2, 0), (2, 1)], Visited.THERE, News.CHANGED, DAY * 30, Kind.LISTING))
+    shard.stage.plan(31 * DAY, 12)
+    found = taken(shard.stage)
+    assert found[:2] == [(2, 0), (2, 1)]
+    assert sorted(found[2:]) == [(1, number) for number in range(10)]
+    shard.close()
+
+
+def test_pages_that_change_are_visited_sooner_and_none_is_forgotten(tmp_path: Path) -> None:
+    shard = opened(tmp_path)
+    every = [(number, 0) for number in range(40)]
+    busy = set(every[::8])
+    learn(shard.stage, ended(every, Visited.THERE, News.CHANGED, DAY))
+    visits = dict.fromkeys(every, 0)
+    for day in range(2, 102):
+        shard.stage.plan(day * DAY, None if day < 8 else 8)
+        for one in taken(shard.stage):
+            visits[one] += 1
+            learn(shard.stage, ended([one], Visited.THERE, News.CHANGED if one in busy else News.SAME, day * DAY))
+    seldom = [visits[one] for one in every if one not in busy]
+    assert min(visits[one] for one in busy) > 2 * max(seldom)
+    assert min(seldom) >= 8
+    shard.close()
+
+
+def test_a_page_that_is_too_deep_waits_for_its_level(tmp_path: Path) -> None:
+    shard = opened(tmp_path)
+    for depth in (2, 0, 1):
+        batch = ended([(depth, 0)], Visited.THERE, News.CHANGED, DAY)
+        place = batch.schema.get_field_index("depth")
+        learn(shard.stage, batch.set_column(place, batch.schema.field(place), pa.array([depth], pa.uint16())))
+    shard.stage.plan(2 * DAY, None)
+    for level in range(3):
+        assert taken(shard.stage, level=level) == [(level, 0)]
+        assert shard.stage.spent
+        shard.stage.next_level()
+    assert not len(shard.stage)
+    shard.close()
+
+
+def test_what_was_visited_is_known_with_its_copy(tmp_path: Path) -> None:
+    shard = opened(tmp_path)
+    keys = np.array([at(1, 0).key, at(1, 1).key, at(1, 2).key], np.uint64)
+    assert shard.stage.before(keys) is None
+    copies = np.zeros(2, COPY)
+    copies["offset"], copies["length"] = [77, 0], [5, 0]
+    batch = ended([(1, 0), (1, 1)], Visited.MISSING, News.CHANGED, DAY)
+    shard.stage.learn(batch, np.array([True, False]), copies)
+    shard.stage.plan(2 * DAY, 0)
+    shard.save()
+    shard.restart()
+    before = shard.stage.before(keys)
+    assert before is not None
+    assert before.visited.tolist() == [Visited.MISSING, Visited.MISSING, Visited.NEVER]
+    assert before.copies["offset"].tolist() == [77, 0, 0]
+    shard.close()

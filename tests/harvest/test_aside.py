@@ -1,0 +1,86 @@
+"""Large pages come out as if they had been read with the others, only later."""
+
+import threading
+
+import pytest
+
+from fyke.core.config import FetchSection
+from fyke.core.document import Document
+from fyke.core.outcomes import Outcome
+from fyke.core.resolve import LinkResolver
+from fyke.core.urls import locate
+from fyke.core.visits import Exchange, Visit
+from fyke.disk.checkpoint import Checkpoint
+from fyke.harvest import Parser
+from fyke.harvest.aside import Aside
+from fyke.harvest.content_seen import ContentSeen
+from fyke.harvest.worker import Harvest, NamedSitemaps, Sheaf
+
+BODIES = [b"<title>%d</title><a href=/%d>" % (number, number) + b"x" * 300 * (number % 3) for number in range(9)]
+
+
+def exchanges() -> list[Exchange]:
+    made = []
+    for number, body in enumerate(BODIES):
+        at = locate(f"http://h.example/a/{number}")
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+        visit = Visit(at.url.decode(), at.key, at.host, at.domain)
+        made.append(Exchange(visit, Outcome.OK, 1e9, 0.1, status=200, head=head, body=Document(body)))
+    return made
+
+
+def facts(sheaves: list[Sheaf]) -> dict[str, tuple[str, int]]:
+    return {one.page.url: (one.page.title, one.links) for sheaf in sheaves for one in sheaf.reaped}
+
+
+def test_large_pages_come_later_and_are_the_same(tmp_path) -> None:
+    done = threading.Semaphore(0)
+    aside = Aside(done.release, large_bytes=400)
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        plain = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver())
+        wanted = facts(list(plain.reap(exchanges())))
+        seen.close()
+    with Checkpoint(tmp_path / "other") as checkpoint:
+        seen, parser = ContentSeen(checkpoint.store, 1 << 16), Parser()
+        harvest = Harvest(parser, seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        at_once = list(harvest.reap(exchanges()))
+        large = sum(len(body) >= 400 for body in BODIES)
+        assert len(facts(at_once)) == len(BODIES) - large
+        assert harvest.waiting == large
+        for _ in range(large):
+            assert done.acquire(timeout=60)
+        later = list(harvest.reap([]))
+        seen.close()
+    aside.close()
+    assert harvest.waiting == 0
+    assert facts(at_once + later) == wanted
+    assert parser.statistics().pages == len(BODIES)
+
+
+def test_what_waits_is_bounded() -> None:
+    """Who brings more waits until the first of it is done."""
+    aside: Aside[int] = Aside(lambda: None, most_bytes=10)
+    may_go = threading.Event()
+    aside.put(lambda: may_go.wait(60) and 1, 6)
+    third = threading.Thread(target=aside.put, args=(lambda: 2, 6))
+    third.start()
+    assert aside.take() == [] and third.is_alive()
+    may_go.set()
+    third.join(60)
+    aside._thread.shutdown()
+    assert aside.take() == [1, 2]
+    aside.close()
+
+
+def test_a_fault_of_ours_is_not_hidden() -> None:
+    aside: Aside[None] = Aside(lambda: None)
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    aside.put(fail, 1)
+    aside._thread.shutdown()
+    with pytest.raises(ZeroDivisionError):
+        aside.take()
+    aside.close()

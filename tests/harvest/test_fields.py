@@ -1,0 +1,160 @@
+"""What pages say as rows: by selectors and paths, whatever the page holds."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fyke.archive.tables import rows_batch
+from fyke.core.config import build
+from fyke.core.document import Document
+from fyke.core.errors import ConfigurationError
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import locate
+from fyke.core.visits import Exchange, Page, Visit
+from fyke.harvest import Parser
+from fyke.harvest.fields import Extractor
+
+URL = "http://shop.example/product/7"
+
+
+def page(html: str | bytes, url: str = URL, kind: str = "text/html; charset=utf-8") -> Page:
+    at = locate(url)
+    body = html.encode() if isinstance(html, str) else html
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n".encode()
+    exchange = Exchange(Visit(url, at.key, at.host, at.domain), Outcome.OK, 0.0, 0.0, head=head, body=Document(body))
+    return Parser().parse(exchange, body)
+
+
+def extractor(fields: dict[str, Any], **keys: str) -> Extractor:
+    section = {"table": "things", "fields": fields, **keys}
+    return Extractor(build({"extract": [section]}, "test").extract[0])
+
+
+def said(html: str, fields: dict[str, Any], **keys: str) -> list[dict[str, Any]]:
+    made = extractor(fields, **keys)
+    return [dict(zip(made.schema.names, row, strict=True)) for row in made.rows(page(html))]
+
+
+SHOP = """<html><head><base href="/shop/"><script type="application/ld+json">
+{"@context": "https://schema.org", "@graph": [
+  {"@type": ["Product", "Thing"], "name": "Net", "offers": [{"price": "19.90"}, {"price": 18}], "sku": 7},
+  {"@type": "Organization", "name": "Shop"}]}</script></head>
+<h1> A  <b>net</b>\n</h1><p class=price>1.299,00 €</p>
+<a class=more href="x?y#z">more</a><i class=tag>a</i><i class=tag> </i><i class=tag>b</i></html>"""
+
+
+def test_what_people_ask_for() -> None:
+    fields = {
+        "name": "h1", "price": {"select": "p.price", "type": "number"}, "none": "h2",
+        "more": {"select": "a.more::attr(href)", "type": "url"}, "tags": {"select": ".tag", "many": True},
+        "sold": {"select": "json:Product.offers.price", "type": "number", "many": True},
+        "sku": {"select": "json:sku", "type": "integer"}, "by": "json:Organization.name", "nothing": "json:Offer.price",
+        "class": "i::attr(class)",
+    }  # fmt: skip
+    assert said(SHOP, fields) == [
+        {
+            "url": URL, "name": "A net", "price": 1299.0, "none": None, "more": "http://shop.example/shop/x?y",
+            "tags": ["a", "b"], "sold": [19.9, 18.0], "sku": 7, "by": "Shop", "nothing": None, "class": "tag",
+        }
+    ]  # fmt: skip
+
+
+def test_a_row_for_each() -> None:
+    html = "<div class=q><b>1</b><a href=/a>x</a></div><div class=q><b>2</b></div><div class=q></div>"
+    fields = {"number": {"select": "b", "type": "integer"}, "link": "a::attr(href)", "whole": "::text"}
+    assert said(html, fields, each="div.q") == [
+        {"url": URL, "number": 1, "link": "/a", "whole": "1x"},
+        {"url": URL, "number": 2, "link": None, "whole": "2"},
+    ]
+
+
+def test_only_pages_that_match_and_have_something() -> None:
+    assert said("<h1>x</h1>", {"name": "h1"}, match="/product/[0-9]+$")
+    assert not said("<h1>x</h1>", {"name": "h1"}, match="/category/")
+    assert not said("<h2>x</h2>", {"name": "h1", "tags": {"select": "h3", "many": True}})
+    assert not extractor({"name": "h1"}).rows(page("<h1>x</h1>", kind="text/plain"))
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1299", 1299), ("1,299.00", 1299), ("1.299,00", 1299), ("1,299", 1299), ("1.299", 1.299), ("12,5 €", 12.5),
+        ("€ 1 299,50", 1), ("1\u202f299,50", 1299.5), ("1.234.567", 1234567), ("1'234.5", 1234.5), ("-3.", -3),
+        ("−3,5", -3.5), ("about 12,345,678.9 or 3", 12345678.9), ("none", None), ("", None), ("1" * 60, None),
+    ],
+)  # fmt: skip
+def test_numbers_as_people_write_them(text: str, number: float | None) -> None:
+    found = said(f"<p>{text}</p><h1>x</h1>", {"n": {"select": "p", "type": "number"}, "name": "h1"})[0]["n"]
+    assert found == number or (number is None and text == "1" * 60 and found > 1e30)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e12, max_value=1e12), st.booleans())
+def test_a_number_is_read_as_it_was_written(value: float, german: bool) -> None:
+    text = f"{value:,.2f}"
+    if german:
+        text = text.translate(str.maketrans(".,", ",."))
+    found = said(f"<p>{text}</p>", {"n": {"select": "p", "type": "number"}})
+    assert found[0]["n"] == float(f"{value:.2f}")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["@type", "@graph", "a", "b", "Product"]), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+EVERY_KIND = {
+    f"{kind}_{number}{'s' if many else ''}": {"select": select, "type": kind, "many": many}
+    for number, select in enumerate(["p", "p::attr(a)", "json:a", "json:Product.a.b", "json:@graph"])
+    for kind in ("text", "number", "integer", "url")
+    for many in (False, True)
+}
+
+
+@given(st.one_of(JSON.map(json.dumps), st.text(max_size=50)), st.text(max_size=50), st.binary(max_size=60))
+def test_whatever_a_page_holds(data: str, text: str, raw: bytes) -> None:
+    """Rows come, and fit the columns of their table."""
+    made = extractor(EVERY_KIND)
+    script = data.replace("</", "<\\/").encode("utf-8", "replace")
+    html = b"<script type='application/ld+json'>%b</script><p a='%b'>%b</p>" % (
+        script, text.encode("utf-8", "replace"), raw,
+    )  # fmt: skip
+    for row in made.rows(page(html)):
+        assert len(row) == len(made.schema)
+        assert rows_batch([row], made.schema).num_rows == 1
+
+
+def test_deep_json_and_many_elements() -> None:
+    deep = "[" * 100_000
+    html = f"<script type='application/ld+json'>{deep}</script>" + "<p>x</p>" * 30_000
+    assert len(said(html, {"one": "::text"}, each="p")) == 10_000
+    assert len(said(html, {"all": {"select": "p", "many": True}})[0]["all"]) == 1_000
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ({"table": "pages", "fields": {"a": "b"}}, ["pages", "another name"]),
+        ({"table": "My Table", "fields": {"a": "b"}}, ["'My Table'", "small letters"]),
+        ({"table": "x", "fields": {"A b": "b"}}, ["'A b'"]),
+        ({"table": "x", "fields": {}}, ["which fields"]),
+        ({"table": "x", "fields": {"url": "b"}}, ["url is there anyway"]),
+        ({"table": "x", "fields": {"a": "p["}}, ["a = 'p['", "no CSS selector"]),
+        ({"table": "x", "fields": {"a": ""}}, ["a has no selector"]),
+        ({"table": "x", "fields": {"a": "b"}, "each": ">>"}, ["each = '>>'"]),
+        ({"table": "x", "fields": {"a": "b"}, "match": "("}, ["match = '('"]),
+        ({"table": "x", "fields": {"a": {"select": "b", "type": "money"}}}, ["money"]),
+        ({"table": "x", "fields": {"a": {"css": "b"}}}, ["css"]),
+        ({"table": "x"}, ["fields"]),
+    ],
+)
+def test_mistakes(section: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        Extractor(build({"extract": [section]}, "fyke.toml").extract[0])
+    assert all(word in str(raised.value) for word in words), raised.value
+    assert "\n" not in str(raised.value)

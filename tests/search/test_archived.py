@@ -1,0 +1,55 @@
+"""A page comes out of the archive also where its record stands for an earlier one."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from fyke.archive import Original, RecordPlace, WarcWriter
+from fyke.core.document import Document
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import locate
+from fyke.core.visits import Exchange, Visit
+from fyke.search.archived import ArchiveReader
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Which: %d\r\n\r\n"
+NOT_MODIFIED = b"HTTP/1.1 304 Not Modified\r\n\r\n"
+HTML = b"<title>Fish</title><p>A fyke is a net."
+
+
+def exchange(url: str, head: bytes, body: bytes, outcome: Outcome, at: float) -> Exchange:
+    place = locate(url)
+    visit = Visit(url, place.key, place.host, place.domain)
+    return Exchange(visit, outcome, at, 0.1, status=int(head[9:12]), head=head, body=Document(body))
+
+
+def read(reader: ArchiveReader, url: str, place: RecordPlace) -> tuple[str, bytes, str] | None:
+    row = dict(zip(("warc_file", "warc_offset", "warc_length"), place[:3], strict=True))
+    page = reader.read({**row, "url": url, "outcome": "ok", "status": 200, "fetched_at": datetime.now(UTC)})
+    return page and (page.title, page.content, page.exchange.header("x-which"))
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_revisits_are_read_as_what_they_stand_for(tmp_path: Path, closed: bool) -> None:
+    first, other = "http://a.example/", "http://b.example/"
+    writer = WarcWriter(tmp_path, 1 << 30, "test")
+    writer.write(exchange(first, OK % 0, b"an older version", Outcome.OK, 1e9))
+    at = writer.write(exchange(first, OK % 1, HTML, Outcome.OK, 1e9 + 5))
+    original = Original(first, at.date, at.digest)
+    same = writer.write(exchange(other, OK % 2, HTML, Outcome.OK, 1e9 + 9), refers_to=original)
+    asked = writer.write(exchange(first, NOT_MODIFIED, b"", Outcome.UNCHANGED, 1e9 + 99), refers_to=original)
+    assert writer.statistics().revisits == 2
+    writer.close() if closed else writer.flush()
+    reader = ArchiveReader(tmp_path)
+    assert read(reader, other, same) == ("Fish", HTML, "2")
+    assert read(reader, first, asked) == ("Fish", HTML, "1")
+    assert reader.unreadable == 0
+    for path in tmp_path.glob("warc/*.cdxj*"):
+        path.rename(path.with_suffix(".away"))
+    assert read(reader, other, same) is None
+    assert reader.unreadable == 1
+    reader.close()
+    for path in tmp_path.glob("warc/*.away"):
+        path.rename(path.with_suffix(".cdxj" if closed else ".open"))
+    if not closed:
+        writer.close()
