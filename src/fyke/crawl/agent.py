@@ -405,6 +405,7 @@ class Agent:
             "unreached": fetcher.unreached,
             "pages": self._barn.outcomes[Outcome.OK],
             "pages_left": fetcher.pages_left,
+            "waiting": fetcher.bench.visits,
             "resting": not (fetcher.in_flight or fetcher.ended),
         }
 

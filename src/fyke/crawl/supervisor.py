@@ -270,14 +270,17 @@ class Supervisor:
         return got >= self._config.crawl.pages and all(stand["resting"] for stand in stands)
 
     def _allow(self) -> None:
-        """Let agents begin pages, as long as the limit is not reached; who has nothing to do gives back what it has."""
+        """Let agents that have visits begin pages, as long as the limit is not reached; who begins none gives back what
+        it has, once there is no more. Each is the first to be asked in turn, so that none starves."""
         limit = self._config.crawl.pages
         pool = limit - sum(known.allowed for known in self._known.values())
-        for agent, known in self._known.items():
+        most = max(1, limit // (4 * len(self._known)))
+        first = self._round % len(self._known)
+        for agent in (*range(first, len(self._known)), *range(first)):
+            known = self._known[agent]
             process = next(process for process in self._processes if agent in process.agents)
             left = known.stand["pages_left"]
-            most = max(1, limit // (4 * len(self._known)))
-            if pool > 0 and left < most:
+            if pool > 0 and left < most and known.stand["waiting"]:
                 pages = min(pool, most)
                 known.allowed += pages
                 pool -= pages
