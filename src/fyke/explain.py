@@ -18,6 +18,7 @@ import pyarrow.dataset as ds
 from fyke.archive import SCHEMAS, segments
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.division import division
 from fyke.archive.inspect import in_use
 from fyke.core.batches import Kind, u64, url_batch
 from fyke.core.clock import SystemClock
@@ -26,7 +27,7 @@ from fyke.core.errors import StateDamaged
 from fyke.core.plugins import ProtocolModule, UrlFilter, load_plugin, schemes_of
 from fyke.core.seeds import seed_of, seeds_of
 from fyke.core.urls import Locator, locate, robots_url, split
-from fyke.fetcher.book import HostBook
+from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.looking import BLOCKED, FrontierSeen
@@ -64,11 +65,11 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     record = _fetched_as_rules(directory, url)
     if record is not None:
         return Explanation(url, *_rules_fetched(record, facts))
-    state = saved_state(directory.shard)
+    states = [state for part in directory.parts if (state := saved_state(part.shard))]
     listed = any(url == one for one in directory.listed.urls())
     kind = Kind.SEED if listed or at in _seeds(directory, config) else Kind.PAGE
-    refusal = _filters(directory, config, state).refusal(url_batch([at], kind=kind))
-    where = _waiting(directory, config, at) if state else ""
+    refusal = _filters(directory, config, states).refusal(url_batch([at], kind=kind))
+    where = _waiting(directory, config, at)
     if where:
         if not in_use(directory):
             facts.append(f"the crawl is not running: fyke crawl --into {directory.path} goes on")
@@ -84,14 +85,15 @@ def _seeds(directory: CrawlDirectory, config: Config) -> list[Locator]:
     return seeds_of([*config.crawl.seeds, *AskedLater(directory.state).seeds])
 
 
-def _filters(directory: CrawlDirectory, config: Config, state: dict[str, Any]) -> Filters:
+def _filters(directory: CrawlDirectory, config: Config, states: list[dict[str, Any]]) -> Filters:
     plugins: list[UrlFilter] = [load_plugin(name, "filters", UrlFilter) for name in config.plugins.filters]
     protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
     filters = filters_for(config.crawl, _seeds(directory, config), sorted(schemes_of(protocols)), plugins)
     for batch in directory.listed.batches():
         filters.begin(batch)
-    for seed, target in {**state.get("landed", {}), **state.get("frontier", {}).get("landed", {})}.items():
-        filters.land(locate(seed), locate(target))
+    for state in states:
+        for seed, target in {**state.get("landed", {}), **state.get("frontier", {}).get("landed", {})}.items():
+            filters.land(locate(seed), locate(target))
     return filters
 
 
@@ -175,9 +177,9 @@ def _fetched(rows: list[dict[str, Any]], facts: list[str], directory: CrawlDirec
 def _fetched_as_rules(directory: CrawlDirectory, url: str) -> RobotsRecord | None:
     """What the host book has of `url`, where that is the robots.txt of an origin: the tables have pages alone."""
     origin = split(url).origin
-    if url != robots_url(origin) or not directory.hosts.exists():
+    if url != robots_url(origin) or not any(part.hosts.exists() for part in directory.parts):
         return None
-    with HostBook(directory.hosts, read_only=True) as book:
+    with ReadBooks(part.hosts for part in directory.parts) as book:
         return book.robots(origin)
 
 
@@ -201,7 +203,10 @@ def _url_of(directory: CrawlDirectory, key: int) -> str:
 
 def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> str:
     """Where the newest checkpoint has `at` waiting, in words; empty when nowhere."""
-    with FrontierSeen(directory.shard, config.frontier) as frontier:
+    shard = directory.parts[division(directory.state).shard_of(at.domain)].shard
+    if not saved_state(shard):
+        return ""
+    with FrontierSeen(shard, config.frontier) as frontier:
         for words, batches in frontier.places():
             if any(bool(np.any(u64(batch, "key") == np.uint64(at.key))) for batch in batches):
                 blocked = split(at.url.decode()).host in AskedLater(directory.state).blocked
@@ -211,10 +216,10 @@ def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> str:
 
 def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str]:
     """What is known of its host: rest, failures, the line of robots.txt that decides."""
-    if not directory.hosts.exists():
+    if not any(part.hosts.exists() for part in directory.parts):
         return []
     parts, now, facts = split(url), SystemClock().now(), []
-    with HostBook(directory.hosts, read_only=True) as book:
+    with ReadBooks(part.hosts for part in directory.parts) as book:
         host, robots = book.host(parts.host), book.robots(parts.origin)
     if parts.host in AskedLater(directory.state).blocked:
         taken_back = f"fyke unblock {directory.path} {parts.host}"

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from fyke.archive.cdxj import read_lines
 from fyke.archive.checksum import checksum_holds
-from fyke.archive.reading import TableFile, segments
+from fyke.archive.reading import TableFile, segments, table_of
 from fyke.archive.reindexing import serial_of
 from fyke.archive.repeats import Repeats
 from fyke.archive.schemas import SCHEMAS
@@ -182,7 +182,7 @@ def _check_tables(folder: Path, warcs: set[str]) -> Iterator[Fault]:
             yield Fault(f"{TABLES}/{segment.path.name}", "it is gone")
     for path in sorted((folder / TABLES).glob("*.parquet")):
         place = f"{TABLES}/{path.name}"
-        schema = SCHEMAS.get(path.name.rpartition("-")[0])
+        schema = SCHEMAS.get(table_of(path))
         try:
             yield from _checksum_faults(place, path)
             yield from (Fault(place, what) for what in _parquet_faults(path, schema, warcs))

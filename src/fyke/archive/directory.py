@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from fyke.archive.division import division
 from fyke.archive.seed_list import SeedList
 from fyke.core.config import Config, literal, load, render
 from fyke.core.errors import DirectoryError, NotACrawl, OtherCrawl
@@ -34,8 +35,11 @@ LEAST_ROOM_BYTES = 1 << 20  # with less it is not worth beginning
 class CrawlDirectory:
     """The paths of the crawl in the folder `path`."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises DirectoryError for a path that is not UTF-8: Arrow takes no other."""
+    def __init__(self, path: Path, part: int = 0) -> None:
+        """`part` is the number of the agent whose state is meant (`division`).
+
+        Raises DirectoryError for a path that is not UTF-8: Arrow takes no other.
+        """
         try:
             os.fsencode(path).decode()
         except UnicodeDecodeError:
@@ -47,11 +51,19 @@ class CrawlDirectory:
         self.tables = path / "tables"
         self.state = path / "state"
         self.logs = path / "logs"
-        self.shard = self.state / "shard-0000"
-        self.hosts = self.state / "hosts.sqlite"
+        self.part = part
+        self.shard = self.state / f"shard-{part:04d}"
+        self.hosts = self.state / (f"hosts-{part:04d}.sqlite" if part else "hosts.sqlite")
+        self.supervised = self.state / "supervised"  # locked while a supervisor runs several agents
+        self.rests = self.state / (f"rests-{part:04d}" if part else "rests")
 
     def __repr__(self) -> str:
         return f"CrawlDirectory({str(self.path)!r})"
+
+    @property
+    def parts(self) -> list["CrawlDirectory"]:
+        """The same directory, as each of the crawl's agents has it. Raises StateDamaged."""
+        return [CrawlDirectory(self.path, part) for part in range(division(self.state).agents)]
 
     @property
     def holds_crawl(self) -> bool:
@@ -102,7 +114,8 @@ class CrawlDirectory:
     def forget(self) -> None:
         """Delete the state of a crawl that has brought nothing, so that it begins anew; the lock is held."""
         with self._writing():
-            for path in (*self.shard.iterdir(), *self.state.glob(f"{self.hosts.name}*")):
+            shard = self.shard.iterdir() if self.shard.is_dir() else ()
+            for path in (*shard, *self.state.glob(f"{self.hosts.name}*")):
                 if path.is_file() and path.name != "lock":
                     path.unlink()
 
@@ -110,7 +123,7 @@ class CrawlDirectory:
         """Whether nothing is here but what a start leaves that broke off before `record`."""
         lock = self.shard / "lock"
         parts = (path.with_name(f"{path.name}.part") for path in (self.settings, self.listed.path))
-        ours = {*parts, self.listed.path, self.state, self.shard, lock}
+        ours = {*parts, self.listed.path, self.state, self.shard, lock, self.supervised}
         return all(path in ours for path in self.path.rglob("*"))
 
     def _writing(self) -> AbstractContextManager[None]:

@@ -17,8 +17,8 @@ from fyke.archive.asked import AskedLater
 from fyke.archive.check import Fault, check_archive
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.mending import journal_holds
-from fyke.archive.statistics import CrawlStatistics
-from fyke.archive.table_files import journal_path
+from fyke.archive.statistics import CrawlStatistics, added
+from fyke.archive.table_files import journal_path, series
 from fyke.core.errors import StateDamaged
 from fyke.disk import manifest as manifests
 from fyke.disk.files import Reader, is_locked
@@ -55,18 +55,25 @@ class CrawlStatus:
 def status_of(directory: CrawlDirectory) -> CrawlStatus:
     """How the crawl in `directory` stands. Raises NotACrawl."""
     directory.config()
-    state = saved_state(directory.shard)
+    states = [state for part in directory.parts if (state := saved_state(part.shard))]
+    state = states[0] if states else {}
     asked = AskedLater(directory.state)
-    ending, error = str(state.get("ending", "running")), ""
+    ending, error = ending_of(states), ""
     if in_use(directory):
         ending = "running"
     elif ending == "running":
         ending, error = "killed", _last_error(directory)
     elif ending == "blocked" and not asked.blocked:
         ending = "stopped"  # they were all unblocked since
-    statistics = CrawlStatistics(**state["totals"]) if state else CrawlStatistics()
+    statistics = added([CrawlStatistics(**one["totals"]) for one in states])
     number, taken_at = int(state.get("number", 0)), float(state.get("taken_at", 0.0))
     return CrawlStatus(ending, error, statistics, number, taken_at, asked.blocked_in_words)
+
+
+def ending_of(states: list[dict[str, Any]]) -> str:
+    """How the crawl whose agents have these states ended; running, where one of them does not say the same as all."""
+    endings = {str(state.get("ending", "running")) for state in states}
+    return endings.pop() if len(endings) == 1 else "running"
 
 
 def _last_error(directory: CrawlDirectory) -> str:
@@ -81,37 +88,42 @@ def _last_error(directory: CrawlDirectory) -> str:
 
 def in_use(directory: CrawlDirectory) -> bool:
     """Whether a process is crawling into `directory` now."""
-    return is_locked(directory.shard / "lock")
+    return is_locked(directory.shard / "lock") or is_locked(directory.supervised)
 
 
 def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], None]) -> Iterator[Fault]:
     """Every fault in the checkpoint, the archive and the tables of `directory`. Raises NotACrawl."""
     directory.config()
-    try:
-        state = saved_state(directory.shard)
-    except StateDamaged as error:
-        yield Fault(str(directory.shard), str(error))
-        state = {}
-    else:
-        if not state and any(directory.warc.glob("*.warc.gz")):
-            yield Fault(str(directory.shard), "there is an archive and no manifest: the state is gone")
-    yield from _check_state(directory)
-    yield from _check_journals(directory, state)
-    yield from _check_hosts(directory)
-    passes = [int(file) for _, file in state.get("again", {}).get("began", [])]
-    yield from check_archive(directory.path, archive_lengths(directory, state), passes=passes, progress=progress)
+    states = []
+    for part in directory.parts:
+        try:
+            state = saved_state(part.shard)
+        except StateDamaged as error:
+            yield Fault(str(part.shard), str(error))
+        else:
+            states.append(state)
+            yield from _check_journals(part, state)
+            if not state and any(directory.warc.glob("*.warc.gz")):
+                yield Fault(str(part.shard), "there is an archive and no manifest: the state is gone")
+        yield from _check_state(part)
+        yield from _check_hosts(part)
+    passes = [int(file) for state in states[:1] for _, file in state.get("again", {}).get("began", [])]
+    lengths = archive_lengths(directory, *states)
+    yield from check_archive(directory.path, lengths, passes=passes, progress=progress)
 
 
-def archive_lengths(directory: CrawlDirectory, state: dict[str, Any]) -> dict[str, int]:
+def archive_lengths(directory: CrawlDirectory, *states: dict[str, Any]) -> dict[str, int]:
     """The lengths that count of archive files still being written, by name below the crawl directory.
 
-    What lies beyond a checkpoint, a run that goes on will fetch again.
+    What lies beyond a checkpoint, a run that goes on will fetch again. `states` are those of the crawl's agents.
     """
-    archive = state.get("archive")
-    if not archive:
-        return {}
-    names = (f"{directory.warc.name}/{path.name}" for path in directory.warc.glob("*.warc.gz"))
-    return {name: 0 for name in names if name > archive["file"]} | {archive["file"]: archive["length"]}
+    lengths: dict[str, int] = {}
+    names = [f"{directory.warc.name}/{path.name}" for path in directory.warc.glob("*.warc.gz")]
+    for archive in (state["archive"] for state in states if state.get("archive")):
+        own = archive["file"].rpartition("-")[0]
+        lengths |= {name: 0 for name in names if name.rpartition("-")[0] == own and name > archive["file"]}
+        lengths[archive["file"]] = archive["length"]
+    return lengths
 
 
 def _check_state(directory: CrawlDirectory) -> Iterator[Fault]:
@@ -128,11 +140,11 @@ def _check_journals(directory: CrawlDirectory, state: dict[str, Any]) -> Iterato
     """Every byte of the rows that are in no Parquet file yet as it was written."""
     for name in ("pages", "links"):
         table = state.get(name, {})
+        own = series(name, directory.part)
         for serial in range(table.get("sealed", 0), table.get("sealed", 0) + len(table.get("segments", []))):
-            if not journal_holds(directory.path, name, table, serial):
-                yield Fault(
-                    str(journal_path(directory.path, name, serial)), "its bytes are not those that were written"
-                )
+            if not journal_holds(directory.path, own, table, serial):
+                path = journal_path(directory.path, own, serial)
+                yield Fault(str(path), "its bytes are not those that were written")
 
 
 def _check_hosts(directory: CrawlDirectory) -> Iterator[Fault]:

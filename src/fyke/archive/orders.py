@@ -31,11 +31,11 @@ async def connected(state: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWr
 
 
 @contextmanager
-def near(folder: Path) -> Iterator[str]:
+def near(folder: Path, name: str = SOCKET) -> Iterator[str]:
     """A short path of the socket in `folder`, good within the block: the system takes 107 bytes at most."""
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield f"/proc/self/fd/{descriptor}/{SOCKET}"
+        yield f"/proc/self/fd/{descriptor}/{name}"
     finally:
         os.close(descriptor)
 

@@ -1,8 +1,9 @@
 """The one door to the tables of a crawl: search, reports, exports, explanations and servers read them here.
 
-A table is a row of segments, `pages-00000`, `pages-00001`, …, each a Parquet file or, while it is still written, a
-journal. Reads only, and needs no lock: files do not change, and of a crawl that runs or was killed the rows still in
-journals come too. A journal whose file is there is left out, so no row comes twice.
+A table is a row of segments, `pages-00000`, `pages-00001`, …, and of the second agent `pages-1-00000`, …, each a
+Parquet file or, while it is still written, a journal. Reads only, and needs no lock: files do not change, and of a
+crawl that runs or was killed the rows still in journals come too. A journal whose file is there is left out, so no row
+comes twice.
 
 Invariants: memory holds a few batches, whatever the size of the table; what cannot be read as it was written is
 `StateDamaged`, which names the file, and never another exception or other rows.
@@ -22,14 +23,14 @@ import pyarrow.dataset as ds
 from fyke.archive.checksum import checksum_holds
 from fyke.archive.journal import read_journal
 from fyke.archive.schemas import SCHEMAS, journalled
-from fyke.archive.table_files import TABLES, journal_path, parquet_path
+from fyke.archive.table_files import TABLES, journal_path, parquet_path, series
 from fyke.core.errors import NotACrawl
 from fyke.disk.files import damaged
 
 BATCH_ROWS = 1 << 14
 GENERATION = "mended"
 
-_SERIAL = re.compile(r"-(\d{5,})\Z")
+_FILE = re.compile(r"([a-z]+)(?:-(\d{1,3}))?-(\d{5,})\.(arrows|parquet)")
 _FORMAT = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
@@ -74,6 +75,7 @@ class TableFile:
     path: Path
     name: str  # of the table
     journal: bool
+    part: int = 0  # the agent that wrote it
 
     def rows(self) -> int | None:
         """How many rows there are; None for a journal, which may grow. Raises StateDamaged."""
@@ -108,19 +110,32 @@ def segments(folder: Path, name: str) -> list[TableFile]:
     """
     if not (folder / TABLES).is_dir():
         raise NotACrawl(f"{folder} holds no tables: is it a crawl directory?")
-    journals = _serials(folder, name, ".arrows")  # before the files: none is missed, none comes twice
-    files = _serials(folder, name, ".parquet")
+    journals = _serials(folder, name, "arrows")  # before the files: none is missed, none comes twice
+    files = _serials(folder, name, "parquet")
     found = []
-    for serial in range(max(journals | files, default=-1) + 1):
-        journal = serial in journals - files
-        path = (journal_path if journal else parquet_path)(folder, name, serial)
-        found.append(TableFile(path, name, journal))
+    for part in sorted(journals.keys() | files.keys()):
+        writing, sealed = journals.get(part, set()), files.get(part, set())
+        for serial in range(max(writing | sealed) + 1):
+            journal = serial in writing - sealed
+            path = (journal_path if journal else parquet_path)(folder, series(name, part), serial)
+            found.append(TableFile(path, name, journal, part))
     return found
 
 
-def _serials(folder: Path, name: str, suffix: str) -> set[int]:
-    paths = (folder / TABLES).glob(f"{name}-*{suffix}")
-    return {int(match[1]) for path in paths if (match := _SERIAL.search(path.stem))}
+def table_of(path: Path) -> str:
+    """The table that the file at `path` is of, by its name; empty when it is of none."""
+    match = _FILE.fullmatch(path.name)
+    return match[1] if match else ""
+
+
+def _serials(folder: Path, name: str, suffix: str) -> dict[int, set[int]]:
+    """The numbers of the files of a table that end so, by the agent that wrote them."""
+    found: dict[int, set[int]] = {}
+    for path in (folder / TABLES).glob(f"{name}-*.{suffix}"):
+        match = _FILE.fullmatch(path.name)
+        if match and match[1] == name:
+            found.setdefault(int(match[2] or 0), set()).add(int(match[3]))
+    return found
 
 
 def generation(folder: Path) -> int:

@@ -1,9 +1,12 @@
 """How a crawl stands: one frozen record, read by the panel, the log, the summary and `fyke status`.
 
-Counts are over the whole crawl, across restarts; `elapsed_s` and the rates are of this run.
+Counts are over the whole crawl, across restarts; `elapsed_s` and the rates are of this run. `added` makes one of those
+of several agents.
 """
 
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 _NO_FAILURES = ("ok", "unchanged", "redirected", "robots_forbade")
@@ -48,3 +51,22 @@ class CrawlStatistics:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def added(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
+    """How a crawl stands whose agents stand so."""
+    if len(many) == 1:
+        return many[0]
+    sums: dict[str, Any] = {}
+    for name in (one.name for one in fields(CrawlStatistics)):
+        values = [getattr(statistics, name) for statistics in many]
+        if name in ("elapsed_s", "total_s", "rounds"):
+            sums[name] = max(values, default=0)
+        elif name == "rest_until":  # all hosts rest where all agents that have any say so
+            working = [one.rest_until for one in many if one.hosts or one.in_flight]
+            sums[name] = min(working) if working and all(working) else 0.0
+        elif values and isinstance(values[0], dict):
+            sums[name] = dict(sum(map(Counter, values), Counter[str]()))
+        else:
+            sums[name] = sum(values)
+    return CrawlStatistics(**sums)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from fyke.archive.checksum import write_checksum
 from fyke.archive.schemas import DOMAINS, HOSTS, journalled
-from fyke.archive.table_files import TABLES, parquet_writer
+from fyke.archive.table_files import TABLES, parquet_writer, series
 from fyke.archive.tables import rows_batch
 from fyke.disk.files import writing, written_whole
 
@@ -36,14 +36,17 @@ class HostRow(NamedTuple):
     last_seen: float | None
 
 
-def write_hosts(folder: Path, rows: Iterable[HostRow]) -> int:
-    """The table `hosts` as a whole new file; returns its rows. Raises DiskFull or DirectoryError."""
-    return _write(folder, "hosts", HOSTS, _host_batches(iter(rows)))
+def write_hosts(folder: Path, rows: Iterable[HostRow], part: int = 0) -> int:
+    """The table `hosts`, as the agent `part` has it, as a whole new file; returns its rows.
+
+    Raises DiskFull or DirectoryError.
+    """
+    return _write(folder, series("hosts", part), HOSTS, _host_batches(iter(rows)))
 
 
-def write_domains(folder: Path, batches: Iterable[pa.RecordBatch]) -> int:
+def write_domains(folder: Path, batches: Iterable[pa.RecordBatch], part: int = 0) -> int:
     """The table `domains` (schema `DOMAINS`), in the same way."""
-    return _write(folder, "domains", DOMAINS, batches)
+    return _write(folder, series("domains", part), DOMAINS, batches)
 
 
 def _host_batches(rows: Iterator[HostRow]) -> Iterator[pa.RecordBatch]:

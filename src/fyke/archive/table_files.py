@@ -43,6 +43,11 @@ class TableStatistics:
     waiting_rows: int
 
 
+def series(name: str, part: int) -> str:
+    """What the files of the table `name` that the agent `part` writes are called; their number follows."""
+    return f"{name}-{part}" if part else name
+
+
 def journal_path(folder: Path, name: str, serial: int) -> Path:
     return folder / TABLES / f"{name}-{serial:05d}.arrows"
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.archive.schemas import LINKS, PAGES, journalled
-from fyke.archive.table_files import TableFiles, TableStatistics
+from fyke.archive.table_files import TableFiles, TableStatistics, series
 from fyke.archive.warc import RecordPlace
 from fyke.core.batches import U64, Kind
 from fyke.core.urls import pay_level_domain
@@ -33,8 +33,8 @@ PAGE_ROWS = journalled(PAGES)
 class _Table(ABC):
     """What both tables share: rows in memory, files below."""
 
-    def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int) -> None:
-        self._files = TableFiles(folder, name, schema, table_rows)
+    def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int, part: int) -> None:
+        self._files = TableFiles(folder, series(name, part), schema, table_rows)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.statistics().rows} rows, {self._files!r})"
@@ -80,8 +80,8 @@ class _Table(ABC):
 class PagesTable(_Table):
     """The table `pages` of the crawl directory `folder`, `table_rows` rows to a file."""
 
-    def __init__(self, folder: Path, table_rows: int) -> None:
-        super().__init__(folder, "pages", PAGES, table_rows)
+    def __init__(self, folder: Path, table_rows: int, part: int = 0) -> None:
+        super().__init__(folder, "pages", PAGES, table_rows, part)
         self._rows: list[tuple[object, ...]] = []
 
     def add(
@@ -151,8 +151,8 @@ def _facts_of(page: Page | None) -> tuple[str, str, str]:
 class LinksTable(_Table):
     """The table `links` of the crawl directory `folder`, 20 times `table_rows` rows to a file."""
 
-    def __init__(self, folder: Path, table_rows: int) -> None:
-        super().__init__(folder, "links", LINKS, table_rows * LINKS_PER_PAGE)
+    def __init__(self, folder: Path, table_rows: int, part: int = 0) -> None:
+        super().__init__(folder, "links", LINKS, table_rows * LINKS_PER_PAGE, part)
         self._batches: list[pa.RecordBatch] = []
         self._rows = 0
 
@@ -185,8 +185,8 @@ def links_batch(source: U64, target: U64, url: pa.BinaryArray, kind: npt.NDArray
 class ExtractedTable(_Table):
     """The table `name` of what pages say, with the columns of `schema`, `table_rows` rows to a file."""
 
-    def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int) -> None:
-        super().__init__(folder, name, schema, table_rows)
+    def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int, part: int = 0) -> None:
+        super().__init__(folder, name, schema, table_rows, part)
         self._schema = schema
         self._rows: list[tuple[object, ...]] = []
 

@@ -56,6 +56,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     wait: Annotated[
         str | None, typer.Option(help="Where only hosts that rest are left, wait so long for the next.  [default: 1h]")
     ] = None,
+    agents: Annotated[int | None, typer.Option(help="Crawl with so many processes.  [default: 1]", min=1)] = None,
     depth: Annotated[int | None, typer.Option(help="Follow links so many steps from a seed.", min=1)] = None,
     allow: Annotated[list[str] | None, typer.Option(help="Only URLs matching this RE2 expression.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="No URLs matching this RE2 expression.")] = None,
@@ -92,7 +93,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
             "seeds": urls or None, "scope": scope, "pages": pages, "for_s": seconds(for_, "--for"),
             "wait_s": seconds(wait, "--wait"),
             "bytes": int(rooms.quantities.read_bytes("--bytes", bytes_)) if bytes_ else None,
-            "depth": depth, "allow": allow, "deny": deny, "requisites": requisites,
+            "agents": agents, "depth": depth, "allow": allow, "deny": deny, "requisites": requisites,
         },
         "agent": {"user_agent": user_agent, "contact": contact},
         "politeness": {} if delay is None else _delays(delay),

@@ -70,6 +70,9 @@ class CrawlSection(_Section):
     sitemaps: bool = Field(
         True, description="Read the sitemaps that robots.txt names; no sitemap or feed counts as a page."
     )
+    agents: Annotated[int, Field(gt=0, le=64)] = Field(
+        1, description="Processes that crawl: a core each, where many hosts are in scope."
+    )
     requisites: bool = Field(False, description="Also fetch images, styles and scripts, one hop beyond the scope.")
 
 

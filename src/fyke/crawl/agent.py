@@ -21,7 +21,9 @@ import pyarrow as pa
 from fyke.archive import SCHEMAS, HostRow, LinksTable, PagesTable, WarcWriter, write_domains, write_hosts
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.division import Division, division
 from fyke.archive.statistics import CrawlStatistics
+from fyke.archive.table_files import series
 from fyke.archive.tables import ExtractedTable
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
@@ -36,13 +38,16 @@ from fyke.crawl.barn import Barn
 from fyke.crawl.control import Steering
 from fyke.crawl.counts import Counts
 from fyke.crawl.gathering import Gathering
-from fyke.crawl.keeper import Keeper
+from fyke.crawl.keeper import Keeper, Writer
 from fyke.crawl.loop import Ending, Engines, Loop
-from fyke.crawl.mail import LinkCache, Outbox
+from fyke.crawl.mail import Alone, LinkCache, Outbox, Post
 from fyke.crawl.passes import Pass, Passes, Past, learn
+from fyke.crawl.post.letters import Envelope
+from fyke.crawl.post.office import Office, Transport
+from fyke.crawl.remote import Remote
 from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.access import Sites
-from fyke.fetcher.book import HostBook
+from fyke.fetcher.book import HostBook, SharedBook
 from fyke.fetcher.chosen import Chosen
 from fyke.fetcher.connections import other_connections
 from fyke.fetcher.dns_query import server_of
@@ -65,6 +70,17 @@ from fyke.harvest.worker import Harvest, NamedSitemaps
 
 
 @dataclass(frozen=True, slots=True)
+class Seat:
+    """Where an agent sits among those of its crawl."""
+
+    me: int
+    division: Division
+    transport: Transport
+    most_rules: int  # origins that a shard asks for their rules at a time
+    moved: bool  # whether addresses went from agent to agent since the last run
+
+
+@dataclass(frozen=True, slots=True)
 class Plugins:
     """Objects that take part in a crawl, in the order in which they are asked."""
 
@@ -82,18 +98,22 @@ class Agent:
         directory: CrawlDirectory,
         config: Config,
         *,
+        seat: Seat | None = None,
         listed: Iterable[str] | None = None,
         clock: Clock | None = None,
         again: Pass | None = None,
         plugins: Plugins | None = None,
     ) -> None:
-        """`listed`: canonical URLs to begin at, beside the seeds of `config`; when it is resumed the same, or None.
+        """`seat` is where it sits among other agents of the crawl; None: it is alone.
+
+        `listed`: canonical URLs to begin at, beside the seeds of `config`; when it is resumed the same, or None.
         `again` is a pass over the crawl, if it has ended.
 
         `plugins` are used after those that `config` names.
         """
         self._listed = listed
         self.directory = directory
+        self._seat = seat
         self.config = config
         self._clock = clock or SystemClock()
         self._again = again
@@ -122,7 +142,13 @@ class Agent:
 
     async def __aenter__(self) -> "Agent":
         config, directory = self.config, self.directory
-        directory.prepare(config)
+        if self._seat is None:
+            directory.prepare(config)
+            if division(directory.state).agents > 1:
+                raise ConfigurationError(
+                    f"{directory.path} is crawled by several agents, and from Python one crawls: fyke crawl --into"
+                    f" {directory.path} goes on with it"
+                )
         try:
             self._checkpoint = Checkpoint(directory.shard)
         except DirectoryInUse:
@@ -130,7 +156,8 @@ class Agent:
                 f"{directory.path} is in use by another crawl: stop it, or choose another folder with --into"
             ) from None
         try:
-            directory.record(config, self._listed)
+            if self._seat is None:
+                directory.record(config, self._listed)
             self._open()
         except BaseException:
             self._checkpoint.close()
@@ -139,12 +166,12 @@ class Agent:
 
     def _open(self) -> None:
         saved = saved_state(self.directory.shard)
-        if not saved and any(self.directory.warc.glob("*.warc.gz")):
+        if not saved and self._seat is None and any(self.directory.warc.glob("*.warc.gz")):
             raise StateDamaged(
                 f"{self.directory.shard} holds no manifest, yet {self.directory.warc} holds an archive: put the state"
                 " back from a copy, or keep this folder as it is and crawl into another with --into"
             )
-        if brought_nothing(saved):
+        if self._seat is None and brought_nothing(saved):
             self.directory.forget()  # under the lock: another crawl could begin here, and lose its files
             self._checkpoint.reopen()
             saved = {}
@@ -156,9 +183,10 @@ class Agent:
         self._open_stores(saved)
         self._open_frontier(saved)
         self._open_fetcher(saved)
+        gathering = Gathering(self._harvest, self._barn)
         self._loop = Loop(
-            Engines(self._frontier, self._fetcher, Gathering(self._harvest, self._barn), self._outbox),
-            self.config.crawl, self._clock, self._news,
+            Engines(self._frontier, self._fetcher, gathering, self._outbox, self._remote()), self.config.crawl,
+            self._clock, self._news,
             has_its_bytes=lambda: 0 < self.config.crawl.bytes <= self._barn.body_bytes,
         )  # fmt: skip
         self._counts = Counts(
@@ -176,11 +204,13 @@ class Agent:
                 "totals": self._counts,
                 "again": self._passes,
             },
-            {"archive": self._archive, "pages": self._pages, "links": self._links, **self._extracted},
+            self._writers(),
             self._clock,
             self.config.store.checkpoint_s,
         )
-        self._steering = Steering(self._asked_later, self._seeds, self._outbox, self._frontier, self._fetcher)
+        self._steering = Steering(
+            self._asked_later, self._seeds, self._outbox, self._frontier, self._fetcher, self.post, self._clock
+        )
         self._handler_before = asyncio.get_running_loop().get_exception_handler()
         asyncio.get_running_loop().set_exception_handler(self._failed)
         self._resumed = bool(saved)
@@ -188,13 +218,21 @@ class Agent:
             self._begin(self._again)
         self._frontier.resume()
         self._frontier.block(host_keys(name)[0] for name in self._asked_later.blocked)
+        for name in self._asked_later.blocked:
+            self.post.block(host_keys(name)[0])
         self._frontier.unblock(())  # hosts that were blocked when the last run ended, and are not now
-        self._frontier.put_seeds(self._seeds)
-        for listed in self.directory.listed.batches():
-            take = self._frontier.know_seeds if saved else self._frontier.put_seeds
-            take(listed, named=False)
+        self._put_seeds(begun=bool(saved))
         waiting = self._frontier.statistics().rows
         self._note("resumed" if saved else "begun", seeds=len(self._seeds), waiting=waiting)
+
+    def _put_seeds(self, *, begun: bool) -> None:
+        """Begin, or go on, at the seeds of this shard; those of others are known."""
+        self._frontier.know_seeds(self._seeds)
+        self._frontier.put_seeds(self.post.own_seeds(self._seeds))
+        for listed in self.directory.listed.batches():
+            self._frontier.know_seeds(listed, named=False)
+            if not begun:
+                self._frontier.put_seeds(self.post.own_seeds(listed), named=False)
 
     def _begin(self, asked: Pass) -> None:
         """Have pages visited once more; and ask of servers what is asked once a crawl."""
@@ -208,30 +246,47 @@ class Agent:
         self._note("again", number=len(self._passes.began), waiting=len(self._frontier.again))
 
     def _open_stores(self, saved: dict[str, Any]) -> None:
-        store, path = self.config.store, self.directory.path
+        store, path, part = self.config.store, self.directory.path, self.directory.part
         info = {"operator": self.config.agent.contact, "robots": "RFC 9309", "http-header-user-agent": ""}
         self._archive = WarcWriter(
-            path, store.warc_bytes, f"fyke/{VERSION}", crawl=path.resolve().name or "crawl",
+            path, store.warc_bytes, f"fyke/{VERSION}", crawl=series(path.resolve().name or "crawl", part),
             info={key: value for key, value in info.items() if value},
         )  # fmt: skip
-        self._pages = PagesTable(path, store.table_rows)
-        self._links = LinksTable(path, store.table_rows)
+        self._pages = PagesTable(path, store.table_rows, part)
+        self._links = LinksTable(path, store.table_rows, part)
         self._archive.restore(saved.get("archive", {}))
         self._pages.restore(saved.get("pages", {}))
         self._links.restore(saved.get("links", {}))
         self._extracted = {
-            f"extract {one.name}": ExtractedTable(path, one.name, one.schema, store.table_rows)
+            f"extract {one.name}": ExtractedTable(path, one.name, one.schema, store.table_rows, part)
             for one in self._extractors
         }
         for name, table in self._extracted.items():
             table.restore(saved.get(name, {}))
-        self._book = HostBook(self.directory.hosts)
+        self._book = self._opened_book()
         self._rests = Rests(
-            self.directory.state / "rests", self.config.politeness, self.config.fetch.timeout_s, self._started_at,
-            resumed=bool(saved),
+            self.directory.rests, self.config.politeness, self.config.fetch.timeout_s, self._started_at,
+            resumed=bool(saved), others=self._seat is not None and self._seat.moved,
         )  # fmt: skip
         if saved:
             self._book.forget_since(saved["taken_at"])
+
+    def _remote(self) -> Remote | None:
+        if not isinstance(self.post, Office):
+            return None
+        return Remote(self._frontier, self._fetcher, self._outbox, self.post, self._clock)
+
+    def _writers(self) -> dict[str, Writer]:
+        writers: dict[str, Writer] = {"archive": self._archive, "pages": self._pages, "links": self._links}
+        writers |= self._extracted
+        if isinstance(self.post, Office):
+            writers["post"] = self.post
+        return writers
+
+    def _opened_book(self) -> HostBook:
+        if self._seat is None:
+            return HostBook(self.directory.hosts)
+        return SharedBook(self.directory.hosts, [part.hosts for part in self.directory.parts])
 
     def _open_plugins(self) -> None:
         named = self.config.plugins
@@ -256,6 +311,7 @@ class Agent:
             few_visits=config.fetch.connections,
             opened_at=self._clock.now(),
             state={**moved, **saved.get("frontier", {})},
+            descends=self._seat is None,
         )
         self._content_seen = ContentSeen(self._store, config.frontier.table_memory_bytes, saved.get("content"))
 
@@ -282,6 +338,15 @@ class Agent:
         )  # fmt: skip
         chosen = Chosen(self._seeds, config.dns.private)
         self._resolver = Resolver(config.dns, clock, chosen.host, by_proxy=self._sites.by_proxy)
+        self.post: Post = Alone()
+        if self._seat is not None:
+            saved_post = saved.get("post", {})
+            life = max(int(self._clock.now() * 1e6), saved_post.get("letters", {}).get("life", 0) + 1)
+            self.post = Office(
+                self._seat.me, self._seat.division, self._seat.transport,
+                (self._store, self._resolver, self._rests, self._clock), life, saved_post, self._seat.most_rules,
+                self._news,
+            )  # fmt: skip
         self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state))
         self._registry = build_registry(
             loop, self._engine, config.agent, clock, self._protocols, chosen.port, self._sites
@@ -298,6 +363,8 @@ class Agent:
                 clock,
                 Past(self._frontier.again, self.directory.path),
                 self._engine.cut,
+                self.post.owns,
+                shared=self._seat is not None,
             ),
             config,
             self._news,
@@ -305,7 +372,8 @@ class Agent:
         )
         if config.crawl.pages:
             brought = self._passes.pages if self._passes.began else self._barn.outcomes[Outcome.OK]
-            self._fetcher.pages_left = max(0, config.crawl.pages - brought)
+            left = max(0, config.crawl.pages - brought)
+            self._fetcher.pages_left = left if self._seat is None else 0  # the supervisor allows them
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -316,9 +384,58 @@ class Agent:
         self._ending = await self._loop.run(self._keeper)
         return self._ending
 
-    def stop(self) -> None:
+    def stop(self, ending: Ending = Ending.STOPPED) -> None:
         """End soon, so that the crawl can be resumed."""
-        self._loop.stop()
+        self._loop.stop(ending)
+
+    # -- among others ----------------------------------------------------------------------------
+
+    def put(self, envelope: Envelope) -> None:
+        """An envelope came from another agent."""
+        assert isinstance(self.post, Office)
+        self.post.put(envelope)
+
+    def stand(self) -> dict[str, Any]:
+        """What the supervisor must know to tell when all is done, and who may fetch how many pages."""
+        assert isinstance(self.post, Office)
+        fetcher = self._fetcher
+        return {
+            "quiet": self._loop.idle and self._frontier.level_done,
+            "activity": self.post.activity,
+            "unsafe": self.post.unsafe,
+            "later": len(self._frontier.later),
+            "level": self._frontier.level,
+            "blocked": len(self._frontier.blocked),
+            "checkpoints": self._keeper.taken,
+            "answered": self._barn.answered,
+            "hosts": len(fetcher.bench),
+            "unreached": fetcher.unreached,
+            "pages": self._barn.outcomes[Outcome.OK],
+            "pages_left": fetcher.pages_left,
+            "waiting": fetcher.bench.visits,
+            "resting": not (fetcher.in_flight or fetcher.ended),
+        }
+
+    def take_checkpoint(self) -> None:
+        """Take a checkpoint at the next turn."""
+        self._loop.wants_checkpoint = True
+        self._news.set()
+
+    def descend(self, level: int) -> None:
+        """All pages nearer to the seeds than `level` are done, in all shards."""
+        if self._frontier.level < level:
+            self._frontier.descend(level)
+            self._news.set()
+
+    def allow(self, pages: int) -> None:
+        """So many more pages may be begun."""
+        self._fetcher.give_back(pages)
+        self._news.set()
+
+    def recall_pages(self) -> int:
+        """How many pages might have been begun, and may not any more."""
+        left, self._fetcher.pages_left = self._fetcher.pages_left, 0
+        return max(0, left)
 
     def hold(self, held: bool) -> None:
         """Start no request while `held`: who reads the pages is behind."""
@@ -378,7 +495,7 @@ class Agent:
             if error is None:
                 self._close_whole()
         finally:
-            for closing in (self._frontier, self._content_seen, self._book, self._rests, self._checkpoint):
+            for closing in (self.post, self._frontier, self._content_seen, self._book, self._rests, self._checkpoint):
                 closing.close()
             told = str(error) if isinstance(error, FykeError) else repr(error) if error else None
             self._note("closed", ending=self._ending or "error", error=told)
@@ -387,8 +504,9 @@ class Agent:
     def _close_whole(self) -> None:
         """Close what a person reads: archive and tables whole, and the last checkpoint after them."""
         self._fetcher.state()
-        write_hosts(self.directory.path, self._host_rows())
-        write_domains(self.directory.path, self._domain_rows())
+        part = self.directory.part
+        write_hosts(self.directory.path, self._host_rows(), part)
+        write_domains(self.directory.path, self._domain_rows(), part)
         for writer in (self._archive, self._pages, self._links):
             writer.close()
         for table in self._extracted.values():

@@ -27,9 +27,11 @@ from typing import Any, Protocol, Self
 from fyke.archive.asked import AskedLater, host_named
 from fyke.archive.orders import SOCKET, near
 from fyke.archive.statistics import CrawlStatistics
+from fyke.core.batches import concat
+from fyke.core.clock import Clock
 from fyke.core.errors import BadUrl, FykeError
 from fyke.core.urls import Locator, host_keys
-from fyke.crawl.mail import Outbox
+from fyke.crawl.mail import Alone, Outbox, Post
 from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.host import Host
 from fyke.frontier.frontier import Frontier
@@ -47,7 +49,14 @@ class Steering:
     """What may be asked of a crawl while it runs; made by its agent, called on its loop between turns."""
 
     def __init__(
-        self, asked: AskedLater, seeds: list[Locator], outbox: Outbox, frontier: Frontier, fetcher: Fetcher
+        self,
+        asked: AskedLater,
+        seeds: list[Locator],
+        outbox: Outbox,
+        frontier: Frontier,
+        fetcher: Fetcher,
+        post: Post,
+        clock: Clock,
     ) -> None:
         """`seeds` are all the crawl has; those added are put there too."""
         self._asked = asked
@@ -55,6 +64,8 @@ class Steering:
         self._outbox = outbox
         self._frontier = frontier
         self._fetcher = fetcher
+        self._post = post
+        self._clock = clock
 
     def add_seeds(self, found: Iterable[Locator]) -> int:
         """Take `found` for seeds, as if they had been asked for at the beginning; how many were none before."""
@@ -62,10 +73,11 @@ class Steering:
         new = [at for at in dict.fromkeys(found) if at.url not in known]
         if new:
             self._asked.seeds += [at.url.decode() for at in new]
-            self._asked.save()
+            self._save()
             self._seeds += new
             self._outbox.forget_links()  # the scope grows: what was refused before may be wanted now
-            self._frontier.put_seeds(new)
+            self._frontier.know_seeds(new)
+            self._frontier.put_seeds(self._post.own_seeds(new))
         return len(new)
 
     def block(self, name: str) -> bool:
@@ -73,17 +85,24 @@ class Steering:
         if name in self._asked.blocked:
             return False
         self._asked.blocked.append(name)
-        self._asked.save()
+        self._save()
         key = host_keys(name)[0]
         self._frontier.block([key])
-        self._frontier.take_back(self._fetcher.recall(key))
+        waiting = self._post.give_back(self._fetcher.recall(key), self._clock.now())
+        self._frontier.take_back(concat([waiting, self._post.block(key)]))
         return True
+
+    def _save(self) -> None:
+        """Make it safe what was asked; where there are others, the supervisor has done so for all."""
+        if isinstance(self._post, Alone):
+            self._asked.save()
 
     def unblock(self, name: str) -> int:
         """Go on with the host `name`; how many of its URLs waited for that."""
         if name in self._asked.blocked:
             self._asked.blocked.remove(name)
-            self._asked.save()
+            self._save()
+        self._post.unblock(host_keys(name)[0])
         return self._frontier.unblock([host_keys(name)[0]])
 
     def figures(self, statistics: CrawlStatistics, now: float, *, held: bool) -> dict[str, Any]:

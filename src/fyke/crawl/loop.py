@@ -12,6 +12,9 @@
                                    ▼
         harvest: decode ─► content-seen ─► parse ─► links, outcome ─► barn: records, rows, sinks
 
+Where a crawl has several agents, the arrows between frontier and fetcher may lead to another one: `post` takes what is
+for others out of what is moved here, and `remote` moves what came from them.
+
 `turn` is the figure. It runs when visits have ended and on a slow beat; between turns the fetcher moves on its
 own. Everything is on one thread. What comes of a visit is kept (`Barn`) before its outcome is put into the
 outbox, and the outbox is emptied into the frontier before a checkpoint: so a checkpoint between turns finds each
@@ -32,7 +35,8 @@ import pyarrow as pa
 from fyke.core.clock import Clock
 from fyke.core.config import CrawlSection
 from fyke.crawl.keeper import Keeper
-from fyke.crawl.mail import Outbox
+from fyke.crawl.mail import Alone, Outbox, Post
+from fyke.crawl.remote import Remote
 from fyke.frontier.frontier import Frontier, Need
 
 BEAT_S = 0.05
@@ -109,6 +113,7 @@ class Engines:
     fetcher: FetcherEngine
     gathering: Worker
     outbox: Outbox
+    remote: Remote | None = None  # where there are other agents
 
 
 class Loop:
@@ -130,6 +135,8 @@ class Loop:
         self._fetcher = engines.fetcher
         self._gathering = engines.gathering
         self._outbox = engines.outbox
+        self._remote = engines.remote
+        self._post: Post = Alone() if engines.remote is None else engines.remote.post
         self._asked = asked
         self._clock = clock
         self._news = news
@@ -138,11 +145,12 @@ class Loop:
         self._merge_at = 0.0  # when the frontier may merge less than a full batch again
         self.moved = False  # whether the frontier did, in the last turn
         self._stop: Ending | None = None
+        self.wants_checkpoint = False  # before the next is due
         self.failure: BaseException | None = None
 
-    def stop(self) -> None:
+    def stop(self, ending: Ending = Ending.STOPPED) -> None:
         """End the crawl at the next turn; it can be resumed."""
-        self._stop = Ending.STOPPED
+        self._stop = ending
         self._news.set()
 
     async def run(self, keeper: Keeper) -> Ending:
@@ -150,8 +158,9 @@ class Loop:
         started = self._clock.now()
         while (ending := self._ending(started)) is None:
             self.turn()
-            if keeper.due():
-                self.deliver()
+            if keeper.due() or self.wants_checkpoint:
+                self.wants_checkpoint = False
+                self._settle()
                 await keeper.take()
             await self._rest()
         await self._wind_down()
@@ -161,6 +170,8 @@ class Loop:
         """The figure, once around."""
         begun = self._clock.now()
         self._gather()
+        if self._remote is not None:
+            self._remote.receive(begun)
         hungry = self._hungry(begun)
         if hungry or self._outbox.full:
             self.deliver()
@@ -168,28 +179,43 @@ class Loop:
         if hungry:
             ended = self._clock.now()
             self._merge_at = ended + max((ended - begun) * (MERGE_SHARE - 1), self._least_merge_s)
-        self._fetcher.refuse(self._frontier.refused())
-        self._fetcher.put(self._frontier.visits(begun, self._fetcher.rules_room))
+        self._fetcher.refuse(self._post.refuse(self._frontier.refused()))
+        rules_room = self._post.rules_room(self._fetcher.rules_room)
+        self._fetcher.put(self._post.route(self._frontier.visits(begun, rules_room), begun))
         self._fetcher.pump()
+        self._post.send(begun, idle=self._fetcher.idle)
 
     def _gather(self) -> None:
+        if self._remote is not None:
+            self._remote.run_errands()
         self._fetcher.give_back(self._gathering.gather(self._fetcher.take(), self._outbox))
 
+    def _settle(self) -> None:
+        """Leave nothing on its way within this agent, so that a checkpoint has all of it."""
+        self.deliver()
+        if self._remote is not None:
+            self._remote.receive(self._clock.now())
+        self._post.flush()
+
     def deliver(self) -> None:
-        """Give the frontier all that waits for it."""
-        self._frontier.put_links(self._outbox.take_links())
-        self._frontier.put_outcomes(self._outbox.take_outcomes(), self._clock.now())
+        """Give the frontier all that waits for it, and the post what is for the shards of others."""
+        now = self._clock.now()
+        links, outcomes = self._post.post(self._outbox.take_links(), self._outbox.take_outcomes(), now)
+        self._frontier.put_links(links)
+        self._frontier.put_outcomes(outcomes, now)
 
     def _hungry(self, now: float) -> bool:
         """Whether the frontier may merge what is less than a full batch: always when nothing is left to fetch, else as
         far as that takes one part in `MERGE_SHARE` of the time."""
         need = self._frontier.need
-        return self._fetcher.idle or need is Need.IDLE or (need > Need.NONE and now >= self._merge_at)
+        idle = self._fetcher.idle and not self._post.lent
+        return idle or need is Need.IDLE or (need > Need.NONE and now >= self._merge_at)
 
     @property
     def idle(self) -> bool:
         """Whether nothing is on its way anywhere but in the frontier."""
-        return self._fetcher.idle and not self._outbox and not self._gathering.waiting
+        here = self._fetcher.idle and not self._outbox and not self._gathering.waiting
+        return here and self._post.quiet
 
     def _ending(self, started: float) -> Ending | None:
         if self.failure is not None:
@@ -199,6 +225,8 @@ class Loop:
         now = self._clock.now()
         if self._asked.for_s and now - started >= self._asked.for_s:
             return Ending.TIME
+        if self._remote is not None:
+            return None  # the supervisor says when
         if self._fetcher.has_its_pages and not self._gathering.waiting:
             return Ending.PAGES
         if self._has_its_bytes():
@@ -230,4 +258,4 @@ class Loop:
         self._fetcher.abort()
         await asyncio.sleep(0)
         self._gather()
-        self.deliver()
+        self._settle()

@@ -29,7 +29,7 @@ from fyke.archive.table_files import TABLES
 from fyke.archive.warc import FOLDER
 from fyke.core.batches import u64
 from fyke.core.config import Config
-from fyke.core.errors import StateDamaged
+from fyke.core.errors import ConfigurationError, StateDamaged
 from fyke.crawl.reread import Place, Rereader, place_of
 from fyke.disk import manifest as manifests
 from fyke.disk.checkpoint import Snapshot, held
@@ -71,6 +71,11 @@ class _Spans:
 def repair(directory: CrawlDirectory, progress: Progress) -> Iterator[Note]:
     """Mend the crawl in `directory`, and say what was done. Raises NotACrawl, DirectoryInUse, DiskFull."""
     config = directory.config()
+    if len(directory.parts) > 1:
+        raise ConfigurationError(
+            f"{directory.path} was crawled by several agents, which --repair cannot mend yet: fyke check names what is"
+            " damaged; put it back from a copy"
+        )
     with held(directory.shard):
         scratch = directory.state / "mending"
         shutil.rmtree(scratch, ignore_errors=True)

@@ -10,7 +10,7 @@ import os
 import shlex
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,9 +21,11 @@ from rich.console import Console
 
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
-from fyke.archive.statistics import CrawlStatistics
+from fyke.archive.division import divide, division
+from fyke.archive.inspect import ending_of
+from fyke.archive.statistics import CrawlStatistics, added
 from fyke.core.config import Config
-from fyke.core.errors import EXIT_INTERRUPTED, NetworkDown
+from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError, NetworkDown
 from fyke.core.memory import peak_memory_bytes
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.crawl.agent import Agent, brought_nothing
@@ -32,6 +34,8 @@ from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import ENDED, Monitor, seeds_in_words
 from fyke.crawl.passes import Pass
 from fyke.crawl.seed_sources import SeedSources
+from fyke.crawl.supervisor import Supervisor
+from fyke.disk.files import lock, writing
 from fyke.fetcher.access import unused_proxies
 from fyke.progress import Progress
 from fyke.quantities import counted, duration, size
@@ -110,6 +114,12 @@ def _reading(sources: SeedSources, console: Console) -> Iterator[str]:
 async def _crawl(
     directory: CrawlDirectory, config: Config, console: Console, listed: Iterable[str] | None, again: Pass | None
 ) -> Summary:
+    if config.crawl.agents > 1 or division(directory.state).agents > 1:
+        if again is not None:
+            raise ConfigurationError(
+                f"{directory.path} has several agents, and a pass over a crawl needs one: begin another with --agents 1"
+            )
+        return await _crawl_with_agents(directory, config, console, listed)
     async with Agent(directory, config, listed=listed, again=again) as agent, Control(agent, directory.state):
         _obey_signals(agent.stop)
         heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
@@ -122,6 +132,49 @@ async def _crawl(
                 await watching
         statistics = agent.statistics()
     return Summary(ending, statistics, peak_memory_bytes())
+
+
+async def _crawl_with_agents(
+    directory: CrawlDirectory, config: Config, console: Console, listed: Iterable[str] | None
+) -> Summary:
+    Agent(directory, config)  # what is wrong with `config` is said before anything is written
+    directory.prepare(config)
+    with exclusively(directory):
+        before = division(directory.state)
+        directory.record(config, listed)
+        states = [saved_state(part.shard) for part in directory.parts]
+        if states and all(not state or brought_nothing(state) for state in states):
+            for part in directory.parts:
+                part.forget()
+            states = []
+        divided = divide(directory.state, config.crawl.agents, begun=any(states))
+        moved = any(states) and divided.agents != before.agents
+        crawl = Supervisor(directory, config, divided, config.crawl.agents, moved=moved)
+        async with crawl, Control(crawl, directory.state):
+            _obey_signals(crawl.stop)
+            heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
+            watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, console, heading).run())
+            try:
+                ending = await crawl.run()
+            finally:
+                watching.cancel()
+                with suppress(asyncio.CancelledError):
+                    await watching
+        totals = added([CrawlStatistics(**saved_state(part.shard)["totals"]) for part in directory.parts])
+    return Summary(ending, totals, crawl.peak_memory_bytes)
+
+
+@contextmanager
+def exclusively(directory: CrawlDirectory) -> Iterator[None]:
+    """Keep other crawls out of `directory` while several agents crawl into it. Raises DirectoryInUse."""
+    in_use = f"{directory.path} is in use by another crawl: stop it, or choose another folder with --into"
+    with writing(directory.state):
+        directory.state.mkdir(parents=True, exist_ok=True)
+    descriptor = lock(directory.supervised, in_use)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _obey_signals(stop: Callable[[], None]) -> None:
@@ -144,12 +197,12 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
     if not directory.holds_crawl:
         return None
     directory.compare(config)
-    state = saved_state(directory.shard)
-    ending = state.get("ending")
-    totals = CrawlStatistics(**state["totals"]) if state else CrawlStatistics()
+    states = [state for part in directory.parts if (state := saved_state(part.shard))]
+    ending = ending_of(states) if states else None
+    totals = added([CrawlStatistics(**state["totals"]) for state in states])
     has_pages = ending == Ending.PAGES and 0 < config.crawl.pages <= totals.pages
     has_bytes = ending == Ending.BYTES and 0 < config.crawl.bytes <= totals.bytes
-    if brought_nothing(state):
+    if all(map(brought_nothing, states)):
         return None
     if ending is not None and (ending == Ending.FINISHED or has_pages or has_bytes):
         if listed is not None:

@@ -21,6 +21,16 @@ def encode(batch: pa.RecordBatch) -> list[Bytes]:
     return [HEADER.pack(len(body), batch.num_rows, digest), body]
 
 
+def encode_bytes(body: bytes) -> list[Bytes]:
+    """The same of any bytes, as a message of no rows."""
+    return [HEADER.pack(len(body), 0, xxhash.xxh3_64_intdigest(body)), body]
+
+
+def decode_bytes(reader: Reader, offset: int) -> bytes:
+    """The bytes whose header is at `offset`. Raises StateDamaged when they are not those that were written."""
+    return _message(reader, offset)[0]
+
+
 def decode(reader: Reader, offset: int, schema: pa.Schema) -> tuple[pa.RecordBatch, int]:
     """The batch whose header is at `offset`, and where the next one begins.
 

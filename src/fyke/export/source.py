@@ -77,20 +77,20 @@ class Source:
 
     def now(self) -> Until:
         """How far the crawl is now."""
-        shard = self.directory.shard
-        state = saved_state(shard) if shard.is_dir() else {}
+        states = [saved_state(part.shard) for part in self.directory.parts if part.shard.is_dir()]
         if not (self.path / TABLES).is_dir():
             return Until(0, 0, {}, 0.0)
+        taken_at = max((float(state.get("taken_at", 0.0)) for state in states), default=0.0)
         links = safe_rows(self.path, "links")  # before the pages, so that the page of every link is there
         pages = safe_rows(self.path, "pages")
-        return Until(pages, links, self._archive(state), float(state.get("taken_at", 0.0)) or self._touched())
+        return Until(pages, links, self._archive(states), taken_at or self._touched())
 
     def _touched(self) -> float:
         """When the archive of a crawl without a checkpoint was written to."""
         return max((path.stat().st_mtime for path in self.directory.warc.glob("*.warc.gz")), default=0.0)
 
-    def _archive(self, state: dict[str, Any]) -> dict[str, int]:
-        counted = archive_lengths(self.directory, state)
+    def _archive(self, states: list[dict[str, Any]]) -> dict[str, int]:
+        counted = archive_lengths(self.directory, *states)
         sizes = {}
         for path in sorted(self.directory.warc.glob("*.warc.gz")):
             name = f"{self.directory.warc.name}/{path.name}"

@@ -203,6 +203,74 @@ class HostBook:
         self._connection.close()
 
 
+class SharedBook(HostBook):
+    """The book of one agent, which looks into those of `others` too: a host may have been theirs. It writes its own."""
+
+    def __init__(self, path: Path, others: Iterable[Path]) -> None:
+        super().__init__(path)
+        self._others = [other for other in others if other != path]
+        self._looked_into: dict[Path, HostBook] = {}
+
+    def _books(self) -> Iterator[HostBook]:
+        for path in self._others:
+            if path not in self._looked_into and path.is_file():
+                self._looked_into[path] = HostBook(path, read_only=True)
+        yield from self._looked_into.values()
+
+    def host(self, name: str) -> Host | None:
+        """What the book that was last written of `name` says; no rest ends sooner than any of them says."""
+        found = [host for host in (super().host(name), *(book.host(name) for book in self._books())) if host]
+        if not found:
+            return None
+        newest = max(found, key=lambda host: host.last_seen)
+        newest.due = max(host.due for host in found)
+        return newest
+
+    def robots(self, origin: str) -> RobotsRecord | None:
+        """The robots.txt of `origin` as it was last fetched by anyone."""
+        found = (super().robots(origin), *(book.robots(origin) for book in self._books()))
+        return max((record for record in found if record), key=lambda record: record.fetched_at, default=None)
+
+    def close(self) -> None:
+        for book in self._looked_into.values():
+            book.close()
+        super().close()
+
+
+class ReadBooks:
+    """The books of all agents of a crawl, to read from, beside it or after it. Use as a context manager."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        """Those of `paths` that exist. Raises as HostBook does."""
+        self._books = [HostBook(path, read_only=True) for path in paths if path.is_file()]
+
+    def __enter__(self) -> "ReadBooks":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for book in self._books:
+            book.close()
+
+    def host(self, name: str) -> Host | None:
+        """What is remembered of the host `name`, by the agent that met it last."""
+        found = [host for book in self._books if (host := book.host(name))]
+        return max(found, key=lambda host: host.last_seen, default=None)
+
+    def robots(self, origin: str) -> RobotsRecord | None:
+        """The robots.txt of `origin` as it was last fetched."""
+        found = [record for book in self._books if (record := book.robots(origin))]
+        return max(found, key=lambda record: record.fetched_at, default=None)
+
+    def all_hosts(self) -> Iterator[Host]:
+        """Every host, book by book; one that went from agent to agent comes once, as it was met last."""
+        for book in self._books:
+            others = [other for other in self._books if other is not book]
+            for host in book.all_hosts():
+                met = [other.last_seen for book in others if (other := book.host(host.name))]
+                if all(host.last_seen > at for at in met):
+                    yield host
+
+
 def _signed(text: str) -> int:
     """The key of `text` as SQLite stores it: a signed 64-bit integer."""
     key = key_of(text.encode())

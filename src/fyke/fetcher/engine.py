@@ -11,18 +11,19 @@ Invariant: every visit that was put in is in the workbench, under way, or was ta
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, Kind
+from fyke.core.batches import EMPTY, Kind, url_batch
 from fyke.core.clock import Clock
 from fyke.core.config import Config
 from fyke.core.messages import SOON_S, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slicer
+from fyke.core.urls import Locator
 from fyke.core.visits import Earlier, Exchange, Purpose, Visit, batch_of, visits_of
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.connections import Connections
@@ -66,6 +67,8 @@ class Wiring:
     clock: Clock
     past: Past | None = None  # None: all visits are first ones
     cut: Callable[[Visit, str], None] = lambda visit, why: None  # breaks off the request for a visit, saying why
+    ours: Callable[[str], bool] = bool  # whether an address may be asked from here
+    shared: bool = False  # whether other agents ask other hosts of the same crawl
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +100,12 @@ class Fetcher:
         self._news = news
         self._exchanges: list[Exchange] = []
         self._given_back: list[tuple[Visit, float]] = []
-        self._hosts = HostDesk(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock)
+        self._strayed: list[pa.RecordBatch] = []
+        self._hosts = HostDesk(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock, rooms.ours)
         self._slicer = Slicer(self.pump)
-        self._rules = RulesDesk(rooms.bench, self._hosts, rooms.book, config, rooms.clock, self._slicer)
+        self._rules = RulesDesk(
+            rooms.bench, self._hosts, rooms.book, config, rooms.clock, self._slicer, shared=rooms.shared
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
         self._look_ahead_at = 0.0
@@ -121,15 +127,17 @@ class Fetcher:
         """Let `visit` wait at `host`, unless that was given up, or sleeps."""
         if host.retired:
             self._end(visit, Outcome.HOST_RETIRED, host.retired)
-        elif host.due - now > SOON_S:
+        elif host.due - now > SOON_S and not self._rooms.shared:
             self._given_back.append((visit, host.due))
         else:
             self.bench.add(host, visit)
             return
         self.bench.leave(host, now)
 
-    def _put_off(self, host: Host, visits: Sequence[Visit], now: float) -> None:
-        """Give back `visits`, which `host` does not come to soon."""
+    def _put_off(self, host: Host, chosen: Callable[[Host, float], Sequence[Visit]], now: float) -> None:
+        """Give back the visits that `host` does not come to soon, as `chosen` by the workbench. Where there are several
+        agents, they may be of another's shard, and stay."""
+        visits = () if self._rooms.shared else chosen(host, now)
         for visit in visits:
             if visit.purpose is Purpose.ROBOTS:
                 self._rules.rest_until(visit, max(host.due, visit.not_before), now)
@@ -151,17 +159,52 @@ class Fetcher:
         self._exchanges, self._rules.learned, self._rules.sitemaps, self._given_back = [], [], [], []
         return fetched
 
+    def take_strayed(self) -> list[pa.RecordBatch]:
+        """Visits (schema `URLS`) that are not made here, since their hosts moved, since this was last asked."""
+        strayed, self._strayed = self._strayed, []
+        return strayed
+
     def recall(self, host: int) -> pa.RecordBatch:
         """The visits that wait at the host with this key, taken out (schema `URLS`): they are not made."""
         found = self.bench.get(host)
-        if found is None:
-            return EMPTY
-        visits = self.bench.drain(found)
-        now = self._clock.now()
+        return EMPTY if found is None else batch_of(self._pages_of(self.bench.drain(found)))
+
+    def _pages_of(self, visits: Iterable[Visit]) -> Iterator[Visit]:
+        """Those of `visits`, which are not made, that are to pages; the others are put off."""
         for visit in visits:
-            if visit.purpose is Purpose.ROBOTS:
-                self._rules.put_off(visit, now)
-        return batch_of(visit for visit in visits if visit.purpose is Purpose.PAGE)
+            if visit.purpose is Purpose.PAGE:
+                yield visit
+            else:
+                self._rules.put_off(visit, self._clock.now())
+
+    def recall_all(self, domains: Callable[[int], bool]) -> list[pa.RecordBatch]:
+        """The same of every host in one of `domains` (by their keys); errands of others are forgotten."""
+        recalled = []
+        for host in [host for host in self.bench if domains(host.domain_key)]:
+            visits = [visit for visit in self.bench.drain(host) if not visit.errand]
+            recalled.append(batch_of(self._pages_of(visits)))
+        return recalled
+
+    # -- errands: a robots.txt that redirects to a host of another agent ----------------------------
+
+    def take_errands(self) -> list[Visit]:
+        """Visits that others are to make, to bring rules of hosts that are asked from here."""
+        errands, self._rules.errands = self._rules.errands, []
+        return errands
+
+    def put_errand(self, visit: Visit) -> None:
+        """Make `visit` for another agent, with its `errand`."""
+        self.bench.add(self._host_of(visit, self._clock.now()), visit, first=True)
+
+    def take_answers(self) -> list[Exchange]:
+        """What came of errands of others."""
+        answers, self._rules.answers = self._rules.answers, []
+        return answers
+
+    def put_answer(self, exchange: Exchange) -> None:
+        """What came of a visit that `take_errands` gave."""
+        self._rules.fetched(exchange, self._clock.now())
+        self.pump()
 
     def _host_of(self, visit: Visit, now: float) -> Host:
         return self.bench.get(visit.host) or self._hosts.host(visit.parts.host, now)
@@ -174,7 +217,7 @@ class Fetcher:
     @property
     def idle(self) -> bool:
         """Whether nothing waits here, is under way, or waits to be taken."""
-        return not (self.bench.visits or self.in_flight or self.ended)
+        return not (self.bench.visits or self.in_flight or self.ended or self._strayed)
 
     @property
     def has_its_pages(self) -> bool:
@@ -223,7 +266,7 @@ class Fetcher:
         for hosts in (self.bench.crowded, self._rules.slowed):
             while hosts:
                 host = hosts.pop()
-                self._put_off(host, self.bench.put_off(host, now), now)
+                self._put_off(host, self.bench.put_off, now)
         self._set_alarm(now)
 
     def _next(self, now: float) -> Host | None:
@@ -295,7 +338,7 @@ class Fetcher:
                 self._start(host, visit)
                 return
             self._end(visit, Outcome.ROBOTS_FORBADE, line)
-        self._put_off(host, self.bench.put_off_retries(host, now), now)
+        self._put_off(host, self.bench.put_off_retries, now)
         self.bench.rest(host)
 
     def _wait_for_rules(self, host: Host, visit: Visit, robots: RobotsRecord) -> None:
@@ -360,7 +403,7 @@ class Fetcher:
         if host.retired:
             self._abandon(host, Outcome.HOST_RETIRED, host.retired)
         else:
-            self._put_off(host, self.bench.put_off(host, now), now)
+            self._put_off(host, self.bench.put_off, now)
         self.pump()
 
     # -- what an answer costs the host -----------------------------------------------------------
@@ -388,7 +431,7 @@ class Fetcher:
             return True
         answer = self._rooms.resolver.cached(host.name)
         if answer is not None and answer.addresses:
-            self._hosts.learn_addresses(host, answer)
+            self._settle(host, answer)
             self.bench.rest(host)  # the address has its own order
             return False
         self.bench.park(host)
@@ -396,6 +439,14 @@ class Fetcher:
         self._tasks.add(task)
         task.add_done_callback(self._task_ended)
         return False
+
+    def _settle(self, host: Host, answer: Resolution) -> None:
+        """`host` is asked at an address of `answer`, or what waits for it goes back."""
+        if not self._hosts.learn_addresses(host, answer):
+            visits = self.bench.drain(host)
+            self._strayed.append(batch_of(self._pages_of(visit for visit in visits if not visit.errand)))
+            self._strayed.append(errands_of(visits))
+            self._news.set()
 
     def _task_ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
@@ -408,7 +459,7 @@ class Fetcher:
         answer = await self._rooms.resolver.resolve(host.name)
         now = self._clock.now()
         if answer.addresses:
-            self._hosts.learn_addresses(host, answer)
+            self._settle(host, answer)
         else:
             self._unnamed(host, answer, now)
         self.bench.unpark(host)
@@ -426,7 +477,7 @@ class Fetcher:
             if host.retired:
                 self._abandon(host, Outcome.HOST_RETIRED, host.retired)
             else:
-                self._put_off(host, self.bench.put_off(host, now), now)
+                self._put_off(host, self.bench.put_off, now)
         else:
             self._abandon(host, outcome, answer.detail)
 
@@ -472,3 +523,11 @@ class Fetcher:
     def abort(self) -> None:
         """Break off what is under way: it stays a waiting visit."""
         self._rooms.abort()
+
+
+def errands_of(visits: Iterable[Visit]) -> pa.RecordBatch:
+    """Errands as a `URLS` batch, by the keys that their agents know them by."""
+    errands = [visit for visit in visits if visit.errand]
+    return url_batch(
+        [Locator(visit.url.encode(), visit.errand, visit.host, visit.domain) for visit in errands], kind=Kind.RULES
+    )

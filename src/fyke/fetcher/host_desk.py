@@ -7,6 +7,7 @@ Invariant: a host and its address rest for as long as they must, also when the p
 """
 
 import heapq
+from collections.abc import Callable
 from math import inf
 
 from fyke.core.clock import Clock
@@ -28,12 +29,15 @@ class HostDesk:
         book: HostBook,
         rests: Rests,
         clock: Clock,
+        ours: Callable[[str], bool],
     ) -> None:
+        """`ours` says whether an address may be asked from here."""
         self._bench = bench
         self._resolver = resolver
         self._book = book
         self._rests = rests
         self._clock = clock
+        self._ours = ours
         self._changed: dict[int, Host] = {}  # since the book was written
 
     def host(self, name: str, now: float) -> Host:
@@ -54,13 +58,16 @@ class HostDesk:
         """What the book has of `host` is not true any more."""
         self._changed[host.key] = host
 
-    def learn_addresses(self, host: Host, answer: Resolution) -> None:
-        """`host` has the addresses of `answer`, and is asked at the first of them."""
-        address = answer.addresses[0]
+    def learn_addresses(self, host: Host, answer: Resolution) -> bool:
+        """`host` has the addresses of `answer`, and is asked at the first of them that is ours; whether one is."""
+        address = next(filter(self._ours, answer.addresses), None)
+        if address is None:
+            return False
         host.addresses, host.addresses_until = answer.addresses, answer.expires_at
         host.look_up_at = answer.refresh_at
         self._bench.settle(host, address, self._rests.due(address_name(address)))
         self.changed(host)
+        return True
 
     def look_ahead(self, now: float, names: int) -> None:
         """Have the names of hosts with work looked up before what is known of them expires, `names` of them at most."""

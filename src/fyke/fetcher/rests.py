@@ -36,7 +36,8 @@ class Rests:
     """The journal at `path`, of requests that last `longest_s` seconds at most.
 
     `resumed` says that a crawl was here before: then a journal that is missing or cannot be believed makes
-    every name rest. Raises DiskFull or DirectoryError, as any note may. One thread.
+    every name rest; so does `others`: names may have been in the journals of others. Raises DiskFull or DirectoryError,
+    as any note may. One thread.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Rests:
         now: float,
         *,
         resumed: bool,
+        others: bool = False,
         most_lines: int = MOST_LINES,
         boot_id: str | None = None,
     ) -> None:
@@ -57,7 +59,7 @@ class Rests:
         self._due: dict[str, float] = {}
         self._under_way: dict[str, tuple[float, float]] = {}  # since when, and its least rest in seconds
         self._unknown_host_due = self._unknown_address_due = 0.0
-        if not self._read() and resumed:
+        if (not self._read() and resumed) or others:
             self._unknown_host_due = now + max(BOOKED_WAIT_S, politeness.host_delay_s)
             self._unknown_address_due = now + politeness.address_delay_s
         for name, (began, least_s) in self._under_way.items():
@@ -75,6 +77,13 @@ class Rests:
         """Until when `name` rests because of an earlier process or of what was noted since; unix seconds."""
         unknown = self._unknown_address_due if name[0] == "@" else self._unknown_host_due
         return self._due.get(name, unknown)
+
+    def hosts(self, now: float) -> list[tuple[str, float]]:
+        """Hosts that rest at `now`, and until when; one that is being asked for its least rest from now on."""
+        due = dict(self._due)
+        for name, (_, least_s) in self._under_way.items():
+            due[name] = max(due.get(name, 0.0), now + least_s)
+        return [(name, until) for name, until in due.items() if until > now and name[0] != "@"]
 
     def begin(self, least: Iterable[tuple[str, float]], now: float) -> None:
         """Note that a request begins now to the names in `least`; each rests for its seconds at least afterwards."""

@@ -43,7 +43,10 @@ class RulesDesk:
         config: Config,
         clock: Clock,
         slicer: Slicer,
+        *,
+        shared: bool,
     ) -> None:
+        """`shared`: hosts may be others' to ask; where a redirect leads to another host, that is an errand."""
         self._bench = bench
         self._hosts = hosts
         self._book = book
@@ -58,6 +61,9 @@ class RulesDesk:
         self.learned: list[tuple[str, Rules, float]] = []  # what the frontier is to know, since it was taken
         self.sitemaps: list[str] = []  # the same
         self.slowed: list[Host] = []  # hosts whose rules came, which may ask for a longer rest, until they are taken
+        self.errands: list[Visit] = []  # visits to other hosts that bring the rules of ours, the same
+        self.answers: list[Exchange] = []  # what came of errands of others, the same
+        self._shared = shared
         self._brought: set[str] = set()  # origins that the gate asked for and that were not answered yet
 
     @property
@@ -184,16 +190,25 @@ class RulesDesk:
     def fetched(self, exchange: Exchange, now: float) -> None:
         """The robots visit of `exchange` has ended: follow its redirect, or learn the rules."""
         visit = exchange.visit
+        if visit.errand:
+            self.answers.append(exchange)
+            return
         target = redirect_of(exchange, visit.depth)
         if target is None:
             self._learn(exchange, decode_body(exchange, self._limits).content, now)
             return
         hop = robots_visit(target, visit.robots_of)
         hop.depth = visit.depth + 1
+        if self._shared and hop.host != visit.host:
+            self.errands.append(hop)
+            return
         self._bench.add(self._hosts.host(split(target).host, now), hop, first=True)
 
     def unmade(self, visit: Visit, outcome: Outcome, detail: str, now: float) -> None:
         """A robots visit could not even be made: its host is gone, as those who want to visit it will find."""
+        if visit.errand:
+            self.answers.append(Exchange(visit, outcome, now, 0.0, detail=detail))
+            return
         origin = visit.robots_of
         self._learn(Exchange(visit, outcome, now, 0.0, detail=detail), b"", now, hand_on=False)
         self.learned.append((origin, Rules.OPEN, now + self._negative_s))
@@ -216,7 +231,8 @@ class RulesDesk:
         wait where blocked hosts' do, and ask again when they come from there."""
         origin = visit.robots_of
         host = self._host_of(origin)
-        if host is None or host.key != visit.host:  # a redirect led here: for its origin it is out of reach
+        led_here = visit.errand or host is None or host.key != visit.host  # by a redirect
+        if led_here or host is None:  # for its origin it is out of reach
             self.unmade(visit, Outcome.HOST_RETIRED, "it redirects to a blocked host", now)
             return
         self._brought.discard(origin)

@@ -108,10 +108,12 @@ class Frontier:
         few_visits: int,
         opened_at: float,
         state: Mapping[str, Any] | None = None,
+        descends: bool = True,
         sizes: Sizes = SIZES,
     ) -> None:
         """`host_delay_s`: how long a host without reputation rests after each visit; `few_visits`: how many the
-        fetcher can make at a time.
+        fetcher can make at a time. Where there are other shards it `descends` to the next level when it is told, else
+        by itself.
 
         Raises ConfigurationError or PluginError for a budget function or an order that is none.
         """
@@ -126,12 +128,14 @@ class Frontier:
         self._ended: list[pa.RecordBatch] = []  # visits that the records of their domains were not told of
         self._ended_rows = 0
         self._by_level = by_level
+        self._descends = descends
         self._ready_rows = sizes.ready if isinstance(order, BreadthFirst) else sizes.ordered
         self._few_visits = few_visits
         self._round_s = config.default_budget_urls * host_delay_s
         self._round_ends_at = float(saved.get("round_ends_at", 0.0))
         self.level = int(saved.get("level", 0))
         self.landed: dict[str, str] = {}  # where seeds redirect to
+        self._unlanded: dict[int, str] = {int(via): target for via, target in saved.get("unlanded", {}).items()}
         for seed, target in saved.get("landed", {}).items():
             self._land(seed, target)
         self.accepted = int(saved.get("accepted", 0))
@@ -162,7 +166,7 @@ class Frontier:
     def put_links(self, links: Links) -> None:
         """What pages point at. A link of kind `SEED` that was met on a page is where that seed redirects to."""
         urls = links.urls
-        self._extend_scope(urls)
+        self.extend_scope(urls)
         if not self._alone:
             targets = u64(urls, "domain")
             within = self._filters.domains
@@ -174,13 +178,18 @@ class Frontier:
             self.accepted += accepted.num_rows
             self.seen.check_update(accepted)
 
-    def _extend_scope(self, urls: pa.RecordBatch) -> None:
+    def extend_scope(self, urls: pa.RecordBatch) -> None:
+        """Take note of where seeds redirect to, if `urls` say so; they need not be of this shard."""
         redirects = keep(urls, (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0))
         for via, target in zip(u64(redirects, "via").tolist(), texts(redirects), strict=True):
             seed = self._seeds.get(via)
-            if seed is None and self._unnamed_seeds and not self._filters.reaches(locate(target)):
+            if seed is None and self._unnamed_seeds:
+                if self._filters.reaches(locate(target)):
+                    continue
                 seed = target
-            if seed is not None and self.landed.get(seed) != target:
+            if seed is None:
+                self._unlanded[via] = target  # of another shard, from where it was not heard yet
+            elif self.landed.get(seed) != target:
                 self._land(seed, target)
 
     def _land(self, seed: str, target: str) -> None:
@@ -188,6 +197,9 @@ class Frontier:
         self.landed[seed] = target
         self._seeds[key_of(target)] = target
         self._filters.land(locate(seed), locate(target))
+        further = self._unlanded.pop(key_of(target), None)
+        if further is not None:
+            self._land(target, further)
 
     @property
     def _alone(self) -> bool:
@@ -218,10 +230,7 @@ class Frontier:
             self.window.ended(u64(ended, "key"), u64(ended, "host"))
             asked = keep(ended, numbers(ended, "rest_s") >= 0)
             self.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())
-            self._ended.append(ended)
-            self._ended_rows += ended.num_rows
-            if self._ended_rows >= self._sizes.batch:
-                self._count_ended()
+            self.put_done(ended)
         columns = (outcomes.learned.column(name).to_pylist() for name in LEARNED.names)
         for origin, rules, until in zip(*columns, strict=True):
             self.gate.known(origin.decode(), Rules(rules), until, now)
@@ -238,6 +247,13 @@ class Frontier:
         sleep = visits.column("until").to_numpy() > now + SOON_S
         self.asleep.put(keep(visits, sleep).select(WAITING.names), now)
         self._refill.spill(keep(visits, ~sleep).select(URLS.names))
+
+    def put_done(self, ended: pa.RecordBatch) -> None:
+        """Visits that are over (schema `ENDED`) and out no more: their domains are told."""
+        self._ended.append(ended)
+        self._ended_rows += ended.num_rows
+        if self._ended_rows >= self._sizes.batch:
+            self._count_ended()
 
     def _count_ended(self) -> None:
         """Tell the records of domains of the visits that ended."""
@@ -278,8 +294,8 @@ class Frontier:
             self._advance()
         moved |= self._budget(hungry)
         moved |= self._let_through(now, hungry)
-        if not len(self.window) and not moved and self._nothing_near and (len(self.later) or len(self.again)):
-            self._next_level()
+        if self._descends and not moved and self.level_done and (len(self.later) or len(self.again)):
+            self.descend(self.level + 1)
             moved = True
         return moved
 
@@ -372,13 +388,19 @@ class Frontier:
             self._round_ends_at = now + self._round_s
         return batch
 
-    def _next_level(self) -> None:
-        self.level += 1
+    @property
+    def level_done(self) -> bool:
+        """Whether nothing waits or is out but for pages nearer to the seeds."""
+        return not len(self.window) and self._nothing_near
+
+    def descend(self, level: int) -> None:
+        """All pages nearer to the seeds are done: let go of those of `level`."""
+        self.level = level
         self.again.next_level()
         left = len(self.later)
-        while left > 0 and (batch := self.later.get(min(self._sizes.batch, left))) is not None:
+        while left and (batch := self.later.get(min(left, self._sizes.batch))) is not None:
             left -= batch.num_rows
-            near = numbers(batch, "depth") <= self.level
+            near = numbers(batch, "depth") <= level
             self.later.put(keep(batch, ~near))
             self._weigh(keep(batch, near))
 
@@ -421,6 +443,10 @@ class Frontier:
         self.window.ended(u64(urls, "key"), u64(urls, "host"))
         self.ready.put(urls)
 
+    def let_go(self, keys: Iterable[int]) -> pa.RecordBatch:
+        """The visits with these keys, out no more (schema `URLS`): whoever asks holds them from now on."""
+        return self.window.let_go(keys)
+
     def overflowed(self, host: int) -> bool:
         """Whether more of the host with this key waits on disk than is handed out."""
         return self._refill.overflowed(host)
@@ -441,7 +467,7 @@ class Frontier:
     @property
     def empty(self) -> bool:
         """Whether nothing waits anywhere and nothing is out; what no budget is left for does not count."""
-        return self._nothing_near and not (len(self.later) or len(self.again) or len(self.window))
+        return self.level_done and not (len(self.later) or len(self.again))
 
     def rests_until(self, now: float) -> float:
         """When the first of what waits may go on, where all of it waits for hosts that rest; 0 where it does not, or
@@ -470,6 +496,7 @@ class Frontier:
         return {
             "level": self.level,
             "landed": self.landed,
+            "unlanded": {str(via): target for via, target in self._unlanded.items()},
             "round_ends_at": self._round_ends_at,
             "accepted": self.accepted,
             "seen": self.seen.state(),

@@ -115,19 +115,33 @@ class Window:
         """The visits with these keys, of these hosts (uint64[n] each), are over. Keys that are not out count for
         nothing: an outcome may come twice."""
         for key, host in zip(keys.tolist(), hosts.tolist(), strict=True):
-            place = self._place.pop(key, None)
-            if place is None:
-                continue
-            serial, row = place
-            rows = self._batches[serial][1]
-            rows.discard(row)
-            if not rows:
-                self._held -= self._batches.pop(serial)[0].num_rows
-            left = self._of_host[host] - 1
-            if left:
-                self._of_host[host] = left
-            else:
-                del self._of_host[host]
+            self._end(key, host)
+
+    def _end(self, key: int, host: int) -> None:
+        place = self._place.pop(key, None)
+        if place is None:
+            return
+        serial, row = place
+        rows = self._batches[serial][1]
+        rows.discard(row)
+        if not rows:
+            self._held -= self._batches.pop(serial)[0].num_rows
+        left = self._of_host[host] - 1
+        if left:
+            self._of_host[host] = left
+        else:
+            del self._of_host[host]
+
+    def let_go(self, keys: Iterable[int]) -> pa.RecordBatch:
+        """The rows with these keys that are out (schema `URLS`), which are not from now on."""
+        places: dict[int, list[int]] = {}
+        for key in keys:
+            place = self._place.get(key)
+            if place is not None:
+                places.setdefault(place[0], []).append(place[1])
+        urls = concat([self._batches[serial][0].take(pa.array(rows)) for serial, rows in places.items()])
+        self.ended(u64(urls, "key"), u64(urls, "host"))
+        return urls
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """All that is out."""

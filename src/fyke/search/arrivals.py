@@ -6,14 +6,16 @@ Reads only; the crawl notices nothing. Invariant: row `n` of a table is the same
 is still in a journal or sealed, so a number of rows is a position.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
-from fyke.archive import SCHEMAS, rows_recorded, scan_table, segments
+from fyke.archive import SCHEMAS, TableFile, rows_recorded, scan_table, segments
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.table_files import TABLES
+from fyke.archive.turns import rows_by_part, turns
 from fyke.core.errors import NotACrawl, StateDamaged
 
 
@@ -24,17 +26,60 @@ def safe_rows(crawl: Path, name: str) -> int:
     """
     if not (crawl / TABLES).is_dir():
         raise NotACrawl(f"{crawl} holds no crawl: begin one with fyke crawl URL --into {crawl}")
-    state = saved_state(CrawlDirectory(crawl).shard)
-    if not state:
+    states = [state for part in CrawlDirectory(crawl).parts if (state := saved_state(part.shard))]
+    if not states:
         return sum(batch.num_rows for batch in scan_table(crawl, name, SCHEMAS[name].names[:1]))
-    return rows_recorded(state, name)
+    return sum(rows_by_part(crawl, name).values()) if len(states) > 1 else rows_recorded(states[0], name)
 
 
 def arrivals(crawl: Path, name: str, columns: Sequence[str], begin: int, end: int) -> Iterator[pa.RecordBatch]:
     """Rows `begin` to `end` of the table `name`, in the order of the crawl. Raises StateDamaged if there are fewer."""
-    position = 0
-    for segment in segments(crawl, name):
+    there = segments(crawl, name)
+    if all(segment.part == 0 for segment in there):
+        yield from _rows(crawl, there, columns, begin, end)
+        return
+    position, passed = 0, Counter[int]()
+    taking: dict[int, _Taking] = {}
+    for part, rows in turns(crawl, name):
+        first, last = max(begin, position), min(end, position + rows)
+        if first < last:
+            at = passed[part] + first - position
+            if part not in taking:
+                own = [segment for segment in there if segment.part == part]
+                taking[part] = _Taking(_rows(crawl, own, columns, at, None))
+            yield from taking[part].take(last - first)
+        position += rows
+        passed[part] += rows
         if position >= end:
+            return
+    if position < end:
+        raise _fewer(crawl, name, position, end)
+
+
+class _Taking:
+    """The rows of one agent, taken lot by lot."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self._left: pa.RecordBatch | None = None
+
+    def take(self, rows: int) -> Iterator[pa.RecordBatch]:
+        """The next so many rows."""
+        while rows:
+            batch = self._left if self._left is not None else next(self._batches)
+            taken = batch.slice(0, rows)
+            self._left = batch.slice(rows) if rows < batch.num_rows else None
+            rows -= taken.num_rows
+            yield taken
+
+
+def _rows(
+    crawl: Path, there: Sequence[TableFile], columns: Sequence[str], begin: int, end: int | None
+) -> Iterator[pa.RecordBatch]:
+    """Rows `begin` to `end` of the segments `there`; None: whoever asks takes as many as there are."""
+    position = 0
+    for segment in there:
+        if end is not None and position >= end:
             return
         rows = segment.rows()
         if rows is not None and position + rows <= begin:
@@ -42,14 +87,20 @@ def arrivals(crawl: Path, name: str, columns: Sequence[str], begin: int, end: in
             continue
         for batch in segment.batches(columns):
             skipped = max(0, begin - position)
-            wanted = batch.slice(skipped, max(0, min(end - position, batch.num_rows) - skipped))
+            most = batch.num_rows if end is None else min(end - position, batch.num_rows)
+            wanted = batch.slice(skipped, max(0, most - skipped))
             position += batch.num_rows
             if wanted.num_rows:
                 yield wanted
-            if position >= end:
+            if end is not None and position >= end:
                 return
-    if position < end:
-        raise StateDamaged(
-            f"{crawl / TABLES} holds {position} rows of {name}, and its checkpoint {end}: fyke check --repair {crawl}"
-            " mends what can be mended"
-        )
+    if end is None or position < end:
+        raise _fewer(crawl, there[0].name if there else "a table", position, end)
+
+
+def _fewer(crawl: Path, name: str, rows: int, wanted: int | None) -> StateDamaged:
+    wanted_text = "more" if wanted is None else str(wanted)
+    return StateDamaged(
+        f"{crawl / TABLES} holds {rows} rows of {name}, and its checkpoint {wanted_text}: fyke check --repair {crawl}"
+        " mends what can be mended"
+    )

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from fyke.archive import segments
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.urls import split
-from fyke.fetcher.book import HostBook
+from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.host import Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 
@@ -68,9 +68,7 @@ def known_hosts(
     crawl: str, directory: CrawlDirectory, limit: int, within: str = "", failing: bool = False
 ) -> list[KnownHost]:
     """Hosts in no order, `limit` at most: with `within` in their names, and if asked only those that fail."""
-    if not directory.hosts.exists():
-        return []
-    with HostBook(directory.hosts, read_only=True) as book:
+    with ReadBooks(part.hosts for part in directory.parts) as book:
         wanted = (
             host for host in book.all_hosts() if within in host.name and (not failing or host.failures or host.retired)
         )
@@ -79,9 +77,7 @@ def known_hosts(
 
 def known_host(crawl: str, directory: CrawlDirectory, name: str) -> KnownHost | None:
     """What the book has of the host `name`."""
-    if not directory.hosts.exists():
-        return None
-    with HostBook(directory.hosts, read_only=True) as book:
+    with ReadBooks(part.hosts for part in directory.parts) as book:
         host = book.host(name)
     return None if host is None else _known(crawl, host)
 
@@ -95,12 +91,10 @@ def _known(crawl: str, host: Host) -> KnownHost:
 
 def rules_of(directory: CrawlDirectory, name: str, visits: Visits) -> list[HostRules]:
     """The robots.txt of each origin of the host `name`: those it was visited at, and the usual ones."""
-    if not directory.hosts.exists():
-        return []
     origins = {split(row["url"]).origin for row in visits.rows}
     origins |= {split(f"{scheme}://{name}/").origin for scheme in ("https", "http")}
     product = directory.config().agent.user_agent if directory.holds_crawl else "fyke"
-    with HostBook(directory.hosts, read_only=True) as book:
+    with ReadBooks(part.hosts for part in directory.parts) as book:
         found = [record for origin in sorted(origins) if (record := book.robots(origin)) is not None]
     return [_rules(record, product) for record in found]
 

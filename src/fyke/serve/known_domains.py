@@ -8,13 +8,16 @@ import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from operator import attrgetter
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 from fyke.archive import read_table
 from fyke.archive.directory import CrawlDirectory
+from fyke.archive.division import division
 from fyke.core.errors import NotACrawl, StateDamaged
+from fyke.core.urls import key_of
 from fyke.frontier.looking import FrontierSeen, Known
 
 LOOKS = 3
@@ -42,7 +45,8 @@ def top_domains(directory: CrawlDirectory, limit: int, within: str = "") -> list
         return heapq.nlargest(limit, found, key=attrgetter("in_degree", "urls", "domain"))
 
     try:
-        return _looked(directory, read)
+        found = [domain for part in directory.parts for domain in _looked(directory, part.shard, read)]
+        return heapq.nlargest(limit, found, key=attrgetter("in_degree", "urls", "domain"))
     except NotACrawl:
         return _from_table(directory, limit, within)
 
@@ -54,15 +58,16 @@ def one_domain(directory: CrawlDirectory, name: str) -> Domain | None:
         known = frontier.domain(name)
         return None if known is None else next(_told(known))
 
-    return _looked(directory, read)
+    shard = division(directory.state).shard_of(key_of(name))
+    return _looked(directory, directory.parts[shard].shard, read)
 
 
-def _looked(directory: CrawlDirectory, read: Callable[[FrontierSeen], _Found]) -> _Found:
-    """What `read` makes of the frontier in the newest checkpoint. Raises NotACrawl, StateDamaged."""
+def _looked(directory: CrawlDirectory, shard: Path, read: Callable[[FrontierSeen], _Found]) -> _Found:
+    """What `read` makes of one `shard` of the frontier, in its newest checkpoint. Raises NotACrawl, StateDamaged."""
     config = directory.config()
     for left in reversed(range(LOOKS)):
         try:
-            with FrontierSeen(directory.shard, config.frontier) as frontier:
+            with FrontierSeen(shard, config.frontier) as frontier:
                 return read(frontier)
         except (StateDamaged, FileNotFoundError):
             if not left:

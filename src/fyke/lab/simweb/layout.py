@@ -113,6 +113,8 @@ class Layout:
         found = list(range(first, min(first + spec.branching, end))) if first < end else []
         if page == start:
             found += [names.starts[child] for child in names.children(host)]
+        if spec.tree:
+            return found + [page] * (self._drawn - len(found))
         size, pages, local = end - start, spec.pages, self._local
         for draw in words(spec.seed, b"links", page, self._drawn - len(found)):
             share = (draw >> 8) * _PER_24_BITS

@@ -110,6 +110,7 @@ class WebSpec:
     branching: int = 8  # children of a page in its host's tree, of a host in the tree of hosts
     pages_exponent: float = 0.8  # pages of the host of rank r are as r to the minus this
     local_share: float = 0.7  # of the links that are drawn, those to the page's own host
+    tree: bool = False  # no links are drawn: each page is linked to from one other, so that a lost link is a lost page
     requisites_per_page: int = 0
     media_per_host: int = 12
     crawl_delay_s: float = 0.5

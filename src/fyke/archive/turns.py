@@ -1,0 +1,60 @@
+"""In which order the rows of several agents came: the file `tables/turns`, a line for each lot that a checkpoint has.
+
+Who reads a crawl's tables while it goes on (the indexer, exports) counts rows: row `n` of a table is the same row for
+ever. Each agent writes its own series of files, so that alone does not say which row is `n`; the turns do, agent by
+agent as their checkpoints came. The supervisor writes them, once a checkpoint is safe. A crawl that always had one
+agent has no such file, and needs none.
+
+Invariant: lines are only added, and tell of rows that are safe.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fyke.archive.reading import rows_recorded
+from fyke.archive.table_files import TABLES
+from fyke.disk.files import write_all, writing
+
+COUNTED = ("pages", "links")
+
+
+class Turns:
+    """The turns of the crawl directory `folder`, to be written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / TABLES / "turns"
+        self._rows = {name: rows_by_part(folder, name) for name in COUNTED}
+
+    def add(self, part: int, state: Mapping[str, Any]) -> None:
+        """The newest checkpoint of the agent `part` is `state`. Raises DiskFull or DirectoryError."""
+        new = [max(0, rows_recorded(state, name) - self._rows[name].get(part, 0)) for name in COUNTED]
+        if not any(new):
+            return
+        line = json.dumps([part, *new]).encode() + b"\n"
+        with writing(self._path), self._path.open("ab", buffering=0) as file:
+            write_all(file.fileno(), line)
+        for name, rows in zip(COUNTED, new, strict=True):
+            self._rows[name][part] = self._rows[name].get(part, 0) + rows
+
+
+def turns(folder: Path, name: str) -> Iterator[tuple[int, int]]:
+    """Agents and how many rows of the table `name` each has in turn; nothing for a crawl that always had one."""
+    try:
+        lines = (folder / TABLES / "turns").read_text().split("\n")[:-1]  # the last is empty, or was torn
+    except FileNotFoundError:
+        return
+    for line in lines:
+        part, *rows = json.loads(line)
+        count = rows[COUNTED.index(name)]
+        if count:
+            yield part, count
+
+
+def rows_by_part(folder: Path, name: str) -> dict[int, int]:
+    """How many rows of the table `name` have had their turn, by agent."""
+    rows: dict[int, int] = {}
+    for part, count in turns(folder, name):
+        rows[part] = rows.get(part, 0) + count
+    return rows

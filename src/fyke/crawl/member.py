@@ -1,0 +1,164 @@
+"""A process that runs agents of a crawl which has several: `python -m fyke.crawl.member DIR CONTROL AGENTS MOVED`.
+
+The supervisor (`fyke.crawl.supervisor`) starts it, gives it a socket (the number of its descriptor is CONTROL), and
+asks for how its agents stand; both sides write JSON objects, one a line. It lives as long as that socket: when the
+supervisor is gone, so is this process, at once, for the last checkpoint holds.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.division import Division, division
+from fyke.core.config import Config
+from fyke.core.errors import FykeError
+from fyke.crawl.agent import Agent, Seat
+from fyke.crawl.loop import Ending
+from fyke.crawl.post.sockets import Sockets
+
+LINE_BYTES = 64 << 20
+
+
+def share(config: Config, of: Division) -> Config:
+    """`config` as each agent has it: what it says of memory and connections is for the whole crawl."""
+    frontier, fetch, dns = config.frontier, config.fetch, config.dns
+    shards, agents = of.shards, of.agents
+    return config.model_copy(
+        update={
+            "frontier": frontier.model_copy(
+                update={
+                    "window_visits": max(2, frontier.window_visits // shards),
+                    "table_memory_bytes": max(1, frontier.table_memory_bytes // shards),
+                    "link_cache": frontier.link_cache // agents,
+                }
+            ),
+            "fetch": fetch.model_copy(update={"connections": max(1, fetch.connections // agents)}),
+            "dns": dns.model_copy(update={"cache_names": max(1, dns.cache_names // agents)}),
+            "crawl": config.crawl.model_copy(update={"for_s": 0}),
+        }
+    )
+
+
+class Member:
+    """The agents of one process, and the supervisor's ear and hand in it."""
+
+    def __init__(self, agents: dict[int, Agent], writer: asyncio.StreamWriter) -> None:
+        self._agents = agents
+        self._writer = writer
+        self._orders: dict[str, Callable[[dict[str, Any]], None]] = {
+            "stand": self._stand,
+            "stop": lambda order: self._each(lambda agent: agent.stop(Ending(order["ending"]))),
+            "checkpoint": lambda order: self._each(Agent.take_checkpoint),
+            "descend": lambda order: self._each(lambda agent: agent.descend(int(order["level"]))),
+            "hold": lambda order: self._each(lambda agent: agent.hold(bool(order["held"]))),
+            "seeds": lambda order: self._each(lambda agent: agent.add_seeds(order["urls"])),
+            "block": lambda order: self._each(lambda agent: agent.block(order["host"], order["blocked"])),
+            "allow": lambda order: self._agents[order["agent"]].allow(int(order["pages"])),
+            "recall": self._recall,
+        }
+
+    def __repr__(self) -> str:
+        return f"Member({list(self._agents)})"
+
+    def _each(self, do: Callable[[Agent], Any]) -> None:
+        for agent in self._agents.values():
+            do(agent)
+
+    async def obey(self, reader: asyncio.StreamReader) -> None:
+        """Do what the supervisor says, until it is gone."""
+        while line := await reader.readline():
+            order = json.loads(line)
+            self._orders[order["do"]](order)
+        os._exit(1)
+
+    def tell(self, **what: Any) -> None:
+        """Tell the supervisor."""
+        self._writer.write(json.dumps(what).encode() + b"\n")
+
+    def _stand(self, order: dict[str, Any]) -> None:
+        stands = {number: agent.stand() for number, agent in self._agents.items()}
+        if order["figures"]:
+            for place, (number, agent) in enumerate(self._agents.items()):
+                figures = agent.figures()
+                if place:
+                    figures["statistics"]["memory_bytes"] = 0  # the process's were counted
+                stands[number]["figures"] = figures
+        self.tell(round=order["round"], stands=stands)
+
+    def _recall(self, order: dict[str, Any]) -> None:
+        number = order["agent"]
+        self.tell(agent=number, recalled=self._agents[number].recall_pages())
+
+
+async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[int], *, moved: bool) -> None:
+    """Run the agents with these numbers to the end of the crawl. Raises FykeError."""
+    reader, writer = await asyncio.open_connection(sock=control, limit=LINE_BYTES)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, lambda: None)  # the supervisor says when
+    member = Member({}, writer)
+    try:
+        config, divided = directory.config(), division(directory.state)
+        async with AsyncExitStack() as stack:
+            agents = {}
+            for me in numbers:
+                sockets = Sockets(me, directory.state)
+                seat = Seat(me, divided, sockets, config.fetch.connections, moved)
+                agent = Agent(CrawlDirectory(directory.path, me), share(config, divided), seat=seat)
+                agents[me] = await stack.enter_async_context(agent)
+                sockets.deliver = agent.put
+                await stack.enter_async_context(sockets)
+            member = Member(agents, writer)
+            obeying = asyncio.create_task(member.obey(reader))
+            member.tell(begun=numbers)
+            running = [asyncio.create_task(agent.run()) for agent in agents.values()]
+            await _first_failure([*running, obeying], running)
+            obeying.cancel()
+        member.tell(ended=True)
+    except FykeError as error:
+        member.tell(error=str(error), kind=type(error).__name__)
+        await writer.drain()
+        sys.exit(error.exit_status)
+    except Exception as error:
+        member.tell(error=f"an agent failed: {error!r}", kind="RuntimeError")
+        await writer.drain()
+        raise
+    await writer.drain()
+
+
+async def _first_failure(watched: list["asyncio.Task[Any]"], until: list["asyncio.Task[Any]"]) -> None:
+    """Wait until all of `until` are done, or one of `watched` failed; then raise what it failed with."""
+    while not all(task.done() for task in until):
+        done, _ = await asyncio.wait([task for task in watched if not task.done()], return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+
+
+def main() -> None:
+    """The entry point."""
+    path, control, numbers, moved = sys.argv[1:]
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(
+            run(
+                CrawlDirectory(Path(path)),
+                socket.socket(fileno=int(control)),
+                [int(number) for number in numbers.split(",")],
+                moved=moved == "1",
+            )
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Agents of one crawl, and what passes between them."""

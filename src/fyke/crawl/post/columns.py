@@ -1,0 +1,138 @@
+"""Letters as bytes: the columns they hold, and the envelope around them.
+
+Bodies are Arrow batches whose schemas both sides know, and little JSON. A frame on the wire is the length of its head,
+the length of its body, the head (JSON), the body. Invariant: `opened(sealed(x))` is `x`.
+"""
+
+import json
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from fyke.core.batches import URLS, u64
+from fyke.core.document import Document
+from fyke.core.messages import ENDED, LEARNED, Links, Outcomes
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import Exchange, Visit, robots_visit
+from fyke.crawl.post.letters import Envelope, Letter
+
+FRAME = struct.Struct("<II")
+MOST_RULES_BYTES = 1 << 20  # of a robots.txt as it came: more than is ever read
+_PART = struct.Struct("<I")
+MET = URLS.append(pa.field("source", pa.uint64()))  # links, with the domain of the page that each was met on
+Errands = Mapping[int, tuple[int, str, int]]  # by key: the agent that wants it, the origin of the rules, redirects
+Named = Sequence[tuple[str, tuple[str, ...], float]]  # hosts with their addresses, and until when those are believed
+
+
+def _joined(parts: Iterable[bytes | memoryview]) -> bytes:
+    return b"".join(piece for part in parts for piece in (_PART.pack(len(part)), part))
+
+
+def _parts(body: bytes) -> list[memoryview]:
+    parts, view = [], memoryview(body)
+    while view:
+        (size,) = _PART.unpack_from(view)
+        parts.append(view[_PART.size : _PART.size + size])
+        view = view[_PART.size + size :]
+    return parts
+
+
+def _packed(batch: pa.RecordBatch) -> memoryview:
+    return memoryview(batch.serialize())
+
+
+def _batch(part: memoryview, schema: pa.Schema) -> pa.RecordBatch:
+    return pa.ipc.read_record_batch(pa.py_buffer(part), schema)
+
+
+def links_sealed(links: Links) -> bytes:
+    urls = links.urls
+    return bytes(_packed(pa.RecordBatch.from_arrays([*urls.columns, pa.array(links.sources)], schema=MET)))
+
+
+def links_opened(body: bytes) -> Links:
+    batch = _batch(memoryview(body), MET)
+    return Links(pa.RecordBatch.from_arrays(batch.columns[:-1], schema=URLS), u64(batch, "source"))
+
+
+def outcomes_sealed(outcomes: Outcomes) -> bytes:
+    return _joined((_packed(outcomes.ended), _packed(outcomes.learned)))
+
+
+def outcomes_opened(body: bytes) -> Outcomes:
+    ended, learned = _parts(body)
+    return Outcomes(_batch(ended, ENDED), _batch(learned, LEARNED))
+
+
+def visits_sealed(visits: pa.RecordBatch, named: Named = (), errands: Errands | None = None) -> bytes:
+    head = json.dumps([list(named), list((errands or {}).items())]).encode()
+    return _joined((_packed(visits), head))
+
+
+def visits_opened(body: bytes) -> tuple[pa.RecordBatch, Named, Errands]:
+    visits, head = _parts(body)
+    named, errands = json.loads(bytes(head))
+    return (
+        _batch(visits, URLS),
+        [(name, tuple(addresses), until) for name, addresses, until in named],
+        {key: tuple(errand) for key, errand in errands},
+    )
+
+
+def errand_sealed(visit: Visit) -> bytes:
+    return json.dumps([visit.url, visit.robots_of, visit.depth]).encode()
+
+
+def errand_opened(body: bytes) -> Visit:
+    url, origin, depth = json.loads(body)
+    visit = robots_visit(url, origin)
+    visit.depth = depth
+    return visit
+
+
+def answer_sealed(key: int, exchange: Exchange) -> bytes:
+    facts = [
+        key, exchange.outcome, exchange.started_at, exchange.duration_s, exchange.address, exchange.detail,
+        exchange.status, exchange.truncated,
+    ]  # fmt: skip
+    return _joined((json.dumps(facts).encode(), exchange.head, exchange.body.read()[:MOST_RULES_BYTES]))
+
+
+def answer_opened(body: bytes, wanted: Callable[[int], Visit | None]) -> Exchange | None:
+    """What came of an errand, if its visit is `wanted`, by its key."""
+    facts, head, content = _parts(body)
+    key, outcome, started_at, duration_s, address, detail, status, truncated = json.loads(bytes(facts))
+    visit = wanted(key)
+    if visit is None:
+        return None
+    return Exchange(
+        visit, Outcome(outcome), started_at, duration_s, address, detail, status, head=bytes(head),
+        body=Document(bytes(content)), truncated=truncated,
+    )  # fmt: skip
+
+
+def answered(body: bytes) -> int:
+    """The key of the errand that an answer is about."""
+    key: int = json.loads(bytes(_parts(body)[0]))[0]
+    return key
+
+
+def envelope_sealed(envelope: Envelope, body: bytes) -> bytes:
+    """The frame of `envelope`, whose letter holds `body`."""
+    letter = envelope.letter
+    head = json.dumps(
+        [
+            envelope.sender, envelope.life, envelope.reader, list(envelope.read.items()),
+            list(envelope.durable.items()), envelope.passed, list(envelope.safe.items()), envelope.settled,
+            None if letter is None else letter[:4],
+        ]
+    ).encode()  # fmt: skip
+    return FRAME.pack(len(head), len(body)) + head + body
+
+
+def envelope_opened(head: bytes, body: bytes) -> Envelope:
+    """What `envelope_sealed` made a frame of; the letter's body is `body`."""
+    sender, life, reader, read, durable, passed, safe, settled, letter = json.loads(head)
+    opened = None if letter is None else Letter(letter[0], letter[1], letter[2], letter[3], body)
+    return Envelope(sender, life, reader, dict(read), dict(durable), passed, dict(safe), settled, opened)

@@ -1,0 +1,239 @@
+"""Visits that a shard of the frontier has handed to other agents, and what came of them. Pure: no clock, no file.
+
+Hosts belong to the frontier's shard of their domain, and are asked by the agent that owns their server's address. So a
+visit is lent: it is the shard's until what came of it is safe with the agent that made it. Then alone it is done.
+
+    waits ─► out ─► ended ─► done
+       ▲      │       │
+       └──────┴───────┘
+
+A visit has *ended* when its outcome was told. The window may hand out more in its place; a checkpoint of the shard
+still has it as waiting, until a checkpoint of the agent has record, links and outcome.
+
+An agent that died is told by its next life how far it got (`letters`): what it ended after that, and what it had in
+hand, waits again. A shard that died goes back to its checkpoint, and may have forgotten that it handed a visit out.
+Nobody forgets the outcome: it is kept and told again, and when it comes *early*, before the visit is handed out again,
+that is noted, and the visit is not made a second time. What waited at agents is dropped there, since the shard lives
+again and has it; but what was under way is named to the shard, with the hosts that rest, before it hands out anything.
+
+Politeness by host: a host is *pinned* to one agent while it has visits out, and for `rest_s` after the last of them
+ended, whatever its name resolves to meanwhile. A longer rest is in the host book, which every agent can read.
+Politeness by address needs nothing here: an address has one owner.
+
+Invariant: each visit that was lent is out, ended or done; and a host has visits out with one agent at most.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class _Out(NamedTuple):
+    agent: int
+    life: int  # of the agent
+    host: int
+
+
+class Told(NamedTuple):
+    """Where an outcome came from: the letter `number` of one `life` of an `agent`."""
+
+    agent: int
+    life: int
+    number: int
+
+
+@dataclass(slots=True)
+class _Pin:
+    agent: int
+    out: int
+    until: float  # it stays for so long after the last visit ended
+
+
+class Handed:
+    """The visits of one shard that are with `others`; times are seconds of any one clock."""
+
+    def __init__(self, others: Iterable[int], rest_s: float) -> None:
+        self._others = frozenset(others)
+        self._rest_s = rest_s
+        self._out: dict[int, _Out] = {}  # by the visit's key
+        self._ended: dict[tuple[int, int], deque[tuple[int, Any]]] = {}  # by agent and life: number, rows
+        self._early: dict[int, tuple[Told, Any]] = {}  # by the visit's key
+        self._under_way: dict[int, _Out] = {}  # since before this shard's last death
+        self._pins: dict[int, _Pin] = {}
+        self._ready: set[int] = set()  # who said what is under way
+
+    def __repr__(self) -> str:
+        return f"Handed({len(self._out)} out, {self.ended} ended and not safe, {len(self._pins)} hosts)"
+
+    @property
+    def out(self) -> int:
+        """Visits with other agents."""
+        return len(self._out)
+
+    @property
+    def ended(self) -> int:
+        """Letters whose outcomes are not safe yet."""
+        return sum(map(len, self._ended.values()))
+
+    # --- who asks which host
+
+    @property
+    def ready(self) -> bool:
+        """Whether all others have said what they had under way, so that hosts may be asked."""
+        return self._ready >= self._others
+
+    def agent_of(self, host: int) -> int | None:
+        """The agent that asks `host`, where that is settled."""
+        pin = self._pins.get(host)
+        return None if pin is None else pin.agent
+
+    def pin(self, host: int, agent: int, now: float) -> None:
+        """`host`, which nobody asks, is asked by `agent` from now on."""
+        self._pins[host] = _Pin(agent, 0, now + self._rest_s)
+
+    def unpin(self, now: float) -> None:
+        """Let go of hosts that nobody asks and that have rested; not of those of an agent that is not heard."""
+        for host in [host for host, pin in self._pins.items() if not pin.out and pin.until <= now]:
+            if self._pins[host].agent not in self._others - self._ready:
+                del self._pins[host]
+
+    def reachable(self, agent: int) -> bool:
+        """Whether visits may be handed to `agent` now."""
+        return agent in self._ready
+
+    # --- out and back
+
+    def hand(self, agent: int, life: int, visits: Iterable[tuple[int, int]]) -> None:
+        """`visits` (key and host each), at hosts pinned to `agent`, are with it in its present `life`."""
+        for key, host in visits:
+            self._out[key] = _Out(agent, life, host)
+            self._pins[host].out += 1
+
+    @property
+    def remembers(self) -> bool:
+        """Whether visits that were not handed out yet may have ended, or be under way."""
+        return bool(self._early or self._under_way)
+
+    def goes_on(self, key: int) -> bool:
+        """Whether the visit `key`, about to be handed out, is under way since before: it is out now, and not sent."""
+        under_way = self._under_way.pop(key, None)
+        if under_way is not None:
+            self._out[key] = under_way
+        return under_way is not None
+
+    def early(self, key: int) -> tuple[Told, Any] | None:
+        """What is about to be handed out has ended already: where that was told, and its row."""
+        return self._early.pop(key, None)
+
+    def told(self, told: Told, key: int, row: Any, now: float) -> bool:
+        """The visit `key` ended; whether it was out. If not, `row` is kept for when it is handed out again."""
+        self._back(self._under_way.pop(key, None), now)
+        out = self._out.get(key)
+        if out is None or out.agent != told.agent:
+            self._early[key] = told, row
+            return False
+        del self._out[key]
+        self._back(out, now)
+        return True
+
+    def back(self, key: int, now: float) -> bool:
+        """The visit `key` is with nobody any more, and nothing was told of it; whether it was out."""
+        self._back(self._under_way.pop(key, None), now)
+        out = self._out.pop(key, None)
+        self._back(out, now)
+        return out is not None
+
+    def _back(self, out: _Out | None, now: float) -> None:
+        pin = self._pins.get(out.host) if out is not None else None
+        if pin is not None:
+            pin.out -= 1
+            pin.until = now + self._rest_s
+
+    def keep(self, told: Told, rows: Any) -> None:
+        """`rows` ended, as `told` says, and are not safe yet."""
+        letters = self._ended.setdefault((told.agent, told.life), deque())
+        if letters and letters[-1][0] > told.number:  # an early one, found out late
+            letters.append((told.number, rows))
+            self._ended[told.agent, told.life] = deque(sorted(letters, key=lambda letter: letter[0]))
+        else:
+            letters.append((told.number, rows))
+
+    # --- what is safe, and what is lost
+
+    def safe(self, agent: int, life: int, number: int) -> list[Any]:
+        """The outcomes of that life up to `number` are safe: rows that are done."""
+        letters = self._ended.get((agent, life))
+        done = []
+        while letters and letters[0][0] <= number:
+            done.append(letters.popleft()[1])
+        return done
+
+    def settle(self, agent: int, life: int, end: int) -> tuple[list[Any], list[Any]]:
+        """That life is over, and what it told after `end` is void: rows that are done, and rows that wait again."""
+        done = self.safe(agent, life, end)
+        again = [rows for _, rows in self._ended.pop((agent, life), ())]
+        for key, (told, _) in list(self._early.items()):
+            if told.agent == agent and told.life == life and told.number > end:
+                del self._early[key]
+        return done, again
+
+    def lost(self, agent: int, life: int, now: float) -> list[int]:
+        """All lives of `agent` before `life` are settled: keys of visits that were out with them, and wait again."""
+        keys = [key for key, out in self._out.items() if out.agent == agent and out.life < life]
+        for key in keys:
+            self._back(self._out.pop(key), now)
+        return keys
+
+    # --- meeting again
+
+    def met(self, agent: int, now: float) -> None:
+        """`agent` or this shard lives anew: nothing is handed to it until it has said what it has under way."""
+        self._ready.discard(agent)
+        for key in [key for key, out in self._under_way.items() if out.agent == agent]:
+            self._back(self._under_way.pop(key), now)
+
+    def holds(
+        self,
+        agent: int,
+        life: int,
+        under_way: Iterable[tuple[int, int]],
+        resting: Iterable[tuple[int, float]],
+        now: float,
+    ) -> None:
+        """`agent` has visits of this shard under way (key and host each) that it had before, and hosts that rest, each
+        for so many seconds."""
+        for host, rest_s in resting:
+            if host not in self._pins:
+                self.pin(host, agent, now)
+            pin = self._pins[host]
+            if pin.agent == agent:
+                pin.until = max(pin.until, now + rest_s)
+        for key, host in under_way:
+            if key in self._out:
+                continue  # from before it was met again, and not forgotten here
+            if self.agent_of(host) != agent:
+                self.pin(host, agent, now)
+            self._under_way[key] = _Out(agent, life, host)
+            self._pins[host].out += 1
+        self._ready.add(agent)
+
+    # --- what a checkpoint has
+
+    def unsafe(self) -> list[tuple[Told, Any]]:
+        """Rows that ended and are not safe, with where that was told."""
+        return [
+            (Told(agent, life, number), rows)
+            for (agent, life), letters in self._ended.items()
+            for number, rows in letters
+        ]
+
+    def early_rows(self) -> Sequence[tuple[int, Told, Any]]:
+        """The visits that ended before they were handed out: key, where it was told, and row."""
+        return [(key, told, row) for key, (told, row) in self._early.items()]
+
+    def restore(self, unsafe: Iterable[tuple[Told, Any]], early: Iterable[tuple[int, Told, Any]]) -> None:
+        """Go on with what `unsafe` and `early_rows` gave."""
+        for told, rows in unsafe:
+            self.keep(told, rows)
+        self._early = {key: (told, row) for key, told, row in early}

@@ -1,0 +1,79 @@
+"""The loop's other half, where a crawl has several agents: what came from others is moved to the rooms it is for.
+
+The loop calls `receive` once a turn, and `run_errands` before what was fetched is gathered. Invariant: what the office
+gives is moved in its order, before anything else of that turn.
+"""
+
+from fyke.core.batches import concat
+from fyke.core.clock import Clock
+from fyke.core.messages import Outcomes
+from fyke.crawl.mail import Outbox
+from fyke.crawl.post.office import Again, Answer, Done, Ended, Errand, Event, Found, Learned, Met, Office, Visits
+from fyke.fetcher.engine import Fetcher
+from fyke.frontier.frontier import Frontier
+
+
+class Remote:
+    """Moves what `post` has for the rooms that are here."""
+
+    def __init__(self, frontier: Frontier, fetcher: Fetcher, outbox: Outbox, post: Office, clock: Clock) -> None:
+        self._frontier = frontier
+        self._fetcher = fetcher
+        self._outbox = outbox
+        self._clock = clock
+        self.post = post
+
+    def __repr__(self) -> str:
+        return f"Remote({self.post!r})"
+
+    def receive(self, now: float) -> None:
+        """What came from other agents; and what may not be asked from here goes back."""
+        for urls in self._fetcher.take_strayed():
+            self.post.stray(urls, now)
+        for event in self.post.receive(now):
+            if not self._to_frontier(event, now):
+                self._to_fetcher(event, now)
+
+    def _to_frontier(self, event: Event, now: float) -> bool:
+        """Move `event` if it is for the frontier."""
+        frontier = self._frontier
+        match event:
+            case Found(links, landed):
+                if landed.num_rows:
+                    frontier.extend_scope(landed)
+                    self._outbox.forget_links()
+                frontier.put_links(links)
+            case Ended(keys, ended, told):
+                urls = frontier.let_go(keys)
+                if told is None:
+                    frontier.put_done(ended)
+                else:
+                    self.post.keep(told, urls, ended)
+            case Done(ended):
+                frontier.put_done(ended)
+            case Learned(learned):
+                frontier.put_outcomes(Outcomes(learned=learned), now)
+            case Again(urls, keys):
+                frontier.take_back(concat([urls, frontier.let_go(keys)]))
+            case _:
+                return False
+        return True
+
+    def _to_fetcher(self, event: Event, now: float) -> None:
+        fetcher = self._fetcher
+        match event:
+            case Visits(urls):
+                fetcher.put(urls)
+            case Errand(visit):
+                fetcher.put_errand(visit)
+            case Answer(exchange):
+                fetcher.put_answer(exchange)
+            case Met(agent):
+                self.post.hold(agent, fetcher.recall_all(self.post.of_shard(agent)), now)
+
+    def run_errands(self) -> None:
+        """Robots.txt files that lead to hosts of other agents: what is wanted goes out, and what came for others."""
+        for visit in self._fetcher.take_errands():
+            self.post.errand(visit)
+        for exchange in self._fetcher.take_answers():
+            self.post.answer(exchange, self._clock.now())

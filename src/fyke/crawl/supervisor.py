@@ -1,0 +1,373 @@
+"""A crawl of several agents: starts their processes, restarts those that die, adds up how they stand, ends it.
+
+It carries no links and fetches nothing. Ten times a second it asks all agents how they stand; twice the same answer
+from all, and nothing on its way anywhere, means that nothing is left: then it has them take checkpoints, since what
+was told of visits must be safe with those who made them, and the next level begins, or the crawl ends. It holds the
+crawl's folder, has the control socket, and says who may begin how many pages where there is a limit.
+
+Invariant: the pages that agents may have never add up to more than the limit. An agent that dies is started again, from
+its checkpoint; what it was allowed and had not used is anybody's again.
+"""
+
+import asyncio
+import heapq
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from fyke.archive.asked import AskedLater
+from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.division import Division
+from fyke.archive.statistics import CrawlStatistics, added
+from fyke.archive.turns import Turns
+from fyke.core import errors
+from fyke.core.config import Config
+from fyke.core.memory import memory_bytes
+from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
+from fyke.core.seeds import seeds_of
+from fyke.crawl.control import SLOWEST
+from fyke.crawl.loop import Ending
+from fyke.crawl.member import LINE_BYTES
+
+ROUND_S = 0.1  # between two questions
+FIGURES_EVERY = 5  # rounds
+DEATHS = 20  # of processes, without a checkpoint in between, after which the crawl gives up
+AGAIN_S = 0.2  # before a process that died is started again
+_STATISTICS = CrawlStatistics()
+
+
+@dataclass(eq=False)
+class _Process:
+    """One process, in its present life."""
+
+    agents: list[int]
+    process: subprocess.Popen[bytes] | None = None
+    writer: asyncio.StreamWriter | None = None
+    hearing: "asyncio.Task[None] | None" = None
+    begun: bool = False
+    ended: bool = False
+
+
+@dataclass(eq=False)
+class _Known:
+    """What is known of one agent."""
+
+    stand: dict[str, Any] = field(default_factory=dict)  # its answer to the question `round`
+    round: int = 0
+    figures: dict[str, Any] = field(default_factory=dict)
+    allowed: int = -1  # pages it may have in all; -1: it has not said how many it has
+    checkpoints: int = 0
+
+
+class Supervisor:
+    """Runs the agents of the crawl in `directory`, in so many `processes`. Use as an async context manager."""
+
+    def __init__(self, directory: CrawlDirectory, config: Config, of: Division, processes: int, *, moved: bool) -> None:
+        """`moved` says that addresses went from agent to agent since the last run."""
+        self._directory = directory
+        self._config = config
+        self._moved = moved
+        count = min(processes, of.agents)
+        self._processes = [_Process(list(range(first, of.agents, count))) for first in range(count)]
+        self._known = {agent: _Known() for agent in range(of.agents)}
+        self._asked = AskedLater(directory.state)
+        protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
+        self._schemes = schemes_of(protocols)
+        self._turns = Turns(directory.path)
+        self._round = 0
+        self._quiet: tuple[Any, ...] | None = None  # what all said when nothing moved, the last time
+        self._checkpoint_at: tuple[Any, ...] | None = None  # the same, when checkpoints were asked for
+        self._ending: Ending | None = None
+        self._failure: BaseException | None = None
+        self._held = False
+        self._deaths = 0
+        self._began = time.monotonic()
+        self._answered = asyncio.Event()
+        self._peak = 0
+
+    def __repr__(self) -> str:
+        return f"Supervisor({len(self._known)} agents in {len(self._processes)} processes)"
+
+    async def __aenter__(self) -> "Supervisor":
+        for part in self._directory.parts:
+            self._turns.add(part.part, saved_state(part.shard))
+        for process in self._processes:
+            await self._start(process)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for process in self._processes:
+            if process.hearing is not None:
+                process.hearing.cancel()
+            if process.writer is not None:
+                process.writer.transport.abort()  # they end at once
+            if process.process is not None:
+                await asyncio.to_thread(process.process.wait)
+
+    # --- processes
+
+    async def _start(self, process: _Process) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            command = [
+                sys.executable, "-m", "fyke.crawl.member", str(self._directory.path), str(theirs.fileno()),
+                ",".join(map(str, process.agents)), str(int(self._moved)),
+            ]  # fmt: skip
+            process.process = subprocess.Popen(
+                command,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env=_environment(),
+            )
+        process.begun = process.ended = False
+        for agent in process.agents:
+            self._known[agent] = _Known(figures=self._known[agent].figures)
+        reader, process.writer = await asyncio.open_connection(sock=ours, limit=LINE_BYTES)
+        process.hearing = asyncio.create_task(self._hear(process, reader))
+
+    async def _hear(self, process: _Process, reader: asyncio.StreamReader) -> None:
+        """What one process says, until it is gone; then another is started in its place."""
+        try:
+            while line := await reader.readline():
+                self._heard(process, json.loads(line))
+        except ConnectionError:
+            pass
+        assert process.process is not None and process.writer is not None
+        process.begun = False
+        process.writer.close()
+        status = await asyncio.to_thread(process.process.wait)
+        if process.ended or self._failure is not None:
+            return
+        self._deaths += 1
+        if self._deaths > DEATHS:
+            self._failure = RuntimeError(f"the agents {process.agents} die again and again, the last time by {status}")
+            self._answered.set()
+            return
+        await asyncio.sleep(AGAIN_S)
+        if not process.ended:
+            await self._start(process)
+
+    def _heard(self, process: _Process, said: dict[str, Any]) -> None:
+        if "begun" in said:
+            process.begun = True
+            self._tell(process, do="hold", held=self._held)
+            if self._ending is not None:
+                self._tell(process, do="stop", ending=self._ending.value)
+        elif "stands" in said:
+            for agent, stand in said["stands"].items():
+                self._stands(int(agent), said["round"], stand)
+        elif "recalled" in said:
+            known = self._known[said["agent"]]
+            known.allowed -= said["recalled"]
+        elif "error" in said:
+            kind = getattr(errors, said["kind"], RuntimeError)  # the latter is our own mistake
+            self._failure = self._failure or kind(said["error"])
+            process.ended = True
+        elif "ended" in said:
+            process.ended = True
+        self._answered.set()
+
+    def _stands(self, agent: int, number: int, stand: dict[str, Any]) -> None:
+        known = self._known[agent]
+        figures = stand.pop("figures", None)
+        if figures is not None:
+            known.figures = figures
+        if known.allowed < 0:
+            known.allowed = stand["pages"] + max(0, stand["pages_left"])
+        if stand["checkpoints"] != known.checkpoints:
+            known.checkpoints = stand["checkpoints"]
+            self._deaths = 0
+            self._turns.add(agent, saved_state(CrawlDirectory(self._directory.path, agent).shard))
+        known.stand, known.round = stand, number
+
+    def _tell(self, process: _Process, **order: Any) -> None:
+        writer = process.writer
+        if writer is not None and process.begun and not (process.ended or writer.transport.is_closing()):
+            writer.write(json.dumps(order).encode() + b"\n")
+
+    def _tell_all(self, **order: Any) -> None:
+        for process in self._processes:
+            self._tell(process, **order)
+
+    # --- the crawl
+
+    async def run(self) -> Ending:
+        """Until the crawl ends. Raises what the agents failed with."""
+        asked = self._config.crawl
+        while not all(process.ended for process in self._processes):
+            if self._failure is not None:
+                raise self._failure
+            self._round += 1
+            self._tell_all(do="stand", round=self._round, figures=self._round % FIGURES_EVERY == 1)
+            await self._pause()
+            if self._ending is None and asked.for_s and time.monotonic() - self._began >= asked.for_s:
+                self.stop(Ending.TIME)
+            if self._ending is None and all(known.round == self._round for known in self._known.values()):
+                self._judge([known.stand for known in self._known.values()])
+        if self._failure is not None:
+            raise self._failure
+        for part in self._directory.parts:
+            self._turns.add(part.part, saved_state(part.shard))
+        return self._ending or Ending.STOPPED
+
+    async def _pause(self) -> None:
+        """Until all have answered, and a round has passed."""
+        until = time.monotonic() + ROUND_S
+        while (left := until - time.monotonic()) > 0:
+            self._answered.clear()
+            try:
+                async with asyncio.timeout(left):
+                    await self._answered.wait()
+            except TimeoutError:
+                return
+            if self._failure is not None or all(process.ended for process in self._processes):
+                return
+
+    def _judge(self, stands: list[dict[str, Any]]) -> None:
+        """Whether the crawl ends now, or goes a level down, as all have answered the same question."""
+        if self._config.crawl.pages:
+            self._allow()
+            if self._has_its_pages(stands):
+                self.stop(Ending.PAGES)
+                return
+        if 0 < self._config.crawl.bytes <= self.statistics().bytes:
+            self.stop(Ending.BYTES)
+            return
+        if not any(stand["answered"] for stand in stands) and _unreached(stands):
+            self.stop(Ending.UNREACHED)
+            return
+        quiet = tuple(stand["activity"] for stand in stands) if all(stand["quiet"] for stand in stands) else None
+        before, self._quiet = self._quiet, quiet
+        if quiet is None or quiet != before:
+            return
+        taken = tuple(stand["checkpoints"] for stand in stands)
+        if self._checkpoint_at is None:
+            self._checkpoint_at = taken
+            self._tell_all(do="checkpoint")
+        elif all(now > then for now, then in zip(taken, self._checkpoint_at, strict=True)):
+            if not any(stand["unsafe"] for stand in stands):
+                self._done(stands)
+            self._checkpoint_at = None
+
+    def _done(self, stands: list[dict[str, Any]]) -> None:
+        """Nothing is left but what waits for the next level, or is blocked; and all is safe."""
+        if any(stand["later"] for stand in stands):
+            self._tell_all(do="descend", level=max(stand["level"] for stand in stands) + 1)
+            self._quiet = None
+        else:
+            self.stop(Ending.BLOCKED if any(stand["blocked"] for stand in stands) else Ending.FINISHED)
+
+    def _has_its_pages(self, stands: list[dict[str, Any]]) -> bool:
+        got = sum(stand["pages"] for stand in stands)
+        return got >= self._config.crawl.pages and all(stand["resting"] for stand in stands)
+
+    def _allow(self) -> None:
+        """Let agents that have visits begin pages, as long as the limit is not reached; who begins none gives back what
+        it has, once there is no more. Each is the first to be asked in turn, so that none starves."""
+        limit = self._config.crawl.pages
+        pool = limit - sum(known.allowed for known in self._known.values())
+        most = max(1, limit // (4 * len(self._known)))
+        first = self._round % len(self._known)
+        for agent in (*range(first, len(self._known)), *range(first)):
+            known = self._known[agent]
+            process = next(process for process in self._processes if agent in process.agents)
+            left = known.stand["pages_left"]
+            if pool > 0 and left < most and known.stand["waiting"]:
+                pages = min(pool, most)
+                known.allowed += pages
+                pool -= pages
+                self._tell(process, do="allow", agent=agent, pages=pages)
+            elif pool <= 0 and left and known.stand["resting"]:
+                self._tell(process, do="recall", agent=agent)
+
+    # --- what is told
+
+    @property
+    def peak_memory_bytes(self) -> int:
+        """The most that all processes together were seen to have."""
+        return self._peak
+
+    def statistics(self) -> CrawlStatistics:
+        """How the crawl stands."""
+        told = [CrawlStatistics(**known.figures["statistics"]) for known in self._known.values() if known.figures]
+        sums = added(told) if told else _STATISTICS
+        memory = sums.memory_bytes + memory_bytes()
+        self._peak = max(self._peak, memory)
+        return CrawlStatistics(**{**sums.as_dict(), "memory_bytes": memory})
+
+    # --- what a person asks for (`fyke.crawl.control.Steered`)
+
+    def hold(self, held: bool) -> None:
+        """Start no request while `held`."""
+        self._held = held
+        self._tell_all(do="hold", held=held)
+
+    def stop(self, ending: Ending = Ending.STOPPED) -> None:
+        """End soon, so that the crawl can be resumed."""
+        if self._ending is None:
+            self._ending = ending
+            self._tell_all(do="stop", ending=ending.value)
+
+    def add_seeds(self, urls: Iterable[str]) -> int:
+        """Take `urls` for seeds from now on; how many were none. Raises BadUrl: none is taken."""
+        known = {seed.url for seed in seeds_of([*self._config.crawl.seeds, *self._asked.seeds], self._schemes)}
+        found = [seed for seed in dict.fromkeys(seeds_of(urls, self._schemes)) if seed.url not in known]
+        if found:
+            self._asked.seeds += [seed.url.decode() for seed in found]
+            self._asked.save()
+            self._tell_all(do="seeds", urls=[seed.url.decode() for seed in found])
+        return len(found)
+
+    def block(self, host: str, blocked: bool) -> str:
+        """Request nothing more of `host`, or go on with it; what was done, in words."""
+        if blocked and host in self._asked.blocked:
+            return f"{host} was blocked before"
+        if blocked:
+            self._asked.blocked.append(host)
+        elif host in self._asked.blocked:
+            self._asked.blocked.remove(host)
+        self._asked.save()
+        self._tell_all(do="block", host=host, blocked=blocked)
+        return f"{host} is blocked" if blocked else f"{host} is not blocked; its URLs go on"
+
+    def figures(self) -> dict[str, Any]:
+        """All that can be watched."""
+        told = [known.figures for known in self._known.values() if known.figures]
+        statistics = self.statistics()
+        slowest = [host for figures in told for host in figures["slowest"]]
+        bench = dict(sum((Counter(figures["bench"]) for figures in told), Counter[str]()))
+        return {
+            "at": time.time(),
+            "held": self._held,
+            "statistics": statistics.as_dict(),
+            "queues": statistics.queues,
+            "rounds": statistics.rounds,
+            "edges": statistics.edges,
+            "bench": bench | {"rest_until": statistics.rest_until},
+            "slowest": heapq.nlargest(SLOWEST, slowest, key=lambda host: host["left_s"]),
+            "blocked": sorted(self._asked.blocked),
+        }
+
+    def host_figures(self, host: str) -> dict[str, Any] | None:
+        """How `host` stands, if it is among the slowest: others are known to their agents alone."""
+        return next((one for one in self.figures()["slowest"] if one["host"] == host), None)
+
+
+def _unreached(stands: list[dict[str, Any]]) -> bool:
+    """Whether there are hosts, and no agent reaches any of its own."""
+    working = [stand for stand in stands if stand["hosts"]]
+    return bool(working) and all(stand["unreached"] for stand in working)
+
+
+def _environment() -> dict[str, str]:
+    """Of a process of agents: allocators give memory back, as in `fyke.__main__`."""
+    kept = {"MALLOC_MMAP_THRESHOLD_": str(256 << 10), "MALLOC_TRIM_THRESHOLD_": str(1 << 20)}
+    return {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system", **kept}
