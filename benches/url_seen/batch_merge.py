@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from xxhash import xxh3_64
 
 from fyke.core.batches import U64
 from fyke.disk import frames
@@ -108,4 +109,4 @@ class BatchMerge:
 
 
 def _appender(path: Path) -> Appender:
-    return Appender(path, 0, lambda length: None)
+    return Appender(path, 0, lambda length: None, xxh3_64())

@@ -25,7 +25,7 @@ RESTING = (
 )  # fmt: skip
 
 
-def beside(folder: Path, name: str, hosts: int, pages: int) -> Judged:
+def beside(folder: Path, name: str, hosts: int, pages: int, for_s: int) -> Judged:
     """Normal sites beside so many hosts that behave so, until only they are left, or for as long as slow ones take."""
     cast = Cast([name], hosts, pages, NORMAL_HOSTS, NORMAL_PAGES)
     limited = {
@@ -33,7 +33,7 @@ def beside(folder: Path, name: str, hosts: int, pages: int) -> Judged:
         "crawl": {"scope": "web", "wait_s": 0.0},
         "frontier": {"window_visits": 100, "host_visits": 50},
     }
-    return judged(cast, folder, limited, options=["--for", "40s"], patience_s=100, asked_why=False)
+    return judged(cast, folder, limited, options=["--for", f"{for_s}s"], patience_s=200, asked_why=False)
 
 
 def normal_pages(done: Judged) -> int:
@@ -42,11 +42,12 @@ def normal_pages(done: Judged) -> int:
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(
-    ("name", "hosts", "pages"), [("rests-for-an-hour", 20, 60), ("name-silent", 300, 1), ("delay-of-a-day", 20, 60)]
+    ("name", "hosts", "pages", "for_s"),
+    [("rests-for-an-hour", 20, 60, 150), ("name-silent", 300, 1, 40), ("delay-of-a-day", 20, 60, 150)],
 )
-def test_who_rests_keeps_nobody_else_waiting(tmp_path: Path, name: str, hosts: int, pages: int) -> None:
+def test_who_rests_keeps_nobody_else_waiting(tmp_path: Path, name: str, hosts: int, pages: int, for_s: int) -> None:
     """Their visits would fill the window many times over; each is asked as often as it may be, and no more."""
-    done = beside(tmp_path, name, hosts, pages)
+    done = beside(tmp_path, name, hosts, pages, for_s)
     assert done.status == 0, done.complaint
     assert normal_pages(done) == NORMAL_HOSTS * NORMAL_PAGES
     asked = [host for _, host, path in done.ledger if host.startswith(name) and path != "/robots.txt"]
