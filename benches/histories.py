@@ -340,7 +340,7 @@ class Cell:
                 del toy.hand[page]
                 if page in toy.guests:
                     toy.guests.remove(page)
-                    self.dealings.letters.seal(history.shard(page), Mail.RETURNED, [page], passing=True)
+                    self.dealings.letters.seal(history.shard(page), Mail.RETURNED, [page])
                 else:
                     self.dealings.handed.back(page, now)
                     toy.out.remove(page)

@@ -20,7 +20,7 @@ class Mail(IntEnum):
     OUTCOMES = 1  # kept: how visits ended, to the shard that lent them
     HOLDS = 2  # kept, for one life of the receiver: what of its shard is under way
     VISITS = 3  # passing: to the agent that owns the server's address
-    RETURNED = 4  # passing: visits that were not made, to the shard that lent them
+    RETURNED = 4  # kept, so that it comes in turn with HOLDS: visits that were not made, to the shard that lent them
     ERRAND = 5  # passing: a robots.txt that another led to, to the shard of its host
     ANSWER = 6  # passing: what came of that, by the same shard to the agent that wants it
 

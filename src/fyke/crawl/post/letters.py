@@ -216,14 +216,9 @@ class Letters:
 
     @property
     def quiet(self) -> bool:
-        """Whether all letters were applied."""
-        return not any(lane.unread for peer in self._peers.values() for lane in peer.lanes())
-
-    @property
-    def waiting(self) -> int:
-        """Letters that were not applied."""
-        lanes = (lane for peer in self._peers.values() for lane in peer.lanes())
-        return sum(lane.letters[-1].number - lane.read for lane in lanes if lane.unread)
+        """Whether all letters were applied, as far as present lives go: who died may lack what it had read before."""
+        unread = any(lane.unread for peer in self._peers.values() for lane in peer.lanes())
+        return not unread and all(map(self.settled, self._peers))
 
     def bodies(self) -> list[Any]:
         """Bodies of the letters that are kept."""

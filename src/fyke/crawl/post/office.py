@@ -571,8 +571,7 @@ class Office:
             for key in u64(rows, "key").tolist():
                 self._guests.pop(key, None)
                 self._made.pop(key, None)
-            if self._letters.knows(shard):
-                self._letters.seal(shard, Mail.RETURNED, columns.visits_sealed(rows), passing=True)
+            self._seal(shard, Mail.RETURNED, columns.visits_sealed(rows))
         return keep(urls, shards == self._me)
 
     def block(self, host: int) -> pa.RecordBatch:
