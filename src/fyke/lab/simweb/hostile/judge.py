@@ -116,7 +116,7 @@ def judged(
         begun = time.monotonic()
         with (folder / "out").open("w") as out, (folder / "err").open("w") as err:
             process = subprocess.Popen([*command, "--json", *options], stdout=out, stderr=err)
-            status, usage = _ended(process, begun + patience_s)
+            status, usage, peak_kb = _ended(process, begun + patience_s)
         seconds = time.monotonic() - begun
         said = (folder / "out").read_text()
         complaint = "" if not status else " ".join((folder / "err").read_text().splitlines()[-1:])
@@ -127,22 +127,33 @@ def judged(
             complaint,
             seconds,
             usage.ru_utime + usage.ru_stime,
-            usage.ru_maxrss / 1024,
+            peak_kb / 1024,
             servers.ledger(),
             verdicts,
         )
 
 
-def _ended(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, Any]:
+def _ended(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, Any, int]:
+    """Exit status, what it took, and the most memory it had resident, in kB. Not by `ru_maxrss`: that of a process
+    begins with what its parent had."""
+    peak_kb = 0
     while True:
+        peak_kb = max(peak_kb, _peak_kb(process.pid))
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
         if pid:
             process.returncode = os.waitstatus_to_exitcode(status)
-            return process.returncode, usage
+            return process.returncode, usage, peak_kb
         if time.monotonic() > deadline:
             process.kill()
             deadline += 3600
         time.sleep(0.02)
+
+
+def _peak_kb(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(
+        (int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0
+    )  # a process that ended has none
 
 
 def why(into: Path, url: str) -> str:
