@@ -19,7 +19,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+
 from fyke.archive import LinksTable, PagesTable, WarcWriter
+from fyke.archive.tables import links_batch
 from fyke.core.batches import LinkKind
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
@@ -86,7 +90,9 @@ def write_archive(folder: Path, texts: Iterator[Text]) -> None:
         visit = Visit(at.url.decode(), at.key, at.host, at.domain)
         exchange = Exchange(visit, Outcome.OK, 1.79e9 + text.number, 0.1, status=200, head=HEAD, body=Document(body))
         page = Page(exchange, "text/html", body, "utf-8", title=text.title, fingerprint=at.key)
-        links.add(at.key, targets, LinkKind.PAGE)
+        source, kind = (np.full(len(targets), value, np.uint64) for value in (at.key, LinkKind.PAGE))
+        keys = np.array([target.key for target in targets], np.uint64)
+        links.add(links_batch(source, keys, pa.array([target.url for target in targets], pa.binary()), kind))
         pages.add(exchange, warc.write(exchange), page, links=len(targets))
     for writer in (warc, pages, links):
         writer.close()

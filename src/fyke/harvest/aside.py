@@ -3,7 +3,8 @@
 The harvest puts work in and takes results out when it comes by again. lexbor gives the interpreter back while it makes
 a tree, so the loop goes on meanwhile.
 
-Invariant: results come in the order of the work; about `MOST_BYTES` of pages wait at a time, and who brings more waits.
+Invariant: results come in the order of the work. While it is `full`, its owner takes results before it brings more: so
+about `MOST_BYTES` of pages are held at a time, those that nobody took yet among them.
 """
 
 from collections import deque
@@ -38,19 +39,20 @@ class Aside(Generic[Result]):
 
     def put(self, work: Callable[[], Result], size_bytes: int) -> None:
         """Have `work` done, on something of that size."""
-        held = sum(size for _, size in self._waiting)
-        for future, size in self._waiting:
-            if held + size_bytes <= self._most_bytes:
-                break
-            future.exception()  # returns when it is done
-            held -= size
         future = self._thread.submit(work)
         self._waiting.append((future, size_bytes))
         future.add_done_callback(lambda _: self._told())
 
+    @property
+    def full(self) -> bool:
+        """Whether as much is held as may be."""
+        return sum(size for _, size in self._waiting) >= self._most_bytes
+
     def take(self) -> list[Result]:
-        """The results there are by now. Raises what the work did."""
+        """The results there are by now; while it is full, waits for the first. Raises what the work did."""
         done = []
+        if self.full:
+            self._waiting[0][0].exception()  # returns when it is done
         while self._waiting and self._waiting[0][0].done():
             done.append(self._waiting.popleft()[0].result())
         return done

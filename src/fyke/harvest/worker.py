@@ -161,12 +161,7 @@ class Harvest:
 
     def reap(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
         """What is in `exchanges`, and in large ones of before. Their bodies are still open, for the archive."""
-        for read in self._aside.take() if self._aside is not None else ():
-            if read.found is not None:
-                yield self._sheaf([read])
-            else:
-                self._parser.conclude(read.page, read.redirect)
-                self._do_aside(self._resolved, read)
+        yield from self._read_aside()
         batch: list[tuple[Exchange, Page]] = []
         size_bytes = 0
         for exchange in exchanges:
@@ -174,9 +169,24 @@ class Harvest:
             batch.append((exchange, page))
             size_bytes += exchange.body.size + len(page.content)
             if len(batch) >= BATCH_PAGES or size_bytes >= BATCH_BYTES:
+                del page
                 yield from self._read(batch)
                 batch, size_bytes = [], 0
+                while self._aside is not None and self._aside.full:
+                    yield from self._read_aside()
         yield from self._read(batch)
+
+    def _read_aside(self) -> Iterator[Sheaf]:
+        """What was done of large pages meanwhile."""
+        done = [] if self._aside is None else self._aside.take()
+        while done:
+            read = done.pop(0)
+            if read.found is not None:
+                yield self._sheaf([read])
+            else:
+                self._parser.conclude(read.page, read.redirect)
+                self._do_aside(self._resolved, read)
+            del read
 
     def _read(self, batch: Sequence[tuple[Exchange, Page]]) -> Iterator[Sheaf]:
         """Links are resolved together, but for those of pages that look alike: whether the second is to be read
