@@ -231,7 +231,9 @@ class Refill:
                 break
             hungry = (host for host in spill.overflowed if self._window.hungry(host))
             if self._ready.spilled_at(place) and (
-                (low and spill.others) or not all(self._asleep.holds(host, now) for host in hungry)
+                (low and spill.others)
+                or not len(self._window)  # what is here belongs to hosts that sleep, and waits there from now on
+                or not all(self._asleep.holds(host, now) for host in hungry)
             ):
                 self._place = place
                 urls = self._ready.take_spilled(place, REFILL_ROWS)
