@@ -9,6 +9,7 @@ in the coding at all come back as they are, since such headers often lie.
 import re
 import zlib
 from collections.abc import Callable, Generator, Iterator
+from io import BytesIO
 from typing import Any, NamedTuple
 
 import brotli
@@ -94,22 +95,23 @@ def dechunk(data: bytes, cap: int) -> Layer:
 
 def _collect(pieces: Iterator[bytes], cap: int) -> Layer:
     """What a stream of pieces yields up to `cap` bytes, and how it ended."""
-    taken: list[bytes] = []
+    whole = (
+        BytesIO()
+    )  # grows in place and is given out as it is: pieces that are joined at the end take twice the memory
     room = cap
     fault = ""
     try:
         for piece in pieces:
+            whole.write(piece[:room] if len(piece) > room else piece)
             if len(piece) > room:
-                taken.append(piece[:room])
                 fault = f"unfolds to more than {cap} bytes"
                 break
-            taken.append(piece)
             room -= len(piece)
     except _Cut:
         fault = "is cut"
     except _CORRUPT:
         fault = "is corrupt"
-    return Layer(taken[0] if len(taken) == 1 else b"".join(taken), fault)
+    return Layer(whole.getvalue(), fault)
 
 
 def _or_plain(layer: Layer, data: bytes, name: str) -> Layer:

@@ -19,6 +19,7 @@ MAX_BYTES = 8 << 20
 MAX_TAGS = 400_000  # an element and its text take some 300 bytes
 MAX_ELEMENTS = 2_000_000
 MAX_STEPS = 50_000_000  # through open elements, some 2 ns each
+MOST_NULS = 1_000  # each costs 17 bytes, though the standard drops those in text
 MAX_ATTRIBUTES = 1_000  # of a tag that is long
 
 Int = npt.NDArray[np.int64]
@@ -60,6 +61,8 @@ _IS_LETTER[list(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")] = True
 def bounded(content: bytes) -> bytes:
     """`content` (UTF-8), or as much from its beginning as may be parsed."""
     content = content[:MAX_BYTES]
+    if content.count(0) > MOST_NULS:
+        content = content.replace(b"\0", b"")
     content = content[: _end_before_long_tags(content)]
     begins = np.frombuffer(content, np.uint8) == _LESS_THAN
     if np.count_nonzero(begins) > MAX_TAGS:
