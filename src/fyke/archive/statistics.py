@@ -54,18 +54,18 @@ class CrawlStatistics:
 
 
 def added(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
-    """How a crawl stands whose agents stand so."""
-    if len(many) == 1:
-        return many[0]
+    """How a crawl stands whose agents stand so; nothing adds up to zeros."""
+    if len(many) < 2:
+        return many[0] if many else CrawlStatistics()
     sums: dict[str, Any] = {}
     for name in (one.name for one in fields(CrawlStatistics)):
         values = [getattr(statistics, name) for statistics in many]
         if name in ("elapsed_s", "total_s", "rounds"):
-            sums[name] = max(values, default=0)
+            sums[name] = max(values)
         elif name == "rest_until":  # all hosts rest where all agents that have any say so
             working = [one.rest_until for one in many if one.hosts or one.in_flight]
             sums[name] = min(working) if working and all(working) else 0.0
-        elif values and isinstance(values[0], dict):
+        elif isinstance(values[0], dict):
             sums[name] = dict(sum(map(Counter, values), Counter[str]()))
         else:
             sums[name] = sum(values)

@@ -40,7 +40,6 @@ ROUND_S = 0.1  # between two questions
 FIGURES_EVERY = 5  # rounds
 DEATHS = 20  # of processes, without a checkpoint in between, after which the crawl gives up
 AGAIN_S = 0.2  # before a process that died is started again
-_STATISTICS = CrawlStatistics()
 
 
 @dataclass(eq=False)
@@ -298,7 +297,7 @@ class Supervisor:
     def statistics(self) -> CrawlStatistics:
         """How the crawl stands."""
         told = [CrawlStatistics(**known.figures["statistics"]) for known in self._known.values() if known.figures]
-        sums = added(told) if told else _STATISTICS
+        sums = added(told)
         memory = sums.memory_bytes + memory_bytes()
         self._peak = max(self._peak, memory)
         return CrawlStatistics(**{**sums.as_dict(), "memory_bytes": memory})

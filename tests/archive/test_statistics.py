@@ -1,0 +1,23 @@
+"""How several agents stand is how one would that did the work of all."""
+
+from dataclasses import fields
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fyke.archive.statistics import CrawlStatistics, added
+
+COUNTS = st.integers(0, 1000)
+ONE = st.builds(
+    CrawlStatistics, pages=COUNTS, hosts=COUNTS, waiting=COUNTS, outcomes=st.dictionaries(st.sampled_from("ab"), COUNTS)
+)
+
+
+@given(st.lists(ONE, max_size=4))
+def test_counts_add_up_and_nothing_adds_up_to_zeros(many: list[CrawlStatistics]) -> None:
+    total = added(many)
+    for field in fields(CrawlStatistics):
+        assert type(getattr(total, field.name)) is type(getattr(CrawlStatistics(), field.name))
+    assert (total.pages, total.waiting) == (sum(one.pages for one in many), sum(one.waiting for one in many))
+    for outcome in "ab":
+        assert total.outcomes.get(outcome, 0) == sum(one.outcomes.get(outcome, 0) for one in many)
