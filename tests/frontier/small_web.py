@@ -24,6 +24,7 @@ from fyke.frontier.looking import BLOCKED, FrontierSeen
 from fyke.frontier.sizes import SIZES, Sizes
 
 LEASED_ROWS = 50  # that are fetched at a time
+UNCHECKED = "to be checked against the URLs seen"
 FAR = 1e9  # how long the rules of a server are believed
 
 
@@ -227,7 +228,7 @@ class Crawl(Shard[Frontier, Progress]):
 
 def places(frontier: Frontier) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
     """Everywhere a URL may wait in a frontier that runs, in the words of `FrontierSeen.places`."""
-    yield "to be checked against the URLs seen", frontier.seen.unchecked()
+    yield UNCHECKED, frontier.seen.unchecked()
     yield "for pages nearer to the seeds to be done", frontier.later.scan()
     yield "for the budget of its domain to be known", frontier.domains.unchecked()
     for queue in {queue.name: queue for queue in (*frontier.backlog.queues(), *frontier.beast.queues())}.values():
