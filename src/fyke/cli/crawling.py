@@ -73,6 +73,9 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     visits: Annotated[
         int | None, typer.Option(help="With --again: only so many, which are likeliest to have changed.", min=1)
     ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help="Tell Prometheus how it goes, at this port or HOST:PORT.", metavar="PORT")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Crawl, beginning at the URLs; or go on with the crawl in the directory.
@@ -83,8 +86,8 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     crawl's directory; it may be packed with gzip. Of archives and crawls their pages are taken. Hosts of a list whose
     addresses are private need --private.
 
-    Exit status: 0 done or a limit reached, 2 wrong usage, 3 the directory cannot be used, 4 the disk is full,
-    5 nothing could be reached, 130 interrupted.
+    Exit status: 0 done, a limit reached, or stopped by SIGTERM, 2 wrong usage, 3 the directory cannot be used, 4 the
+    disk is full, 5 nothing could be reached, 130 interrupted.
     """
     if into is None:
         raise ConfigurationError("where to? give the crawl's directory with --into DIR")
@@ -107,11 +110,11 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     if again and not directory.holds_crawl:
         raise ConfigurationError(f"--again: {into} holds no crawl yet; begin it without --again")
     over = rooms.passes.Pass(visits) if again else None
-    summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or (), again=over)
+    summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or (), again=over, metrics=metrics)
     if as_json:
         print_json(summary.as_dict())
     rooms.run.report(summary, directory, console)
-    if summary.ending is rooms.loop.Ending.STOPPED and not summary.already:
+    if summary.ending is rooms.loop.Ending.STOPPED and not (summary.already or summary.terminated):
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
