@@ -148,8 +148,10 @@ def extract(
     config: Annotated[
         Path | None, typer.Option(help="A file with [[extract]] tables.  [default: DIR/fyke.toml]", metavar="FILE")
     ] = None,
-    to: Annotated[str, typer.Option(help="parquet or jsonl.", metavar="FORMAT")] = "parquet",
-    out: Annotated[Path | None, typer.Option(help="Folder.  [default: DIR/extracted]", metavar="DIR")] = None,
+    to: Annotated[str, typer.Option(help="parquet, jsonl, or a database, see above.", metavar="TARGET")] = "parquet",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder, for files.  [default: DIR/extracted]", metavar="DIR")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make tables of what archived pages say, without a request: change a selector, and run it again.
@@ -168,16 +170,19 @@ def extract(
 
     Given to fyke crawl --config, the same tables are made while it crawls, as DIR/tables/NAME-*.parquet.
 
+    A database is --to postgresql://HOST/NAME or duckdb:FILE. Its tables of these names are replaced, all in one step
+    when they are whole. A password stays in PGPASSWORD or ~/.pgpass.
+
     Exit status: 0 all is extracted, 1 all but pages that could not be read from the archive.
     """
     settings = rooms.config.load(config) if config else rooms.directory.CrawlDirectory(directory).config()
     console = Reporter(stderr=True)
     made, unreadable = rooms.extracting.extract(directory, settings.extract, out, to, console)
     if as_json:
-        print_json({"files": {str(path): rows for path, rows in made.items()}, "unreadable": unreadable})
+        print_json({"files": made, "unreadable": unreadable})
     else:
-        for path, rows in made.items():
-            say(f"{path}: {rooms.quantities.counted(rows, 'row')}")
+        for place, rows in made.items():
+            say(f"{place}: {rooms.quantities.counted(rows, 'row')}")
     _complain_of_unreadable(directory, unreadable, "mend the archive, and extract again")
 
 

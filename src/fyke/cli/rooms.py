@@ -6,7 +6,6 @@ since half a library can answer with anything; from then on it is an exception, 
 """
 
 import signal
-import sys
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -84,9 +83,7 @@ def __getattr__(name: str) -> ModuleType:
         extra = _EXTRAS.get(name)
         if extra is None or (error.name or "fyke").partition(".")[0] == "fyke":
             raise
-        raise MissingExtra(
-            f"this needs {error.name}, of the extra {extra}: {sys.executable} -m pip install 'fyke[{extra}]'"
-        ) from None
+        raise MissingExtra(error, extra) from None
     finally:
         if before in (signal.default_int_handler, signal.SIG_DFL):
             signal.signal(signal.SIGINT, signal.default_int_handler)
