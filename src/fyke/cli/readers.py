@@ -1,7 +1,8 @@
-"""Commands for those who work with what was crawled: `index`, `search`, `report`, `export`, `serve`."""
+"""Commands for those who work with what was crawled: they search, export, copy and serve it."""
 
 import json
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -184,6 +185,46 @@ def extract(
         for place, rows in made.items():
             say(f"{place}: {rooms.quantities.counted(rows, 'row')}")
     _complain_of_unreadable(directory, unreadable, "mend the archive, and extract again")
+
+
+@app.command()
+def copy(
+    directory: Folder,
+    target: Annotated[str, typer.Argument(help="A folder, or s3://, gs:// or az://BUCKET/PREFIX.", metavar="TARGET")],
+    as_json: AsJson = False,
+) -> None:
+    """Copy what a crawl has finished into an object store or a folder, also while it runs: what is new since last time.
+
+    Finished are closed WARC files with their indexes, tables, exports, and what was asked. Each file is read back and
+    compared. Killed at any moment, the same command goes on. Stores take their credentials as their own tools do, for
+    instance from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT.
+    """
+    done = rooms.copying.copy(rooms.directory.CrawlDirectory(directory), target, Reporter(stderr=True))
+    if as_json:
+        print_json(asdict(done))
+    else:
+        say(str(done))
+
+
+@app.command()
+def move(
+    directory: Folder,
+    target: Annotated[Path, typer.Argument(help="A folder that is empty or not there.", metavar="TARGET")],
+    as_json: AsJson = False,
+) -> None:
+    """Move a crawl's directory, on this disk or to another, where every file is compared before the old one goes.
+
+    No crawl may run in it. Killed at any moment, the same command goes on.
+    """
+    crawled = rooms.directory.CrawlDirectory(directory)
+    with rooms.progress.Progress(Reporter(stderr=True), "moving", pipe_s=5.0) as progress:
+        done = rooms.moving.move(crawled, target, partial(progress.tell, unit="bytes"))
+    if as_json:
+        print_json(asdict(done))
+    else:
+        files = rooms.quantities.counted(done.files, "file")
+        compared = f"; {files}, {rooms.quantities.bytes_text(done.size_bytes)}, compared" if done.files else ""
+        say(f"{directory} is {target} now{compared}")
 
 
 def _complain_of_unreadable(directory: Path, count: int, mend: str) -> None:

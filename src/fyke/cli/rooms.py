@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fyke import serve as serve
     from fyke.archive import directory as directory
     from fyke.archive import inspect as inspect
+    from fyke.archive import moving as moving
     from fyke.archive import orders as orders
     from fyke.core import config as config
     from fyke.crawl import loop as loop
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from fyke.crawl import passes as passes
     from fyke.crawl import repair as repair
     from fyke.crawl import run as run
+    from fyke.export import copying as copying
     from fyke.export import extracting as extracting
     from fyke.lab import simweb as simweb
     from fyke.lab.plan import figure as figure
@@ -49,10 +51,10 @@ __all__ = ["plan_report", "report", "simulation_report"]  # the others bear the 
 
 _HOMES = {
     **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "progress", "quantities", "serve")},
-    "extracting": "fyke.export.extracting",
+    **{name: f"fyke.export.{name}" for name in ("copying", "extracting")},
     "simweb": "fyke.lab.simweb",
     "config": "fyke.core.config",
-    **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "orders")},
+    **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "moving", "orders")},
     **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "passes", "repair", "run")},
     **{name: f"fyke.lab.plan.{name}" for name in ("figure", "planner", "question")},
     "plan_report": "fyke.lab.plan.report",
@@ -67,6 +69,7 @@ _HOMES = {
 _EXTRAS = {  # rooms that need more than a crawl does, and the extra that has it
     **dict.fromkeys(("broken", "figure", "plots", "report", "session", "simulation_report", "sql"), "report"),
     **dict.fromkeys(("following", "printing", "searcher"), "search"),
+    "copying": "store",
     "serve": "serve",
 }
 
