@@ -6,7 +6,7 @@ uniform 64-bit hashes, with values of one fixed size if wanted. `check`, `update
 frontier stages own them and use them on the event loop. Ours differs from the paper:
 
 - The table is cut into parts by key, and a bucket is what waits for one part. A part that grows over
-  `part_keys` is split: a small crawl has one small file, a huge one many; a part without news is left alone.
+  `TableSizes.part` keys is split: a small crawl has one small file, a huge one many; a part without news is left alone.
 - What fits in memory is merged from memory. Buckets go to disk only when memory is full, all of them in one
   sequential write (the paper keeps two open files a bucket), so a checkpoint has few files to sync. Of URLs, only
   the keys are put into buckets: the text stays in order of arrival, as in Mercator-B, since moving it costs more.
@@ -35,6 +35,7 @@ import pyarrow as pa
 
 from fyke.core.batches import U64, Mask
 from fyke.disk.operations import Combine, Entries, Op, Resolved, Values, addable, resolve
+from fyke.disk.part import TABLE_SIZES, TableSizes
 from fyke.disk.pending import Batch, Pending, Run, joined_entries
 from fyke.disk.store import State, Store
 from fyke.disk.table import Table
@@ -92,7 +93,7 @@ class Drum:
         aux: pa.Schema | None = None,
         combine: Combine = Combine.OVERWRITE,
         memory_bytes: int = 64 << 20,
-        part_keys: int | None = None,
+        sizes: TableSizes = TABLE_SIZES,
     ) -> None:
         self.name = name
         self._dtype = None if value is None else np.dtype(value)
@@ -102,7 +103,7 @@ class Drum:
         self._combine = combine
         self._memory_bytes = memory_bytes
         saved = state or {}
-        self._table = Table(store, name, self._dtype, saved, memory_bytes=memory_bytes, part_keys=part_keys)
+        self._table = Table(store, name, self._dtype, saved, memory_bytes=memory_bytes, sizes=sizes)
         self._pending = Pending(store, name, self._dtype, aux, saved.get("pending", {}))
         self._merging = False
         self._merges = 0
