@@ -43,7 +43,8 @@ from fyke.crawl.loop import Ending, Engines, Loop
 from fyke.crawl.mail import Alone, LinkCache, Outbox, Post
 from fyke.crawl.passes import Pass, Passes, Past, learn
 from fyke.crawl.post.letters import Envelope
-from fyke.crawl.post.office import Office, Transport
+from fyke.crawl.post.mailbag import Transport
+from fyke.crawl.post.office import Office
 from fyke.crawl.remote import Remote
 from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.access import Sites
