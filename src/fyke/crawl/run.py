@@ -11,7 +11,7 @@ import os
 import shlex
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -131,22 +131,10 @@ async def _crawl(
                 f"{directory.path} has several agents, and a pass over a crawl needs one: begin another with --agents 1"
             )
         return await _crawl_with_agents(directory, config, console, listed, metrics)
-    async with (
-        Agent(directory, config, listed=listed, again=again) as agent,
-        Control(agent, directory.state),
-        _exporting(directory, metrics, agent.figures),
-    ):
-        signals = _obey_signals(agent.stop)
-        heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
-        watching = asyncio.create_task(Monitor(agent.statistics, config.crawl, console, heading).run())
-        try:
-            ending = await agent.run()
-        finally:
-            watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
+    async with Agent(directory, config, listed=listed, again=again) as agent, Control(agent, directory.state):
+        ending, terminated = await _watched(agent, directory, config, console, metrics)
         statistics = agent.statistics()
-    return Summary(ending, statistics, peak_memory_bytes(), terminated=signal.SIGTERM in signals)
+    return Summary(ending, statistics, peak_memory_bytes(), terminated=terminated)
 
 
 async def _crawl_with_agents(
@@ -165,24 +153,28 @@ async def _crawl_with_agents(
         divided = divide(directory.state, config.crawl.agents, begun=any(states))
         moved = any(states) and divided.agents != before.agents
         crawl = Supervisor(directory, config, divided, config.crawl.agents, moved=moved)
-        async with crawl, Control(crawl, directory.state), _exporting(directory, metrics, crawl.figures):
-            signals = _obey_signals(crawl.stop)
-            heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
-            watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, console, heading).run())
-            try:
-                ending = await crawl.run()
-            finally:
-                watching.cancel()
-                with suppress(asyncio.CancelledError):
-                    await watching
+        async with crawl, Control(crawl, directory.state):
+            ending, terminated = await _watched(crawl, directory, config, console, metrics)
         totals = added([CrawlStatistics(**saved_state(part.shard)["totals"]) for part in directory.parts])
-    return Summary(ending, totals, crawl.peak_memory_bytes, terminated=signal.SIGTERM in signals)
+    return Summary(ending, totals, crawl.peak_memory_bytes, terminated=terminated)
 
 
-def _exporting(
-    directory: CrawlDirectory, metrics: str | None, figures: Callable[[], dict[str, Any]]
-) -> AbstractAsyncContextManager[object]:
-    return nullcontext() if metrics is None else Exporter(metrics, directory.path.resolve().name, figures)
+async def _watched(
+    crawl: Agent | Supervisor, directory: CrawlDirectory, config: Config, console: Console, metrics: str | None
+) -> tuple[Ending, bool]:
+    """Run `crawl` to its end, with the panel on `console`; Ctrl-C stops it. Also returns whether SIGTERM did."""
+    heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
+    name = directory.path.resolve().name
+    async with nullcontext() if metrics is None else Exporter(metrics, name, crawl.figures):
+        signals = _obey_signals(crawl.stop)
+        watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, console, heading).run())
+        try:
+            ending = await crawl.run()
+        finally:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+    return ending, signal.SIGTERM in signals
 
 
 @contextmanager
