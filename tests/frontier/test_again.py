@@ -14,6 +14,7 @@ from frontier.shard import Shard, at, page, rows
 from fyke.core.batches import Kind, texts
 from fyke.disk.store import Store
 from fyke.frontier.again import COPY, ENDED, Again, News, Visited
+from fyke.frontier.revisit.choice import Terms
 
 DAY = 86400.0
 Page = tuple[int, int]
@@ -29,6 +30,11 @@ def ended(pages: Sequence[Page], visited: int, news: int, when: float, kind: int
 
 def learn(again: Again, batch: pa.RecordBatch) -> None:
     again.learn(batch, np.zeros(batch.num_rows, bool), np.zeros(batch.num_rows, COPY))
+
+
+def plan(again: Again, now: float, most: int | None) -> None:
+    for _ in again.plan(now, Terms(most=most)):
+        pass
 
 
 def taken(again: Again, count: int = 1000, level: int | None = None) -> list[Page]:
@@ -76,7 +82,7 @@ class Pages(Shard[Again, Model]):
     def plan(self, most: int | None) -> None:
         self.now += DAY
         before, there = self.model.waits, len(self.model.told) + self.model.rests
-        self.stage.plan(self.now, most)
+        plan(self.stage, self.now, most)
         chosen = there if most is None else min(most, there)
         assert len(self.stage) == before + chosen
         self.model.rests, self.model.waits, self.model.told = there - chosen, before + chosen, set()
@@ -125,7 +131,7 @@ def test_the_oldest_of_equal_pages_come_first_and_lists_before_all(tmp_path: Pat
     for number in range(30):
         learn(shard.stage, ended([(1, number)], Visited.THERE, News.CHANGED, DAY * (number + 1)))
     learn(shard.stage, ended([(2, 0), (2, 1)], Visited.THERE, News.CHANGED, DAY * 30, Kind.LISTING))
-    shard.stage.plan(31 * DAY, 12)
+    plan(shard.stage, 31 * DAY, 12)
     found = taken(shard.stage)
     assert found[:2] == [(2, 0), (2, 1)]
     assert sorted(found[2:]) == [(1, number) for number in range(10)]
@@ -139,7 +145,7 @@ def test_pages_that_change_are_visited_sooner_and_none_is_forgotten(tmp_path: Pa
     learn(shard.stage, ended(every, Visited.THERE, News.CHANGED, DAY))
     visits = dict.fromkeys(every, 0)
     for day in range(2, 102):
-        shard.stage.plan(day * DAY, None if day < 8 else 8)
+        plan(shard.stage, day * DAY, None if day < 8 else 8)
         for one in taken(shard.stage):
             visits[one] += 1
             learn(shard.stage, ended([one], Visited.THERE, News.CHANGED if one in busy else News.SAME, day * DAY))
@@ -155,7 +161,7 @@ def test_a_page_that_is_too_deep_waits_for_its_level(tmp_path: Path) -> None:
         batch = ended([(depth, 0)], Visited.THERE, News.CHANGED, DAY)
         place = batch.schema.get_field_index("depth")
         learn(shard.stage, batch.set_column(place, batch.schema.field(place), pa.array([depth], pa.uint16())))
-    shard.stage.plan(2 * DAY, None)
+    plan(shard.stage, 2 * DAY, None)
     for level in range(3):
         assert taken(shard.stage, level=level) == [(level, 0)]
         assert shard.stage.spent
@@ -172,7 +178,7 @@ def test_what_was_visited_is_known_with_its_copy(tmp_path: Path) -> None:
     copies["offset"], copies["length"] = [77, 0], [5, 0]
     batch = ended([(1, 0), (1, 1)], Visited.MISSING, News.CHANGED, DAY)
     shard.stage.learn(batch, np.array([True, False]), copies)
-    shard.stage.plan(2 * DAY, 0)
+    plan(shard.stage, 2 * DAY, 0)
     shard.save()
     shard.restart()
     before = shard.stage.before(keys)

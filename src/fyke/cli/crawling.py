@@ -73,6 +73,9 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     visits: Annotated[
         int | None, typer.Option(help="With --again: only so many, which are likeliest to have changed.", min=1)
     ] = None,
+    revisit: Annotated[
+        bool, typer.Option("--revisit", help="Never end: visit pages again as they are likely to have changed.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Crawl, beginning at the URLs; or go on with the crawl in the directory.
@@ -106,7 +109,9 @@ def crawl(  # noqa: PLR0913 - one parameter an option
         raise ConfigurationError("--visits says how many pages to visit again: say --again too")
     if again and not directory.holds_crawl:
         raise ConfigurationError(f"--again: {into} holds no crawl yet; begin it without --again")
-    over = rooms.passes.Pass(visits) if again else None
+    if again and revisit:
+        raise ConfigurationError("--again visits all pages once, --revisit each in its time: say one of them")
+    over = rooms.passes.Pass(visits, forever=revisit) if again or revisit else None
     summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or (), again=over)
     if as_json:
         print_json(summary.as_dict())

@@ -9,6 +9,7 @@ Invariant: between `open` and `close` the directory is held by this process alon
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -45,6 +46,7 @@ from fyke.crawl.passes import Pass, Passes, Past, learn
 from fyke.crawl.post.letters import Envelope
 from fyke.crawl.post.office import Office, Transport
 from fyke.crawl.remote import Remote
+from fyke.crawl.revisits import Revisits
 from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.access import Sites
 from fyke.fetcher.book import HostBook, SharedBook
@@ -61,6 +63,7 @@ from fyke.frontier.budgets import budget_function
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier
 from fyke.frontier.order import crawl_order
+from fyke.frontier.revisit.choice import Terms
 from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
@@ -184,14 +187,15 @@ class Agent:
         self._open_frontier(saved)
         self._open_fetcher(saved)
         gathering = Gathering(self._harvest, self._barn)
+        revisits = self._revisits()
         self._loop = Loop(
-            Engines(self._frontier, self._fetcher, gathering, self._outbox, self._remote()), self.config.crawl,
-            self._clock, self._news,
+            Engines(self._frontier, self._fetcher, gathering, self._outbox, self._remote(), revisits),
+            self.config.crawl, self._clock, self._news,
             has_its_bytes=lambda: 0 < self.config.crawl.bytes <= self._barn.body_bytes,
         )  # fmt: skip
         self._counts = Counts(
             self._frontier, self._fetcher, self._barn, self._outbox, self._filtering, self._parser, self._registry,
-            self._archive, self._passes, self._clock, saved.get("totals", {}), self._started_at,
+            self._archive, self._passes, revisits, self._clock, saved.get("totals", {}), self._started_at,
         )  # fmt: skip
         self._keeper = Keeper(
             self._checkpoint,
@@ -214,7 +218,7 @@ class Agent:
         self._handler_before = asyncio.get_running_loop().get_exception_handler()
         asyncio.get_running_loop().set_exception_handler(self._failed)
         self._resumed = bool(saved)
-        if self._again is not None and may_begin_again(saved):
+        if self._again is not None and (may_begin_again(saved) or self._again.forever != self._passes.forever):
             self._begin(self._again)
         self._frontier.resume()
         self._frontier.block(host_keys(name)[0] for name in self._asked_later.blocked)
@@ -235,15 +239,26 @@ class Agent:
                 self._frontier.put_seeds(self.post.own_seeds(listed), named=False)
 
     def _begin(self, asked: Pass) -> None:
-        """Have pages visited once more; and ask of servers what is asked once a crawl."""
-        learn(self._frontier.again, self.directory.path)
-        self._frontier.begin_again(self._clock.now(), asked.visits)
-        self._named_sitemaps.clear()
-        self._book.forgive()
-        self._passes.begin(self._clock.now(), self._archive.state()["serial"])
+        """Have pages visited once more, at once or each in its time; and ask of servers what is asked once a crawl."""
+        if not asked.forever:
+            for work in (self._learn(), self._frontier.plan_again(self._clock.now(), Terms(most=asked.visits))):
+                deque(work, maxlen=0)
+            self._book.forgive()
+        self._passes.begin(self._clock.now(), self._archive.state()["serial"], forever=asked.forever)
         if self.config.crawl.pages:
             self._fetcher.pages_left = self.config.crawl.pages
         self._note("again", number=len(self._passes.began), waiting=len(self._frontier.again))
+
+    def _learn(self) -> Iterator[None]:
+        """Tell the frontier of visits that ended; sitemaps may be read once more."""
+        self._pages.flush()
+        self._named_sitemaps.clear()
+        yield from learn(self._frontier.again, self.directory.path)
+
+    def _revisits(self) -> Revisits | None:
+        if self._again is None or not self._again.forever:
+            return None
+        return Revisits(self._frontier, self._learn, self._book.forgive, self._clock, self.config.revisit)
 
     def _open_stores(self, saved: dict[str, Any]) -> None:
         store, path, part = self.config.store, self.directory.path, self.directory.part

@@ -77,7 +77,8 @@ def crawl_with_panel(
     found = SeedSources(sources, _schemes(config))
     listed = _reading(found, console) if sources else None
     if again is not None:
-        directory.compare(config)
+        if directory.holds_crawl:
+            directory.compare(config)
     elif (done := finished_before(directory, config, listed)) is not None:
         return done
     if unused := unused_proxies(config.site):
