@@ -4,13 +4,14 @@ import random
 import signal
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from crawl.runs import command, crawl, fyke, settings, wait_until
-from crawl.small_site import Answer, small_site
+from crawl.small_site import Answer, SmallSite, small_site
 from fyke.archive import read_table
 
 LEAST_S = 0.4
@@ -40,6 +41,10 @@ def run_until(into: Path, config: Path, true: Callable[[], bool], how: signal.Si
     finally:
         process.send_signal(how)
         process.wait()
+
+
+def asked_for(site: SmallSite, requests: int) -> bool:
+    return site.asked.total() >= requests
 
 
 def page(text: str) -> Answer:
@@ -74,14 +79,14 @@ def test_killed_at_any_moment_it_loses_no_page(tmp_path: Path) -> None:
     """In a plan, a visit, a checkpoint: nobody leaves the calendar, nobody comes before its time."""
     rng, into = random.Random(3), tmp_path / "crawl"
     config = settings(tmp_path, politeness={"host_delay_s": 0.005}, revisit=REVISIT, store={"checkpoint_s": 0.1})
-    with small_site(40) as site:
+    with small_site(20) as site:
         assert crawl(into, config, site.url).status == 0
-        for _ in range(6):
-            enough = site.asked.total() + rng.randrange(1, 60)
-            run_until(into, config, lambda enough=enough: site.asked.total() >= enough, signal.SIGKILL)
+        for _ in range(4):
+            enough = site.asked.total() + rng.randrange(1, 40)
+            run_until(into, config, partial(asked_for, site, enough), signal.SIGKILL)
         site.asked.clear()
-        run_until(into, config, lambda: len(site.asked) >= 40 and min(site.asked.values()) > 1, signal.SIGINT)
+        run_until(into, config, lambda: len(site.asked) >= 20 and min(site.asked.values()) > 1, signal.SIGINT)
     found = visits(into)
-    assert len(found) == 40
+    assert len(found) == 20
     assert_none_came_early(found)
     assert fyke("check", str(into)).returncode == 0

@@ -1,6 +1,6 @@
 """Known pages: each in one place whatever happens, and those visited whose visits are worth most."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,9 +67,15 @@ class Pages(Shard[Again, Model]):
         learn(self.stage, ended(sorted(self.every), Visited.THERE, News.CHANGED, DAY))
         self.model.told = set(self.every)
         self.now = 2 * DAY
+        self.planning: Iterator[None] | None = None
         self.save()
 
+    def restart(self) -> None:
+        self.planning = None
+        super().restart()
+
     def tell(self, visited: int, news: int) -> None:
+        self.planning = None  # visits that ended are told of at the next plan
         self.now += DAY
         some = sorted(self.model.out)[:3]
         learn(self.stage, ended(some, visited, news, self.now))
@@ -80,12 +86,26 @@ class Pages(Shard[Again, Model]):
             self.model.told |= set(some)
 
     def plan(self, most: int | None) -> None:
+        self.planning = None
         self.now += DAY
         before, there = self.model.waits, len(self.model.told) + self.model.rests
         plan(self.stage, self.now, most)
         chosen = there if most is None else min(most, there)
         assert len(self.stage) == before + chosen
         self.model.rests, self.model.waits, self.model.told = there - chosen, before + chosen, set()
+
+    def plan_a_little(self) -> None:
+        """A batch of a plan that may never be read to its end. Until it is, what it chose is not handed out."""
+        if self.planning is None:
+            self.now += DAY
+            self.planning = self.stage.plan(self.now, Terms(), by_line=True)
+            self.model.rests += len(self.model.told)
+            self.model.told = set()
+        if next(self.planning, "end") == "end":
+            self.planning = None
+        moved = len(self.stage) - self.model.waits
+        self.model.waits += moved
+        self.model.rests -= moved
 
     def visit(self) -> None:
         found = taken(self.stage, 4)
@@ -103,12 +123,13 @@ STEPS: dict[str, Callable[[Pages], None]] = {
     "gone": lambda pages: pages.tell(Visited.GONE, News.NONE),
     "plan all": lambda pages: pages.plan(None),
     "plan 5": lambda pages: pages.plan(5),
+    "plan a little": Pages.plan_a_little,
     "save": Pages.save,
     "restart": Pages.restart,
 }
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=st.lists(st.sampled_from(sorted(STEPS)), max_size=40))
 def test_each_page_is_in_one_place(tmp_path_factory: Any, steps: list[str]) -> None:
     pages = Pages(tmp_path_factory.mktemp("again"))

@@ -238,8 +238,9 @@ class Loop:
             return Ending.BYTES
         if not self._gathering.answered and self._fetcher.unreached:  # the fault is likely on our side
             return Ending.UNREACHED
-        if self._revisits is not None:
-            return None
+        return self._nothing_left(now) if self._revisits is None else None
+
+    def _nothing_left(self, now: float) -> Ending | None:
         if self.idle and self._frontier.empty:
             return Ending.BLOCKED if self._frontier.statistics().blocked else Ending.FINISHED
         if self.idle and self._frontier.rests_until(now) - now > self._asked.wait_s:

@@ -119,14 +119,15 @@ class Choice:
     def settle(self) -> bool:
         """All were counted: find how many of each cell and worth there is room for, the most worth first. Whether there
         are any."""
-        table = self._table
+        used = np.flatnonzero(self._table.any(axis=1))
+        table = self._table[used]
         if self._room is not None:
-            table = _fitting(table[:, ::-1], self._room.of_cell[:, None], axis=1)[:, ::-1]
+            table = _fitting(table[:, ::-1], self._room.of_cell[used, None], axis=1)[:, ::-1]
         most = self._terms.most if self._room is None else self._room.in_all
         if most is not None:
             of_bin = _fitting(table.sum(0)[::-1], np.array(most), axis=0)[::-1]
             table = _fitting(table, of_bin[None, :], axis=0)
-        self._table = np.ascontiguousarray(table)
+        self._table[used] = table
         return bool(self._table.any())
 
     def take(self, resting: Resting) -> Mask:
