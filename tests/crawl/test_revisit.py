@@ -63,7 +63,9 @@ def test_each_page_is_visited_again_in_its_time(tmp_path: Path) -> None:
         run = crawl(into, config, site.url, "--revisit", "--pages", "29")
     assert run.status == 0 and run.summary["ending"] == "pages", run.errors
     assert [run.summary["again"][name] for name in ("changed", "new", "gone")] == [4, 25, 1]
-    assert "1 gone" in fyke("status", str(into)).stdout
+    told = fyke("status", str(into)).stdout
+    assert "1 gone" in told and "fresh, as is believed" in told
+    assert "the least time" in fyke("why", str(into), f"{site.url}p7").stdout
     found = visits(into)
     assert len(found) == 30 - 6 + 1  # those below p7, p8 and p9 are not linked
     assert {outcome for outcome, _ in found["p3"][1:]} == {"unchanged"}

@@ -159,6 +159,8 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
     )
     if crawled.again:
         say(f"  {rooms.run.passed(crawled.again)}")
+    if crawled.freshness:
+        say(f"  {rooms.run.freshness(crawled.freshness)}")
     if crawled.over_budget or crawled.without_rules:
         say(
             f"  of those that wait, {crawled.over_budget:,} are over their domain's budget,"

@@ -57,6 +57,7 @@ class PassStatistics:
     gone: int  # 404 or 410 where there was a page; twice in a row, in a crawl that never ends
     requests: int
     bytes: int  # of the answers, heads and bodies
+    forever: bool  # whether it goes on without end
 
 
 class Passes:
@@ -111,8 +112,9 @@ class Passes:
         """The last pass as a dict (see `PassStatistics`); empty when there is none."""
         if not self.began:
             return {}
-        counts = (self._found[name] for name in ("unchanged", "changed", "new", "gone", "requests", "bytes"))
-        return asdict(PassStatistics(len(self.began), self.began[-1][0], *counts))
+        names = ("unchanged", "changed", "new", "gone", "requests", "bytes")
+        counts = {name: self._found[name] for name in names}
+        return asdict(PassStatistics(len(self.began), self.began[-1][0], **counts, forever=self.forever))
 
     def state(self) -> dict[str, Any]:
         return {"began": self.began, "found": dict(self._found)}

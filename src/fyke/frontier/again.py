@@ -138,7 +138,7 @@ class Again:
             lists |= bool(resting.first.any())
             yield
         if not choice.settle():
-            self.standing = choice.standing
+            self.standing = choice.standing if by_line else Standing()
             return
         if lists and not by_line:
             for rested in _all_of(self._resting):
@@ -150,7 +150,7 @@ class Again:
             self._move(rested, choice.take(_resting(rested)))
             yield
         self._left = len(self._queue)
-        self.standing = choice.standing
+        self.standing = choice.standing if by_line else Standing()
 
     def _move(self, rested: pa.RecordBatch, chosen: Mask) -> None:
         self._queue.put(keep(rested, chosen).select(URLS.names))
