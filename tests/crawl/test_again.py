@@ -182,6 +182,11 @@ def test_readers_have_the_newest_version_and_drop_what_is_gone(tmp_path: Path) -
         shown = asking.get("/copy", params={"url": address}).text
         stamps = re.findall(r"/copy\?[^\"]*at=(\d{14})", shown)
         assert len(stamps) == 2  # the other dates
+        told = asking.get("/diff", params={"url": address}).text
+        assert "<del>apricot</del><ins>durian</ins>" in told and told.count("<option") == 4
+        backwards = asking.get("/diff", params={"url": address, "old": stamps[0], "new": stamps[1]}).text
+        assert "<del>durian</del><ins>apricot</ins>" in backwards
+        assert asking.get("/diff", params={"url": f"{url}c.html"}).status_code == 404
         texts = [asking.get("/raw", params={"url": address, "at": at}).text for at in ("", *stamps)]
         assert ["durian" in text for text in texts] == [True, True, False] and "apricot" in texts[2]
 
