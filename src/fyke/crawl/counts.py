@@ -16,7 +16,6 @@ from fyke.core.outcomes import Outcome
 from fyke.crawl.barn import Barn
 from fyke.crawl.mail import Outbox
 from fyke.crawl.passes import Passes
-from fyke.crawl.revisits import Revisits
 from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.wire.registry import Registry
 from fyke.frontier.filters import Filters
@@ -37,7 +36,6 @@ class Counts:
     registry: Registry
     archive: WarcWriter
     passes: Passes
-    revisits: Revisits | None
     clock: Clock
     totals: Mapping[str, Any]
     started_at: float  # unix seconds
@@ -92,7 +90,7 @@ class Counts:
             memory_bytes=memory_bytes(),
             plugin_failures=dict(failures),
             again=self.passes.statistics(),
-            freshness=self.revisits.statistics() if self.revisits is not None else self.totals.get("freshness", {}),
+            freshness=standing._asdict() if (standing := self.frontier.again.standing).at else {},
         )
 
     def _rest_until(self, now: float) -> float:

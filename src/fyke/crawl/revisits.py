@@ -10,7 +10,6 @@ Plans are a tenth of `revisit.least_s` apart, or further: they take one part in 
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from fyke.core.clock import Clock
 from fyke.core.config import RevisitSection
@@ -64,6 +63,7 @@ class Revisits:
         self._plan = None
         self._took_s += self._clock.now() - now
         self.next_at = max(self.next_at, now + (PLAN_SHARE - 1) * self._took_s)
+        self._frontier.again.standing = self._frontier.again.standing._replace(next_at=self.next_at)
 
     def _planned(self, now: float) -> Iterator[None]:
         if now >= self._forgive_at:
@@ -71,7 +71,3 @@ class Revisits:
             self._forgive()
         yield from self._learn()
         yield from self._frontier.plan_again(now, self._terms, by_line=True)
-
-    def statistics(self) -> dict[str, Any]:
-        """How fresh the copies are, and what is due."""
-        return self._frontier.again.standing._asdict() | {"next_at": self.next_at}

@@ -80,8 +80,9 @@ def export(
     everything: bool,
     since: datetime | None = None,
     changes: bool = False,
+    part_rows: int = 0,
 ) -> Exported:
-    """Export the crawl in `directory` and tell `console` how it goes.
+    """Export the crawl in `directory` and tell `console` how it goes, in parts of `part_rows` or as suits the format.
 
     With `everything`, copies and pages that ask not to be indexed have their text too. Of what was fetched `since` a
     date only; with `changes`, what has become of each page since then. Raises NotACrawl, ConfigurationError,
@@ -92,7 +93,7 @@ def export(
     if since is not None and format in (Format.WACZ, Format.LINKS):
         raise ConfigurationError(f"--since is for pages: {format} has all of the crawl")
     crawl = CrawlDirectory(directory)
-    source = Source(crawl)
+    source = Source(crawl, part_rows)
     target = target_of(crawl, format, out)
     if out is None:
         with writing(target.path):

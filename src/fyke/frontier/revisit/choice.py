@@ -57,6 +57,7 @@ class Standing(NamedTuple):
     fresh: float = 0.0  # of them, as is believed
     due: int = 0
     chosen: int = 0
+    next_at: float = 0.0  # unix seconds: when the next plan is made
 
 
 class Room(NamedTuple):
