@@ -65,6 +65,7 @@ from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor
+from fyke.harvest.new_text import NewText
 from fyke.harvest.redirects import Redirects
 from fyke.harvest.worker import Harvest, NamedSitemaps
 
@@ -183,7 +184,7 @@ class Agent:
         self._open_stores(saved)
         self._open_frontier(saved)
         self._open_fetcher(saved)
-        gathering = Gathering(self._harvest, self._barn)
+        gathering = Gathering(self._harvest, self._barn, NewText() if self.config.frontier.trap_pages else None)
         self._loop = Loop(
             Engines(self._frontier, self._fetcher, gathering, self._outbox, self._remote()), self.config.crawl,
             self._clock, self._news,

@@ -50,6 +50,7 @@ from fyke.frontier.robots_gate import RobotsGate
 from fyke.frontier.seen import UrlSeen
 from fyke.frontier.sizes import SIZES, Sizes
 from fyke.frontier.star import Star
+from fyke.frontier.traps import Traps
 from fyke.frontier.window import Refill, Window
 
 SLICES = 8  # of what was over budget, read again in one turn that is in need
@@ -83,6 +84,8 @@ class FrontierStatistics:
     out: int  # handed out
     blocked: int  # for a person to take the block of their host back
     asleep: int  # for their host, which rests for long
+    trapped: int  # behind everything else, since pages like them brought no new text
+    barren: int  # shapes of URLs of which that is so
     domains: int
     edges: int  # pairs of domains of which one links to the other
 
@@ -91,7 +94,7 @@ class FrontierStatistics:
         """URLs that wait to be fetched, wherever."""
         rows = self.later + self.again + self.unweighed + self.waiting + self.over_budget
         rows += self.without_rules + self.ready + self.spilled + self.out
-        return rows + self.blocked + self.asleep
+        return rows + self.blocked + self.asleep + self.trapped
 
 
 class Frontier:
@@ -155,7 +158,9 @@ class Frontier:
         self.window = Window(config.window_visits, config.host_visits, host_delay_s)
         self.blocked = Blocked(store, saved.get("blocked"))
         self.asleep = Asleep(store, saved.get("asleep"))
-        self._refill = Refill(self.ready, self.window, self.blocked, self.asleep)
+        self.traps = Traps(store, config.trap_pages, saved.get("traps"))
+        self._refill = Refill(self.ready, self.window, self.blocked, self.asleep, self.traps)
+        self._accused: set[int] = set()  # domains with a shape of URLs that became barren
         self._leased = DiskQueue(store, "leased", URLS, saved.get("leased"))
 
     def __repr__(self) -> str:
@@ -236,6 +241,7 @@ class Frontier:
             self.gate.known(origin.decode(), Rules(rules), until, now)
         if outcomes.put_off.num_rows:
             self._put_off(outcomes.put_off, now)
+        self._accused.update(self.traps.learn(outcomes.judged).tolist())
 
     def _put_off(self, visits: pa.RecordBatch, now: float) -> None:
         """Visits come back: they wait for room at their host, or asleep."""
@@ -289,6 +295,8 @@ class Frontier:
             self._count_ended()
         for woken in self.asleep.woken(now):
             self.ready.put(woken)
+        if (cleared := self.traps.cleared()).num_rows:
+            self.ready.put(cleared)
         moved = self.seen.full or (hungry and self.seen.pending > 0)
         if moved:
             self._advance()
@@ -417,7 +425,10 @@ class Frontier:
         at most `most_rules` robots.txt to be brought, of kind `RULES`."""
         wanted = [robots_url(origin) for origin in self.gate.wanted(most_rules)]
         rules = url_batch([locate(url) for url in wanted], kind=Kind.RULES)
-        return concat([batch for batch in (rules, self._refill.visits(now)) if batch.num_rows])
+        pages = self._refill.visits(now)
+        if not pages.num_rows and len(self.traps) and not self._others_wait:
+            pages = self._refill.last_visits(self._few_visits, now)
+        return concat([batch for batch in (rules, pages) if batch.num_rows])
 
     # --- what a person asks for
 
@@ -453,6 +464,11 @@ class Frontier:
 
     # --- what is told
 
+    def accused(self) -> Sequence[int]:
+        """Hosts with visits out that may be traps, as was learned since this was last asked: to be taken back."""
+        accused, self._accused = self._accused, set()
+        return self.window.hosts_of(accused) if accused else ()
+
     def refused(self) -> pa.RecordBatch:
         """URLs that robots.txt refused since this was last asked (schema `URLS`), out until their outcomes come."""
         refused = self.gate.refused()
@@ -472,22 +488,22 @@ class Frontier:
     def rests_until(self, now: float) -> float:
         """When the first of what waits may go on, where all of it waits for hosts that rest; 0 where it does not, or
         nothing waits."""
-        others = self.seen.pending or self.star.pending or self.domains.pending or len(self.backlog)
-        others = (
-            others
-            or not self.again.spent
-            or (len(self.beast) and not self.beast.stuck)
-            or len(self.ready)
-            or len(self.window)
-        )
         until = min(self.asleep.wakes_at, self.gate.rests_until)
-        return 0.0 if others or until == math.inf else max(now, until)
+        return 0.0 if self._others_wait or len(self.traps) or until == math.inf else max(now, until)
+
+    @property
+    def _others_wait(self) -> bool:
+        """Whether anything is out or waits that is no trap, but for what hosts that rest hold up."""
+        unplaced = self.seen.pending or self.star.pending or self.domains.pending
+        planned = len(self.backlog) or (len(self.beast) and not self.beast.stuck)
+        near = unplaced or planned or len(self.ready) or len(self.window)
+        return bool(near or not self.again.spent or self.gate.rests_until == 0)
 
     @property
     def _nothing_near(self) -> bool:
         unplaced = self.seen.pending or self.star.pending or self.domains.pending
         planned = len(self.backlog) or (len(self.beast) and not self.beast.stuck)
-        near = unplaced or planned or len(self.gate) or len(self.ready) or len(self.asleep)
+        near = unplaced or planned or len(self.gate) or len(self.ready) or len(self.asleep) or len(self.traps)
         return self.again.spent and not near
 
     def state(self) -> dict[str, object]:
@@ -510,6 +526,7 @@ class Frontier:
             "ready": self.ready.state(),
             "blocked": self.blocked.state(),
             "asleep": self.asleep.state(),
+            "traps": self.traps.state(),
             "leased": self._lease(),
         }
 
@@ -540,6 +557,8 @@ class Frontier:
             out=len(self.window),
             blocked=len(self.blocked),
             asleep=len(self.asleep),
+            trapped=len(self.traps),
+            barren=self.traps.barren,
             domains=len(self.domains),
             edges=self.star.edges,
         )
@@ -550,4 +569,5 @@ class Frontier:
         self.again.close()
         self.blocked.close()
         self.asleep.close()
+        self.traps.close()
         self._leased.close()

@@ -28,6 +28,7 @@ from fyke.frontier.seen import UrlSeen
 from fyke.frontier.star import Star
 
 BLOCKED = "since its host is blocked"  # a place where URLs wait
+TRAPPED = "behind everything else, as a trap"  # another
 
 
 class Known(NamedTuple):
@@ -82,6 +83,7 @@ class FrontierSeen:
         yield BLOCKED, self._queue("blocked", state.get("blocked"))
         for name, rows in asleep_queues(state.get("asleep", {})).items():
             yield "for its host to wake, which rests for long", self._queue(name, rows, WAITING)
+        yield TRAPPED, self._queue("traps", state.get("traps", {}).get("queue"))
         yield "for its host's turn", self._queue("leased", state.get("leased"))
 
     def met(self, key: int) -> bool:

@@ -405,7 +405,7 @@ class Office:
                 self._note(1, now)
             learned = keep(learned, shards == self._me)
             self._rules_came(learned, now)
-        return Outcomes(ended, learned)
+        return Outcomes(ended, learned, judged=outcomes.judged)
 
     def flush(self) -> None:
         """Seal what waits for other shards."""
