@@ -38,6 +38,7 @@ BARREN = 8  # of a barren shape less than one page in so many is fresh
 FERTILE = 4  # one is barren no more with so many
 PROBE = 64
 ROWS = 8192
+LOOKS = 4  # at what waits, for each URL that came to wait: a shape that wavers costs no more
 _COUNT = np.dtype([("key", "<u8"), ("owner", "<u8"), ("pages", "<u4"), ("fresh", "<f4"), ("barren", "?")])
 _PAGE = np.dtype([("key", "<u8"), ("own", "<u8"), ("fresh", "?")])
 
@@ -121,6 +122,7 @@ class Traps:
         self._owners = np.unique(self._yields.barren["owner"])
         self._changed = False
         self._left = int(saved.get("left", 0))  # rows that are still to be looked at, since a shape is barren no more
+        self._looks = int(saved.get("looks", 0))  # that are granted
 
     def __repr__(self) -> str:
         return f"Traps({len(self)} URLs, {self.barren} barren shapes)"
@@ -170,6 +172,7 @@ class Traps:
         if not traps.any():
             return urls
         self._queue.put(keep(urls, traps))
+        self._looks += LOOKS * int(traps.sum())
         return keep(urls, ~traps)
 
     def _are_traps(self, urls: pa.RecordBatch) -> Mask:
@@ -198,8 +201,9 @@ class Traps:
         page = self._recent[via % RECENT]
         return "fresh" if page["key"] == via and page["fresh"] else ""
 
-    def explain(self, url: str, host: int, domain: int, via: int) -> str:
-        """Why `url` is a trap, in words; empty when it is none."""
+    def explain(self, urls: pa.RecordBatch) -> str:
+        """Why the URL in the first row is a trap, in words; empty when it is none."""
+        [(url, host, domain, via)] = zip(*_columns(urls.slice(0, 1)), strict=True)
         why = self._why(url, host, domain, via)
         if why is None:
             return ""
@@ -216,19 +220,20 @@ class Traps:
 
     def cleared(self) -> pa.RecordBatch:
         """Of what waits, some that is no trap any more (schema `URLS`); a few rows are looked at in each turn."""
-        batch = self._queue.get(min(ROWS, self._left)) if self._left else None
+        rows = min(ROWS, self._left, self._looks)
+        batch = self._queue.get(rows) if rows else None
         if batch is None:
-            self._left = 0
             return EMPTY
         self._left -= batch.num_rows
+        self._looks -= batch.num_rows
         traps = self._are_traps(batch)
         self._queue.put(keep(batch, traps))
         return keep(batch, ~traps)
 
     def get(self, rows: int) -> pa.RecordBatch:
         """The next that wait, `rows` at most: nothing else is left to do."""
-        self._left = max(0, self._left - rows)
         batch = self._queue.get(rows)
+        self._left = min(self._left, len(self))
         return EMPTY if batch is None else batch
 
     def put_back(self, urls: pa.RecordBatch) -> None:
@@ -255,6 +260,7 @@ class Traps:
             "pages_file": self._pages_file,
             "pages": len(recent),
             "left": self._left,
+            "looks": self._looks,
         }
 
     def close(self) -> None:
