@@ -18,7 +18,7 @@ from fyke.disk.checkpoint import Checkpoint, look
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Combine, Op, stably_sorted
 from fyke.disk.part import TableSizes
-from fyke.disk.pending import Pending
+from fyke.disk.runs import Runs
 
 AUX = pa.schema([("n", pa.uint64()), ("url", pa.binary())])
 PAIR = np.dtype([("hits", "<u4"), ("size", "<i8")])
@@ -344,6 +344,7 @@ from pathlib import Path
 import numpy as np, pyarrow as pa
 from fyke.disk import Checkpoint, Drum
 from fyke.disk.part import TableSizes
+from fyke.disk.runs import Runs
 aux = pa.schema([("url", pa.binary())])
 checkpoint = Checkpoint(Path(sys.argv[1]))
 drum = Drum(checkpoint.store, "seen", aux=aux, memory_bytes=8 << 20, sizes=TableSizes(part=1 << 18))
@@ -469,7 +470,7 @@ def test_runs_by_bucket_of_an_earlier_crawl_are_merged_with_those_in_order(
     keys = random_keys(4000, seed=1)
     keys[3000:] = keys[1000:2000]
     with monkeypatch.context() as before:
-        before.setattr(Pending, "_common_op", lambda *_: -1)
+        before.setattr(Runs, "_common_op", lambda *_: -1)
         drum.check_update(keys[:2000], aux=aux(list(range(2000))))
     state = drum.state()
     for run in state["pending"]["runs"]:
