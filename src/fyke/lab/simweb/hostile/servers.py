@@ -42,7 +42,7 @@ class Cast:
     pages: int = 1
     normal_hosts: int = 0
     normal_pages: int = 0
-    pause_s: float = 0.0  # before each answer of a normal site
+    pause_s: float = 0.0  # before each answer of a normal or honest site
     endless: list[str] = field(default_factory=list)  # kinds of traps, and beside them so many honest sites
     honest: int = 0
 
@@ -141,7 +141,7 @@ class Servers:
         path = words[1] if len(words) > 1 else line.decode("latin-1").strip()
         self._note(host, path)
         if behaviour.name in (START, NORMAL) or behaviour.name in endless.KINDS:
-            if behaviour.name == NORMAL and self._cast.pause_s:
+            if behaviour.name in (NORMAL, "honest") and self._cast.pause_s:
                 await asyncio.sleep(self._cast.pause_s)
             writer.write(self._good(host, path))
             await writer.drain()
