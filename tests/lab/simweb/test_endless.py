@@ -44,4 +44,4 @@ def test_a_crawl_fetches_what_is_real_before_it_goes_into_traps(tmp_path: Path) 
     last = max(fetches.index(name) for name in set(fetches) - {""})
     assert len(set(fetches) - {""}) == real
     assert last < 2 * real
-    assert len(fetches) >= 900, "traps are fetched as well, at the end"
+    assert len(fetches) > 890, "traps are fetched as well, at the end"
