@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from frontier.shard import Shard
 from frontier.small_web import FAR, UNCHECKED, SmallWeb, counted, places, small_web
-from fyke.core.batches import Kind, keep, numbers, texts, url_batch
+from fyke.core.batches import EMPTY, Kind, keep, numbers, texts, url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import CrawlSection, FrontierSection, Scope
 from fyke.core.messages import Links, Rules
@@ -77,6 +77,9 @@ class DictFetcher:
         pages = visits_of(keep(visits, ~rules))
         self.given.update(visit.url for visit in pages)
         self.held += pages
+
+    def recall(self, host: int) -> pa.RecordBatch:
+        return EMPTY
 
     def refuse(self, visits: pa.RecordBatch) -> None:
         self.over += [(visit, Outcome.ROBOTS_FORBADE) for visit in visits_of(visits)]

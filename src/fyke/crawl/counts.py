@@ -82,6 +82,7 @@ class Counts:
                 "memory": bench.visits,
                 "blocked": frontier.blocked,
                 "asleep": frontier.asleep,
+                "traps": frontier.trapped,
             },
             rounds=frontier.rounds,
             edges=frontier.edges,

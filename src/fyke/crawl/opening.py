@@ -57,6 +57,7 @@ from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor
+from fyke.harvest.new_text import NewText
 from fyke.harvest.redirects import Redirects
 from fyke.harvest.worker import Harvest, NamedSitemaps
 
@@ -270,7 +271,8 @@ class Rooms:
             remote = Remote(self.frontier, self.fetcher, self.outbox, self.office, self._clock)
         if again is not None and again.forever:
             revisits = Revisits(self.frontier, self.learn, self.book.forgive, self._clock, self._config.revisit)
-        gathering = Gathering(self._harvest, self.barn)
+        new_text = NewText() if self._config.frontier.trap_pages else None
+        gathering = Gathering(self._harvest, self.barn, new_text)
         return Engines(self.frontier, self.fetcher, gathering, self.outbox, remote, revisits)
 
     def learn(self) -> Iterator[None]:
