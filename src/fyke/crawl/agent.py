@@ -49,7 +49,7 @@ from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.access import Sites
 from fyke.fetcher.book import HostBook, SharedBook
 from fyke.fetcher.chosen import Chosen
-from fyke.fetcher.connections import other_connections
+from fyke.fetcher.connections import kept_connections, other_connections
 from fyke.fetcher.dns_query import server_of
 from fyke.fetcher.engine import Fetcher, Wiring
 from fyke.fetcher.names import Resolver
@@ -347,7 +347,8 @@ class Agent:
                 (self._store, self._resolver, self._rests, self._clock), life, saved_post, self._seat.most_rules,
                 self._news,
             )  # fmt: skip
-        self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state))
+        kept = kept_connections(config.fetch.connections, self._other_connections)
+        self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state), kept=kept)
         self._registry = build_registry(
             loop, self._engine, config.agent, clock, self._protocols, chosen.port, self._sites
         )
