@@ -1,93 +1,35 @@
-"""One agent: opens a crawl's directory, puts the rooms together, runs the loop, keeps it safe.
+"""One agent: opens a crawl's directory and its rooms (`opening`), runs the loop, keeps it safe, closes it (`closing`).
 
-The only place that knows all rooms. `Agent` is used by the command line (`crawl_with_panel`) and by the
-Python interface (`fyke.Crawl`). Order matters at both ends: a crawl is restored before anything is
-written, and closed so that its last checkpoint says what is on the disk.
+`Agent` is used by the command line (`crawl_with_panel`), by the Python interface (`fyke.Crawl`), and by each process of
+a crawl that has several (`member`). Order matters at both ends: a crawl is restored before anything is written, and
+closed so that its last checkpoint says what is on the disk.
 
 Invariant: between `open` and `close` the directory is held by this process alone.
 """
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from fyke.archive import SCHEMAS, HostRow, LinksTable, PagesTable, WarcWriter, write_domains, write_hosts
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
-from fyke.archive.division import Division, division
+from fyke.archive.division import division
 from fyke.archive.statistics import CrawlStatistics
-from fyke.archive.table_files import series
-from fyke.archive.tables import ExtractedTable
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, StateDamaged
 from fyke.core.outcomes import Outcome
-from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin, schemes_of
-from fyke.core.resolve import LinkResolver
 from fyke.core.seeds import seeds_of
 from fyke.core.urls import host_keys
-from fyke.core.version import VERSION
-from fyke.crawl.barn import Barn
+from fyke.crawl.closing import close_whole
 from fyke.crawl.control import Steering
-from fyke.crawl.counts import Counts
-from fyke.crawl.gathering import Gathering
-from fyke.crawl.keeper import Keeper, Writer
-from fyke.crawl.loop import Ending, Engines, Loop
-from fyke.crawl.mail import Alone, LinkCache, Outbox, Post
-from fyke.crawl.passes import Pass, Passes, Past, learn
+from fyke.crawl.loop import Ending, Loop
+from fyke.crawl.opening import Plugins, Prepared, Rooms, Seat
+from fyke.crawl.passes import Pass, learn
 from fyke.crawl.post.letters import Envelope
-from fyke.crawl.post.office import Office, Transport
-from fyke.crawl.remote import Remote
 from fyke.disk.checkpoint import Checkpoint
-from fyke.fetcher.access import Sites
-from fyke.fetcher.book import HostBook, SharedBook
-from fyke.fetcher.chosen import Chosen
-from fyke.fetcher.connections import kept_connections, other_connections
-from fyke.fetcher.dns_query import server_of
-from fyke.fetcher.engine import Fetcher, Wiring
-from fyke.fetcher.names import Resolver
-from fyke.fetcher.rests import Rests
-from fyke.fetcher.wire.curl import CurlEngine
-from fyke.fetcher.wire.registry import build_registry
-from fyke.fetcher.workbench import Workbench
-from fyke.frontier.budgets import budget_function
-from fyke.frontier.filters import filters_for
-from fyke.frontier.frontier import Frontier
-from fyke.frontier.order import crawl_order
-from fyke.harvest import Parser
-from fyke.harvest.aside import Aside
-from fyke.harvest.content_seen import ContentSeen
-from fyke.harvest.fields import Extractor
-from fyke.harvest.redirects import Redirects
-from fyke.harvest.worker import Harvest, NamedSitemaps
-
-
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """Where an agent sits among those of its crawl."""
-
-    me: int
-    division: Division
-    transport: Transport
-    most_rules: int  # origins that a shard asks for their rules at a time
-    moved: bool  # whether addresses went from agent to agent since the last run
-
-
-@dataclass(frozen=True, slots=True)
-class Plugins:
-    """Objects that take part in a crawl, in the order in which they are asked."""
-
-    filters: Sequence[UrlFilter] = ()
-    protocols: Sequence[ProtocolModule] = ()
-    processors: Sequence[ProcessingModule] = ()
-    sinks: Sequence[PageSink] = ()
 
 
 class Agent:
@@ -117,21 +59,7 @@ class Agent:
         self.config = config
         self._clock = clock or SystemClock()
         self._again = again
-        given = plugins or Plugins()
-        self._filters, self._protocols = list(given.filters), list(given.protocols)
-        self._processors, self._sinks = list(given.processors), list(given.sinks)
-        self._asked_later = AskedLater(directory.state)
-        self._open_plugins()
-        self._schemes = schemes_of(self._protocols)
-        self._seeds = seeds_of([*config.crawl.seeds, *self._asked_later.seeds], self._schemes)
-        self._sites = Sites(config.site)
-        self._extractors = [Extractor(section) for section in config.extract]
-        for server in config.dns.servers:
-            server_of(server)
-        if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
-            raise ConfigurationError(f"fetch.ca_file = {config.fetch.ca_file!r}: there is no such file")
-        self._other_connections = other_connections(config.fetch.connections)
-        self._filtering = filters_for(config.crawl, self._seeds, sorted(self._schemes), self._filters)
+        self._prepared = Prepared(directory, config, plugins or Plugins())
         self._news = asyncio.Event()  # something ended, or was asked for
         self._ending: Ending | None = None
 
@@ -175,214 +103,64 @@ class Agent:
             self.directory.forget()  # under the lock: another crawl could begin here, and lose its files
             self._checkpoint.reopen()
             saved = {}
-        self._store = self._checkpoint.store
-        self._asked_later = AskedLater(self.directory.state)  # again: until the lock was held, others wrote it
-        self._started_at = self._clock.now()
-        self._passes = Passes(saved.get("again"))
+        self._rooms = rooms = Rooms(
+            self.directory, self.config, self._prepared, self._seat, self._clock, self._news, self._checkpoint, saved
+        )
         self._log_file = (self.directory.logs / "fyke.log").open("a", encoding="utf-8")
-        self._open_stores(saved)
-        self._open_frontier(saved)
-        self._open_fetcher(saved)
-        gathering = Gathering(self._harvest, self._barn)
         self._loop = Loop(
-            Engines(self._frontier, self._fetcher, gathering, self._outbox, self._remote()), self.config.crawl,
-            self._clock, self._news,
-            has_its_bytes=lambda: 0 < self.config.crawl.bytes <= self._barn.body_bytes,
+            rooms.engines(), self.config.crawl, self._clock, self._news,
+            has_its_bytes=lambda: 0 < self.config.crawl.bytes <= rooms.barn.body_bytes,
         )  # fmt: skip
-        self._counts = Counts(
-            self._frontier, self._fetcher, self._barn, self._outbox, self._filtering, self._parser, self._registry,
-            self._archive, self._passes, self._clock, saved.get("totals", {}), self._started_at,
-        )  # fmt: skip
-        self._keeper = Keeper(
-            self._checkpoint,
-            {
-                "frontier": self._frontier,
-                "content": self._content_seen,
-                "sitemaps": self._named_sitemaps,
-                "redirects": self._redirects,
-                "fetcher": self._fetcher,
-                "totals": self._counts,
-                "again": self._passes,
-            },
-            self._writers(),
-            self._clock,
-            self.config.store.checkpoint_s,
-        )
-        self._steering = Steering(
-            self._asked_later, self._seeds, self._outbox, self._frontier, self._fetcher, self.post, self._clock
-        )
         self._handler_before = asyncio.get_running_loop().get_exception_handler()
         asyncio.get_running_loop().set_exception_handler(self._failed)
         self._resumed = bool(saved)
-        if self._again is not None and may_begin_again(saved):
+        self._take_up(begun=bool(saved), may_begin=may_begin_again(saved))
+        waiting = rooms.frontier.statistics().rows
+        self._note("resumed" if saved else "begun", seeds=len(self._prepared.seeds), waiting=waiting)
+
+    def _take_up(self, *, begun: bool, may_begin: bool) -> None:
+        """Go on with what waits, as the person wants it now; `may_begin` a pass over it."""
+        rooms, frontier = self._rooms, self._rooms.frontier
+        asked = AskedLater(self.directory.state)  # until the lock was held, others wrote it
+        self._steering = Steering(
+            asked, self._prepared.seeds, rooms.outbox, frontier, rooms.fetcher, rooms.post, self._clock
+        )
+        if self._again is not None and may_begin:
             self._begin(self._again)
-        self._frontier.resume()
-        self._frontier.block(host_keys(name)[0] for name in self._asked_later.blocked)
-        for name in self._asked_later.blocked:
-            self.post.block(host_keys(name)[0])
-        self._frontier.unblock(())  # hosts that were blocked when the last run ended, and are not now
-        self._put_seeds(begun=bool(saved))
-        waiting = self._frontier.statistics().rows
-        self._note("resumed" if saved else "begun", seeds=len(self._seeds), waiting=waiting)
+        frontier.resume()
+        frontier.block(host_keys(name)[0] for name in asked.blocked)
+        for name in asked.blocked:
+            rooms.post.block(host_keys(name)[0])
+        frontier.unblock(())  # hosts that were blocked when the last run ended, and are not now
+        self._put_seeds(begun=begun)
 
     def _put_seeds(self, *, begun: bool) -> None:
         """Begin, or go on, at the seeds of this shard; those of others are known."""
-        self._frontier.know_seeds(self._seeds)
-        self._frontier.put_seeds(self.post.own_seeds(self._seeds))
+        self._rooms.frontier.know_seeds(self._prepared.seeds)
+        self._rooms.frontier.put_seeds(self._rooms.post.own_seeds(self._prepared.seeds))
         for listed in self.directory.listed.batches():
-            self._frontier.know_seeds(listed, named=False)
+            self._rooms.frontier.know_seeds(listed, named=False)
             if not begun:
-                self._frontier.put_seeds(self.post.own_seeds(listed), named=False)
+                self._rooms.frontier.put_seeds(self._rooms.post.own_seeds(listed), named=False)
 
     def _begin(self, asked: Pass) -> None:
         """Have pages visited once more; and ask of servers what is asked once a crawl."""
-        learn(self._frontier.again, self.directory.path)
-        self._frontier.begin_again(self._clock.now(), asked.visits)
-        self._named_sitemaps.clear()
-        self._book.forgive()
-        self._passes.begin(self._clock.now(), self._archive.state()["serial"])
+        learn(self._rooms.frontier.again, self.directory.path)
+        self._rooms.frontier.begin_again(self._clock.now(), asked.visits)
+        self._rooms.named_sitemaps.clear()
+        self._rooms.book.forgive()
+        self._rooms.passes.begin(self._clock.now(), self._rooms.archive.state()["serial"])
         if self.config.crawl.pages:
-            self._fetcher.pages_left = self.config.crawl.pages
-        self._note("again", number=len(self._passes.began), waiting=len(self._frontier.again))
-
-    def _open_stores(self, saved: dict[str, Any]) -> None:
-        store, path, part = self.config.store, self.directory.path, self.directory.part
-        info = {"operator": self.config.agent.contact, "robots": "RFC 9309", "http-header-user-agent": ""}
-        self._archive = WarcWriter(
-            path, store.warc_bytes, f"fyke/{VERSION}", crawl=series(path.resolve().name or "crawl", part),
-            info={key: value for key, value in info.items() if value},
-        )  # fmt: skip
-        self._pages = PagesTable(path, store.table_rows, part)
-        self._links = LinksTable(path, store.table_rows, part)
-        self._archive.restore(saved.get("archive", {}))
-        self._pages.restore(saved.get("pages", {}))
-        self._links.restore(saved.get("links", {}))
-        self._extracted = {
-            f"extract {one.name}": ExtractedTable(path, one.name, one.schema, store.table_rows, part)
-            for one in self._extractors
-        }
-        for name, table in self._extracted.items():
-            table.restore(saved.get(name, {}))
-        self._book = self._opened_book()
-        self._rests = Rests(
-            self.directory.rests, self.config.politeness, self.config.fetch.timeout_s, self._started_at,
-            resumed=bool(saved), others=self._seat is not None and self._seat.moved,
-        )  # fmt: skip
-        if saved:
-            self._book.forget_since(saved["taken_at"])
-
-    def _remote(self) -> Remote | None:
-        if not isinstance(self.post, Office):
-            return None
-        return Remote(self._frontier, self._fetcher, self._outbox, self.post, self._clock)
-
-    def _writers(self) -> dict[str, Writer]:
-        writers: dict[str, Writer] = {"archive": self._archive, "pages": self._pages, "links": self._links}
-        writers |= self._extracted
-        if isinstance(self.post, Office):
-            writers["post"] = self.post
-        return writers
-
-    def _opened_book(self) -> HostBook:
-        if self._seat is None:
-            return HostBook(self.directory.hosts)
-        return SharedBook(self.directory.hosts, [part.hosts for part in self.directory.parts])
-
-    def _open_plugins(self) -> None:
-        named = self.config.plugins
-        self._filters[:0] = [load_plugin(name, "filters", UrlFilter) for name in named.filters]
-        self._protocols[:0] = [load_plugin(name, "protocols", ProtocolModule) for name in named.protocols]
-        self._processors[:0] = [load_plugin(name, "processors", ProcessingModule) for name in named.processors]
-        self._sinks[:0] = [load_plugin(name, "sinks", PageSink) for name in named.sinks]
-        crawl_order(self.config.frontier)  # the frontier makes its own: here a wrong one costs no directory yet
-        budget_function(self.config.frontier)
-
-    def _open_frontier(self, saved: dict[str, Any]) -> None:
-        config = self.config
-        moved: dict[str, Any] = {
-            name: saved[name] for name in ("landed", "leased", "blocked") if name in saved
-        }  # where 0.1 had them
-        self._frontier = Frontier(
-            self._store,
-            config.frontier,
-            self._filtering,
-            by_level=config.crawl.depth > 0,
-            host_delay_s=config.politeness.host_delay_s,
-            few_visits=config.fetch.connections,
-            opened_at=self._clock.now(),
-            state={**moved, **saved.get("frontier", {})},
-            descends=self._seat is None,
-        )
-        self._content_seen = ContentSeen(self._store, config.frontier.table_memory_bytes, saved.get("content"))
-
-    def _open_fetcher(self, saved: dict[str, Any]) -> None:
-        config, clock, loop = self.config, self._clock, asyncio.get_running_loop()
-        self._named_sitemaps = NamedSitemaps(saved.get("sitemaps", {}))
-        self._redirects = Redirects(saved.get("redirects", {}))
-        self._barn = Barn(
-            self._archive, self._pages, self._links if config.store.links else None, self._sinks, self._passes,
-            [*zip(self._extractors, self._extracted.values(), strict=True)],
-            saved.get("totals", {}),
-        )  # fmt: skip
-        self._outbox = Outbox(LinkCache(config.frontier.link_cache, by_depth=bool(config.crawl.depth or self._filters)))
-        self._parser = Parser(
-            self._processors,
-            config.crawl.requisites,
-            product=config.agent.user_agent,
-            shared=bool(self._sinks or self._extractors),
-        )
-        self._aside: Aside[Any] = Aside(lambda: loop.call_soon_threadsafe(self._news.set))
-        self._harvest = Harvest(
-            self._parser, self._content_seen, self._named_sitemaps, config.fetch,
-            LinkResolver(self._schemes), self._aside, self._redirects,
-        )  # fmt: skip
-        chosen = Chosen(self._seeds, config.dns.private)
-        self._resolver = Resolver(config.dns, clock, chosen.host, by_proxy=self._sites.by_proxy)
-        self.post: Post = Alone()
-        if self._seat is not None:
-            saved_post = saved.get("post", {})
-            life = max(int(self._clock.now() * 1e6), saved_post.get("letters", {}).get("life", 0) + 1)
-            self.post = Office(
-                self._seat.me, self._seat.division, self._seat.transport,
-                (self._store, self._resolver, self._rests, self._clock), life, saved_post, self._seat.most_rules,
-                self._news,
-            )  # fmt: skip
-        kept = kept_connections(config.fetch.connections, self._other_connections)
-        self._engine = CurlEngine(loop, config.fetch, clock, str(self.directory.state), kept=kept)
-        self._registry = build_registry(
-            loop, self._engine, config.agent, clock, self._protocols, chosen.port, self._sites
-        )
-        self._bench = Workbench(config.politeness, config.frontier.default_budget_urls, self._sites.delay_s)
-        self._fetcher = Fetcher(
-            Wiring(
-                self._bench,
-                self._resolver,
-                self._book,
-                self._rests,
-                self._registry,
-                self._engine.close,
-                clock,
-                Past(self._frontier.again, self.directory.path),
-                self._engine.cut,
-                self.post.owns,
-                shared=self._seat is not None,
-            ),
-            config,
-            self._news,
-            self._other_connections,
-        )
-        if config.crawl.pages:
-            brought = self._passes.pages if self._passes.began else self._barn.outcomes[Outcome.OK]
-            left = max(0, config.crawl.pages - brought)
-            self._fetcher.pages_left = left if self._seat is None else 0  # the supervisor allows them
+            self._rooms.fetcher.pages_left = self.config.crawl.pages
+        self._note("again", number=len(self._rooms.passes.began), waiting=len(self._rooms.frontier.again))
 
     # -- running ---------------------------------------------------------------------------------
 
     async def run(self) -> Ending:
         """Crawl until the end, a limit, or `stop`."""
         if not self._resumed:
-            await self._keeper.take()  # so that an archive without a manifest means that the state was lost
-        self._ending = await self._loop.run(self._keeper)
+            await self._rooms.keeper.take()  # so that an archive without a manifest means that the state was lost
+        self._ending = await self._loop.run(self._rooms.keeper)
         return self._ending
 
     def stop(self, ending: Ending = Ending.STOPPED) -> None:
@@ -393,25 +171,26 @@ class Agent:
 
     def put(self, envelope: Envelope) -> None:
         """An envelope came from another agent."""
-        assert isinstance(self.post, Office)
-        self.post.put(envelope)
+        assert self._rooms.office is not None
+        self._rooms.office.put(envelope)
 
     def stand(self) -> dict[str, Any]:
         """What the supervisor must know to tell when all is done, and who may fetch how many pages."""
-        assert isinstance(self.post, Office)
-        fetcher = self._fetcher
+        rooms, office = self._rooms, self._rooms.office
+        assert office is not None
+        frontier, fetcher = rooms.frontier, rooms.fetcher
         return {
-            "quiet": self._loop.idle and self._frontier.level_done,
-            "activity": self.post.activity,
-            "unsafe": self.post.unsafe,
-            "later": len(self._frontier.later),
-            "level": self._frontier.level,
-            "blocked": len(self._frontier.blocked),
-            "checkpoints": self._keeper.taken,
-            "answered": self._barn.answered,
+            "quiet": self._loop.idle and frontier.level_done,
+            "activity": office.activity,
+            "unsafe": office.unsafe,
+            "later": len(frontier.later),
+            "level": frontier.level,
+            "blocked": len(frontier.blocked),
+            "checkpoints": rooms.keeper.taken,
+            "answered": rooms.barn.answered,
             "hosts": len(fetcher.bench),
             "unreached": fetcher.unreached,
-            "pages": self._barn.outcomes[Outcome.OK],
+            "pages": rooms.barn.outcomes[Outcome.OK],
             "pages_left": fetcher.pages_left,
             "waiting": fetcher.bench.visits,
             "resting": not (fetcher.in_flight or fetcher.ended),
@@ -424,28 +203,28 @@ class Agent:
 
     def descend(self, level: int) -> None:
         """All pages nearer to the seeds than `level` are done, in all shards."""
-        if self._frontier.level < level:
-            self._frontier.descend(level)
+        if self._rooms.frontier.level < level:
+            self._rooms.frontier.descend(level)
             self._news.set()
 
     def allow(self, pages: int) -> None:
         """So many more pages may be begun."""
-        self._fetcher.give_back(pages)
+        self._rooms.fetcher.give_back(pages)
         self._news.set()
 
     def recall_pages(self) -> int:
         """How many pages might have been begun, and may not any more."""
-        left, self._fetcher.pages_left = self._fetcher.pages_left, 0
+        left, self._rooms.fetcher.pages_left = self._rooms.fetcher.pages_left, 0
         return max(0, left)
 
     def hold(self, held: bool) -> None:
         """Start no request while `held`: who reads the pages is behind."""
-        self._fetcher.held = held
+        self._rooms.fetcher.held = held
         self._news.set()
 
     def add_seeds(self, urls: Iterable[str]) -> int:
         """Take `urls` for seeds from now on, also after a restart; how many were none. Raises BadUrl: none is taken."""
-        count = self._steering.add_seeds(seeds_of(urls, self._schemes))
+        count = self._steering.add_seeds(seeds_of(urls, self._prepared.schemes))
         self._news.set()
         return count
 
@@ -459,7 +238,7 @@ class Agent:
 
     def figures(self) -> dict[str, Any]:
         """All that can be watched."""
-        return self._steering.figures(self.statistics(), self._clock.now(), held=self._fetcher.held)
+        return self._steering.figures(self.statistics(), self._clock.now(), held=self._rooms.fetcher.held)
 
     def host_figures(self, host: str) -> dict[str, Any] | None:
         """How `host` stands at the workbench; None when it is not there."""
@@ -468,7 +247,7 @@ class Agent:
     @property
     def quiet(self) -> bool:
         """Whether nothing is on its way from the network."""
-        return self._fetcher.quiet
+        return self._rooms.fetcher.quiet
 
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """An exception nobody caught, in a callback or a task: the crawl ends with it."""
@@ -483,70 +262,25 @@ class Agent:
 
     def statistics(self) -> CrawlStatistics:
         """How the crawl stands now."""
-        return self._counts.statistics()
+        return self._rooms.counts.statistics()
 
     # -- closing ---------------------------------------------------------------------------------
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        self._engine.close()
-        self._aside.close()
-        await self._resolver.close()
+        self._rooms.engine.close()
+        self._rooms.aside.close()
+        await self._rooms.resolver.close()
         asyncio.get_running_loop().set_exception_handler(self._handler_before)
         try:
             if error is None:
-                self._close_whole()
+                close_whole(self.directory, self._rooms, self._prepared.sinks)
+                self._rooms.keeper.last(self._ending.value if self._ending else Ending.STOPPED.value)
         finally:
-            for closing in (self.post, self._frontier, self._content_seen, self._book, self._rests, self._checkpoint):
-                closing.close()
+            self._rooms.close()
+            self._checkpoint.close()
             told = str(error) if isinstance(error, FykeError) else repr(error) if error else None
             self._note("closed", ending=self._ending or "error", error=told)
             self._log_file.close()
-
-    def _close_whole(self) -> None:
-        """Close what a person reads: archive and tables whole, and the last checkpoint after them."""
-        self._fetcher.state()
-        part = self.directory.part
-        write_hosts(self.directory.path, self._host_rows(), part)
-        write_domains(self.directory.path, self._domain_rows(), part)
-        for writer in (self._archive, self._pages, self._links):
-            writer.close()
-        for table in self._extracted.values():
-            table.close()
-        for sink in self._sinks:
-            sink.close()
-        ending = self._ending.value if self._ending else Ending.STOPPED.value
-        self._keeper.last(ending)
-
-    def _host_rows(self) -> Iterator[HostRow]:
-        for host in self._book.all_hosts():
-            yield HostRow(
-                host.name,
-                host.domain,
-                host.addresses[0] if host.addresses else "",
-                self._fetcher.robots_state(host.name),
-                host.crawl_delay_s,
-                host.pages,
-                host.failures,
-                host.retired,
-                host.first_seen or None,
-                host.last_seen or None,
-            )
-
-    def _domain_rows(self) -> Iterator[pa.RecordBatch]:
-        star, schema = self._frontier.star, SCHEMAS["domains"]
-        for names, records in self._frontier.domains.named():
-            budgets = star.budgets(records["in_degree"])
-            columns = {
-                "domain": names,
-                "in_degree": records["in_degree"],
-                "rank": star.ranking.rank(records["in_degree"]),
-                "budget": budgets,
-                "urls": records["urls"],
-                "fetched": records["fetched"],
-                "waiting": np.maximum(records["urls"].astype(np.int64) - records["ended"], 0),
-                "host_delay_s": [self._bench.domain_delay_s(budget) for budget in budgets.tolist()],
-            }
-            yield pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
 def may_begin_again(state: Mapping[str, Any]) -> bool:

@@ -29,8 +29,9 @@ from fyke.core.config import Config, build
 from fyke.core.errors import ConfigurationError, PluginError
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter
 from fyke.core.visits import Page
-from fyke.crawl.agent import Agent, Plugins
+from fyke.crawl.agent import Agent
 from fyke.crawl.loop import Ending
+from fyke.crawl.opening import Plugins
 
 BUFFER_PAGES = 64
 SLOW_READER_S = 0.5  # a synchronous reader that is away longer gets its pages when nothing is under way

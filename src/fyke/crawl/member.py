@@ -23,8 +23,9 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import Division, division
 from fyke.core.config import Config
 from fyke.core.errors import FykeError
-from fyke.crawl.agent import Agent, Seat
+from fyke.crawl.agent import Agent
 from fyke.crawl.loop import Ending
+from fyke.crawl.opening import Seat
 from fyke.crawl.post.sockets import Sockets
 
 LINE_BYTES = 64 << 20

@@ -8,7 +8,8 @@ from fyke.core.batches import concat
 from fyke.core.clock import Clock
 from fyke.core.messages import Outcomes
 from fyke.crawl.mail import Outbox
-from fyke.crawl.post.office import Again, Answer, Done, Ended, Errand, Event, Found, Learned, Met, Office, Visits
+from fyke.crawl.post.events import Again, Answer, Done, Ended, Errand, Event, Found, Learned, Met, Visits
+from fyke.crawl.post.office import Office
 from fyke.fetcher.engine import Fetcher
 from fyke.frontier.frontier import Frontier
 

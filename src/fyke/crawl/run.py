@@ -121,15 +121,7 @@ async def _crawl(
             )
         return await _crawl_with_agents(directory, config, console, listed)
     async with Agent(directory, config, listed=listed, again=again) as agent, Control(agent, directory.state):
-        _obey_signals(agent.stop)
-        heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
-        watching = asyncio.create_task(Monitor(agent.statistics, config.crawl, console, heading).run())
-        try:
-            ending = await agent.run()
-        finally:
-            watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
+        ending = await _watched(agent, directory, config, console)
         statistics = agent.statistics()
     return Summary(ending, statistics, peak_memory_bytes())
 
@@ -151,17 +143,22 @@ async def _crawl_with_agents(
         moved = any(states) and divided.agents != before.agents
         crawl = Supervisor(directory, config, divided, config.crawl.agents, moved=moved)
         async with crawl, Control(crawl, directory.state):
-            _obey_signals(crawl.stop)
-            heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
-            watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, console, heading).run())
-            try:
-                ending = await crawl.run()
-            finally:
-                watching.cancel()
-                with suppress(asyncio.CancelledError):
-                    await watching
+            ending = await _watched(crawl, directory, config, console)
         totals = added([CrawlStatistics(**saved_state(part.shard)["totals"]) for part in directory.parts])
     return Summary(ending, totals, crawl.peak_memory_bytes)
+
+
+async def _watched(crawl: Agent | Supervisor, directory: CrawlDirectory, config: Config, console: Console) -> Ending:
+    """Run `crawl` to its end, with the panel on `console`; Ctrl-C stops it."""
+    _obey_signals(crawl.stop)
+    heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
+    watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, console, heading).run())
+    try:
+        return await crawl.run()
+    finally:
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
 
 
 @contextmanager

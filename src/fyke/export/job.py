@@ -69,14 +69,16 @@ class Exported:
         return f"{self.path}: {few}{counted(self.done, self.unit.removesuffix('s'))}"
 
 
-def export(directory: Path, format: Format, out: Path | None, console: Console, *, everything: bool) -> Exported:
-    """Export the crawl in `directory` and tell `console` how it goes.
+def export(
+    directory: Path, format: Format, out: Path | None, console: Console, *, everything: bool, part_rows: int = 0
+) -> Exported:
+    """Export the crawl in `directory` and tell `console` how it goes, in parts of `part_rows` or as suits the format.
 
     With `everything`, copies and pages that ask not to be indexed have their text too. Raises NotACrawl,
     ConfigurationError, DirectoryInUse, DirectoryError, DiskFull.
     """
     crawl = CrawlDirectory(directory)
-    source = Source(crawl)
+    source = Source(crawl, part_rows)
     target = target_of(crawl, format, out)
     if out is None:
         with writing(target.path):

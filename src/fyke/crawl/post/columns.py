@@ -7,6 +7,7 @@ the length of its body, the head (JSON), the body. Invariant: `opened(sealed(x))
 import json
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isfinite
 
 import pyarrow as pa
 
@@ -16,6 +17,7 @@ from fyke.core.messages import ENDED, LEARNED, Links, Outcomes
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.crawl.post.letters import Envelope, Letter
+from fyke.fetcher.names import Resolution
 
 FRAME = struct.Struct("<II")
 MOST_RULES_BYTES = 1 << 20  # of a robots.txt as it came: more than is ever read
@@ -65,8 +67,9 @@ def outcomes_opened(body: bytes) -> Outcomes:
     return Outcomes(_batch(ended, ENDED), _batch(learned, LEARNED))
 
 
-def visits_sealed(visits: pa.RecordBatch, named: Named = (), errands: Errands | None = None) -> bytes:
-    head = json.dumps([list(named), list((errands or {}).items())]).encode()
+def visits_sealed(visits: pa.RecordBatch, named: Iterable[Resolution] = (), errands: Errands | None = None) -> bytes:
+    told = [(one.host, one.addresses, one.expires_at) for one in named if isfinite(one.expires_at)]
+    head = json.dumps([told, list((errands or {}).items())]).encode()
     return _joined((_packed(visits), head))
 
 

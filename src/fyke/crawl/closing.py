@@ -1,0 +1,60 @@
+"""What a crawl leaves for people to read when it closes: the tables of hosts and domains, archive and tables whole.
+
+The agent calls it before its last checkpoint, which then names files that are finished.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from fyke.archive import SCHEMAS, HostRow, write_domains, write_hosts
+from fyke.archive.directory import CrawlDirectory
+from fyke.core.plugins import PageSink
+from fyke.crawl.opening import Rooms
+
+
+def close_whole(directory: CrawlDirectory, rooms: Rooms, sinks: list[PageSink]) -> None:
+    """Finish all files that `rooms` write into `directory`, and give `sinks` their end."""
+    rooms.fetcher.state()
+    write_hosts(directory.path, _host_rows(rooms), directory.part)
+    write_domains(directory.path, _domain_rows(rooms), directory.part)
+    for writer in (rooms.archive, rooms.pages, rooms.links):
+        writer.close()
+    for table in rooms.extracted.values():
+        table.close()
+    for sink in sinks:
+        sink.close()
+
+
+def _host_rows(rooms: Rooms) -> Iterator[HostRow]:
+    for host in rooms.book.all_hosts():
+        yield HostRow(
+            host.name,
+            host.domain,
+            host.addresses[0] if host.addresses else "",
+            rooms.fetcher.robots_state(host.name),
+            host.crawl_delay_s,
+            host.pages,
+            host.failures,
+            host.retired,
+            host.first_seen or None,
+            host.last_seen or None,
+        )
+
+
+def _domain_rows(rooms: Rooms) -> Iterator[pa.RecordBatch]:
+    star, schema = rooms.frontier.star, SCHEMAS["domains"]
+    for names, records in rooms.frontier.domains.named():
+        budgets = star.budgets(records["in_degree"])
+        columns = {
+            "domain": names,
+            "in_degree": records["in_degree"],
+            "rank": star.ranking.rank(records["in_degree"]),
+            "budget": budgets,
+            "urls": records["urls"],
+            "fetched": records["fetched"],
+            "waiting": np.maximum(records["urls"].astype(np.int64) - records["ended"], 0),
+            "host_delay_s": [rooms.bench.domain_delay_s(budget) for budget in budgets.tolist()],
+        }
+        yield pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)

@@ -1,0 +1,297 @@
+"""Opens the rooms of one agent, in the order in which they need each other.
+
+`Prepared` is what the settings come to before anything is written, so that a mistake costs no directory. `Rooms` are
+the rooms, each as the crawl's last checkpoint left it: the only place that knows all of them. `agent` runs them.
+
+Invariant: a room is restored before anything is written.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fyke.archive import LinksTable, PagesTable, WarcWriter
+from fyke.archive.asked import AskedLater
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.division import Division
+from fyke.archive.table_files import series
+from fyke.archive.tables import ExtractedTable
+from fyke.core.clock import Clock
+from fyke.core.config import Config
+from fyke.core.errors import ConfigurationError
+from fyke.core.outcomes import Outcome
+from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin, schemes_of
+from fyke.core.resolve import LinkResolver
+from fyke.core.seeds import seeds_of
+from fyke.core.version import VERSION
+from fyke.crawl.barn import Barn
+from fyke.crawl.counts import Counts
+from fyke.crawl.gathering import Gathering
+from fyke.crawl.keeper import Keeper, Writer
+from fyke.crawl.loop import Engines
+from fyke.crawl.mail import Alone, LinkCache, Outbox, Post
+from fyke.crawl.passes import Passes, Past
+from fyke.crawl.post.mailbag import Transport
+from fyke.crawl.post.office import Office
+from fyke.crawl.remote import Remote
+from fyke.disk.checkpoint import Checkpoint
+from fyke.fetcher.access import Sites
+from fyke.fetcher.book import HostBook, SharedBook
+from fyke.fetcher.chosen import Chosen
+from fyke.fetcher.connections import kept_connections, other_connections
+from fyke.fetcher.dns_query import server_of
+from fyke.fetcher.engine import Fetcher, Wiring
+from fyke.fetcher.names import Resolver
+from fyke.fetcher.rests import Rests
+from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.registry import build_registry
+from fyke.fetcher.workbench import Workbench
+from fyke.frontier.budgets import budget_function
+from fyke.frontier.filters import filters_for
+from fyke.frontier.frontier import Frontier
+from fyke.frontier.order import crawl_order
+from fyke.harvest import Parser
+from fyke.harvest.aside import Aside
+from fyke.harvest.content_seen import ContentSeen
+from fyke.harvest.fields import Extractor
+from fyke.harvest.redirects import Redirects
+from fyke.harvest.worker import Harvest, NamedSitemaps
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Where an agent sits among those of its crawl."""
+
+    me: int
+    division: Division
+    transport: Transport
+    most_rules: int  # origins that a shard asks for their rules at a time
+    moved: bool  # whether addresses went from agent to agent since the last run
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """Objects that take part in a crawl, in the order in which they are asked."""
+
+    filters: Sequence[UrlFilter] = ()
+    protocols: Sequence[ProtocolModule] = ()
+    processors: Sequence[ProcessingModule] = ()
+    sinks: Sequence[PageSink] = ()
+
+
+class Prepared:
+    """What the crawl of `config` in `directory` needs and no file holds; `given` plug-ins follow those that `config`
+    names. Raises ConfigurationError, PluginError or BadUrl."""
+
+    def __init__(self, directory: CrawlDirectory, config: Config, given: Plugins) -> None:
+        named = config.plugins
+        self.filters = [*(load_plugin(name, "filters", UrlFilter) for name in named.filters), *given.filters]
+        self.protocols = [
+            *(load_plugin(name, "protocols", ProtocolModule) for name in named.protocols), *given.protocols
+        ]  # fmt: skip
+        self.processors = [
+            *(load_plugin(name, "processors", ProcessingModule) for name in named.processors), *given.processors
+        ]  # fmt: skip
+        self.sinks = [*(load_plugin(name, "sinks", PageSink) for name in named.sinks), *given.sinks]
+        crawl_order(config.frontier)  # the frontier makes its own: here a wrong one costs no directory yet
+        budget_function(config.frontier)
+        self.schemes = schemes_of(self.protocols)
+        self.seeds = seeds_of([*config.crawl.seeds, *AskedLater(directory.state).seeds], self.schemes)
+        self.sites = Sites(config.site)
+        self.extractors = [Extractor(section) for section in config.extract]
+        for server in config.dns.servers:
+            server_of(server)
+        if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
+            raise ConfigurationError(f"fetch.ca_file = {config.fetch.ca_file!r}: there is no such file")
+        self.other_connections = other_connections(config.fetch.connections)
+        self.filtering = filters_for(config.crawl, self.seeds, sorted(self.schemes), self.filters)
+
+
+class Rooms:
+    """The rooms of an agent, as `saved` of the `checkpoint` has them; `news` is set when one has something for the
+    loop."""
+
+    def __init__(
+        self,
+        directory: CrawlDirectory,
+        config: Config,
+        prepared: Prepared,
+        seat: Seat | None,
+        clock: Clock,
+        news: asyncio.Event,
+        checkpoint: Checkpoint,
+        saved: dict[str, Any],
+    ) -> None:
+        self._directory = directory
+        self._config = config
+        self._prepared = prepared
+        self._seat = seat
+        self._clock = clock
+        self._news = news
+        self._store = checkpoint.store
+        self.started_at = clock.now()
+        self.passes = Passes(saved.get("again"))
+        self._open_archive(saved)
+        self._open_hosts(saved)
+        self._open_frontier(saved)
+        self._open_harvest(saved)
+        self._open_post(saved)
+        self._open_fetcher()
+        self.counts = Counts(
+            self.frontier, self.fetcher, self.barn, self.outbox, prepared.filtering, self._parser, self._registry,
+            self.archive, self.passes, clock, saved.get("totals", {}), self.started_at,
+        )  # fmt: skip
+        self.keeper = self._keeper(checkpoint)
+
+    def __repr__(self) -> str:
+        return f"Rooms({self._directory!r})"
+
+    def _open_archive(self, saved: dict[str, Any]) -> None:
+        store, path, part = self._config.store, self._directory.path, self._directory.part
+        info = {"operator": self._config.agent.contact, "robots": "RFC 9309", "http-header-user-agent": ""}
+        self.archive = WarcWriter(
+            path, store.warc_bytes, f"fyke/{VERSION}", crawl=series(path.resolve().name or "crawl", part),
+            info={key: value for key, value in info.items() if value},
+        )  # fmt: skip
+        self.pages = PagesTable(path, store.table_rows, part)
+        self.links = LinksTable(path, store.table_rows, part)
+        self.archive.restore(saved.get("archive", {}))
+        self.pages.restore(saved.get("pages", {}))
+        self.links.restore(saved.get("links", {}))
+        self.extracted = {
+            f"extract {one.name}": ExtractedTable(path, one.name, one.schema, store.table_rows, part)
+            for one in self._prepared.extractors
+        }
+        for name, table in self.extracted.items():
+            table.restore(saved.get(name, {}))
+
+    def _open_hosts(self, saved: dict[str, Any]) -> None:
+        directory, config = self._directory, self._config
+        self.book = (
+            HostBook(directory.hosts)
+            if self._seat is None
+            else SharedBook(directory.hosts, [part.hosts for part in directory.parts])
+        )
+        self.rests = Rests(
+            directory.rests, config.politeness, config.fetch.timeout_s, self.started_at, resumed=bool(saved),
+            others=self._seat is not None and self._seat.moved,
+        )  # fmt: skip
+        if saved:
+            self.book.forget_since(saved["taken_at"])
+
+    def _open_frontier(self, saved: dict[str, Any]) -> None:
+        config = self._config
+        moved: dict[str, Any] = {
+            name: saved[name] for name in ("landed", "leased", "blocked") if name in saved
+        }  # where 0.1 had them
+        self.frontier = Frontier(
+            self._store,
+            config.frontier,
+            self._prepared.filtering,
+            by_level=config.crawl.depth > 0,
+            host_delay_s=config.politeness.host_delay_s,
+            few_visits=config.fetch.connections,
+            opened_at=self._clock.now(),
+            state={**moved, **saved.get("frontier", {})},
+            descends=self._seat is None,
+        )
+        self.content_seen = ContentSeen(self._store, config.frontier.table_memory_bytes, saved.get("content"))
+
+    def _open_harvest(self, saved: dict[str, Any]) -> None:
+        config, prepared, loop = self._config, self._prepared, asyncio.get_running_loop()
+        self.named_sitemaps = NamedSitemaps(saved.get("sitemaps", {}))
+        self._redirects = Redirects(saved.get("redirects", {}))
+        self.barn = Barn(
+            self.archive, self.pages, self.links if config.store.links else None, prepared.sinks, self.passes,
+            [*zip(prepared.extractors, self.extracted.values(), strict=True)],
+            saved.get("totals", {}),
+        )  # fmt: skip
+        by_depth = bool(config.crawl.depth or prepared.filters)
+        self.outbox = Outbox(LinkCache(config.frontier.link_cache, by_depth=by_depth))
+        self._parser = Parser(
+            prepared.processors,
+            config.crawl.requisites,
+            product=config.agent.user_agent,
+            shared=bool(prepared.sinks or prepared.extractors),
+        )
+        self.aside: Aside[Any] = Aside(lambda: loop.call_soon_threadsafe(self._news.set))
+        self._harvest = Harvest(
+            self._parser, self.content_seen, self.named_sitemaps, config.fetch,
+            LinkResolver(prepared.schemes), self.aside, self._redirects,
+        )  # fmt: skip
+
+    def _open_post(self, saved: dict[str, Any]) -> None:
+        prepared, seat = self._prepared, self._seat
+        self._chosen = Chosen(prepared.seeds, self._config.dns.private)
+        self.resolver = Resolver(self._config.dns, self._clock, self._chosen.host, by_proxy=prepared.sites.by_proxy)
+        self.post: Post = Alone()
+        self.office: Office | None = None  # the same, where there are other agents
+        if seat is not None:
+            of_before = saved.get("post", {})
+            life = max(int(self._clock.now() * 1e6), of_before.get("letters", {}).get("life", 0) + 1)
+            rooms = (self._store, self.resolver, self.rests, self._clock)
+            self.post = self.office = Office(
+                seat.me, seat.division, seat.transport, rooms, life, of_before, seat.most_rules, self._news
+            )
+
+    def _open_fetcher(self) -> None:
+        config, prepared, loop = self._config, self._prepared, asyncio.get_running_loop()
+        kept = kept_connections(config.fetch.connections, prepared.other_connections)
+        self.engine = CurlEngine(loop, config.fetch, self._clock, str(self._directory.state), kept=kept)
+        self._registry = build_registry(
+            loop, self.engine, config.agent, self._clock, prepared.protocols, self._chosen.port, prepared.sites
+        )
+        self.bench = Workbench(config.politeness, config.frontier.default_budget_urls, prepared.sites.delay_s)
+        wiring = Wiring(
+            self.bench,
+            self.resolver,
+            self.book,
+            self.rests,
+            self._registry,
+            self.engine.close,
+            self._clock,
+            Past(self.frontier.again, self._directory.path),
+            self.engine.cut,
+            self.post.owns,
+            shared=self._seat is not None,
+        )
+        self.fetcher = Fetcher(wiring, config, self._news, prepared.other_connections)
+        if config.crawl.pages:
+            brought = self.passes.pages if self.passes.began else self.barn.outcomes[Outcome.OK]
+            left = max(0, config.crawl.pages - brought)
+            self.fetcher.pages_left = left if self._seat is None else 0  # the supervisor allows them
+
+    def engines(self) -> Engines:
+        """What the loop moves messages between."""
+        remote = None
+        if self.office is not None:
+            remote = Remote(self.frontier, self.fetcher, self.outbox, self.office, self._clock)
+        return Engines(self.frontier, self.fetcher, Gathering(self._harvest, self.barn), self.outbox, remote)
+
+    def _keeper(self, checkpoint: Checkpoint) -> Keeper:
+        writers: dict[str, Writer] = {"archive": self.archive, "pages": self.pages, "links": self.links}
+        writers |= self.extracted
+        if self.office is not None:
+            writers["post"] = self.office
+        return Keeper(
+            checkpoint,
+            {
+                "frontier": self.frontier,
+                "content": self.content_seen,
+                "sitemaps": self.named_sitemaps,
+                "redirects": self._redirects,
+                "fetcher": self.fetcher,
+                "totals": self.counts,
+                "again": self.passes,
+            },
+            writers,
+            self._clock,
+            self._config.store.checkpoint_s,
+        )
+
+    def close(self) -> None:
+        """Give the files back, as they are."""
+        for closing in (self.post, self.frontier, self.content_seen, self.book, self.rests):
+            closing.close()

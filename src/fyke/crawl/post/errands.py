@@ -1,0 +1,126 @@
+"""Errands: a robots.txt that redirects to a host which another agent may have to ask.
+
+    fetcher ─► wanted ─► shard of the host ─► agent of its address ─► made ─► shard ─► fetcher
+
+An errand is a visit by order of another host's rules. It goes to the shard of the host that it leads to, which has it
+made by whoever asks that host, in turn with its own visits. Its key is its own, so that it meets no other visit of the
+same URL. Invariant: what this agent wants is asked for again when the shard that was asked lives anew.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from fyke.archive.division import Division
+from fyke.core.batches import Kind, keep, texts, u64, url_batch
+from fyke.core.urls import key_of, locate
+from fyke.core.visits import Exchange, Visit, robots_visit
+from fyke.crawl.post import columns
+from fyke.crawl.post.dealings import Mail
+from fyke.crawl.post.events import Answer, Errand
+from fyke.crawl.post.mailbag import Mailbag
+from fyke.crawl.post.routes import Routes
+
+
+class Errands:
+    """The errands of agent `me`, those to hosts of its shard, and those that it makes for others."""
+
+    def __init__(self, me: int, division: Division, mailbag: Mailbag, routes: Routes) -> None:
+        self._me = me
+        self._division = division
+        self._mailbag = mailbag
+        self._routes = routes
+        self._wanted: dict[int, Visit] = {}  # errands that are made for this agent, by their keys
+        self._of_shard: dict[int, tuple[int, str, int]] = {}  # errands to hosts of this shard, as in `columns`
+        self._made: dict[int, int] = {}  # errands that are made here: the shard that sent them
+
+    def __repr__(self) -> str:
+        return f"Errands({len(self._wanted)} wanted, {len(self._of_shard)} of this shard, {len(self._made)} made here)"
+
+    @property
+    def wanted(self) -> bool:
+        """Whether this agent waits for any."""
+        return bool(self._wanted)
+
+    def want(self, visit: Visit) -> None:
+        """Have `visit` made by whoever asks its host."""
+        self._wanted[_key(visit, self._me)] = visit
+        if self._division.shard_of(visit.domain) == self._me:
+            self.take(self._me, visit)
+        else:
+            self._send(visit)
+
+    def _send(self, visit: Visit) -> None:
+        self._mailbag.pass_on(self._division.shard_of(visit.domain), Mail.ERRAND, columns.errand_sealed(visit))
+
+    def send_again(self, shard: int) -> None:
+        """That shard lives anew, and knows nothing of errands."""
+        for visit in self._wanted.values():
+            if self._division.shard_of(visit.domain) == shard:
+                self._send(visit)
+
+    def take(self, agent: int, visit: Visit) -> None:
+        """`agent` wants what `visit`, to a host of this shard, brings."""
+        key = _key(visit, agent)
+        if key not in self._of_shard:
+            self._of_shard[key] = agent, visit.robots_of, visit.depth
+            self._routes.wait(url_batch([locate(visit.url)._replace(key=key)], kind=Kind.RULES))
+
+    def among(self, keys: Iterable[int]) -> columns.Errands:
+        """Those to hosts of this shard among the visits with these keys."""
+        return {key: self._of_shard[key] for key in keys if key in self._of_shard} if self._of_shard else {}
+
+    def make(self, shard: int, urls: pa.RecordBatch, errands: columns.Errands) -> list[Errand]:
+        """Those of `urls`, sent by `shard`, that are errands, to be made here."""
+        made = []
+        for url, key in zip(texts(urls), u64(urls, "key").tolist(), strict=True) if errands else ():
+            if key in errands and key not in self._made:
+                self._made[key] = shard
+                _, origin, redirects = errands[key]
+                visit = robots_visit(url, origin)
+                visit.depth, visit.errand = redirects, key
+                made.append(Errand(visit))
+        return made
+
+    def drop(self, keys: Iterable[int]) -> None:
+        """The visits with these keys are not made here."""
+        for key in keys:
+            self._made.pop(key, None)
+
+    def drop_shard(self, shard: int) -> None:
+        """What that shard sent is not made here."""
+        self._made = {key: of for key, of in self._made.items() if of != shard}
+
+    def answer(self, exchange: Exchange, now: float) -> list[Answer]:
+        """An errand was made here, and `exchange` came of it."""
+        key = exchange.visit.errand
+        shard = self._made.pop(key, None)
+        body = columns.answer_sealed(key, exchange)
+        if shard == self._me:
+            return self.answered(body, now)
+        if shard is not None:
+            self._mailbag.pass_on(shard, Mail.ANSWER, body)
+        return []
+
+    def answered(self, body: bytes, now: float) -> list[Answer]:
+        """What came of an errand: of one of this agent, or of another that this shard had it made for."""
+        key = columns.answered(body)
+        errand = self._of_shard.pop(key, None)
+        if errand is not None:
+            self._routes.rules_over(key, now)
+            if errand[0] != self._me:
+                self._mailbag.pass_on(errand[0], Mail.ANSWER, body)
+                return []
+        exchange = columns.answer_opened(body, lambda key: self._wanted.pop(key, None))
+        return [] if exchange is None else [Answer(exchange)]
+
+
+def without(urls: pa.RecordBatch, errands: Mapping[int, object]) -> pa.RecordBatch:
+    """`urls` without the rows whose keys are those of `errands`."""
+    return keep(urls, ~np.isin(u64(urls, "key"), np.array(list(errands), np.uint64))) if errands else urls
+
+
+def _key(visit: Visit, agent: int) -> int:
+    """What an errand of `agent` is known by."""
+    return key_of(f"{visit.url} {visit.robots_of} {visit.depth} {agent}")

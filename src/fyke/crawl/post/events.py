@@ -1,0 +1,82 @@
+"""What the office has for the rooms that are here, of what came from other agents: a record for each kind.
+
+`remote` moves them. Invariant: an event does not change once it is made.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from fyke.core.messages import Links
+from fyke.core.visits import Exchange, Visit
+from fyke.crawl.post.handed import Told
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """An agent lives anew, or we do: drop what waits here of the visits of its shard, and say `hold`."""
+
+    agent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Links to URLs of this shard, or where seeds redirect to; the latter may be of other shards."""
+
+    links: Links
+    landed: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Visits that are out have ended: let go of them. Where `told` is not None, they are to be given to `keep`."""
+
+    keys: list[int]
+    ended: pa.RecordBatch  # schema `ENDED`, one row for each key
+    told: Told | None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Visits that ended and were let go of are safe (schema `ENDED`)."""
+
+    ended: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """Rules that were learned (schema `LEARNED`)."""
+
+    learned: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Visits that ended, in vain (schema `URLS`), and keys of visits that are out, with nobody: they wait again."""
+
+    urls: pa.RecordBatch
+    keys: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Visits:
+    """Visits to be made here (schema `URLS`)."""
+
+    urls: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """A robots.txt to be fetched for another agent."""
+
+    visit: Visit
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of an errand of ours."""
+
+    exchange: Exchange
+
+
+Event = Met | Found | Ended | Done | Learned | Again | Visits | Errand | Answer

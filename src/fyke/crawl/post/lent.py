@@ -1,0 +1,77 @@
+"""Visits that were lent and have ended, but are not safe yet: as rows, and as a checkpoint keeps them.
+
+A row is a visit (`URLS`) and how it ended (`ENDED`), so that it can be done, or made again. Invariant: `opened` gives
+what the last `write` was given.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from fyke.core.batches import URLS, keep, numbers
+from fyke.core.messages import ENDED
+from fyke.crawl.post.handed import Told
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
+
+_WHOSE = ("key", "host", "domain")
+_HOW = [field.name for field in ENDED if field.name not in _WHOSE]
+LENT = pa.schema([*URLS, *(ENDED.field(name).with_name(f"ended_{name}") for name in _HOW)])
+_TOLD = [pa.field("agent", pa.uint32()), pa.field("life", pa.uint64()), pa.field("number", pa.uint64())]
+UNSAFE = pa.schema([*LENT, *_TOLD])
+
+
+def lent_rows(urls: pa.RecordBatch, ended: pa.RecordBatch) -> pa.RecordBatch:
+    """The visits `urls`, which ended as `ended` says: a row of each for every key."""
+    urls, ended = urls.sort_by("key"), ended.sort_by("key")
+    arrays = [*urls.columns, *(ended.column(name) for name in _HOW)]
+    return pa.RecordBatch.from_arrays(arrays, schema=LENT)
+
+
+def urls_of(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The visits in rows of `LENT`."""
+    return pa.RecordBatch.from_arrays(rows.select(URLS.names).columns, schema=URLS)
+
+
+def ended_of(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """How the visits in rows of `LENT` ended."""
+    arrays = [rows.column(name) for name in (*_WHOSE, *(f"ended_{name}" for name in _HOW))]
+    return pa.RecordBatch.from_arrays(arrays, schema=ENDED)
+
+
+class Unsafe:
+    """What a checkpoint keeps of them: the queue `unsafe` of the shard's store."""
+
+    def __init__(self, store: Store, saved: dict[str, Any] | None) -> None:
+        self._store = store
+        self._queue = DiskQueue(store, "unsafe", UNSAFE, saved)
+
+    def __repr__(self) -> str:
+        return f"Unsafe({len(self._queue)} rows)"
+
+    def opened(self) -> Iterator[tuple[Told, pa.RecordBatch]]:
+        """The rows of the last checkpoint, by where it was told that they ended."""
+        for batch in self._queue.scan():
+            places = np.stack([numbers(batch, field.name).astype(np.uint64) for field in _TOLD])
+            for told in np.unique(places, axis=1).T:
+                mask = (places == told[:, None]).all(axis=0)
+                rows = pa.RecordBatch.from_arrays(keep(batch, mask).columns[: len(LENT)], schema=LENT)
+                yield Told(*told.tolist()), rows
+
+    def write(self, unsafe: Iterable[tuple[Told, pa.RecordBatch]]) -> Mapping[str, Any]:
+        """Keep these alone; what a restart needs."""
+        self._queue.destroy()
+        self._queue = DiskQueue(self._store, "unsafe", UNSAFE)
+        for told, rows in unsafe:
+            places = [
+                pa.array(np.full(rows.num_rows, value, field.type.to_pandas_dtype()))
+                for value, field in zip(told, _TOLD, strict=True)
+            ]
+            self._queue.put(pa.RecordBatch.from_arrays([*rows.columns, *places], schema=UNSAFE))
+        return self._queue.state()
+
+    def close(self) -> None:
+        """Give the files back."""
+        self._queue.close()
