@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from fyke.disk import Checkpoint, DiskQueue
 from url_seen import UrlSeen
-from url_seen.stream import Stream
+from url_seen.stream import BATCH, Stream
 
 FILL_BATCH = 4 << 20
 FILL_MEMORY_BYTES = 2 << 30  # to fill a table fast; measured is another process
@@ -51,10 +51,11 @@ class Task:
     cap_s: float = 3600.0  # of CPU
     popularity: Literal["web", "uniform"] = "web"
     text: Literal["words", "random"] = "words"
+    batch: int = BATCH
 
     @property
     def stream(self) -> Stream:
-        return Stream(self.table, self.links, self.popularity, self.text)
+        return Stream(self.table, self.links, self.popularity, self.text, batch=self.batch)
 
 
 @dataclass(frozen=True, slots=True)

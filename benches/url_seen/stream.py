@@ -49,13 +49,14 @@ VOCABULARY = _vocabulary(1 << 12)
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """`links` links over a table of `table` URLs."""
+    """`links` links over a table of `table` URLs, `batch` at a time."""
 
     table: int
     links: int
     popularity: Literal["web", "uniform"] = "web"
     text: Literal["words", "random"] = "words"
     seed: int = 1
+    batch: int = BATCH
 
     @property
     def sites(self) -> int:
@@ -106,8 +107,8 @@ class Stream:
         """Keys and URLs of the links, and how many of them are new."""
         random = np.random.default_rng(self.seed)
         after = self.table
-        for start in range(0, self.links, BATCH):
-            numbers, after_this = self._links(random, after, min(BATCH, self.links - start))
+        for start in range(0, self.links, self.batch):
+            numbers, after_this = self._links(random, after, min(self.batch, self.links - start))
             yield self.keys(numbers), self.texts(numbers), after_this - after
             after = after_this
 

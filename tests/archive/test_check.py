@@ -151,9 +151,8 @@ def test_a_crawl_that_runs_is_checked_to_its_lengths(folder: Path, make_exchange
     warc.close()
 
 
-def test_repeats_are_found_in_any_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fyke.archive.repeats.BUFFER_ROWS", 7)
-    with Repeats() as repeats:
+def test_repeats_are_found_in_any_memory() -> None:
+    with Repeats(buffer_rows=7) as repeats:
         for number in range(100):
             repeats.add(f"http://a.example/{number % 90}", 0, number)
         assert sorted(repeats.found()) == [(0, 90 + n, (0, n)) for n in range(10)]

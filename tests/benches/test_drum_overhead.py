@@ -5,21 +5,15 @@ from pathlib import Path
 
 import pytest
 from drum_overhead import ENDLESS, overhead
-from url_seen import stream as streams
 from url_seen.batch_merge import BatchMerge
 from url_seen.drum import DrumSeen
 from url_seen.run import Task, fill, opened
 from url_seen.stream import URL_BYTES
 
 
-@pytest.fixture(autouse=True)
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "BATCH", 1000)
-
-
 def filled(name: str, directory: Path, table: int, memory_bytes: int, **fields: str) -> Task:
     directory.mkdir()
-    task = Task(name, "fill", str(directory), table, ENDLESS, memory_bytes, **fields)
+    task = Task(name, "fill", str(directory), table, ENDLESS, memory_bytes, **{"batch": 1000} | fields)
     seen = opened(task, memory_bytes)
     fill(task, seen)
     seen.close()

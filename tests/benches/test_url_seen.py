@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from url_seen import stream as streams
 from url_seen.bloom_by_site import BloomBySite, false_positives
 from url_seen.run import STRUCTURES, Task, fill, opened, structure
 from url_seen.stream import URL_BYTES, Stream
@@ -13,15 +12,10 @@ MEMORY_BYTES = 200_000
 NEEDS = {"rocksdb": "rocksdict", "lmdb": "lmdb"}
 
 
-@pytest.fixture(autouse=True)
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "BATCH", 1000)
-
-
 def task_for(name: str, directory: Path, **fields: object) -> Task:
     if name in NEEDS:
         pytest.importorskip(NEEDS[name])
-    values = {"table": 20_000, "links": 30_000, "memory_bytes": MEMORY_BYTES} | fields
+    values = {"table": 20_000, "links": 30_000, "memory_bytes": MEMORY_BYTES, "batch": 1000} | fields
     return Task(name, "measure", str(directory), **values)
 
 
@@ -71,7 +65,7 @@ def test_bloom_filters_repeat_nothing_and_lose_what_theory_says(tmp_path: Path) 
 
 
 def test_a_stream_is_what_it_says() -> None:
-    stream = Stream(50_000, 200_000)
+    stream = Stream(50_000, 200_000, batch=1000)
     numbers = np.concatenate(list(stream.filling("text", 7000)))
     assert sorted(numbers.tolist()) == list(range(50_000))
     texts = stream.texts(numbers).to_pylist()

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fyke.core.errors import StateDamaged
-from fyke.disk import column as column_module
-from fyke.disk import part as part_module
-from fyke.disk import table as table_module
 from fyke.disk.checkpoint import Checkpoint, look
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Combine, Op, stably_sorted
-from fyke.disk.pending import Pending
+from fyke.disk.part import TableSizes
+from fyke.disk.runs import Runs
 
 AUX = pa.schema([("n", pa.uint64()), ("url", pa.binary())])
 PAIR = np.dtype([("hits", "<u4"), ("size", "<i8")])
 SPREAD = 0x9E3779B97F4A7C15
-
-
-@pytest.fixture(autouse=True)
-def small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So small that every path is taken with a few keys."""
-    monkeypatch.setattr(table_module, "FOLD_KEYS", 3)
-    monkeypatch.setattr(column_module, "BLOCK", 4)
-    monkeypatch.setattr(part_module, "PROBE_KEYS", 2)
-    monkeypatch.setattr(part_module, "PROBE_SHARE", 2)
+SMALL = TableSizes(fold=3, block=4, probe=2, probe_share=2)  # a few keys take every path
 
 
 def aux(numbers: list[int]) -> pa.RecordBatch:
@@ -97,7 +88,7 @@ def crawls(draw: st.DrawFn) -> dict[str, Any]:
         "dtype": dtype,
         "combine": draw(st.sampled_from(combines)),
         "memory_bytes": draw(st.sampled_from([1, 400, 4000, 1 << 20])),
-        "part_keys": draw(st.sampled_from([1, 5, 40, 10_000])),
+        "sizes": replace(SMALL, part=draw(st.sampled_from([1, 5, 40, 10_000]))),
         "aux": draw(st.sampled_from([None, AUX])),
         "steps": draw(st.lists(step, min_size=4, max_size=25)),
         "last": draw(st.lists(entry, min_size=1, max_size=20)),
@@ -117,7 +108,7 @@ class Pair:
 
     def open(self) -> None:
         self.checkpoint = Checkpoint(self.directory)
-        keywords = {name: self.crawl[name] for name in ("combine", "memory_bytes", "part_keys", "aux")}
+        keywords = {name: self.crawl[name] for name in ("combine", "memory_bytes", "sizes", "aux")}
         saved = self.checkpoint.store.participant("d")
         self.drum = Drum(self.checkpoint.store, "d", saved, value=self.dtype, **keywords)
 
@@ -234,6 +225,7 @@ def random_keys(count: int, seed: int = 0) -> Any:
 
 def opened(directory: Path, **keywords: Any) -> tuple[Checkpoint, Drum]:
     checkpoint = Checkpoint(directory, verified_bytes=0)
+    keywords = {"sizes": SMALL} | keywords
     return checkpoint, Drum(checkpoint.store, "seen", checkpoint.store.participant("seen"), **keywords)
 
 
@@ -256,7 +248,7 @@ def test_urls_come_out_once_in_order_of_arrival(tmp_path: Path) -> None:
 
 def test_parts_split_and_spills_follow_them(tmp_path: Path) -> None:
     keys = random_keys(20_000)
-    _, drum = opened(tmp_path, aux=AUX, part_keys=1000, memory_bytes=100_000)
+    _, drum = opened(tmp_path, aux=AUX, sizes=replace(SMALL, part=1000), memory_bytes=100_000)
     for round_keys in np.split(keys, 20):
         drum.check_update(round_keys, aux=aux(list(range(1000))))
     assert sum(batch.num_rows for batch in drum.merge_unique()) == 20_000
@@ -351,9 +343,11 @@ import resource, sys
 from pathlib import Path
 import numpy as np, pyarrow as pa
 from fyke.disk import Checkpoint, Drum
+from fyke.disk.part import TableSizes
+from fyke.disk.runs import Runs
 aux = pa.schema([("url", pa.binary())])
 checkpoint = Checkpoint(Path(sys.argv[1]))
-drum = Drum(checkpoint.store, "seen", aux=aux, memory_bytes=8 << 20, part_keys=1 << 18)
+drum = Drum(checkpoint.store, "seen", aux=aux, memory_bytes=8 << 20, sizes=TableSizes(part=1 << 18))
 random = np.random.default_rng(1)
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -384,7 +378,7 @@ def test_memory_is_flat_while_the_table_grows_tenfold(tmp_path: Path) -> None:
 
 
 def test_a_spill_keeps_each_aux_with_its_entry(tmp_path: Path) -> None:
-    _, drum = opened(tmp_path, aux=AUX, part_keys=10, memory_bytes=1)
+    _, drum = opened(tmp_path, aux=AUX, sizes=replace(SMALL, part=10), memory_bytes=1)
     keys = random_keys(200)
     drum.update(keys)
     drum.settle()
@@ -425,7 +419,7 @@ def test_a_table_written_before_there_were_digests_is_read(tmp_path: Path) -> No
         del part[4]
         path = tmp_path / part[2]
         path.write_bytes(path.read_bytes()[: part[1] * 8])
-    old = Drum(checkpoint.store, "seen", state, memory_bytes=1)
+    old = Drum(checkpoint.store, "seen", state, memory_bytes=1, sizes=SMALL)
     assert old.contains(keys).all()
     old.update(random_keys(100, seed=1))
     old.settle()
@@ -438,7 +432,7 @@ def test_a_table_written_before_there_were_digests_is_read(tmp_path: Path) -> No
 def test_links_that_were_spilled_come_out_in_order_of_arrival(tmp_path: Path, filled: int, packed: bool) -> None:
     """By buckets go the keys alone: the text is written and read in sequence, and a restart changes nothing."""
     memory_bytes = 30_000 if packed else 400_000  # a table that is small for the memory is not packed
-    checkpoint, drum = opened(tmp_path, aux=AUX, memory_bytes=memory_bytes, part_keys=1000)
+    checkpoint, drum = opened(tmp_path, aux=AUX, memory_bytes=memory_bytes, sizes=replace(SMALL, part=1000))
     met = random_keys(filled)
     drum.update(met)
     drum.settle()
@@ -454,7 +448,7 @@ def test_links_that_were_spilled_come_out_in_order_of_arrival(tmp_path: Path, fi
     checkpoint.committed(snapshot)
     drum.close()
     checkpoint.close()
-    _, drum = opened(tmp_path, aux=AUX, memory_bytes=memory_bytes, part_keys=1000)
+    _, drum = opened(tmp_path, aux=AUX, memory_bytes=memory_bytes, sizes=replace(SMALL, part=1000))
     scanned = [number for _, _, batch in drum.scan_pending() if batch for number in batch.column("n").to_pylist()]
     assert scanned == list(range(len(keys)))
     known, expected = set(met.tolist()), []
@@ -469,14 +463,14 @@ def test_links_that_were_spilled_come_out_in_order_of_arrival(tmp_path: Path, fi
 def test_runs_by_bucket_of_an_earlier_crawl_are_merged_with_those_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fields: dict[str, Any] = {"aux": AUX, "memory_bytes": 100_000, "part_keys": 1000}
+    fields: dict[str, Any] = {"aux": AUX, "memory_bytes": 100_000, "sizes": replace(SMALL, part=1000)}
     checkpoint, drum = opened(tmp_path, **fields)
     drum.update(random_keys(4000))
     drum.settle()
     keys = random_keys(4000, seed=1)
     keys[3000:] = keys[1000:2000]
     with monkeypatch.context() as before:
-        before.setattr(Pending, "_common_op", lambda *_: -1)
+        before.setattr(Runs, "_common_op", lambda *_: -1)
         drum.check_update(keys[:2000], aux=aux(list(range(2000))))
     state = drum.state()
     for run in state["pending"]["runs"]:

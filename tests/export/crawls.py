@@ -32,9 +32,9 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "fyke", "export", *map(str, arguments)]
 
 
-def exported(crawl: Path, to: str, out: Path, *, everything: bool = False) -> Path:
+def exported(crawl: Path, to: str, out: Path, *, everything: bool = False, part_rows: int = 0) -> Path:
     """Export `crawl` to `out`; nothing but the target is left."""
-    done = export(crawl, Format(to), out, Console(file=io.StringIO()), everything=everything)
+    done = export(crawl, Format(to), out, Console(file=io.StringIO()), everything=everything, part_rows=part_rows)
     assert done.path == out and not out.with_name(out.name + ".part").exists()
     return out
 
@@ -44,11 +44,21 @@ def fyke_export(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=60, check=False)
 
 
-def killed_after_a_part(arguments: list[str], part: Path, script: str) -> dict[str, object]:
-    """Run `fyke export`, changed by `script`, until it has noted some progress; kill it; what it had noted."""
-    code = f"import sys; from fyke.cli import main; {script}; sys.argv = ['fyke', 'export', *{arguments!r}]; main()"
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    progress = part / "progress.json"
+EXPORTING = """
+import sys
+from pathlib import Path
+from rich.console import Console
+from fyke.export import Format, export
+crawl, to, out, part_rows = sys.argv[1:]
+export(Path(crawl), Format(to), Path(out), Console(), everything=False, part_rows=int(part_rows))
+"""
+
+
+def killed_after_a_part(crawl: Path, to: str, out: Path, part_rows: int) -> dict[str, object]:
+    """Export `crawl` in a process of its own until it has noted some progress; kill it; what it had noted."""
+    arguments = [sys.executable, "-c", EXPORTING, str(crawl), to, str(out), str(part_rows)]
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    progress = out.with_name(f"{out.name}.part") / "progress.json"
     while process.poll() is None:
         if progress.exists() and json.loads(progress.read_text())["mark"][0] > 0:
             break

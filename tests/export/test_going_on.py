@@ -4,6 +4,7 @@ import io
 import json
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,10 @@ from rich.console import Console
 from export.crawls import ALL, contents, exported, killed_after_a_part
 from fyke.archive import read_table
 from fyke.core.errors import ConfigurationError, DirectoryInUse
-from fyke.export import Format, edges, export, notes, tabular, textual
+from fyke.export import Format, export
 from fyke.export.staging import Mark, Staging
 from search.archives import Answer, Archive, html
 
-SMALL = {
-    (textual, "PART_ROWS"): 7, (notes, "PART_ROWS"): 7, (tabular, "FILE_PAGES"): 9, (edges, "FILE_LINKS"): 11,
-    (edges, "PART_LINKS"): 11,
-}  # fmt: skip
 OUT = {name: name for name in ALL} | {"jsonl": "x.jsonl.gz", "wacz": "x.wacz", "csv": "x.csv"}
 
 
@@ -28,10 +25,7 @@ class Killed(BaseException):
     """What stands for SIGKILL within a test."""
 
 
-@pytest.fixture
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    for (module, name), value in SMALL.items():
-        monkeypatch.setattr(module, name, value)
+small = partial(exported, part_rows=7)
 
 
 @pytest.fixture(scope="module")
@@ -59,18 +53,16 @@ def interrupted(crawl: Path, to: str, out: Path, at: int, monkeypatch: pytest.Mo
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", fsync)
         try:
-            exported(crawl, to, out)
+            small(crawl, to, out)
         except Killed:
             return True
     return False
 
 
 @pytest.mark.parametrize("to", ALL)
-def test_whatever_the_moment(
-    to: str, site: Path, tmp_path: Path, small_parts: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whatever_the_moment(to: str, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "whole").mkdir()
-    wanted = contents(exported(site, to, tmp_path / "whole" / OUT[to]))
+    wanted = contents(small(site, to, tmp_path / "whole" / OUT[to]))
     at, step = 1, 3
     while True:
         out = tmp_path / str(at) / OUT[to]
@@ -78,63 +70,49 @@ def test_whatever_the_moment(
         if not interrupted(site, to, out, at, monkeypatch):
             break
         assert out.exists() is False or contents(out) == wanted
-        assert contents(exported(site, to, out)) == wanted
+        assert contents(small(site, to, out)) == wanted
         at += step
     assert at > 4
 
 
 @pytest.mark.parametrize("to", ["parquet", "jsonl"])
-def test_killed(to: str, crawl_of_the_web: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed(to: str, crawl_of_the_web: Path, tmp_path: Path) -> None:
     """With SIGKILL, a process of its own."""
-    sizes = {
-        (textual, "PART_ROWS"): 50,
-        (notes, "PART_ROWS"): 50,
-        (tabular, "FILE_PAGES"): 50,
-        (edges, "FILE_LINKS"): 500,
-    }
-    for (module, name), value in sizes.items():
-        monkeypatch.setattr(module, name, value)
-    script = "; ".join(f"import {module.__name__} as m; m.{name} = {value}" for (module, name), value in sizes.items())
     out = tmp_path / OUT[to]
-    noted = killed_after_a_part(
-        [str(crawl_of_the_web), "--to", to, "--out", str(out)], tmp_path / f"{OUT[to]}.part", script
-    )
+    noted = killed_after_a_part(crawl_of_the_web, to, out, 50)
     assert not out.exists() and noted["mark"]
     whole = tmp_path / "whole"
     whole.mkdir()
-    assert contents(exported(crawl_of_the_web, to, out)) == contents(exported(crawl_of_the_web, to, whole / OUT[to]))
+    fifty = partial(exported, crawl_of_the_web, to, part_rows=50)
+    assert contents(fifty(out)) == contents(fifty(whole / OUT[to]))
 
 
-def test_what_came_later_is_for_a_later_export(
-    tmp_path: Path, small_parts: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_came_later_is_for_a_later_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An export that goes on is of the crawl as it was when it began."""
     made = Archive(tmp_path / "crawl", table_rows=12)
     for number in range(20):
         made.visit(f"http://a.example/{number}", html(f"Page {number}", f"The words of page {number}. " * 20))
     made.flush()
-    wanted = contents(exported(made.folder, "jsonl", tmp_path / "before.jsonl"))
+    wanted = contents(small(made.folder, "jsonl", tmp_path / "before.jsonl"))
     assert interrupted(made.folder, "jsonl", tmp_path / "x.jsonl", 4, monkeypatch)
     for number in range(20, 40):
         made.visit(f"http://a.example/{number}", html(f"Page {number}", f"The words of page {number}. " * 20))
     made.close()
-    assert list(contents(exported(made.folder, "jsonl", tmp_path / "x.jsonl")).values()) == list(wanted.values())
-    after = contents(exported(made.folder, "jsonl", tmp_path / "after.jsonl"))["after.jsonl"]
+    assert list(contents(small(made.folder, "jsonl", tmp_path / "x.jsonl")).values()) == list(wanted.values())
+    after = contents(small(made.folder, "jsonl", tmp_path / "after.jsonl"))["after.jsonl"]
     assert after.startswith(wanted["before.jsonl"]) and after.count(b"\n") == 40
 
 
-def test_another_crawl_or_other_options_begin_anew(
-    site: Path, tmp_path: Path, small_parts: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_crawl_or_other_options_begin_anew(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "x.jsonl"
     assert interrupted(site, "jsonl", out, 5, monkeypatch)
     other = Archive(tmp_path / "other")
     other.visit("http://b.example/", html("Other", "The words of another page. " * 20))
     other.close()
-    assert b"b.example" in contents(exported(other.folder, "jsonl", out))["x.jsonl"]
+    assert b"b.example" in contents(small(other.folder, "jsonl", out))["x.jsonl"]
     out.unlink()
     assert interrupted(site, "jsonl", out, 5, monkeypatch)
-    exported(site, "jsonl", out, everything=True)
+    small(site, "jsonl", out, everything=True)
     assert not out.with_name("x.jsonl.part").exists()
 
 

@@ -40,7 +40,6 @@ class Line(Shard[Ready, Waiting]):
 
     def take_spilled(self, domain: int) -> None:
         place = at(domain, 0).host % SPILLS
-        assert self.stage.spilled_at(place) <= self.stage.spilled_at(self.stage.longest_spill())
         before = self.stage.spilled_at(place)
         urls = self.stage.take_spilled(place, 3)
         assert urls.num_rows == min(3, before)
@@ -84,7 +83,7 @@ def test_what_waits_comes_out_once(
     while ready.stage.waiting:
         ready.take(1000)
     while ready.stage.spilled:
-        assert ready.stage.spilled_at(ready.stage.longest_spill())
+        assert any(ready.stage.spilled_at(place) for place in range(SPILLS))
         for domain in range(31):
             ready.take_spilled(domain)
     ready.check()

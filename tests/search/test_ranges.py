@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fyke.search import ranges
 from fyke.search.ranges import Buckets, ranges_for, sliced
 
 ROW = np.dtype([("key", "<u8"), ("value", "<i4")])
@@ -31,12 +30,10 @@ def test_slices(keys: list[int], power: int) -> None:
 @given(keys=KEYS, power=st.integers(0, 5), cut=st.integers(0, 40), waiting=st.sampled_from([1, 7, 1000]))
 def test_buckets(tmp_path_factory: pytest.TempPathFactory, keys: list[int], power: int, cut: int, waiting: int) -> None:
     rows = table(keys)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranges, "WAITING_ROWS", waiting)
-        buckets = Buckets(tmp_path_factory.mktemp("buckets"), "test", ROW, 1 << power)
-        for part in (rows[:cut], rows[cut:]):
-            buckets.add(np.ascontiguousarray(part["key"]), part)
-        found = list(buckets)
+    buckets = Buckets(tmp_path_factory.mktemp("buckets"), "test", ROW, 1 << power, waiting)
+    for part in (rows[:cut], rows[cut:]):
+        buckets.add(np.ascontiguousarray(part["key"]), part)
+    found = list(buckets)
     for at, part in enumerate(found):
         wanted = rows[[int(key) >> 64 - power == at for key in rows["key"]]] if len(rows) else rows
         np.testing.assert_array_equal(part, wanted)

@@ -20,9 +20,10 @@ _ROW = np.dtype([("key", np.uint64), ("file", np.uint32), ("offset", np.uint64)]
 
 
 class Repeats:
-    """Collects (URL, file number, offset), then tells which URLs came again."""
+    """Collects (URL, file number, offset), `buffer_rows` of them in memory, then tells which URLs came again."""
 
-    def __init__(self) -> None:
+    def __init__(self, buffer_rows: int = BUFFER_ROWS) -> None:
+        self._buffer_rows = buffer_rows
         self._files: list[BinaryIO] = []
         self._rows: list[tuple[int, int, int]] = []
 
@@ -35,7 +36,7 @@ class Repeats:
 
     def add(self, url: str, file: int, offset: int) -> None:
         self._rows.append((key_of(url.encode()), file, offset))
-        if len(self._rows) >= BUFFER_ROWS:
+        if len(self._rows) >= self._buffer_rows:
             self._spill()
 
     def _spill(self) -> None:

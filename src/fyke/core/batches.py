@@ -77,26 +77,14 @@ def binary_array(texts: Sequence[bytes]) -> pa.BinaryArray:
     )
 
 
-def url_batch(
-    locators: Sequence[Locator],
-    *,
-    via: Iterable[int] | int = 0,
-    depth: Iterable[int] | int = 0,
-    kind: Iterable[int] | int = Kind.PAGE,
-    tries: Iterable[int] | int = 0,
-    budget: Iterable[int] | int = 0,
-    in_degree: Iterable[int] | int = 0,
-) -> pa.RecordBatch:
-    """A batch with the schema `URLS` from n locators; the other columns are n values or one for all."""
+def url_batch(locators: Sequence[Locator], **columns: Iterable[int] | int) -> pa.RecordBatch:
+    """A batch with the schema `URLS` from n locators; `columns` are the others, by name: n values or one for all."""
     count = len(locators)
     if not count:
         return EMPTY
     url, *keys = (map(itemgetter(at), locators) for at in range(4))  # zip(*locators) is slow for thousands
     key, host, domain = (np.fromiter(column, np.uint64, count) for column in keys)
-    return url_columns(
-        binary_array(list(url)), key, host, domain,
-        via=via, depth=depth, kind=kind, tries=tries, budget=budget, in_degree=in_degree,
-    )  # fmt: skip
+    return url_columns(binary_array(list(url)), key, host, domain, **columns)
 
 
 def url_columns(  # noqa: PLR0913 - the columns of the schema

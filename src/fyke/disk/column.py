@@ -21,11 +21,11 @@ BLOCK = 1 << 17  # items; 1 MiB of keys, about what a processor's cache holds
 
 
 class ColumnWriter:
-    """A new file `<stem>-<serial>.<suffix>`, whole once it is closed; `name` is its name."""
+    """A new file `<stem>-<serial>.<suffix>` with a digest for each `block` of items, whole once it is closed."""
 
-    def __init__(self, store: Store, stem: str, suffix: str) -> None:
+    def __init__(self, store: Store, stem: str, suffix: str, block: int = BLOCK) -> None:
         self.name, self._file = store.create(stem, suffix)
-        self.block = BLOCK
+        self.block = block
         self._digests: list[int] = []
         self._digest = xxhash.xxh3_64()
         self._in_block = 0  # items that the digest has taken in

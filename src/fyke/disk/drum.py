@@ -6,7 +6,7 @@ uniform 64-bit hashes, with values of one fixed size if wanted. `check`, `update
 frontier stages own them and use them on the event loop. Ours differs from the paper:
 
 - The table is cut into parts by key, and a bucket is what waits for one part. A part that grows over
-  `part_keys` is split: a small crawl has one small file, a huge one many; a part without news is left alone.
+  `TableSizes.part` keys is split: a small crawl has one small file, a huge one many; a part without news is left alone.
 - What fits in memory is merged from memory. Buckets go to disk only when memory is full, all of them in one
   sequential write (the paper keeps two open files a bucket), so a checkpoint has few files to sync. Of URLs, only
   the keys are put into buckets: the text stays in order of arrival, as in Mercator-B, since moving it costs more.
@@ -34,8 +34,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, Mask
-from fyke.disk.operations import Combine, Entries, Op, Resolved, Values, addable, resolve
-from fyke.disk.pending import Batch, Pending, Run, joined_entries
+from fyke.disk.operations import Combine, Entries, Op, Resolved, Values, addable, joined_entries, resolve
+from fyke.disk.part import TABLE_SIZES, TableSizes
+from fyke.disk.pending import Pending
+from fyke.disk.runs import Batch, Run
 from fyke.disk.store import State, Store
 from fyke.disk.table import Table
 
@@ -92,7 +94,7 @@ class Drum:
         aux: pa.Schema | None = None,
         combine: Combine = Combine.OVERWRITE,
         memory_bytes: int = 64 << 20,
-        part_keys: int | None = None,
+        sizes: TableSizes = TABLE_SIZES,
     ) -> None:
         self.name = name
         self._dtype = None if value is None else np.dtype(value)
@@ -102,7 +104,7 @@ class Drum:
         self._combine = combine
         self._memory_bytes = memory_bytes
         saved = state or {}
-        self._table = Table(store, name, self._dtype, saved, memory_bytes=memory_bytes, part_keys=part_keys)
+        self._table = Table(store, name, self._dtype, saved, memory_bytes=memory_bytes, sizes=sizes)
         self._pending = Pending(store, name, self._dtype, aux, saved.get("pending", {}))
         self._merging = False
         self._merges = 0
@@ -131,9 +133,9 @@ class Drum:
             return False
         return (
             self._pending.size_bytes >= max(self._table.size_bytes, self._small_bytes)
-            or self._pending.run_rows >= self._memory_bytes // 8
+            or self._pending.runs.rows >= self._memory_bytes // 8
             or len(self._pending.runs) >= MOST_RUNS
-            or self._pending.largest_bucket >= self._most_rows
+            or self._pending.runs.largest_bucket >= self._most_rows
         )
 
     # --- operations
@@ -176,7 +178,7 @@ class Drum:
         """Where buckets begin: one a part, or one for all parts of a table that a merge passes over in less time than
         it takes to put into buckets what fits its memory. As long as there are runs, it is as theirs are."""
         runs = self._pending.runs
-        one = len(runs[0].rows) == 2 if runs else len(self) <= PASS_SHARE * self._most_rows
+        one = runs.of_one_bucket if runs else len(self) <= PASS_SHARE * self._most_rows
         return self._table.lows[:1] if one else self._table.lows
 
     @property
@@ -275,11 +277,11 @@ class Drum:
 
     def _merge_runs(self, *, with_keys: bool) -> Iterator[Answers]:
         lows = self._bucket_lows()
-        self._pending.align(lows)
+        self._pending.runs.align(lows)
         runs = list(self._pending.runs)
         found = [np.empty(run.rows[-1] if run.in_order else 0, np.bool_) for run in runs]  # by bucket
         for bucket, low in enumerate(lows.tolist()):
-            pieces = [(place, self._pending.entries(run, bucket)) for place, run in enumerate(runs)]
+            pieces = [(place, self._pending.runs.entries(run, bucket)) for place, run in enumerate(runs)]
             pieces = [(place, entries) for place, entries in pieces if len(entries)]
             if not pieces:
                 continue
@@ -291,17 +293,17 @@ class Drum:
                 if run.in_order:
                     found[place][run.rows[bucket] : run.rows[bucket + 1]] = resolved.found[start:end]
                 else:
-                    yield from _answers(entries, resolved, start, self._pending.aux(run, bucket), bucket)
+                    yield from _answers(entries, resolved, start, self._pending.runs.aux(run, bucket), bucket)
                 start = end
         for run, mask in zip(runs, found, strict=True):
             if run.in_order:
                 yield from self._answers_in_order(run, mask, with_keys=with_keys)
-        self._pending.drop_runs(runs)
+        self._pending.runs.drop(runs)
 
     def _answers_in_order(self, run: Run, found: Mask, *, with_keys: bool) -> Iterator[Answers]:
         start = 0
-        keys = self._pending.keys_in_order(run) if with_keys else NO_KEYS
-        for there, aux in self._pending.in_order(run, found):
+        keys = self._pending.runs.keys_in_order(run) if with_keys else NO_KEYS
+        for there, aux in self._pending.runs.in_order(run, found):
             yield Answers(keys[start : start + len(there)], there, None, aux)
             start += len(there)
 

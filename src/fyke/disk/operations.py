@@ -51,6 +51,27 @@ class Entries:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def of_keys(self, keys: U64) -> "Entries":
+        """Those whose key is one of `keys` (sorted, at least one)."""
+        if len(keys) == 1:
+            mask = self.keys == keys[0]
+        else:
+            mask = keys[np.minimum(np.searchsorted(keys, self.keys), len(keys) - 1)] == self.keys
+        values = None if self.values is None else self.values[mask]
+        return Entries(self.keys[mask], self.ops[mask], values)
+
+
+def joined_entries(parts: list[Entries]) -> Entries:
+    """Entries one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    values = [part.values for part in parts if part.values is not None]
+    return Entries(
+        np.concatenate([part.keys for part in parts]),
+        np.concatenate([part.ops for part in parts]),
+        np.concatenate(values) if values else None,
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class Resolved:

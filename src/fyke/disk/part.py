@@ -9,7 +9,7 @@ adding up a MiB of such takes 130 us where reading all 8 bytes of them from the 
 Invariant: keys are strictly increasing; every key lies in the part's range, from `low` to the next part's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -17,15 +17,27 @@ from typing import Any
 import numpy as np
 
 from fyke.core.batches import U64, Mask
-from fyke.disk.column import ColumnReader, ColumnWriter
+from fyke.disk.column import BLOCK, ColumnReader, ColumnWriter
 from fyke.disk.operations import Values
 from fyke.disk.store import State, Store
 
 KEY = np.dtype("<u8")
-PROBE_KEYS = 512  # read at a time when looking for one key
-PROBE_SHARE = 2000  # a probe costs about as much as this many keys of a scan
 
 Chunk = tuple[U64, Values | None]
+
+
+@dataclass(frozen=True, slots=True)
+class TableSizes:
+    """How a table is cut and read, in keys. Not settings: a law is tried where a few keys take every path."""
+
+    part: int = 0  # a part with more is split; 0: as suits the memory
+    fold: int = 4096  # with fewer young keys than this no part is written anew, unless memory is short
+    block: int = BLOCK  # that have a digest together
+    probe: int = 512  # read at a time when looking for one key
+    probe_share: int = 2000  # a probe costs about as much as this many keys of a scan
+
+
+TABLE_SIZES = TableSizes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +60,13 @@ class Part:
 class Parts:
     """Reads and writes the parts of one drum, and counts the bytes."""
 
-    def __init__(self, store: Store, name: str, dtype: np.dtype[Any] | None, keep_bytes: int = 0) -> None:
+    def __init__(
+        self, store: Store, name: str, dtype: np.dtype[Any] | None, sizes: TableSizes, keep_bytes: int = 0
+    ) -> None:
         self._store = store
         self._name = name
         self._dtype = dtype
+        self._sizes = sizes
         self._keep_bytes = keep_bytes
         self._kept: tuple[Part | None, list[Chunk]] = None, []
         self.bytes_read = 0
@@ -66,7 +81,7 @@ class Parts:
         found, values = np.zeros(len(keys), np.bool_), self.zeros(len(keys))
         if not part.count or not len(keys):
             return found, values
-        look = self._probe if len(keys) * PROBE_SHARE < part.count else self._scan
+        look = self._probe if len(keys) * self._sizes.probe_share < part.count else self._scan
         look(part, keys, found, values)
         return found, values
 
@@ -115,6 +130,10 @@ class Parts:
     def _count_reads(self, columns: list[ColumnReader]) -> None:
         self.bytes_read += sum(column.bytes_read for column in columns)
 
+    def _new_columns(self) -> list[ColumnWriter]:
+        suffixes = ["keys"] if self._dtype is None else ["keys", "vals"]
+        return [ColumnWriter(self._store, self._name, suffix, self._sizes.block) for suffix in suffixes]
+
     def _columns(self, part: Part) -> list[ColumnReader]:
         dtypes = [KEY] if self._dtype is None else [KEY, self._dtype]
         return [
@@ -128,7 +147,7 @@ class Parts:
             stack.callback(self._count_reads, columns)
             ends = [int(columns[0].items(at, 1)[0]) for at in (0, part.count - 1)]
             for at, key in enumerate(keys.tolist()):
-                place = _find(columns[0], part.count, ends, key)
+                place = _find(columns[0], part.count, ends, key, self._sizes.probe)
                 found[at] = place >= 0
                 if values is not None and place >= 0:
                     values[at] = columns[1].items(place, 1)[0]
@@ -140,7 +159,7 @@ class Parts:
         """
         most = part.count + len(keys)
         rows = most if most <= limit else -(-most // -(-most // max(1, limit // 2)))
-        output = _Output(self._store, self._name, part.low, max(1, rows), self._dtype is not None)
+        output = _Output(self._new_columns, part.low, max(1, rows))
         done = 0
         for chunk, chunk_values in self.chunks(part):
             end = done + int(np.searchsorted(keys[done:], chunk[-1], side="right"))
@@ -155,8 +174,11 @@ class Parts:
         return parts
 
 
-def _find(column: ColumnReader, count: int, ends: list[int], key: int) -> int:
-    """Where `key` is, or -1: interpolation search, with a bisection in between lest keys are not uniform."""
+def _find(column: ColumnReader, count: int, ends: list[int], key: int, probe: int) -> int:
+    """Where `key` is, or -1: interpolation search, with a bisection in between lest keys are not uniform.
+
+    `probe` keys are read at a time.
+    """
     low, high = 0, count  # the key lies in [low, high), between these two keys
     low_key, high_key = ends
     guesses = 0
@@ -165,8 +187,8 @@ def _find(column: ColumnReader, count: int, ends: list[int], key: int) -> int:
         guesses += 1
         if guesses % 3 == 0:
             guess = (low + high) // 2
-        start = max(low, min(guess - PROBE_KEYS // 2, high - PROBE_KEYS))
-        block = column.items(start, min(PROBE_KEYS, high - start))
+        start = max(low, min(guess - probe // 2, high - probe))
+        block = column.items(start, min(probe, high - start))
         first, last = int(block[0]), int(block[-1])
         if key < first:
             high, high_key = start, first - 1
@@ -179,13 +201,11 @@ def _find(column: ColumnReader, count: int, ends: list[int], key: int) -> int:
 
 
 class _Output:
-    """Sorted keys on their way into parts of `rows` each."""
+    """Sorted keys on their way into parts of `rows` each, from the key `low` on."""
 
-    def __init__(self, store: Store, name: str, low: int, rows: int, has_values: bool) -> None:
-        self._store = store
-        self._name = name
+    def __init__(self, new_columns: Callable[[], list[ColumnWriter]], low: int, rows: int) -> None:
+        self._new_columns = new_columns
         self._rows = rows
-        self._has_values = has_values
         self._low = low
         self._count = 0
         self._columns: list[ColumnWriter] = []
@@ -199,8 +219,7 @@ class _Output:
                 self._finish()
                 self._low = int(keys[start])
             if not self._columns:
-                suffixes = ["keys", "vals"] if self._has_values else ["keys"]
-                self._columns = [ColumnWriter(self._store, self._name, suffix) for suffix in suffixes]
+                self._columns = self._new_columns()
             end = min(len(keys), start + self._rows - self._count)
             self._columns[0].write(keys[start:end])
             if values is not None:

@@ -1,96 +1,23 @@
 """What waits for a drum's next merge: operations with their `aux`, in order of arrival.
 
-Gathered in memory first. When memory is full it is spilled as a *run*: one file of entries and one of aux,
-both laid out by bucket, a bucket being what belongs to one part of the table. Where a drum has no values and all that
-is spilled asks the same, as links ask URL-seen, the aux stays in order of arrival, and each entry keeps its place in
-it: text is then written and read once, in sequence, and only keys are moved. A checkpoint does not spill; it appends
+Gathered in memory first, and spilled to `fyke.disk.runs` when memory is full. A checkpoint does not spill; it appends
 what memory gained to a *log*, so that the next merge still works from memory.
 
-Invariant: runs in their order, then memory, are the entries that were added and not taken; while there are
-runs, the parts of the table do not change, so bucket n of every run is part n, or their one bucket is all parts.
+Invariant: the runs in their order, then memory, are the entries that were added and not taken.
 """
 
-from array import array
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Self
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import U64, Mask
-from fyke.disk import frames, packed
-from fyke.disk.files import Appender, Bytes, Reader, raw
-from fyke.disk.operations import Entries, Op, Places
+from fyke.core.batches import U64
+from fyke.disk import frames
+from fyke.disk.files import Appender, Bytes, raw
+from fyke.disk.operations import Entries, joined_entries
+from fyke.disk.runs import Batch, EntryFormat, Runs
 from fyke.disk.store import State, Store
-
-PREFIX_BITS = 16
-KEY = np.dtype("<u8")
-PLACE = np.dtype("<u4")
-MESSAGE_ROWS = 1 << 14
-WRITE_BYTES = 1 << 20  # gathered for one write: the system takes half the time that pieces do
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Entries, and the aux rows [m] of those m that are not plain updates."""
-
-    entries: Entries
-    aux: pa.RecordBatch | None
-
-    @property
-    def nbytes(self) -> int:
-        entries = self.entries
-        values = 0 if entries.values is None else entries.values.nbytes
-        aux = 0 if self.aux is None else self.aux.nbytes
-        return int(entries.keys.nbytes + entries.ops.nbytes + values + aux)
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A spilled batch; bucket n is rows `rows[n]` to `rows[n + 1]` and the message from byte `aux[n]` on.
-
-    When it is in order of arrival, all its entries are the operation `op`, the entries' file holds the keys by bucket
-    and behind them the place of each in the aux (none when there is but one bucket), and `aux` has the messages' ends.
-
-    As arrays, 16 bytes a bucket: the buckets of all runs of a large table are too many for objects.
-    """
-
-    entries_file: str
-    aux_file: str
-    rows: "array[int]"
-    aux: "array[int]"
-    packed: bool = False  # as no run was before there was packing
-    op: int = -1  # what all entries are, in a run whose aux is in order of arrival
-
-    @classmethod
-    def of(
-        cls,
-        entries_file: str,
-        aux_file: str,
-        rows: Sequence[int],
-        aux: Sequence[int],
-        packed: bool = False,
-        op: int = -1,
-    ) -> Self:
-        return cls(entries_file, aux_file, array("q", rows), array("q", aux), packed, op)
-
-    @property
-    def in_order(self) -> bool:
-        """Whether the aux is in order of arrival."""
-        return self.op >= 0
-
-    def state(self) -> State:
-        return {
-            "entries_file": self.entries_file,
-            "aux_file": self.aux_file,
-            "rows": self.rows.tolist(),
-            "aux": self.aux.tolist(),
-            "packed": self.packed,
-            "op": self.op,
-        }
 
 
 class Pending:
@@ -102,39 +29,33 @@ class Pending:
         self._store = store
         self._name = name
         self._aux_schema = aux
-        fields: list[Any] = [("key", "<u8"), ("op", "u1")]
-        self._record = np.dtype(fields if dtype is None else [*fields, ("value", dtype)])
-        self._has_values = dtype is not None
-        self.runs = [Run.of(**run) for run in saved.get("runs", [])]
-        self.largest_bucket = _largest_bucket(self.runs)  # its rows in all runs
+        self._format = EntryFormat(dtype)
+        self.runs = Runs(store, name, self._format, aux, saved.get("runs", []))
         self._log: list[str] = list(saved.get("log", []))
         self._log_files: list[Appender] = []
         self._memory: list[Batch] = []
         self._logged = 0  # batches of the memory that are in the log
         self.memory_rows = 0
         self.memory_bytes = 0
-        self.bytes_read = 0
-        self.bytes_written = 0
+        self._log_bytes = 0  # written to it
         if self._log:
             self._load_log()
 
     def __len__(self) -> int:
-        return self.memory_rows + self.run_rows
+        return self.memory_rows + self.runs.rows
 
     @property
     def size_bytes(self) -> int:
         """Bytes that wait, in memory and in runs."""
-        return self.memory_bytes + sum(run.rows[-1] * self._entry_bytes(run) + run.aux[-1] for run in self.runs)
-
-    def _entry_bytes(self, run: Run) -> int:
-        if not run.in_order:
-            return self._record.itemsize
-        return KEY.itemsize + (PLACE.itemsize if len(run.rows) > 2 else 0)
+        return self.memory_bytes + self.runs.size_bytes
 
     @property
-    def run_rows(self) -> int:
-        """Entries in runs."""
-        return sum(run.rows[-1] for run in self.runs)
+    def bytes_read(self) -> int:
+        return self.runs.bytes_read
+
+    @property
+    def bytes_written(self) -> int:
+        return self.runs.bytes_written + self._log_bytes
 
     def add(self, batch: Batch) -> None:
         """Let `batch` wait in memory. Its arrays must not be changed after."""
@@ -156,187 +77,21 @@ class Pending:
             self._store.retire(name)
         self._log = []
 
-    # --- runs
-
     def spill(self, lows: U64, *, pack: bool = True) -> None:
-        """Move what is in memory to a run, by the buckets that begin at the keys `lows` (uint64[k]).
-
-        `pack` is whether aux that stays in order is packed; what is by bucket always is.
-        """
-        if not self._memory:
-            return
-        entries = joined_entries([batch.entries for batch in self._memory])
-        op = self._common_op(entries.ops)
-        aux = [batch.aux for batch in self._memory if batch.aux is not None]
-        if op < 0:
-            self.runs.append(self._spill_by_bucket(entries, aux, lows))
-        else:
-            self.runs.append(self._spill_in_order(entries, aux, lows, pack=pack))
-        self.largest_bucket = _largest_bucket(self.runs)
-        self._clear_memory()
-
-    def _common_op(self, ops: npt.NDArray[np.uint8]) -> int:
-        """The one operation that `ops` are, if the aux may then stay in order of arrival, else -1."""
-        op = int(ops[0])
-        plain = self._aux_schema is not None and not self._has_values and op != Op.UPDATE
-        return op if plain and (ops == op).all() else -1
-
-    def align(self, lows: U64) -> None:
-        """Have all runs by bucket, if one is: then a bucket's answers are in order of arrival."""
-        if len({run.in_order for run in self.runs}) < 2:
-            return
-        for at, run in enumerate(self.runs):
-            if run.in_order:
-                batches = list(self._scan_in_order(run))
-                aux = [batch.aux for batch in batches if batch.aux is not None]
-                self.runs[at] = self._spill_by_bucket(joined_entries([batch.entries for batch in batches]), aux, lows)
-                self._retire(run)
-
-    def _spill_in_order(self, entries: Entries, aux: list[pa.RecordBatch], lows: U64, *, pack: bool) -> Run:
-        rows, pieces = [0, len(entries)], [entries.keys]
-        if len(lows) > 1:
-            order, rows = _by_bucket(entries.keys, lows)
-            pieces = [entries.keys[order], order.astype(PLACE)]
-        entries_file = self._store.write(self._name, "ops", list(map(raw, pieces)))
-        encode, ends = packed.encode if pack else frames.encode, [0]
-        name, file = self._store.create(self._name, "aux")
-        with file:
-            for batch in _gathered(aux):
-                for piece in encode(batch):
-                    file.write(piece)
-                ends.append(file.length)
-        self.bytes_written += self._store.size(entries_file) + file.length
-        return Run.of(entries_file, name, rows, ends, packed=pack, op=int(entries.ops[0]))
-
-    def _spill_by_bucket(self, entries: Entries, batches: list[pa.RecordBatch], lows: U64) -> Run:
-        aux = pa.concat_batches(batches) if batches else None
-        rows = [0, len(entries)]
-        asked = entries.ops != Op.UPDATE
-        if len(lows) > 1:
-            order, rows = _by_bucket(entries.keys, lows)
-            if aux is not None:
-                aux = aux.take(pa.array(order if asked.all() else (np.cumsum(asked) - 1)[order][asked[order]]))
-            values = None if entries.values is None else entries.values[order]
-            entries, asked = Entries(entries.keys[order], entries.ops[order], values), asked[order]
-        entries_file = self._store.write(self._name, "ops", [raw(self._records(entries))])
-        self.bytes_written += self._store.size(entries_file)
-        aux_file, ends = self._spill_aux(aux, rows, asked)
-        return Run.of(entries_file, aux_file, rows, ends, packed=True)
-
-    def _spill_aux(self, aux: pa.RecordBatch | None, rows: list[int], asked: Any) -> tuple[str, list[int]]:
-        if aux is None:
-            return "", [0] * len(rows)
-        edges = np.concatenate(([0], np.cumsum(asked)))[rows].tolist()
-        ends, length = [0], 0
-        pieces: list[Bytes] = []
-        name, file = self._store.create(self._name, "aux")
-        with file:
-            for start, end in pairwise(edges):
-                if end > start:
-                    new = packed.encode(aux.slice(start, end - start))
-                    length += sum(map(len, new))
-                    pieces += new
-                if length - file.length >= WRITE_BYTES:
-                    file.write(b"".join(pieces))
-                    pieces.clear()
-                ends.append(length)
-            file.write(b"".join(pieces))
-        self.bytes_written += length
-        return name, ends
-
-    def entries(self, run: Run, bucket: int) -> Entries:
-        """The entries of one bucket of a run."""
-        start, end = run.rows[bucket : bucket + 2]
-        with self._store.read(run.entries_file) as reader:
-            if run.in_order:
-                keys = reader.array(KEY, start, end - start)
-                self.bytes_read += keys.nbytes
-                return Entries(keys, np.full(end - start, run.op, np.uint8), None)
-            records = reader.array(self._record, start, end - start)
-        self.bytes_read += records.nbytes
-        return self._entries(records)
-
-    def aux(self, run: Run, bucket: int) -> pa.RecordBatch | None:
-        """The aux of one bucket of a run, None when it has none."""
-        start, end = run.aux[bucket : bucket + 2]
-        if start == end:
-            return None
-        self.bytes_read += end - start
-        with self._store.read(run.aux_file) as reader:
-            return self._message(reader, run, start, end)
-
-    def in_order(self, run: Run, found: Mask) -> Iterator[tuple[Mask, pa.RecordBatch]]:
-        """A run in order of arrival, a batch at a time: `found` (bool[all], which is by bucket) [n], aux of n rows."""
-        count = run.rows[-1]
-        if len(run.rows) > 2:
-            mask = np.empty(count, np.bool_)
-            mask[self._column(run, PLACE)] = found
-            found = mask
-        at = 0
-        with self._store.read(run.aux_file) as reader:
-            for start, end in pairwise(run.aux):
-                aux = self._message(reader, run, start, end)
-                yield found[at : at + aux.num_rows], aux
-                at += aux.num_rows
-        self.bytes_read += run.aux[-1]
-
-    def _message(self, reader: Reader, run: Run, start: int, end: int) -> pa.RecordBatch:
-        if run.packed:
-            return packed.decode(reader, start, end - start, self._aux_schema)
-        return frames.decode(reader, start, self._aux_schema)[0]
-
-    def keys_in_order(self, run: Run) -> U64:
-        """The keys of a run in order of arrival, uint64[n]."""
-        by_bucket: U64 = self._column(run, KEY)
-        if len(run.rows) == 2:
-            return by_bucket
-        keys = np.empty_like(by_bucket)
-        keys[self._column(run, PLACE)] = by_bucket
-        return keys
-
-    def _column(self, run: Run, dtype: "np.dtype[Any]") -> Any:
-        """The keys of a run that is in order of arrival, or their places, by bucket."""
-        count = run.rows[-1]
-        offset = 0 if dtype == KEY else count * KEY.itemsize
-        with self._store.read(run.entries_file) as reader:
-            self.bytes_read += count * dtype.itemsize
-            return np.frombuffer(reader.read(offset, count * dtype.itemsize), dtype)
-
-    def drop_runs(self, runs: list[Run]) -> None:
-        """`runs` were merged."""
-        self.runs = [run for run in self.runs if run not in runs]
-        self.largest_bucket = _largest_bucket(self.runs)
-        for run in runs:
-            self._retire(run)
-
-    def _retire(self, run: Run) -> None:
-        self._store.retire(run.entries_file)
-        if run.aux_file:
-            self._store.retire(run.aux_file)
+        """Move what is in memory to a run, by the buckets that begin at the keys `lows`; `pack` as in `Runs.add`."""
+        if self._memory:
+            self.runs.add(self._memory, lows, pack=pack)
+            self._clear_memory()
 
     def scan(self) -> Iterator[Batch]:
         """All that waits; of each key, in order of arrival."""
-        for run in self.runs:
-            if run.in_order:
-                yield from self._scan_in_order(run)
-                continue
-            for bucket in range(len(run.rows) - 1):
-                if run.rows[bucket] < run.rows[bucket + 1]:
-                    yield Batch(self.entries(run, bucket), self.aux(run, bucket))
+        yield from self.runs.scan()
         yield from self._memory
-
-    def _scan_in_order(self, run: Run) -> Iterator[Batch]:
-        keys, start = self.keys_in_order(run), 0
-        for _, aux in self.in_order(run, np.zeros(len(keys), np.bool_)):
-            end = start + aux.num_rows
-            yield Batch(Entries(keys[start:end], np.full(end - start, run.op, np.uint8), None), aux)
-            start = end
 
     def of_keys(self, keys: U64, buckets: list[int]) -> list[Entries]:
         """The entries of `keys` (sorted), which belong to `buckets`, in order of arrival."""
-        found = [self.entries(run, bucket) for run in self.runs for bucket in (buckets if len(run.rows) > 2 else [0])]
-        found += [batch.entries for batch in self._memory]
-        return [picked for entries in found if len(picked := _picked(entries, keys))]
+        waiting = [*self.runs.of_buckets(buckets), *(batch.entries for batch in self._memory)]
+        return [picked for entries in waiting if len(picked := entries.of_keys(keys))]
 
     # --- checkpoints
 
@@ -346,19 +101,19 @@ class Pending:
         if fresh:
             self._append_to_log(_joined(fresh))
             self._logged = len(self._memory)
-        return {"runs": [run.state() for run in self.runs], "log": self._log[:]}
+        return {"runs": self.runs.state(), "log": self._log[:]}
 
     def _append_to_log(self, batch: Batch) -> None:
         if not self._log_files:
             self._open_log()
-        pieces: list[list[Bytes]] = [[raw(self._records(batch.entries))]]
+        pieces: list[list[Bytes]] = [[raw(self._format.records(batch.entries))]]
         if self._aux_schema is not None:
             aux = self._aux_schema.empty_table().to_batches() if batch.aux is None else [batch.aux]
             pieces.append([piece for part in aux for piece in frames.encode(part)])
         for file, data in zip(self._log_files, pieces, strict=True):
             for piece in data:
                 file.write(piece)
-                self.bytes_written += len(piece)
+                self._log_bytes += len(piece)
 
     def _open_log(self) -> None:
         if self._log:
@@ -371,8 +126,8 @@ class Pending:
 
     def _load_log(self) -> None:
         with self._store.read(self._log[0]) as reader:
-            count = self._store.size(self._log[0]) // self._record.itemsize
-            entries = self._entries(reader.array(self._record, 0, count))
+            count = self._store.size(self._log[0]) // self._format.record.itemsize
+            entries = self._format.entries(reader.array(self._format.record, 0, count))
         aux = None
         if self._aux_schema is not None:
             batches, offset = [], 0
@@ -393,84 +148,9 @@ class Pending:
         """Give the files back."""
         self._close_log()
 
-    def _records(self, entries: Entries) -> Any:
-        records = np.empty(len(entries), self._record)
-        records["key"], records["op"] = entries.keys, entries.ops
-        if self._has_values:
-            records["value"] = entries.values
-        return records
-
-    def _entries(self, records: Any) -> Entries:
-        values = np.ascontiguousarray(records["value"]) if self._has_values else None
-        return Entries(np.ascontiguousarray(records["key"]), np.ascontiguousarray(records["op"]), values)
-
-
-def _by_bucket(keys: U64, lows: U64) -> tuple[Places, list[int]]:
-    """The places of `keys` by the buckets that begin at `lows`, in order within each; where each bucket begins."""
-    buckets = _buckets(keys, lows)
-    order = np.argsort(buckets, kind="stable")  # a radix sort, as buckets are of 8 or 16 bits
-    return order, [0, *np.cumsum(np.bincount(buckets, minlength=len(lows))).tolist()]
-
-
-def _buckets(keys: U64, lows: U64) -> npt.NDArray[Any]:
-    """Of each key the last of `lows` (sorted, the first is 0) that is not above it: uint8[n], or uint16[n] of many.
-
-    By the key's leading bits in a table; a search is for those alone whose leading bits are also those of a low.
-    """
-    shift = np.uint64(64 - PREFIX_BITS)
-    firsts = np.arange(1 << PREFIX_BITS, dtype=np.uint64) << shift
-    small = np.uint8 if len(lows) <= 1 << 8 else np.uint16
-    table = (np.searchsorted(lows, firsts, side="right") - 1).astype(small)
-    split = np.zeros(1 << PREFIX_BITS, np.bool_)
-    split[(lows >> shift).astype(np.intp)] = True
-    prefixes = (keys >> shift).astype(np.uint16)
-    places = table[prefixes]
-    unsure = np.flatnonzero(split[prefixes])
-    places[unsure] = np.searchsorted(lows, keys[unsure], side="right") - 1
-    return places
-
-
-def _largest_bucket(runs: list[Run]) -> int:
-    return int(np.sum([np.diff(run.rows) for run in runs], axis=0).max()) if runs else 0
-
-
-def joined_entries(parts: list[Entries]) -> Entries:
-    """Entries one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    values = [part.values for part in parts if part.values is not None]
-    return Entries(
-        np.concatenate([part.keys for part in parts]),
-        np.concatenate([part.ops for part in parts]),
-        np.concatenate(values) if values else None,
-    )
-
 
 def _joined(batches: list[Batch]) -> Batch:
     if len(batches) == 1:
         return batches[0]
     aux = [batch.aux for batch in batches if batch.aux is not None]
     return Batch(joined_entries([batch.entries for batch in batches]), pa.concat_batches(aux) if aux else None)
-
-
-def _gathered(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of `batches`, no batch a small one but the last."""
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        waiting.append(batch)
-        rows += batch.num_rows
-        if rows >= MESSAGE_ROWS:
-            yield pa.concat_batches(waiting) if len(waiting) > 1 else batch
-            waiting, rows = [], 0
-    if waiting:
-        yield pa.concat_batches(waiting)
-
-
-def _picked(entries: Entries, keys: U64) -> Entries:
-    if len(keys) == 1:
-        mask = entries.keys == keys[0]
-    else:
-        mask = keys[np.minimum(np.searchsorted(keys, entries.keys), len(keys) - 1)] == entries.keys
-    values = None if entries.values is None else entries.values[mask]
-    return Entries(entries.keys[mask], entries.ops[mask], values)

@@ -1,7 +1,7 @@
 """The sorted table of a drum: parts on disk, and above each part a young run in memory.
 
 The drum looks keys up here, puts in what its operations resolved to, and folds when a merge is through. A table
-is cut into parts by key; a part that grows over `part_keys` is split, so that a small table is one small file and
+is cut into parts by key; a part that grows over `part` keys is split, so that a small table is one small file and
 a huge one many. A part is written anew only when the run above it is worth it, or when memory is short.
 
 Invariant: parts are in order of their keys and cover all keys; in a part's range, the young run counts first.
@@ -14,12 +14,11 @@ import numpy as np
 
 from fyke.core.batches import U64, Mask
 from fyke.disk.operations import Resolved, Values
-from fyke.disk.part import Parts, restored
+from fyke.disk.part import Parts, TableSizes, restored
 from fyke.disk.store import State, Store
 from fyke.disk.young import Young
 
-FOLD_KEYS = 4096  # fewer young keys than this never have a part written anew, unless memory is short
-FOLD_SHARE = 8  # else a part is, when its young keys are one in this many of it
+FOLD_SHARE = 8  # a part is written anew when its young keys are one in this many of it
 MOST_PART_KEYS = 4 << 20
 LEAST_PART_KEYS = 4 << 10
 
@@ -35,16 +34,17 @@ class Table:
         saved: State,
         *,
         memory_bytes: int,
-        part_keys: int | None = None,
+        sizes: TableSizes,
     ) -> None:
         self._young_bytes = memory_bytes // 4
-        self._part_keys = part_keys or min(MOST_PART_KEYS, max(LEAST_PART_KEYS, memory_bytes // 16))
+        self._sizes = sizes
+        self._part_keys = sizes.part or min(MOST_PART_KEYS, max(LEAST_PART_KEYS, memory_bytes // 16))
         self._key_bytes = 8 + (0 if dtype is None else dtype.itemsize)
         self._keys = int(saved.get("keys", 0))
         self._parts = restored(saved)
         self.lows = self._part_lows()
-        self._files = Parts(store, name, dtype, keep_bytes=memory_bytes // 8)
-        self._young = Young(store, name, dtype, saved.get("young", {}), self.lows)
+        self._files = Parts(store, name, dtype, sizes, keep_bytes=memory_bytes // 8)
+        self._young = Young(store, name, dtype, saved.get("young", {}), self.lows, sizes.block)
         self.folds = 0
 
     def __repr__(self) -> str:
@@ -121,7 +121,7 @@ class Table:
         places = range(len(self._parts)) if low is None else range(place, place + 1)
         counts = self._young.counts()
         for place in reversed(places):  # a split moves only the parts after
-            if counts[place] > max(FOLD_KEYS, self._parts[place].count // FOLD_SHARE):
+            if counts[place] > max(self._sizes.fold, self._parts[place].count // FOLD_SHARE):
                 self._fold_part(place)
         while self._young.nbytes > self._young_bytes:
             counts = self._young.counts()

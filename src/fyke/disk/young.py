@@ -23,7 +23,9 @@ from fyke.disk.store import State, Store
 class Young:
     """Keys uint64[n] and values [n] that are in no part yet, above the parts that begin at `lows` (uint64[k])."""
 
-    def __init__(self, store: Store, name: str, dtype: np.dtype[Any] | None, saved: State, lows: U64) -> None:
+    def __init__(
+        self, store: Store, name: str, dtype: np.dtype[Any] | None, saved: State, lows: U64, block: int
+    ) -> None:
         self._store = store
         self._name = name
         self._dtype = dtype
@@ -31,6 +33,7 @@ class Young:
         self._changed = False
         self._count = 0
         self._block = 0  # of the files
+        self._new_block = block  # of those to come
         self.bytes_written = 0
         empty = np.empty(0, np.uint64), None if dtype is None else np.empty(0, dtype)
         self._empty: tuple[U64, Values | None] = empty
@@ -103,9 +106,9 @@ class Young:
 
     def _written(self) -> list[str]:
         """The names of new files that hold all runs, one after the other."""
-        columns = [ColumnWriter(self._store, self._name, "keys")]
+        columns = [ColumnWriter(self._store, self._name, "keys", self._new_block)]
         if self._dtype is not None:
-            columns.append(ColumnWriter(self._store, self._name, "vals"))
+            columns.append(ColumnWriter(self._store, self._name, "vals", self._new_block))
         for keys, values in self._runs:
             columns[0].write(keys)
             if values is not None:

@@ -50,12 +50,16 @@ class RowRange(NamedTuple):
 
 
 class Source:
-    """The crawl in `directory`. Raises NotACrawl, StateDamaged."""
+    """The crawl in `directory`. Its parts have `part_rows` rows, 0 for as many as suits a format.
 
-    def __init__(self, directory: CrawlDirectory) -> None:
+    Raises NotACrawl, StateDamaged.
+    """
+
+    def __init__(self, directory: CrawlDirectory, part_rows: int = 0) -> None:
         if not directory.holds_crawl and not (directory.path / TABLES).is_dir():
             raise NotACrawl(f"{directory.path} holds no crawl: begin one with fyke crawl URL --into {directory.path}")
         self.directory = directory
+        self._part_rows = part_rows
         self.until = Until(0, 0, {}, 0.0)
 
     def __repr__(self) -> str:
@@ -118,6 +122,7 @@ class Source:
 
     def parts(self, name: str, columns: Sequence[str], mark: Mark, size: int) -> Iterator[RowRange]:
         """The rows after `mark`, `size` at a time; of a table without rows one part, which is empty."""
+        size = self._part_rows or size
         part = RowRange(mark.done, [])
         for batch in self.rows(name, columns, mark.done):
             while batch.num_rows:

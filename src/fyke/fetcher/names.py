@@ -18,7 +18,7 @@ rebinding); at most `cache_names` names are held.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -150,13 +150,6 @@ class Resolver:
                 answer = self._judged(name, addresses, until - now)
                 if answer.ok:
                     self._keep(answer)
-
-    def dump(self) -> Iterator[tuple[str, tuple[str, ...], float]]:
-        """The valid answers that have addresses, as `load` takes them; least recently used first."""
-        now = self._clock.now()
-        for answer in self._answers.values():
-            if answer.ok and answer.expires_at > now:
-                yield answer.host, answer.addresses, answer.expires_at
 
     def statistics(self) -> DnsStatistics:
         return DnsStatistics(

@@ -21,7 +21,7 @@ window until its outcome comes.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -46,6 +46,7 @@ from fyke.frontier.domains import Domains
 from fyke.frontier.filters import Filters, among
 from fyke.frontier.order import BreadthFirst, crawl_order
 from fyke.frontier.ready import Ready
+from fyke.frontier.revisit.choice import Terms
 from fyke.frontier.robots_gate import RobotsGate
 from fyke.frontier.seen import UrlSeen
 from fyke.frontier.sizes import SIZES, Sizes
@@ -134,6 +135,8 @@ class Frontier:
         self._round_s = config.default_budget_urls * host_delay_s
         self._round_ends_at = float(saved.get("round_ends_at", 0.0))
         self.level = int(saved.get("level", 0))
+        self.known_share = 1.0  # of what is handed out, pages that are visited again, while new ones wait too
+        self._known_ahead = 0.0  # by so many rows they had more than that
         self.landed: dict[str, str] = {}  # where seeds redirect to
         self._unlanded: dict[int, str] = {int(via): target for via, target in saved.get("unlanded", {}).items()}
         for seed, target in saved.get("landed", {}).items():
@@ -364,11 +367,7 @@ class Frontier:
         """Pull URLs through the robots gate while the ready queues are low; whether any moved."""
         moved = False
         while self.ready.waiting + self.gate.unchecked < self._ready_rows and self.gate.asks < self._sizes.asks:
-            batch = self.again.get(self._sizes.batch, self.level if self._by_level else None)
-            if batch is None:
-                batch = self.backlog.get(self._sizes.batch)
-            if batch is None:
-                batch = self._of_round(now)
+            batch = self._known_or_new(now)
             if batch is None:
                 break
             self.ready.put(self.gate.put(batch, now))
@@ -379,6 +378,24 @@ class Frontier:
                 self.ready.put(passed)
             moved = True
         return moved
+
+    def _known_or_new(self, now: float) -> pa.RecordBatch | None:
+        """The next URLs: of pages that are visited again their share, while new ones wait too."""
+        known_first = self._known_ahead <= 0
+        batch = self._known() if known_first else self._new(now)
+        if batch is not None:
+            share = self.known_share
+            self._known_ahead += batch.num_rows * (1 - share if known_first else -share)
+            return batch
+        self._known_ahead = 0.0
+        return self._new(now) if known_first else self._known()
+
+    def _known(self) -> pa.RecordBatch | None:
+        return self.again.get(self._sizes.batch, self.level if self._by_level else None)
+
+    def _new(self, now: float) -> pa.RecordBatch | None:
+        batch = self.backlog.get(self._sizes.batch)
+        return self._of_round(now) if batch is None else batch
 
     def _of_round(self, now: float) -> pa.RecordBatch | None:
         """URLs of the round that is read, or of the next one if that may begin."""
@@ -433,10 +450,10 @@ class Frontier:
             self.ready.put(urls)
         return count
 
-    def begin_again(self, now: float, most: int | None) -> None:
-        """Visit known pages once more, `most` of them: level by level, if that is how the crawl goes."""
+    def plan_again(self, now: float, terms: Terms, *, by_line: bool = False) -> Iterator[None]:
+        """Visit known pages once more, as `Again.plan` has it: level by level, if that is how the crawl goes."""
+        yield from self.again.plan(now, terms, by_line=by_line)
         self.level = 0
-        self.again.plan(now, most)
 
     def take_back(self, urls: pa.RecordBatch) -> None:
         """Visits that the fetcher gave back, not made: they wait again."""

@@ -117,10 +117,6 @@ class Ready:
         batch = self._spills[place].get(rows)
         return EMPTY if batch is None else batch
 
-    def longest_spill(self) -> int:
-        """Which spill queue is the longest."""
-        return max(range(SPILLS), key=lambda place: len(self._spills[place]))
-
     def queues(self) -> Sequence[DiskQueue]:
         """All queues, for checkpoints and explanations."""
         return [*self._levels, *self._spills]

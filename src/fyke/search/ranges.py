@@ -52,15 +52,16 @@ def mapped(path: Path, dtype: Any) -> Array:
 class Buckets:
     """Rows of `dtype` that come in any order, by the range of a key; on disk below `folder` if there are many.
 
-    Rows wait in memory until there are `WAITING_ROWS`, so that files are appended to in long pieces, and are open
+    Rows wait in memory until there are `waiting_rows`, so that files are appended to in long pieces, and are open
     only then.
     """
 
-    def __init__(self, folder: Path, name: str, dtype: Any, ranges: int) -> None:
+    def __init__(self, folder: Path, name: str, dtype: Any, ranges: int, waiting_rows: int = WAITING_ROWS) -> None:
         self._folder = folder
         self._name = name
         self._dtype = np.dtype(dtype)
         self.ranges = ranges
+        self._most_waiting = waiting_rows
         self._waiting: list[tuple[Keys, Array]] = []
         self._waiting_rows = 0
         self.rows = 0
@@ -76,7 +77,7 @@ class Buckets:
         self.rows += len(rows)
         self._waiting_rows += len(rows)
         self._waiting.append((keys, rows))
-        if self.ranges > 1 and self._waiting_rows >= WAITING_ROWS:
+        if self.ranges > 1 and self._waiting_rows >= self._most_waiting:
             self._spill()
 
     def _spill(self) -> None:

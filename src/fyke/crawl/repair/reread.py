@@ -64,7 +64,6 @@ class Rereader:
         self._parser = Parser(processors, config.crawl.requisites, product=config.agent.user_agent)
         self._links = LinkResolver(schemes_of(protocols))
         self._seeds = frozenset(seed.url.decode() for seed in seeds_of(config.crawl.seeds))
-        self.lost_links = 0  # of pages whose record cannot be read
         self.other_links = 0  # pages that have other links than when they were crawled
 
     def __repr__(self) -> str:
@@ -191,7 +190,6 @@ class Rereader:
             exchange.outcome = Outcome(row["outcome"])
             found, kinds = self._pointed(opened(self._parser, self._limits, exchange))
         except _UNREADABLE:
-            self.lost_links += row["links"]
             found, kinds = [], []
         else:
             self.other_links += len(found) != row["links"]

@@ -1,0 +1,108 @@
+"""`fyke check --repair`: a crawl's directory made whole again, as far as the archive goes.
+
+The archive is the truth: tables and indexes come anew out of it, the state from the newest checkpoint that is whole.
+What is damaged goes to `damaged/`, never away. Last comes a manifest that fits what is there, so a repair that is
+killed anywhere is begun again. Invariant: what was whole before is so after, and what cannot be saved is said.
+"""
+
+import os
+import shutil
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.inspect import book_fault, file_faults
+from fyke.core.config import Config
+from fyke.core.errors import ConfigurationError
+from fyke.crawl.repair.case import Case, Note, Progress
+from fyke.crawl.repair.reread import Rereader
+from fyke.crawl.repair.tables import TableRepair
+from fyke.crawl.repair.warc_files import ArchiveRepair
+from fyke.disk import manifest as manifests
+from fyke.disk.checkpoint import Snapshot, held
+from fyke.disk.files import writing
+from fyke.disk.manifest import Manifest
+
+__all__ = ["Note", "repair"]
+
+
+def repair(directory: CrawlDirectory, progress: Progress) -> Iterator[Note]:
+    """Mend the crawl in `directory`, and say what was done. Raises NotACrawl, DirectoryInUse, DiskFull."""
+    config = directory.config()
+    if len(directory.parts) > 1:
+        raise ConfigurationError(
+            f"{directory.path} was crawled by several agents, which --repair cannot mend yet: fyke check names what is"
+            " damaged; put it back from a copy"
+        )
+    with held(directory.shard):
+        scratch = directory.state / "mending"
+        shutil.rmtree(scratch, ignore_errors=True)
+        with writing(scratch):
+            scratch.mkdir()
+        try:
+            yield from _mended(Case(directory, scratch, progress), config)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _mended(case: Case, config: Config) -> Iterator[Note]:
+    bad = yield from _find_manifest(case)
+    warcs = yield from ArchiveRepair(case).run()
+    yield from TableRepair(case, Rereader(case.folder, config, {warc.path: warc.end for warc in warcs})).run()
+    yield from _hosts(case)
+    yield from _commit(case, bad)
+
+
+def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
+    """Choose the newest whole checkpoint; returns the files of those that are not."""
+    shard, bad = case.directory.shard, []
+    numbers = manifests.numbers(shard)
+    for number in numbers:
+        path = shard / Manifest(number).name
+        manifest = manifests.load(shard, number)
+        faults = [] if manifest is None else [Path(fault.place) for fault in file_faults(case.directory, manifest)]
+        if manifest is None or faults:
+            bad += [path, *faults]
+            yield Note(case.place(path), "this checkpoint is damaged; it is put aside")
+        elif case.manifest is None:
+            case.manifest = manifest
+    if case.manifest is None:
+        what = "no checkpoint is whole: the crawl cannot go on; what it brought can be read, searched and exported"
+        yield Note(case.place(shard), what, lost=True)
+    elif case.manifest.number != numbers[0]:
+        what = f"checkpoint {case.manifest.number} is the newest whole one; what came after it is fetched again"
+        yield Note(case.place(shard), what)
+    return bad
+
+
+def _commit(case: Case, bad: list[Path]) -> Iterator[Note]:
+    """The manifest that fits what is there now; then what was damaged of the state goes aside."""
+    shard = case.directory.shard
+    if case.manifest is not None and (case.changed or case.fell_back):
+        number = manifests.numbers(shard)[0] + 1
+        states = {**case.state, **case.changed}
+        Snapshot(
+            shard,
+            Manifest(number, case.manifest.files, states, case.manifest.counters, case.manifest.digests),
+            (),
+        ).make_durable()
+        case.mended = True
+    for path in dict.fromkeys(bad):
+        if path.suffix == ".json":
+            case.aside.take(path)
+        elif os.path.lexists(path):
+            case.aside.keep(path)
+    if bad or case.mended:
+        yield Note("damaged", "what was damaged is here now")
+
+
+def _hosts(case: Case) -> Iterator[Note]:
+    path = case.directory.hosts
+    if not path.exists():
+        return
+    if book_fault(path):
+        for one in path.parent.glob(f"{path.name}*"):
+            case.aside.take(one)
+        case.mended = True
+        what = "what was known of hosts is lost: their robots.txt is fetched again, how long they rest is not known"
+        yield Note(case.place(path), what, lost=True)

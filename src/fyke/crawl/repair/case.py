@@ -1,0 +1,59 @@
+"""What a repair knows of the crawl it mends, and what it has changed so far.
+
+Made by `fyke.crawl.repair`, shared by what mends the archive and what mends the tables.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fyke.archive.checksum import checksum_path
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.mending import Aside
+from fyke.disk import manifest as manifests
+from fyke.disk.manifest import Manifest
+
+Progress = Callable[[str, int, int], None]
+
+
+class Note(NamedTuple):
+    """What was done about a file, or (`lost`) what cannot be."""
+
+    place: str
+    what: str
+    lost: bool = False
+
+
+class Case:
+    """The crawl in `directory`; work goes on in `scratch`, and `progress` hears how far it is."""
+
+    def __init__(self, directory: CrawlDirectory, scratch: Path, progress: Progress) -> None:
+        self.directory = directory
+        self.folder = directory.path
+        self.scratch = scratch
+        self.progress = progress
+        self.aside = Aside(directory.path)
+        self.manifest: Manifest | None = None  # the newest whole one
+        self.changed: dict[str, Any] = {}  # states of the tables and the archive
+        self.mended = False
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The states in that manifest."""
+        return {} if self.manifest is None else self.manifest.participants
+
+    @property
+    def fell_back(self) -> bool:
+        """Whether a newer manifest was not whole."""
+        numbers = manifests.numbers(self.directory.shard)
+        return self.manifest is not None and self.manifest.number != numbers[0]
+
+    def place(self, path: Path) -> str:
+        """`path` as people read it."""
+        return str(path.relative_to(self.folder))
+
+    def drop_checksum(self, path: Path) -> None:
+        """Put the checksum of a file aside, which is no longer as it was."""
+        if os.path.lexists(checksum_path(path)):
+            self.aside.take(checksum_path(path))

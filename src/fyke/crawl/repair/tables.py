@@ -1,0 +1,195 @@
+"""The tables of a crawl mended: what is lost of them comes anew out of the archive.
+
+Called by `fyke.crawl.repair`, when the archive is mended. Invariant: a row that was whole before is so after.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from fyke.archive import SCHEMAS, generation, read_file, rows_recorded, segments
+from fyke.archive.checksum import checksum_holds
+from fyke.archive.mending import Piece, fits, pieces, write_anew
+from fyke.archive.reading import GENERATION
+from fyke.archive.table_files import TABLES
+from fyke.core.batches import u64
+from fyke.core.errors import StateDamaged
+from fyke.crawl.repair.case import Case, Note
+from fyke.crawl.repair.reread import Place, Rereader, place_of
+from fyke.disk.files import write_whole, writing
+
+
+@dataclass(slots=True)
+class _Spans:
+    """Where the rows of a table's pieces come from, each piece looked at once."""
+
+    found: list[Piece]
+    known: dict[int, Any] = field(default_factory=dict)
+
+
+class TableRepair:
+    """Mends the tables of a case, with rows that `reader` finds in its archive."""
+
+    def __init__(self, case: Case, reader: Rereader) -> None:
+        self._case = case
+        self._reader = reader
+
+    def run(self) -> Iterator[Note]:
+        for name in ("pages", "links"):
+            yield from self._table(name)
+        yield from self._summaries()
+
+    def _table(self, name: str) -> Iterator[Note]:
+        if not (self._case.folder / TABLES).is_dir():
+            with writing(self._case.folder):
+                (self._case.folder / TABLES).mkdir()
+        state = self._case.state.get(name, {}) if self._case.manifest is not None else None
+        if state is not None:
+            yield from self._put_aside_what_came_after(name, state)
+        found = pieces(self._case.folder, name, state)
+        fill = self._pages_of if name == "pages" else self._links_of
+        spans = _Spans(found)
+        if state is None:
+            hole = Piece(found[-1].serial + 1 if found else 0, name)
+            spans.found = [*found, hole]
+            if any(batch.num_rows for batch in fill(spans, len(found))):
+                found = spans.found
+            spans.found = found
+        if fits(found, state):
+            return
+        self._new_generation()
+        for serial in sorted({piece.serial for piece in found if not piece.whole and piece.path is None}):
+            yield Note(f"{TABLES}/{name}-{serial:05d}", "it is damaged or gone, and made anew out of the archive")
+        after = write_anew(self._case.folder, name, found, lambda at: fill(spans, at), self._case.aside)
+        self._case.changed[name] = after
+        self._case.mended = True
+        if state is not None and (lost := rows_recorded(self._case.state, name) - after["sealed_rows"]) > 0:
+            which = "of visits that no server answered, or whose" if name == "pages" else "of pages whose"
+            yield Note(f"{TABLES}/{name}", f"{lost:,} rows {which} records are lost cannot come back", lost=True)
+        if name == "links" and self._reader.other_links:
+            what = f"{self._reader.other_links:,} pages have other links now than when they were crawled"
+            yield Note(f"{TABLES}/{name}", what)
+
+    def _put_aside_what_came_after(self, name: str, state: dict[str, Any]) -> Iterator[Note]:
+        """Files younger than the checkpoint, which are read before their journals: those that are damaged."""
+        sealed = state.get("sealed", 0)
+        for segment in segments(self._case.folder, name)[sealed:]:
+            path = segment.path.with_suffix(".parquet")
+            if os.path.lexists(path) and not (path.is_file() and checksum_holds(path)):
+                self._case.aside.take(path)
+                self._case.drop_checksum(path)
+                self._case.mended = True
+                yield Note(self._case.place(path), "it is damaged, younger than the checkpoint, and put aside")
+
+    def _new_generation(self) -> None:
+        """Before a row changes its number, so that nobody goes on counting from the old ones."""
+        write_whole(self._case.folder / TABLES / GENERATION, f"{generation(self._case.folder) + 1}\n".encode())
+
+    def _pages_of(self, spans: _Spans, hole: int) -> Iterator[Any]:
+        """The rows between the last page before the hole and the first after it."""
+        if hole and spans.found[hole - 1].path is None:
+            return
+        before = (self._places(spans, at) for at in range(hole - 1, -1, -1))
+        after = (self._places(spans, at) for at in range(hole + 1, len(spans.found)))
+        low = next((places[1] for places in before if places), None)
+        high = next((places[0] for places in after if places), None)
+        yield from self._reader.pages(low, high)
+
+    def _places(self, spans: _Spans, at: int) -> tuple[Place, Place] | None:
+        """The first and the last place in the archive that rows of a piece name."""
+        if at not in spans.known:
+            first = last = None
+            for batch in spans.found[at].batches():
+                named = batch.filter(pc.is_valid(batch.column("warc_file"))).select(["warc_file", "warc_offset"])
+                if named.num_rows:
+                    ends = [place_of(*named.slice(row, 1).to_pylist()[0].values()) for row in (0, named.num_rows - 1)]
+                    first, last = first or ends[0], ends[1]
+            spans.known[at] = (first, last) if first else None
+        found: tuple[Place, Place] | None = spans.known[at]
+        return found
+
+    def _links_of(self, spans: _Spans, hole: int) -> Iterator[Any]:
+        """The links of the pages between those with links before the hole and after it, and of these what lacks."""
+        if hole and spans.found[hole - 1].path is None:
+            return
+        source, skip = self._neighbour(spans, range(hole - 1, -1, -1), last=True)
+        target, leave = self._neighbour(spans, range(hole + 1, len(spans.found)), last=False)
+        begin, end = self._rows_between(source, target)
+        wanted = ["key", "url", "outcome", "links", "warc_file", "warc_offset", "warc_length"]
+        rows = (row for row in self._page_rows(wanted, begin, end) if row["links"] and row["warc_file"])
+        yield from self._reader.links(rows, skip, leave)
+
+    def _neighbour(self, spans: _Spans, order: range, *, last: bool) -> tuple[int | None, int]:
+        """The page whose links are nearest in the pieces `order`, and how many of its rows are there."""
+        page, count = None, 0
+        for at in order:
+            if spans.found[at].path is None:
+                break
+            runs = np.concatenate([u64(batch, "source") for batch in spans.found[at].batches()])
+            runs = runs[::-1] if last else runs
+            page = int(runs[0]) if page is None and len(runs) else page
+            other = np.flatnonzero(runs != page)
+            count += int(other[0]) if len(other) else len(runs)
+            if len(other):
+                break
+        return page, count
+
+    def _rows_between(self, source: int | None, target: int | None) -> tuple[int, int]:
+        """The first and the last row (and one) of the pages from `source` to `target`."""
+        begin, end, position = 0, None, 0
+        for keys, links in self._key_columns():
+            counted = links > 0
+            if end is None and source is not None and len(hits := np.flatnonzero((keys == source) & counted)):
+                begin = position + int(hits[-1])
+            if end is None and target is not None:
+                hits = np.flatnonzero((keys == target) & counted)
+                hits = hits[hits + position >= begin]
+                end = position + int(hits[0]) + 1 if len(hits) else None
+            position += len(keys)
+        return begin, position if end is None else end
+
+    def _key_columns(self) -> Iterator[tuple[Any, Any]]:
+        for batch in self._page_batches(["key", "links"]):
+            yield u64(batch, "key"), batch.column("links").to_numpy()
+
+    def _page_rows(self, columns: list[str], begin: int, end: int) -> Iterator[dict[str, Any]]:
+        position = 0
+        for batch in self._page_batches(columns):
+            first = max(0, begin - position)
+            yield from batch.slice(first, max(0, end - position - first)).to_pylist()
+            position += batch.num_rows
+
+    def _page_batches(self, columns: list[str]) -> Iterator[Any]:
+        """The rows of pages that count, which are whole by now."""
+        case = self._case
+        left = None if case.manifest is None else rows_recorded({**case.state, **case.changed}, "pages")
+        for segment in segments(self._case.folder, "pages"):
+            for batch in segment.batches(columns):
+                yield batch if left is None else batch.slice(0, left)
+                left = None if left is None else left - min(left, batch.num_rows)
+
+    def _summaries(self) -> Iterator[Note]:
+        """Tables that are written whole: one that is damaged goes aside until it is written again."""
+        again = {"hosts-00000": "when the crawl stops", "domains-00000": "when the crawl stops"}
+        for name in (*again, "pagerank", "domainrank"):
+            path = self._case.folder / TABLES / f"{name}.parquet"
+            schema = SCHEMAS.get(name.partition("-")[0])
+            columns = schema.names if schema is not None else ["key", "pagerank"]
+            if not os.path.lexists(path):
+                continue
+            try:
+                for _ in read_file(path, columns, schema):
+                    pass
+            except StateDamaged:
+                if schema is None:
+                    self._new_generation()
+                self._case.aside.take(path)
+                self._case.drop_checksum(path)
+                self._case.mended = True
+                yield Note(
+                    self._case.place(path), f"it is damaged, and written again {again.get(name, 'by fyke index')}"
+                )
