@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,7 @@ def site():
 def test_redirects_that_end_nowhere(site: SmallSite, tmp_path: Path) -> None:
     """At a scheme that is not fetched, or never."""
     long = [f"/long/{n}" for n in range(30)]
-    leads = {"/file": "file:///etc/passwd", "/script": "javascript:x()", "/": "/p1"} | dict(zip(long, long[1:]))
+    leads = {"/file": "file:///etc/passwd", "/script": "javascript:x()", "/": "/p1"} | dict(pairwise(long))
     for path, target in leads.items():
         site.answers[path] = 302, {"Location": target}, b""
     site.answers["/p1"] = 200, HTML, b"<a href=/file>1</a><a href=/script>2</a><a href=/long/0>3</a>"
