@@ -62,6 +62,8 @@ _LONGEST_ROOT = 300  # bytes; no name in the DNS is longer
 
 # Of a base: its root, its path up to the last slash, and its file.
 _BASE = re.compile(r"((([a-z][a-z0-9+.-]*):)//[^/?#\\]+)(/(?:[^?#\\]*/)?)([^/?#\\]*)(?:[?#][!-~]*)?")
+# A path that is canonical below a root that is.
+_PLAIN_PATH = re.compile(r"(?:/(?!\.)[A-Za-z0-9_~!$&()*+,;=@.-]*)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,8 @@ def _base(url: str, schemes: frozenset[str]) -> _Base:
     root, scheme, name, path, file = match.groups()
     whole = f"{root}{path}{file}"
     keys = _keys_of_root(root.encode()) if len(root) <= _LONGEST_ROOT else None
-    if name not in schemes or keys is None or canonical(whole) != whole:
+    tidy = keys is not None and (_PLAIN_PATH.fullmatch(whole, len(root)) or canonical(whole) == whole)
+    if name not in schemes or keys is None or not tidy:
         return _Base(url)
     return _Base(url, scheme.encode(), root.encode(), f"{root}{path}".encode(), whole.encode(), keys)
 

@@ -91,7 +91,8 @@ class HtmlLinks:
             found = of_tree(self._engine.find, root, self._product)
             if self._requisites:
                 page.links.requisites += html_requisites(self._engine.find, root)
-        page.links.nofollow += fit(found.shunned)
+        if found.shunned:
+            page.links.nofollow += fit(found.shunned)
         page.links.pages += found.pages
         self._read_others(page, found.others)
         page.title = found.title
