@@ -102,7 +102,8 @@ class HtmlLinks:
         return scanned(content, self._product)
 
     def _note(self, page: Page, found: Found) -> None:
-        page.links.nofollow += fit(found.shunned)
+        if found.shunned:
+            page.links.nofollow += fit(found.shunned)
         page.links.pages += found.pages
         self._read_others(page, found.others)
         page.title = page.title or found.title
