@@ -67,7 +67,8 @@ def python() -> Iterator[str]:
         thing = getattr(fyke, name)
         if not (inspect.isclass(thing) or inspect.isfunction(thing)):
             continue
-        yield f"\n## fyke.{name}\n\n{_signature(name, thing)}\n\n{inspect.getdoc(thing) or ''}\n"
+        written = "" if getattr(thing, "_is_protocol", False) else f"{_signature(name, thing)}\n\n"
+        yield f"\n## fyke.{name}\n\n{written}{inspect.getdoc(thing) or ''}\n"
         for member, value in vars(thing).items() if inspect.isclass(thing) else ():
             said = inspect.getdoc(value) if not member.startswith("_") else None
             if said and (inspect.isfunction(value) or isinstance(value, property | classmethod)):
