@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -115,6 +116,12 @@ def export(
     everything: Annotated[
         bool, typer.Option("--all", help="Text also of exact copies, and of pages that say noindex.")
     ] = False,
+    since: Annotated[
+        str | None, typer.Option(help="Only what was fetched from this day or time on (UTC).", metavar="DATE")
+    ] = None,
+    changes: Annotated[
+        bool, typer.Option("--changes", help="What became of each page: new, changed or gone; jsonl or csv.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make of a crawl what other tools read, also while it runs. FORMAT is one of
@@ -129,18 +136,31 @@ def export(
 
     Text is of HTML and plain text. jsonl and markdown hold pages that have a text: of each URL the last answer, of
     exact copies the first, and none that says noindex; parquet has a row for every visit, and text for all but exact
-    copies. The others hold everything. In csv an apostrophe stands before what a spreadsheet would take for a formula.
+    copies. The others hold everything. With --changes there is a line for each page that is new, changed or gone since
+    DATE, and says which: new and changed ones with what they are now. In csv an apostrophe stands before what a
+    spreadsheet would take for a formula.
 
     Killed at any moment, the same command goes on; PATH is there when all of it is.
 
     Exit status: 0 all is exported, 1 all but pages that could not be read from the archive.
     """
-    done = rooms.export.export(directory, rooms.export.named(to), out, Reporter(stderr=True), everything=everything)
+    done = rooms.export.export(
+        directory, rooms.export.named(to), out, Reporter(stderr=True), everything=everything, since=_time(since),
+        changes=changes,
+    )  # fmt: skip
     if as_json:
         print_json(done.as_dict())
     else:
         say(str(done))
     _complain_of_unreadable(directory, done.unreadable, "mend the archive, and export again")
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        raise ConfigurationError(f"--since {text}: no date; say 2026-01-31 or 2026-01-31T12:00") from None
+    return found.replace(tzinfo=UTC) if found is not None and found.tzinfo is None else found
 
 
 @app.command()

@@ -7,7 +7,7 @@ Invariant: a room is restored before anything is written.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,15 +32,16 @@ from fyke.crawl.gathering import Gathering
 from fyke.crawl.keeper import Keeper, Writer
 from fyke.crawl.loop import Engines
 from fyke.crawl.mail import Alone, LinkCache, Outbox, Post
-from fyke.crawl.passes import Passes, Past
+from fyke.crawl.passes import Pass, Passes, Past, learn
 from fyke.crawl.post.mailbag import Transport
 from fyke.crawl.post.office import Office
 from fyke.crawl.remote import Remote
+from fyke.crawl.revisits import Revisits
 from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.access import Sites
 from fyke.fetcher.book import HostBook, SharedBook
 from fyke.fetcher.chosen import Chosen
-from fyke.fetcher.connections import other_connections
+from fyke.fetcher.connections import kept_connections, other_connections
 from fyke.fetcher.dns_query import server_of
 from fyke.fetcher.engine import Fetcher, Wiring
 from fyke.fetcher.names import Resolver
@@ -56,6 +57,7 @@ from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor
+from fyke.harvest.new_text import NewText
 from fyke.harvest.redirects import Redirects
 from fyke.harvest.worker import Harvest, NamedSitemaps
 
@@ -238,7 +240,8 @@ class Rooms:
 
     def _open_fetcher(self) -> None:
         config, prepared, loop = self._config, self._prepared, asyncio.get_running_loop()
-        self.engine = CurlEngine(loop, config.fetch, self._clock, str(self._directory.state))
+        kept = kept_connections(config.fetch.connections, prepared.other_connections)
+        self.engine = CurlEngine(loop, config.fetch, self._clock, str(self._directory.state), kept=kept)
         self._registry = build_registry(
             loop, self.engine, config.agent, self._clock, prepared.protocols, self._chosen.port, prepared.sites
         )
@@ -262,12 +265,22 @@ class Rooms:
             left = max(0, config.crawl.pages - brought)
             self.fetcher.pages_left = left if self._seat is None else 0  # the supervisor allows them
 
-    def engines(self) -> Engines:
-        """What the loop moves messages between."""
-        remote = None
+    def engines(self, again: Pass | None) -> Engines:
+        """What the loop moves messages between; `again` says whether it never ends."""
+        remote = revisits = None
         if self.office is not None:
             remote = Remote(self.frontier, self.fetcher, self.outbox, self.office, self._clock)
-        return Engines(self.frontier, self.fetcher, Gathering(self._harvest, self.barn), self.outbox, remote)
+        if again is not None and again.forever:
+            revisits = Revisits(self.frontier, self.learn, self.book.forgive, self._clock, self._config.revisit)
+        new_text = NewText() if self._config.frontier.trap_pages else None
+        gathering = Gathering(self._harvest, self.barn, new_text)
+        return Engines(self.frontier, self.fetcher, gathering, self.outbox, remote, revisits)
+
+    def learn(self) -> Iterator[None]:
+        """Tell the frontier of visits that ended, batch by batch; sitemaps may be read once more."""
+        self.pages.flush()
+        self.named_sitemaps.clear()
+        yield from learn(self.frontier.again, self._directory.path)
 
     def _keeper(self, checkpoint: Checkpoint) -> Keeper:
         writers: dict[str, Writer] = {"archive": self.archive, "pages": self.pages, "links": self.links}

@@ -40,7 +40,7 @@ from fyke.crawl.supervisor import Supervisor
 from fyke.disk.files import lock, writing
 from fyke.fetcher.access import unused_proxies
 from fyke.progress import Progress
-from fyke.quantities import counted, duration, size
+from fyke.quantities import counted, duration, share_text, size
 
 RULE_CHARS = 60  # of a rule, in the summary
 
@@ -83,7 +83,8 @@ def crawl_with_panel(
     found = SeedSources(sources, _schemes(config))
     listed = _reading(found, console) if sources else None
     if again is not None:
-        directory.compare(config)
+        if directory.holds_crawl:
+            directory.compare(config)
     elif (done := finished_before(directory, config, listed)) is not None:
         return done
     if unused := unused_proxies(config.site):
@@ -247,6 +248,8 @@ def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
         yield f"  {now.over_budget:>9,}  URLs stay unfetched: the budget function gives their domains nothing"
     if now.again:
         yield f"  {passed(now.again)}"
+    if now.freshness:
+        yield f"  {freshness(now.freshness)}"
     for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):
         if kind != "ok":
             yield f"  {count:>9,}  {kind.replace('_', ' ')}"
@@ -273,7 +276,19 @@ def _nothing_more(summary: Summary, path: Path) -> str:
 def passed(again: Mapping[str, Any]) -> str:
     """What a pass found (a `PassStatistics` as a dict), in a line."""
     words = ", ".join(f"{again[name]:,} {name}" for name in ("unchanged", "changed", "new", "gone"))
-    return f"pass {again['number']:,}: {words}; {counted(again['requests'], 'request')}, {size(again['bytes'])}"
+    which = f"pass {again['number']:,}"
+    if again.get("forever"):
+        which = f"since {datetime.fromtimestamp(again['began_at']):%Y-%m-%d %H:%M}"
+    return f"{which}: {words}; {counted(again['requests'], 'request')}, {size(again['bytes'])}"
+
+
+def freshness(standing: Mapping[str, Any]) -> str:
+    """How fresh copies were at the last plan of a crawl that never ends, in a line."""
+    late = standing["due"] - standing["chosen"]
+    due = f"{standing['due']:,} due" + (f", {late:,} more than there is time for now" if late else "")
+    then = f"{datetime.fromtimestamp(standing['next_at']):%Y-%m-%d %H:%M:%S}"
+    copies = counted(standing["pages"], "copy")
+    return f"{share_text(standing['fresh'])} of {copies} fresh, as is believed; {due}; next plan at {then}"
 
 
 def _waiting(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
