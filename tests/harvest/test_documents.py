@@ -44,7 +44,7 @@ def test_title_text_and_links(documents: Documents) -> None:
     documents.process(page)
     assert page.title == "Plums \\ (all of them)"
     assert page.text.split("\n\n") == ["\n".join(LINES)] * 3
-    assert page.links.pages == ["http://a.example/1", "/2?(x)", "http://127.0.0.1/written"]
+    assert page.links.pages == ["http://a.example/1", "/2?(x)", "http://127.0.0.1/written"]  # that on the second
     assert page.findings == {"Documents": {"pages": 3}}
 
 
