@@ -45,7 +45,7 @@ def test_says_where_it_is(tmp_path: Path) -> None:
     lines = [process.stdout.readline() for _ in range(3)]
     assert lines[0].startswith("Search     http://127.0.0.1:") and "/crawl#token=" in lines[1]
     process.terminate()
-    assert process.communicate(timeout=15)[1] == ""
+    assert process.communicate(timeout=15)[1] == "" and process.returncode == 0  # as service managers expect
 
 
 def test_stream_of_events(tmp_path: Path) -> None:
