@@ -7,6 +7,7 @@ a mistake (a port in use, no such directory) is one line, before anything listen
 import errno
 import signal
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,7 @@ def serve(folders: Sequence[Path], host: str, port: int, token: str | None, read
     )  # fmt: skip
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listening.getsockname()[1]}/"
-    signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn ends by it and raises it again: then it is no failure
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends by it, and raises it again: it is no failure
     ready(Serving(url, f"{url}crawl#token={word.text}", word.text))
     with listening:
         _Server(config, shelf).run(sockets=[listening])
