@@ -57,7 +57,7 @@ def tell(again: Again, urls: pa.RecordBatch, now: float) -> None:
 
 def moved(again: Again) -> int:
     """Bytes read and written so far."""
-    parts = [part.statistics() for part in (again._known, again._resting, again._queue, again._learned)]  # noqa: SLF001
+    parts = [part.statistics() for part in (again._known, again._resting, again._queue, again._learned)]
     return sum(getattr(part, name, 0) for part in parts for name in MOVED)
 
 
@@ -75,9 +75,9 @@ def run(pages: int, folder: Path) -> None:
         checkpoint.committed(snapshot)
         took, bytes_moved = time.monotonic() - begun, moved(again) - before
         if day > 1:  # the first one takes in what was told at the beginning
-            scanned = again._resting.size_bytes  # noqa: SLF001 - a scan is not counted
+            scanned = again._resting.size_bytes
             bytes_moved += scanned
-            expected = 3 * scanned + 2 * len(again._known) * (8 + KNOWN.itemsize)  # noqa: SLF001
+            expected = 3 * scanned + 2 * len(again._known) * (8 + KNOWN.itemsize)
             share = bytes_moved / DISK_BYTES_S / (pages / VISITED / VISITS_S)
             print(
                 f"| {day} | {memory_bytes() / 1e6:.0f} | {bytes_moved / 1e9:.2f} | {expected / 1e9:.2f} | {took:.0f} |"
