@@ -136,6 +136,8 @@ def test_each_page_is_in_one_place(tmp_path_factory: Any, steps: list[str]) -> N
     for step in steps:
         STEPS[step](pages)
         assert (len(pages.stage), pages.stage.resting) == (pages.model.waits, pages.model.rests)
+    while pages.planning is not None:
+        pages.plan_a_little()
     pages.model.out |= set(taken(pages.stage))
     pages.model.waits = 0
     pages.plan(None)
@@ -206,4 +208,23 @@ def test_what_was_visited_is_known_with_its_copy(tmp_path: Path) -> None:
     assert before is not None
     assert before.visited.tolist() == [Visited.MISSING, Visited.MISSING, Visited.NEVER]
     assert before.copies["offset"].tolist() == [77, 0, 0]
+    shard.close()
+
+
+def test_a_page_that_was_never_seen_again_is_believed_to_be_like_others_of_its_domain(tmp_path: Path) -> None:
+    shard = opened(tmp_path)
+    busy, quiet = [(1, number) for number in range(20)], [(2, number) for number in range(20)]
+    learn(shard.stage, ended([*busy, *quiet], Visited.THERE, News.CHANGED, DAY))
+    for day in range(2, 6):
+        plan(shard.stage, day * DAY, None)
+        assert len(taken(shard.stage)) == 40
+        learn(shard.stage, ended(busy, Visited.THERE, News.CHANGED, day * DAY))
+        learn(shard.stage, ended(quiet, Visited.THERE, News.SAME, day * DAY))
+    shard.save()
+    shard.restart()
+    learn(shard.stage, ended([(1, 100), (2, 100)], Visited.THERE, News.CHANGED, 5 * DAY))
+    for _ in shard.stage.plan(6 * DAY, Terms(DAY / 2, 30 * DAY), by_line=True):
+        pass
+    found = taken(shard.stage)
+    assert (1, 100) in found and (2, 100) not in found
     shard.close()
