@@ -142,10 +142,13 @@ class Again:
             choice.count(resting)
             lists |= bool(resting.first.any())
             yield
-        if not choice.settle():
-            self.standing = choice.standing if by_line else Standing()
-            return
-        if lists and not by_line:
+        if choice.settle():
+            yield from self._choose(choice, lists_first=lists and not by_line)
+        self._left = len(self._queue)
+        self.standing = choice.standing if by_line else Standing()
+
+    def _choose(self, choice: Choice, *, lists_first: bool) -> Iterator[None]:
+        if lists_first:
             for rested in _all_of(self._resting):
                 listings = numbers(rested, "kind") == Kind.LISTING
                 self._move(keep(rested, listings), choice.take(_resting(keep(rested, listings))))
@@ -154,8 +157,6 @@ class Again:
         for rested in _all_of(self._resting):
             self._move(rested, choice.take(_resting(rested)))
             yield
-        self._left = len(self._queue)
-        self.standing = choice.standing if by_line else Standing()
 
     def _move(self, rested: pa.RecordBatch, chosen: Mask) -> None:
         self._queue.put(keep(rested, chosen).select(URLS.names))
