@@ -17,15 +17,17 @@ from typing import Protocol, runtime_checkable
 
 import xxhash
 
+from fyke.core.batches import Kind
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import ProcessingModule
 from fyke.core.visits import Exchange, Page, PageLinks
 from fyke.harvest.charset import charset_of, install
+from fyke.harvest.documents import DOCUMENT_TYPES, Documents, installed
 from fyke.harvest.feed import JsonFeed, XmlLinks
 from fyke.harvest.headers import read_headers
 from fyke.harvest.links import MOST_LINKS, HtmlLinks, fit
 from fyke.harvest.listing import FtpListing, GopherMenu
-from fyke.harvest.media import FTP_LISTING, GOPHER_MENU, HTML, describe, label_of
+from fyke.harvest.media import FTP_LISTING, GOPHER_MENU, GZIP, HTML, describe, label_of
 from fyke.harvest.requisites import CssLinks
 from fyke.harvest.sitemap import GzipSitemap, TextSitemap
 
@@ -96,6 +98,10 @@ class Parser:
         html = HtmlLinks(product.lower(), requisites, shared=shared or bool(modules))
         self._built_in: list[ProcessingModule] = [html, XmlLinks(html), JsonFeed(), TextSitemap(), GzipSitemap()]
         self._built_in += [GopherMenu(), FtpListing()]
+        self._slow_types: tuple[str, ...] = ()
+        if installed():
+            self._built_in.append(Documents())
+            self._slow_types = DOCUMENT_TYPES
         if requisites:
             self._built_in.append(CssLinks())
         self._plugins = list(modules)
@@ -117,6 +123,8 @@ class Parser:
     def page_of(self, exchange: Exchange, content: bytes) -> Page:
         """The page before its links are read: enough to tell whether it is a duplicate, and whether a listing."""
         media_type, _ = describe(exchange, content)
+        if exchange.visit.kind is Kind.LISTING and content.startswith(GZIP):
+            media_type = "application/gzip"  # whatever the server calls it: most have no name for it
         page = Page(
             exchange, media_type, content, links=PageLinks(exchange.visit.url), fingerprint=fingerprint(content)
         )
@@ -125,6 +133,10 @@ class Parser:
             page.charset = charset_of(content, label_of(exchange))
             page.listing = any(lister.lists(page) for lister in listers)
         return page
+
+    def takes_long(self, page: Page) -> bool:
+        """Whether reading `page` waits for another process, however short it is."""
+        return page.media_type in self._slow_types
 
     def process(self, page: Page) -> None:
         """Understand `page`: charset, links, title, robots directives, and what the plug-ins find."""

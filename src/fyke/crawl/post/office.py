@@ -262,7 +262,7 @@ class Office:
         if learned.num_rows:
             learned = self._outgoing.put_learned(learned, now)
             self._rules_came(learned, now)
-        return Outcomes(ended, learned)
+        return Outcomes(ended, learned, judged=outcomes.judged)
 
     def flush(self) -> None:
         """Seal what waits for other shards."""
