@@ -32,13 +32,13 @@ def test_versions_only_grow_and_as_fast_as_the_rates_say(bursty):
 
 
 def test_a_crawl_that_never_ends_keeps_up(tmp_path):
-    wanted = replace(asked("star-beast"), spec=replace(FINITE, change_days=2.0))
+    wanted = replace(asked("star-beast"), spec=replace(FINITE, change_days=8.0))
     with kept(tmp_path, wanted) as simulation:
         simulate(simulation, 2500)
     with kept(tmp_path, wanted) as simulation:  # goes on where it was
         simulate(simulation, 3000)
         crawl = simulation.simulation
         seen, standing = crawl.copies.seen(crawl.clock.now()), crawl.frontier.again.standing
-    assert seen.pages > 500 and seen.revisits > 500
+    assert seen.pages > 500 and seen.revisits > 300
     assert 0.75 < seen.fresh <= 1 and 0.05 < seen.changed / seen.revisits < 0.95
     assert abs(standing.fresh - seen.fresh) < 0.2
