@@ -28,6 +28,7 @@ from fyke.core.errors import StateDamaged
 from fyke.core.plugins import ProtocolModule, UrlFilter, load_plugin, schemes_of
 from fyke.core.seeds import seed_of, seeds_of
 from fyke.core.urls import Locator, locate, robots_url, split
+from fyke.core.visits import SAME_TEXT
 from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.frontier.filters import Filters, filters_for
@@ -117,7 +118,7 @@ def _visits(rows: list[dict[str, Any]]) -> list[str]:
     """How often it was visited and when another content was found, for one that was visited more than once."""
     if len(rows) < 2:
         return []
-    contents = [row for row in rows if row["outcome"] in ("ok", "too_large")]
+    contents = [row for row in rows if row["outcome"] in ("ok", "too_large") and row["detail"] != SAME_TEXT]
     facts = [f"visited {counted(len(rows), 'time')} since {_time(rows[0])}"]
     if contents:
         changes = counted(len(contents) - 1, "time") if len(contents) > 1 else "never"
@@ -143,7 +144,9 @@ def _next_visit(directory: CrawlDirectory, config: Config, at: Locator, rows: li
     for before, row in pairwise(found):
         if row["fetched_at"].timestamp() > known_at:
             since = np.array([(row["fetched_at"] - before["fetched_at"]).total_seconds()])
-            belief = seen(belief, np.array([row["outcome"] != "unchanged"]), np.maximum(since, 1.0))
+            belief = seen(
+                belief, np.array([row["outcome"] != "unchanged" and row["detail"] != SAME_TEXT]), np.maximum(since, 1.0)
+            )
     facts = []
     if len(found) > 1:
         seldom, often = (_span(1 / float(rate[0])) for rate in bounds(belief))

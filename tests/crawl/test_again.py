@@ -16,7 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawl.nginx import NGINX, nginx
 from crawl.runs import crawl, crawl_killed, fyke, settings
-from crawl.small_site import small_site
+from crawl.small_site import Answer, SmallSite, small_site
 from fyke.archive import read_table
 from serve.kit import client
 
@@ -242,3 +242,29 @@ def test_a_pass_asks_for_a_crawl(tmp_path: Path) -> None:
     run = crawl(tmp_path / "none", settings(tmp_path), "http://127.0.0.1:1/", "--again")
     assert run.status == 2 and "holds no crawl yet" in run.errors
     assert not (tmp_path / "none").exists()
+
+
+def test_a_token_is_no_change(tmp_path: Path) -> None:
+    """The new bytes are archived; for the summary, for exports and for what is believed the page is as it was."""
+    into, config = tmp_path / "crawl", settings(tmp_path)
+    with small_site(3) as site:
+        for name in ("/p1", "/p2"):
+            said = "" if name == "/p1" else "{0}"
+            site.answers[name] = partial(token_page, site, name, said)
+        assert crawl(into, config, site.url).status == 0
+        between = datetime.now(UTC).isoformat()
+        for _ in range(2):
+            found = crawl(into, config, "--again").summary["again"]
+            assert (found["unchanged"], found["changed"]) == (2, 1)
+    assert outcomes(into) == {"": ["ok", "unchanged", "unchanged"], "p1": ["ok"] * 3, "p2": ["ok"] * 3}
+    assert "its content changed never" in fyke("why", str(into), f"{site.url}p1").stdout
+    out = tmp_path / "changes.csv"
+    run = fyke("export", str(into), "--to", "csv", "--changes", "--since", between, "--out", str(out))
+    assert run.returncode == 0, run.stderr
+    assert [row["url"][-2:] for row in csv.DictReader(out.read_text().splitlines())] == ["p2"]
+
+
+def token_page(site: SmallSite, name: str, said: str) -> Answer:
+    count = site.asked[name]
+    body = f"<title>one</title><p>text {said.format(count)}</p><input type=hidden value={count}>"
+    return 200, {"Content-Type": "text/html"}, body.encode()

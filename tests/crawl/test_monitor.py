@@ -40,6 +40,8 @@ LARGE = CrawlSection(seeds=["http://www.a-name-that-is-rather-long.example.org/w
         CrawlStatistics, pages=COUNTS, bytes=COUNTS, in_flight=COUNTS, hosts=COUNTS, urls=COUNTS, waiting=COUNTS,
         domains=COUNTS, over_budget=COUNTS, elapsed_s=st.floats(0, 1e7), rest_until=st.sampled_from([0.0, 1100.0]),
         outcomes=st.dictionaries(st.sampled_from(["client_error", "robots_forbade", "timed_out"]), COUNTS),
+        again=st.fixed_dictionaries(dict.fromkeys(("unchanged", "changed", "new", "gone"), COUNTS)),
+        freshness=st.just({}) | st.fixed_dictionaries({"fresh": st.floats(0, 1), "due": COUNTS}),
     ),
 )  # fmt: skip
 def test_the_panel_is_whole_in_any_terminal(columns: int, now: CrawlStatistics) -> None:

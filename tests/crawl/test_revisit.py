@@ -13,6 +13,7 @@ import pytest
 from crawl.runs import command, crawl, fyke, settings, wait_until
 from crawl.small_site import Answer, SmallSite, small_site
 from fyke.archive import read_table
+from serve.kit import client
 
 LEAST_S = 0.4
 REVISIT = {"least_s": LEAST_S, "greatest_s": LEAST_S}
@@ -74,6 +75,10 @@ def test_each_page_is_visited_again_in_its_time(tmp_path: Path) -> None:
     assert [outcome for outcome, _ in found["p9"][:2]] == ["ok", "ok"] and found["new"][0][0] == "ok"
     assert_none_came_early(found)
     assert fyke("check", str(into)).returncode == 0
+    with client(into) as asking:
+        assert "Copies believed fresh" in asking.get(f"/crawl/{into.name}").text
+    assert fyke("report", str(into), "--out", str(tmp_path / "report.html")).returncode == 0
+    assert "of copies believed fresh" in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.timeout(180)

@@ -206,3 +206,17 @@ def test_a_host_that_was_forgotten_takes_nobody_along() -> None:
     bench.start(namesake)
     assert bench.next(100.0) is None
     assert bench.get(1) is namesake
+
+
+def test_a_host_that_left_and_was_forgotten_gets_its_turn_when_it_comes_back() -> None:
+    bench = Workbench(PolitenessSection(host_delay_s=1.0, address_delay_s=0.0))
+    host = entered(bench, 1, 0.0)
+    bench.add(host, visit(1, 1))
+    bench.sleep_until(host, 5000.0)
+    bench.drain(host)
+    bench.leave(host, 0.0)
+    bench.prune(0.0)
+    assert bench.get(1) is None
+    bench.enter(host)
+    bench.add(host, visit(1, 2))
+    assert bench.next(5001.0) is host

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frontier.shard import Shard, at, page, rows
+from frontier.small_web import Crawl, small_web
 from fyke.core.batches import Kind, texts
 from fyke.disk.store import Store
 from fyke.frontier.again import COPY, ENDED, Again, News, Visited
 from fyke.frontier.revisit.choice import Terms
+from fyke.frontier.sizes import Sizes
 
 DAY = 86400.0
 Page = tuple[int, int]
@@ -136,8 +139,6 @@ def test_each_page_is_in_one_place(tmp_path_factory: Any, steps: list[str]) -> N
     for step in steps:
         STEPS[step](pages)
         assert (len(pages.stage), pages.stage.resting) == (pages.model.waits, pages.model.rests)
-    pages.model.out |= set(taken(pages.stage))
-    pages.model.waits = 0
     pages.plan(None)
     assert {*taken(pages.stage), *pages.model.out} == pages.every - pages.model.gone
     pages.close()
@@ -207,3 +208,39 @@ def test_what_was_visited_is_known_with_its_copy(tmp_path: Path) -> None:
     assert before.visited.tolist() == [Visited.MISSING, Visited.MISSING, Visited.NEVER]
     assert before.copies["offset"].tolist() == [77, 0, 0]
     shard.close()
+
+
+def test_a_page_that_was_never_seen_again_is_believed_to_be_like_others_of_its_domain(tmp_path: Path) -> None:
+    shard = opened(tmp_path)
+    busy, quiet = [(1, number) for number in range(20)], [(2, number) for number in range(20)]
+    learn(shard.stage, ended([*busy, *quiet], Visited.THERE, News.CHANGED, DAY))
+    for day in range(2, 6):
+        plan(shard.stage, day * DAY, None)
+        assert len(taken(shard.stage)) == 40
+        learn(shard.stage, ended(busy, Visited.THERE, News.CHANGED, day * DAY))
+        learn(shard.stage, ended(quiet, Visited.THERE, News.SAME, day * DAY))
+    shard.save()
+    shard.restart()
+    learn(shard.stage, ended([(1, 100), (2, 100)], Visited.THERE, News.CHANGED, 5 * DAY))
+    for _ in shard.stage.plan(6 * DAY, Terms(DAY / 2, 30 * DAY), by_line=True):
+        pass
+    found = taken(shard.stage)
+    assert (1, 100) in found and (2, 100) not in found
+    shard.close()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
+def test_known_pages_have_their_share_of_what_is_handed_out_while_new_ones_wait(tmp_path: Path, share: float) -> None:
+    crawl = Crawl(tmp_path, small_web(1), sizes=Sizes(batch=10, ready=10, ordered=20, asks=3))
+    frontier = crawl.frontier
+    frontier.known_share = share
+    known, new = [(1, number) for number in range(400)], [(2, number) for number in range(400)]
+    learn(frontier.again, ended(known, Visited.THERE, News.CHANGED, DAY))
+    plan(frontier.again, 2 * DAY, None)
+    frontier.backlog.put(rows(new), np.zeros(0, np.uint64))
+    came = []
+    while (batch := frontier._known_or_new(crawl.now)) is not None:
+        came += [page(url)[0] for url in texts(batch)]
+    assert abs(came[:400].count(1) - 400 * share) <= 10
+    assert sorted(came) == [1] * 400 + [2] * 400
+    crawl.close()

@@ -147,11 +147,15 @@ def read_records(path: Path, length: int | None = None, begin: int = 0) -> Itera
             offset += record.length
 
 
-def read_block(path: Path, offset: int, length: int) -> tuple[dict[str, str], bytes]:
-    """The header fields and the block of the whole record at `offset`, in memory. Raises Broken, zlib.error."""
+def read_block(path: Path, offset: int, length: int, most_bytes: int = 0) -> tuple[dict[str, str], bytes]:
+    """The header fields and the block of the whole record at `offset`, in memory; not of one longer than `most_bytes`,
+    if that is given. Raises Broken, OSError, zlib.error."""
     with path.open("rb") as file:
         file.seek(offset)
-        record = zlib.decompress(file.read(length), 31)
+        unpacker = zlib.decompressobj(31)
+        record = unpacker.decompress(file.read(length), most_bytes)
+    if not unpacker.eof:
+        raise Broken("a record that is cut, or longer than is wanted")
     header, _, rest = record.partition(b"\r\n\r\n")
     fields = _fields_of(header)
     if not fields.get("content-length", "").isdecimal():

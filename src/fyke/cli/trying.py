@@ -55,6 +55,12 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     seed: Annotated[int, typer.Option(help="Which of all possible webs.")] = 1,
     connections: Annotated[int, typer.Option(help="Downloads at a time.", min=1)] = 1000,
     host_delay: Annotated[float, typer.Option(help="Seconds a host rests, without reputation.", min=0)] = 40.0,
+    revisit: Annotated[
+        float,
+        typer.Option(
+            help="Pages change each so many days, in the median, and are visited again; no giants.", metavar="DAYS"
+        ),
+    ] = 0.0,
     as_json: AsJson = False,
 ) -> None:
     """Try a policy on a virtual web of any size: the real frontier and politeness, no sockets, no waiting.
@@ -62,7 +68,13 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     Ctrl-C stops with checkpoint and report; killed, it goes on from its newest checkpoint.
     """
     honest, wanted = rooms.quantities.read_whole("--domains", domains), rooms.quantities.read_whole("--pages", pages)
-    web = rooms.spec.VirtualWebSpec(seed=seed, domains=honest, farms=honest // 1500 if farms is None else farms)
+    web = rooms.spec.VirtualWebSpec(
+        seed=seed,
+        domains=honest,
+        farms=honest // 1500 if farms is None else farms,
+        giants=0 if revisit else rooms.spec.GIANTS,
+        change_days=revisit,
+    )
     politeness, fetch = {"host_delay_s": host_delay}, {"connections": connections}
     asked = rooms.keep.SimulationSettings(web, policy, order, politeness=politeness, fetch=fetch)
     summary, stopped = rooms.session.run(into, asked, wanted, Reporter(stderr=True))

@@ -33,6 +33,9 @@ class Purpose(IntEnum):
     ROBOTS = 1
 
 
+SAME_TEXT = "its text is as it was"  # the detail of an answer whose bytes alone are others
+
+
 @dataclass(slots=True)
 class Earlier:
     """What earlier visits to a URL brought, as far as the next one needs it.

@@ -205,6 +205,7 @@ class Rooms:
         config, prepared, loop = self._config, self._prepared, asyncio.get_running_loop()
         self.named_sitemaps = NamedSitemaps(saved.get("sitemaps", {}))
         self._redirects = Redirects(saved.get("redirects", {}))
+        self._past = Past(self.frontier.again, self._directory.path)
         self.barn = Barn(
             self.archive, self.pages, self.links if config.store.links else None, prepared.sinks, self.passes,
             [*zip(prepared.extractors, self.extracted.values(), strict=True)],
@@ -221,7 +222,7 @@ class Rooms:
         self.aside: Aside[Any] = Aside(lambda: loop.call_soon_threadsafe(self._news.set))
         self._harvest = Harvest(
             self._parser, self.content_seen, self.named_sitemaps, config.fetch,
-            LinkResolver(prepared.schemes), self.aside, self._redirects,
+            LinkResolver(prepared.schemes), self.aside, self._redirects, self._past.content,
         )  # fmt: skip
 
     def _open_post(self, saved: dict[str, Any]) -> None:
@@ -254,7 +255,7 @@ class Rooms:
             self._registry,
             self.engine.close,
             self._clock,
-            Past(self.frontier.again, self._directory.path),
+            self._past,
             self.engine.cut,
             self.post.owns,
             shared=self._seat is not None,

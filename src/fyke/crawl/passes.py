@@ -21,17 +21,17 @@ import pyarrow.compute as pc
 
 from fyke.archive import segments
 from fyke.archive.reindexing import archive_files, serial_of
-from fyke.archive.warc_reading import Broken, read_head
+from fyke.archive.warc_reading import Broken, read_block, read_head, taken_apart
 from fyke.core.batches import Kind, url_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
-from fyke.core.visits import Earlier, Purpose, Visit, headers_of
+from fyke.core.visits import SAME_TEXT, Earlier, Purpose, Visit, headers_of
 from fyke.frontier.again import COPY, ENDED, Again, News, Visited
 from fyke.harvest.worker import Reaped
 
 _COLUMNS = [
-    "key", "url", "status", "outcome", "fetched_at", "depth", "via", "kind", "fingerprint", "warc_file", "warc_offset",
-    "warc_length",
+    "key", "url", "status", "outcome", "detail", "fetched_at", "depth", "via", "kind", "fingerprint", "warc_file",
+    "warc_offset", "warc_length",
 ]  # fmt: skip
 _KINDS = {kind.name.lower(): kind for kind in Kind}
 _AWAY = (404, 410)
@@ -100,7 +100,7 @@ class Passes:
     def _became(self, reaped: Reaped) -> str:
         exchange = reaped.exchange
         earlier = exchange.visit.earlier
-        if exchange.outcome is Outcome.UNCHANGED:
+        if exchange.outcome is Outcome.UNCHANGED or exchange.detail == SAME_TEXT:
             return "unchanged"
         there = earlier is not None and earlier.place is not None
         if reaped.is_page:
@@ -144,6 +144,7 @@ def _learn(again: Again, batch: pa.RecordBatch) -> None:
     whole = np.isin(outcomes, (Outcome.OK.value, Outcome.TOO_LARGE.value)) & (status != 304)
     same = outcomes == Outcome.UNCHANGED.value
     held = (whole | (same & (status != 304))) & (length > 0)
+    same |= whole & pc.equal(batch.column("detail").cast(pa.string()), SAME_TEXT).to_numpy(zero_copy_only=False)
     copies = np.zeros(batch.num_rows, COPY)
     names = batch.column("warc_file").cast(pa.string()).to_pylist()
     serials = {name: max(0, serial_of(name.rpartition("/")[2])[0]) for name in set(names) if name}
@@ -155,7 +156,7 @@ def _learn(again: Again, batch: pa.RecordBatch) -> None:
     forgotten = np.isin(outcomes, (Outcome.REDIRECTED.value, Outcome.GONE.value))
     columns = {
         "visited": visited.astype(np.uint8),
-        "news": np.select([whole, same], [News.CHANGED, News.SAME], News.NONE).astype(np.uint8),
+        "news": np.select([same, whole], [News.SAME, News.CHANGED], News.NONE).astype(np.uint8),
         "at": batch.column("fetched_at").cast(pa.int64()).to_numpy() / 1e6,
     }
     ended = _urls(batch)
@@ -208,6 +209,18 @@ class Past:
         digest = fields.get("warc-payload-digest") or fields.get("warc-block-digest", "")
         earlier.original = (fields.get(f"{refers}target-uri", ""), fields.get(f"{refers}date", ""), digest)
         earlier.etag, earlier.modified = (next(iter(headers_of(head, name)), "") for name in ("etag", "last-modified"))
+
+    def content(self, earlier: Earlier, most_bytes: int) -> tuple[bytes, bytes] | None:
+        """Head and body of the newest copy as they came; None where its record has none, is longer than `most_bytes`,
+        or cannot be read."""
+        if earlier.place is None:
+            return None
+        number, offset, length = earlier.place
+        try:
+            fields, block = read_block(self._path(number), offset, length, most_bytes)
+        except (Broken, OSError, zlib.error, KeyError):
+            return None
+        return taken_apart(block) if fields.get("warc-type") == "response" else None
 
     def _path(self, number: int) -> Path:
         """The archive file with this number. Raises KeyError."""

@@ -55,15 +55,17 @@ class Revisits:
             self.next_at = now + self._terms.least_s / PLANS
             self._took_s = 0.0
             self._plan = self._planned(now)
-        until = now + SLICE_S
+        begun = self._clock.now()
         for _ in self._plan:
-            if (then := self._clock.now()) >= until:
-                self._took_s += then - now
-                return
-        self._plan = None
-        self._took_s += self._clock.now() - now
-        self.next_at = max(self.next_at, now + (PLAN_SHARE - 1) * self._took_s)
-        self._frontier.again.standing = self._frontier.again.standing._replace(next_at=self.next_at)
+            if self._clock.now() >= begun + SLICE_S:
+                break
+        else:
+            self._plan = None
+        self._took_s += self._clock.now() - begun
+        if self._plan is None:
+            self.next_at = max(self.next_at, now + (PLAN_SHARE - 1) * self._took_s)
+            again = self._frontier.again
+            again.standing = again.standing._replace(next_at=self.next_at)
 
     def _planned(self, now: float) -> Iterator[None]:
         if now >= self._forgive_at:

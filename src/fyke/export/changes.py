@@ -16,13 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.core.outcomes import Outcome
+from fyke.core.visits import SAME_TEXT
 from fyke.disk.files import written_whole
 from fyke.export.selection import RANGE_ROWS, says
 from fyke.export.source import Source
 from fyke.export.staging import FULL, REFUSED, writing
 from fyke.search.ranges import Buckets, ranges_for
 
-_COLUMNS = ["key", "outcome", "noindex", "fingerprint", "fetched_at"]
+_COLUMNS = ["key", "outcome", "noindex", "fingerprint", "fetched_at", "detail"]
 _CONTENT = pa.array([Outcome.OK, Outcome.TOO_LARGE], pa.string())
 ROW = np.dtype([("key", "<u8"), ("row", "<u8"), ("fingerprint", "<u8"), ("content", "?"), ("before", "?")])
 
@@ -68,7 +69,8 @@ def changes_since(source: Source, since: datetime, scratch: Path, *, noindex: bo
 
 
 def _saying(batch: pa.RecordBatch, since: datetime, begin: int, *, noindex: bool) -> npt.NDArray[np.void]:
-    wanted = says(batch)
+    same = pc.equal(batch.column("detail").cast(pa.string()), SAME_TEXT).to_numpy(zero_copy_only=False)
+    wanted = says(batch) & ~same
     content = pc.is_in(batch.column("outcome").cast(pa.string()), _CONTENT)
     if not noindex:
         content = pc.and_not(content, batch.column("noindex"))

@@ -340,11 +340,14 @@ class Workbench:
         gone = [text for text, address in self._addresses.items() if not address.hosts and address.due <= now]
         for text in gone:
             del self._addresses[text]
-        self._heap = [turn for turn in self._heap if self._is_here(turn[2])]
+        heap, self._heap = self._heap, []
+        for turn in heap:
+            entity = turn[2]
+            if isinstance(entity, Address) or self._hosts.get(entity.key) is entity:
+                self._heap.append(turn)
+            else:
+                entity.queued = False  # it may come back
         heapq.heapify(self._heap)
-
-    def _is_here(self, entity: Host | Address) -> bool:
-        return isinstance(entity, Address) or self._hosts.get(entity.key) is entity
 
     def statistics(self, now: float) -> WorkbenchStatistics:
         asleep = sum(1 for host in self._hosts.values() if host.due > now and not host.busy)

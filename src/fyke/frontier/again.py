@@ -9,7 +9,8 @@ Sitemaps and feeds come first in a pass, since they say what is new. From the qu
 like any: they were let through by their domain's budget once.
 
 What earlier visits brought is in two Drums by the URL's key: `known`, the history of a page in a few numbers, and
-`copies`, where the newest answer with its content is archived. Both are asked when a page is handed out.
+`copies`, where the newest answer with its content is archived. Both are asked when a page is handed out. A third,
+`habits`, adds up how often pages of a domain change: what is believed of one that was seen little.
 
 All is read and written in sequence: what was known is merged with the visits since the last plan, and a plan reads
 those that rest twice and writes them once (a pass with lists: three times and twice). It goes on batch by batch, and a
@@ -26,7 +27,7 @@ import pyarrow as pa
 
 from fyke.core.batches import U64, URLS, Kind, Mask, keep, numbers, u64
 from fyke.disk.drum import Drum
-from fyke.disk.operations import Values
+from fyke.disk.operations import Combine, Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.revisit.belief import Belief, faded, prior, seen
@@ -69,6 +70,7 @@ COPY = np.dtype(
         ("file", "<u4"),  # number of the archive file
     ]
 )
+HABIT = np.dtype([("changes", "<u4"), ("time", "<u8")])  # of a domain's pages: changes seen, in so many seconds
 ENDED = pa.schema([*URLS, ("visited", pa.uint8()), ("news", pa.uint8()), ("at", pa.float64())])
 BELIEVED = ("at", "tried", "shape", "time")  # of a page that rests: as in KNOWN, and when it was last asked for
 _TYPES = (pa.float64(), pa.float64(), pa.float32(), pa.float32())
@@ -90,6 +92,9 @@ class Again:
         saved = state or {}
         self._known = Drum(store, "known", saved.get("known"), value=KNOWN, aux=ENDED, memory_bytes=memory_bytes)
         self._copies = Drum(store, "copies", saved.get("copies"), value=COPY, memory_bytes=memory_bytes)
+        self._habits = Drum(
+            store, "habits", saved.get("habits"), value=HABIT, combine=Combine.ADD, memory_bytes=memory_bytes
+        )
         self._queue = DiskQueue(store, "again", URLS, saved.get("queue"))
         self._resting = DiskQueue(store, "resting", RESTING, saved.get("resting"))
         self._learned = DiskQueue(store, "learned", LEARNED, saved.get("learned"))
@@ -137,10 +142,13 @@ class Again:
             choice.count(resting)
             lists |= bool(resting.first.any())
             yield
-        if not choice.settle():
-            self.standing = choice.standing if by_line else Standing()
-            return
-        if lists and not by_line:
+        if choice.settle():
+            yield from self._choose(choice, lists_first=lists and not by_line)
+        self._left = len(self._queue)
+        self.standing = choice.standing if by_line else Standing()
+
+    def _choose(self, choice: Choice, *, lists_first: bool) -> Iterator[None]:
+        if lists_first:
             for rested in _all_of(self._resting):
                 listings = numbers(rested, "kind") == Kind.LISTING
                 self._move(keep(rested, listings), choice.take(_resting(keep(rested, listings))))
@@ -149,8 +157,6 @@ class Again:
         for rested in _all_of(self._resting):
             self._move(rested, choice.take(_resting(rested)))
             yield
-        self._left = len(self._queue)
-        self.standing = choice.standing if by_line else Standing()
 
     def _move(self, rested: pa.RecordBatch, chosen: Mask) -> None:
         self._queue.put(keep(rested, chosen).select(URLS.names))
@@ -174,6 +180,7 @@ class Again:
             if self._known.full:
                 self._known.settle()
         self._known.settle()
+        self._habits.settle()
 
     def _learn(self, ended: pa.RecordBatch, before: Values) -> Values:
         """The records of pages after their visits, by those from `before`. They are written when the merge is over."""
@@ -181,7 +188,10 @@ class Again:
         records = before.copy()
         records["visited"] = numbers(ended, "visited")
         first = before["shape"] == 0
-        common = prior(np.zeros(len(first)), np.zeros(len(first)), (self._changes + 1) / (self._time + USUAL_S))
+        domains, of = np.unique(u64(ended, "domain"), return_inverse=True)
+        habits = self._habits.values_of(domains)[of]
+        usual = (self._changes + 1) / (self._time + USUAL_S)
+        common = prior(habits["changes"].astype(np.float64), habits["time"].astype(np.float64), usual)
         belief = Belief(np.where(first, common.shape, before["shape"]), np.where(first, common.time, before["time"]))
         since = np.maximum(at - before["at"], 1.0)
         again = (before["at"] > 0) & (news != News.NONE)
@@ -189,8 +199,14 @@ class Again:
         for name, old, new in zip(("shape", "time"), belief, after, strict=True):
             records[name] = np.where(again, new, old)
         records["at"] = np.where(news != News.NONE, at, before["at"])
-        self._changes += float(np.sum(again & (news == News.CHANGED)))
-        self._time += float(np.sum(since[again]))
+        learned = np.zeros(len(domains), HABIT)
+        learned["changes"] = np.bincount(of, again & (news == News.CHANGED), len(domains))
+        learned["time"] = np.bincount(of, np.where(again, since, 0.0), len(domains))
+        self._habits.update(domains, learned)
+        if self._habits.full:
+            self._habits.settle()
+        self._changes += float(learned["changes"].sum())
+        self._time += float(learned["time"].sum())
         raw = pa.FixedSizeBinaryArray.from_buffers(
             pa.binary(KNOWN.itemsize), len(records), [None, pa.py_buffer(records.tobytes())]
         )
@@ -238,6 +254,7 @@ class Again:
         return {
             "known": self._known.state(),
             "copies": self._copies.state(),
+            "habits": self._habits.state(),
             "queue": self._queue.state(),
             "resting": self._resting.state(),
             "learned": self._learned.state(),
@@ -247,7 +264,7 @@ class Again:
         }
 
     def close(self) -> None:
-        for part in (self._known, self._copies, self._queue, self._resting, self._learned):
+        for part in (self._known, self._copies, self._habits, self._queue, self._resting, self._learned):
             part.close()
 
 

@@ -19,16 +19,18 @@ import numpy as np
 from fyke.core.batches import U64, Kind, LinkKind
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body
+from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import MOST_BYTES, NOWHERE, Int, LinkResolver, Located
 from fyke.core.urls import key_of
-from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
+from fyke.core.visits import HTML_TYPES, SAME_TEXT, Earlier, Exchange, Page, Purpose
 from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.headers import said_of_links
 from fyke.harvest.media import label_of
 from fyke.harvest.redirects import MOST_HOPS, Redirects
+from fyke.harvest.same_text import MOST_TEXT_BYTES, same_text
 
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
@@ -37,6 +39,7 @@ DEEPEST_SITEMAP = 3  # indexes above a sitemap; sitemaps.org allows one
 MOST_SITEMAPS = 50_000  # that the indexes of one host may name, in all
 INDEXING_HOSTS = 10_000  # whose sitemaps are counted at a time
 NOT_FOLLOWED = 255  # in place of a `Kind`
+CopyOf = Callable[[Earlier, int], tuple[bytes, bytes] | None]  # head and body of the newest copy, if not longer
 TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
 
 
@@ -145,6 +148,7 @@ class Harvest:
         links: LinkResolver,
         aside: Aside["_Read"] | None = None,
         redirects: Redirects | None = None,
+        copy_of: CopyOf | None = None,
     ) -> None:
         """Without `aside` large pages are read as all others."""
         self._parser = parser
@@ -154,6 +158,7 @@ class Harvest:
         self._links = links
         self._aside = aside
         self._redirects = redirects or Redirects({})
+        self._copy_of = copy_of or (lambda earlier, most_bytes: None)
 
     def __repr__(self) -> str:
         return f"Harvest({self._parser!r})"
@@ -188,7 +193,7 @@ class Harvest:
         """Visits that brought nothing to read: half of all, where robots.txt forbids much."""
         reaped = [Reaped(exchange, Page(exchange, "", b"")) for exchange in exchanges]
         for each in reaped:
-            _compare(each.page)
+            self._compare(each.page)
             if each.exchange.outcome is not Outcome.UNCHANGED:
                 self._redirects.ended(each.exchange.visit.key)
         return Sheaf(reaped, NO_POINTERS)
@@ -214,7 +219,7 @@ class Harvest:
         waiting: set[int] = set()
         written_bytes = 0
         for (exchange, page), keys in zip(batch, places, strict=True):
-            _compare(page)
+            self._compare(page)
             if exchange.outcome is Outcome.UNCHANGED:  # its links are known
                 together.append(_Read(exchange, page, (), 0))
                 continue
@@ -237,6 +242,29 @@ class Harvest:
             written_bytes += len(page.links) * len(page.links.base)
         if together:
             yield self._sheaf(together)
+
+    def _compare(self, page: Page) -> None:
+        """What an answer says beside the one before it: a page that is as it was, or away once more."""
+        exchange = page.exchange
+        earlier = exchange.visit.earlier
+        if earlier is None:
+            return
+        if exchange.outcome is Outcome.OK and page.fingerprint:
+            if page.fingerprint == earlier.fingerprint:
+                exchange.outcome = Outcome.UNCHANGED
+            elif page.media_type in HTML_TYPES and self._says_the_same(page, earlier):
+                exchange.detail = SAME_TEXT
+        elif exchange.status in (404, 410) and earlier.missing:
+            exchange.outcome = Outcome.GONE
+
+    def _says_the_same(self, page: Page, earlier: Earlier) -> bool:
+        """Whether `page` has the text of its copy in the archive, though not its bytes."""
+        message = self._copy_of(earlier, MOST_TEXT_BYTES) if len(page.content) <= MOST_TEXT_BYTES else None
+        if message is None:
+            return False
+        visit = page.exchange.visit
+        copy = Exchange(visit, Outcome.OK, 0.0, 0.0, status=200, head=message[0], body=Document(message[1]))
+        return same_text(decode_body(copy, self._limits).content, page.content)
 
     def _do_aside(self, work: Callable[[_Read], _Read], read: _Read) -> None:
         assert self._aside is not None
@@ -327,18 +355,6 @@ def opened(parser: Parser, limits: FetchSection, exchange: Exchange) -> Page:
     if not page.content or exchange.outcome is not Outcome.OK:
         page.fingerprint = 0
     return page
-
-
-def _compare(page: Page) -> None:
-    """What an answer says beside the one before it: a page that is as it was, or away once more."""
-    exchange = page.exchange
-    earlier = exchange.visit.earlier
-    if earlier is None:
-        return
-    if exchange.outcome is Outcome.OK and page.fingerprint and page.fingerprint == earlier.fingerprint:
-        exchange.outcome = Outcome.UNCHANGED
-    elif exchange.status in (404, 410) and earlier.missing:
-        exchange.outcome = Outcome.GONE
 
 
 def _judge_kind(page: Page) -> None:

@@ -6,6 +6,7 @@ whole, by rename; what was there before stays until then.
 """
 
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from fyke.core.errors import ConfigurationError
 from fyke.core.version import VERSION
 from fyke.disk.files import written_whole
 from fyke.progress import Progress
-from fyke.quantities import bytes_text, count_text, number, time_text
+from fyke.quantities import bytes_text, count_text, number, share_text, time_text
 from fyke.report import charts, comparison
 from fyke.report.broken import BrokenLinks
 from fyke.report.languages import languages
@@ -137,6 +138,17 @@ def _tiles(found: Survey, status: CrawlStatus) -> list[tuple[str, str]]:
         (count_text(now.waiting) if status.checkpoint else "unknown", "URLs still waiting"),
         (time_text(lasted_s), "of crawling"),
         (number(totals.pages / lasted_s) if lasted_s else "0", "pages a second"),
+        *_freshness(now.freshness),
+    ]
+
+
+def _freshness(standing: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Of a crawl that never ends."""
+    if not standing:
+        return []
+    return [
+        (share_text(standing["fresh"]), "of copies believed fresh"),
+        (count_text(standing["due"]), "due for a visit"),
     ]
 
 

@@ -28,6 +28,7 @@ from fyke.fetcher.host import Host
 from fyke.fetcher.workbench import Workbench
 from fyke.lab.simulate import texts
 from fyke.lab.simulate.calendar import Calendar, PendingRequest
+from fyke.lab.simulate.changing import Copies
 from fyke.lab.simulate.servers import VisitEnd
 from fyke.lab.simulate.tally import Tally
 from fyke.lab.simulate.texts import Text
@@ -56,10 +57,19 @@ class VirtualFetcher:
     """Fetches from `web`; counts into `tally`."""
 
     def __init__(
-        self, web: VirtualWeb, config: Config, clock: Clock, tally: Tally, *, slice_s: float, rested_since: float
+        self,
+        web: VirtualWeb,
+        config: Config,
+        clock: Clock,
+        tally: Tally,
+        *,
+        slice_s: float,
+        rested_since: float,
+        copies: Copies | None = None,
     ) -> None:
         """`rested_since`: when a simulation that goes on was opened, else 0; hosts may have been asked just before."""
         self._web = web
+        self._copies = copies
         self._clock = clock
         self._tally = tally
         self._connections = config.fetch.connections
@@ -132,7 +142,10 @@ class VirtualFetcher:
             return
         now = self._clock.now()
         addresses = self._web.addresses(texts.of_column(visits.column("url"))).tolist()
-        for visit, address in zip(visits_of(visits), addresses, strict=True):
+        rows = visits_of(visits)
+        if self._copies is not None:
+            self._copies.recall(rows)
+        for visit, address in zip(rows, addresses, strict=True):
             host = self.bench.get(visit.host)
             if visit.host in self._retired:
                 self._lose([visit], Outcome.HOST_RETIRED)
@@ -236,12 +249,18 @@ class VirtualHarvest:
     answered = True
     waiting = 0  # pages that are being read
 
-    def __init__(self, web: VirtualWeb, tally: Tally, told: Callable[[Text], None] | None) -> None:
-        """`told` is told the URLs of each batch of pages, before their links are handed on."""
+    def __init__(
+        self, web: VirtualWeb, tally: Tally, told: Callable[[Text], None] | None, clock: Clock, copies: Copies | None
+    ) -> None:
+        """`told` is told the URLs of each batch of pages, before their links are handed on. Pages change where there
+        are `copies`."""
+        self._clock = clock
+        self._copies = copies
         self._web = web
         self._tally = tally
         self._told = told
         self._waiting: list[Visit] = []
+        self._failed: list[tuple[Visit, Outcome]] = []
 
     def gather(self, fetched: Any, outbox: Outbox) -> int:
         """Put what the frontier is to know into `outbox`; a page ends with its links."""
@@ -249,6 +268,8 @@ class VirtualHarvest:
             if outcome is Outcome.OK:
                 self._waiting.append(visit)
             else:
+                if self._copies is not None:
+                    self._failed.append((visit, outcome))
                 outbox.put_ended(visit, outcome)
         outbox.put_off(fetched.put_off)
         for origin in fetched.origins:
@@ -260,7 +281,7 @@ class VirtualHarvest:
 
     def hand_on(self, outbox: Outbox) -> None:
         """Make the links of all pages that wait for that."""
-        visits, self._waiting = self._waiting, []
+        visits, self._waiting = self._without_news(outbox), []
         if not visits:
             return
         text = texts.of_strings([visit.url for visit in visits])
@@ -273,3 +294,17 @@ class VirtualHarvest:
         for visit in visits:
             outbox.put_ended(visit, Outcome.OK)
         self._tally.linked(links.urls.column("key").to_numpy(), links.spam)
+
+    def _without_news(self, outbox: Outbox) -> list[Visit]:
+        """Those of the visits that wait that brought something; the others end here."""
+        if self._copies is None:
+            return self._waiting
+        failed, self._failed = self._failed, []
+        visits = [*self._waiting, *(visit for visit, _ in failed)]
+        outcomes = [*(Outcome.OK for _ in self._waiting), *(outcome for _, outcome in failed)]
+        became = self._copies.ended(visits, outcomes, self._clock.now())[: len(self._waiting)]
+        for visit, outcome in zip(self._waiting, became, strict=True):
+            if outcome is Outcome.UNCHANGED:
+                outbox.put_ended(visit, outcome)
+                self._tally.totals.pages += 1
+        return [visit for visit, outcome in zip(self._waiting, became, strict=True) if outcome is Outcome.OK]

@@ -57,7 +57,7 @@ class Kept:
     def __init__(self, checkpoint: Checkpoint, asked: SimulationSettings, fetched: Fetched | None) -> None:
         self._checkpoint = checkpoint
         self._store = checkpoint.store
-        saved = {"frontier": self._store.participant("frontier"), "tally": self._store.participant("tally")}
+        saved = {name: self._store.participant(name) for name in ("frontier", "tally", "copies")}
         saved = {**saved, "now": checkpoint.counters["now"]} if checkpoint.number else {}
         self.simulation = Simulation(VirtualWeb(asked.spec), asked.config(), self._store, saved, fetched=fetched)
         self._wall_before_s = self.simulation.tally.totals.wall_s
@@ -77,7 +77,7 @@ class Kept:
         simulation = self.simulation
         self.count()
         state = simulation.state(self._store)
-        participants = {"frontier": state["frontier"], "tally": state["tally"]}
+        participants = {name: state[name] for name in ("frontier", "tally", "copies")}
         snapshot = self._checkpoint.take(participants, {"now": state["now"]})
         snapshot.make_durable()
         self._checkpoint.committed(snapshot)

@@ -13,6 +13,7 @@ from typing import Any
 from fyke.lab.simulate import figures
 from fyke.lab.simulate.domain_results import Bins, Standings, by_in_degree, standings
 from fyke.lab.simulate.keep import Kept, SimulationSettings
+from fyke.lab.simulate.simulation import Simulation
 from fyke.plots import save
 from fyke.quantities import bytes_text, count_text, number, share_text, time_text
 
@@ -40,6 +41,11 @@ class SimulationSummary:
     wall_s: float
     pages_s: float  # simulated a second
     peak_memory_bytes: int  # over all runs
+    revisits: int = 0  # visits to known pages that brought them
+    changed_share: float = 0.0  # of those, that found another version
+    fresh: float = 0.0  # share of the copies that are as their pages
+    believed_fresh: float = 0.0  # as the frontier believed at its last plan
+    stale: float = 0.0  # the mean of 1 + 1/2 + ... + 1/n, of copies that miss n changes
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -66,7 +72,18 @@ def summary_of(kept: Kept, asked: SimulationSettings, of: Standings) -> Simulati
         wall_s=totals.wall_s,
         pages_s=totals.pages / max(1e-9, totals.wall_s),
         peak_memory_bytes=totals.peak_memory_bytes,
+        **_freshness(kept.simulation),
     )
+
+
+def _freshness(simulation: Simulation) -> dict[str, Any]:
+    if simulation.copies is None:
+        return {}
+    seen = simulation.copies.seen(simulation.clock.now())
+    return {
+        "revisits": seen.revisits, "changed_share": seen.changed / max(1, seen.revisits), "fresh": seen.fresh,
+        "believed_fresh": simulation.frontier.again.standing.fresh, "stale": seen.stale,
+    }  # fmt: skip
 
 
 def text(summary: SimulationSummary) -> str:
@@ -101,6 +118,17 @@ def _rows(summary: SimulationSummary) -> list[tuple[str, str]]:
         ("domains met", count_text(summary.domains)),
         ("budgets moved on disk, a page", bytes_text(summary.policy_bytes_per_page)),
         ("virtual time", time_text(summary.virtual_s)),
+        *(_rows_of_revisits(summary) if summary.revisits else []),
+    ]
+
+
+def _rows_of_revisits(summary: SimulationSummary) -> list[tuple[str, str]]:
+    return [
+        ("visits to known pages", count_text(summary.revisits)),
+        ("of these, found a change", share_text(summary.changed_share)),
+        ("fresh copies", share_text(summary.fresh)),
+        ("as was believed", share_text(summary.believed_fresh)),
+        ("staleness, harmonic", number(summary.stale)),
     ]
 
 

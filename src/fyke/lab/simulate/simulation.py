@@ -18,9 +18,11 @@ from fyke.core.config import Config
 from fyke.core.messages import Links
 from fyke.crawl.loop import Engines, Loop
 from fyke.crawl.mail import LinkCache, Outbox
+from fyke.crawl.revisits import Revisits
 from fyke.disk.store import Store
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier
+from fyke.lab.simulate.changing import Copies, Pages
 from fyke.lab.simulate.fetcher import VirtualFetcher, VirtualHarvest
 from fyke.lab.simulate.tally import Tally, tally_of
 from fyke.lab.simulate.texts import Text
@@ -55,13 +57,21 @@ class Simulation:
             opened_at=started,
             state=saved.get("frontier"),
         )
+        self.copies: Copies | None = None
+        self._revisits: Revisits | None = None
+        if web.spec.change_days:
+            pages = Pages(web.spec.seed, web.spec.change_days, web.spec.bursty_share, START)
+            self.copies = Copies(pages, self.frontier.again, saved.get("copies", {}))
+            self._revisits = Revisits(self.frontier, lambda: iter(()), lambda: None, self.clock, config.revisit)
         rested_since = started if saved else 0.0
-        self.fetcher = VirtualFetcher(web, config, self.clock, self.tally, slice_s=SLICE_S, rested_since=rested_since)
-        self._pages = VirtualHarvest(web, self.tally, fetched)
+        self.fetcher = VirtualFetcher(
+            web, config, self.clock, self.tally, slice_s=SLICE_S, rested_since=rested_since, copies=self.copies
+        )
+        self._pages = VirtualHarvest(web, self.tally, fetched, self.clock, self.copies)
         self._outbox = Outbox(LinkCache(0, by_depth=False))
         self._loop = Loop(
-            Engines(self.frontier, self.fetcher, self._pages, self._outbox), config.crawl, self.clock, asyncio.Event(),
-            least_merge_s=MERGE_S,
+            Engines(self.frontier, self.fetcher, self._pages, self._outbox, revisits=self._revisits), config.crawl,
+            self.clock, asyncio.Event(), least_merge_s=MERGE_S,
         )  # fmt: skip
         if saved:
             self.frontier.resume()
@@ -80,8 +90,8 @@ class Simulation:
     def step(self) -> bool:
         """One turn of the loop, and the next slice of time; whether there is anything left to do."""
         self._loop.turn()
-        if self._loop.idle and (self._loop.moved or self.frontier.empty):
-            return not self.frontier.empty
+        if self._loop.idle and (self._loop.moved or (self.frontier.empty and self._revisits is None)):
+            return self._revisits is not None or not self.frontier.empty
         self._advance(self.clock.now())
         return True
 
@@ -90,6 +100,8 @@ class Simulation:
         due = self.fetcher.next_due()
         if due is None and self._loop.idle:
             due = self.frontier.rests_until(now)
+            if self._revisits is not None:
+                due = min(due or self._revisits.next_at, self._revisits.next_at)
         number = max(np.floor(now / SLICE_S) + 1, np.ceil((due or 0.0) / SLICE_S))
         self.clock.advance(max(0.0, float(number) * SLICE_S - now))
 
@@ -97,7 +109,9 @@ class Simulation:
         """Everything a restart needs."""
         self._pages.hand_on(self._outbox)
         self._loop.deliver()
-        return {"now": self.clock.now(), "frontier": self.frontier.state(), "tally": self.tally.save(store)}
+        copies = self.copies.state() if self.copies is not None else {}
+        state = {"frontier": self.frontier.state(), "tally": self.tally.save(store), "copies": copies}
+        return {"now": self.clock.now(), **state}
 
     def close(self) -> None:
         self.frontier.close()

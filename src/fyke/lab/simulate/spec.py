@@ -11,6 +11,8 @@ from typing import Any
 from fyke.core.errors import ConfigurationError
 from fyke.lab.simulate.texts import MOST_DOMAINS
 
+GIANTS = 12
+
 
 @dataclass(frozen=True, slots=True)
 class VirtualWebSpec:
@@ -23,7 +25,7 @@ class VirtualWebSpec:
     size_scale: float = 8.0  # pages of the least popular domain, in the median
     size_growth: float = 0.75  # a domain's size grows with this power of domains / rank
     size_sigma: float = 1.2  # of the lognormal noise on sizes
-    giants: int = 12  # honest domains with millions of pages on many hosts
+    giants: int = GIANTS  # honest domains with millions of pages on many hosts
     giant_pages: int = 5_000_000
     giant_host_pages: int = 500  # pages on each of a giant's hosts
     branching: float = 1.25  # deeper pages of its domain that an honest page leads to, in the mean
@@ -44,6 +46,8 @@ class VirtualWebSpec:
     download_s: float = 0.3  # median time of a download
     slow_download_s: float = 4.0
     page_bytes: int = 20_000  # median
+    change_days: float = 0.0  # median time between changes of a page; 0: pages do not change
+    bursty_share: float = 0.3  # of pages that change: in bursts
 
     def __post_init__(self) -> None:
         honest = self.outward_links + math.ceil(self.branching) + 2

@@ -67,6 +67,8 @@
       ...Object.fromEntries(["pages", "waiting", "urls", "in_flight", "hosts_asleep", "domains"].map((name) => [name, number(now[name])])),
       ...Object.fromEntries(["bytes", "archive_bytes", "memory_bytes"].map((name) => [name, size(now[name])])),
       awake: number(now.hosts - now.hosts_asleep),
+      fresh: `${(100 * (now.freshness.fresh ?? 0)).toFixed(1)} %`,
+      due: number(now.freshness.due ?? 0),
       pages_s: standing.live ? rate(standing.pages_s) : "–",
       bytes_s: standing.live ? size(standing.bytes_s) : "–",
     };

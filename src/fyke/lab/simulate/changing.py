@@ -1,0 +1,162 @@
+"""Pages of the virtual web that change, and how fresh the copies of a crawl are that never ends.
+
+`Pages` says how often a page has changed by any time: a Poisson process, by halving (how many changes fall into the
+first half of a stretch is binomial), or for some pages one that is on for a tenth of the time, at ten times the rate.
+Rates are lognormal by domain and by page. `Copies` tells the frontier of visits as the table of pages does in a crawl,
+by version numbers in place of contents, and follows a sample of the pages to see what was missed: no crawler knows.
+
+Invariant: versions are a pure function of spec, page and time.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fyke.core.batches import U64
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import Visit, batch_of
+from fyke.crawl.passes import Past
+from fyke.frontier.again import COPY, ENDED, Again, News, Visited
+from fyke.lab.simulate import texts
+from fyke.lab.simulate.chance import F64, I64, dice, high, spread
+from fyke.lab.simulate.texts import Text
+
+HALVINGS = 31  # of 68 years, down to a second
+MOST_SAMPLED = 20_000
+BURST_SHARE = 0.1  # of the time
+_RATE_OF_DOMAIN, _RATE_OF_PAGE, _BURSTS, _CHANGES = 401, 402, 403, 404
+_OF_DOMAIN, _OF_PAGE = 1.2, 0.9  # sigmas
+
+
+class Pages:
+    """The pages of the web with this `seed`, which change each `change_days` in the median, some in bursts."""
+
+    def __init__(self, seed: int, change_days: float, bursty_share: float, start: float) -> None:
+        self._seed = seed
+        self._rate = 1 / (change_days * 86400)
+        self._bursty_share = bursty_share
+        self._start = start
+
+    def versions(self, text: Text, now: float) -> I64:
+        """How often each of the pages with these URLs has changed until `now`: int64[n]."""
+        domain, _, page = texts.read(text)
+        rate = self._rate * spread(dice(self._seed, _RATE_OF_DOMAIN, domain), _OF_DOMAIN)
+        rate *= spread(dice(self._seed, _RATE_OF_PAGE, domain, page), _OF_PAGE)
+        return _count(dice(self._seed, _CHANGES, domain, page), rate, self._time_on(domain, page, rate, now))
+
+    def _time_on(self, domain: I64, page: I64, rate: F64, now: float) -> F64:
+        """The time so far, of bursty pages that in bursts, as long as it takes for ten changes otherwise."""
+        time = np.full(len(page), now - self._start)
+        rolls = dice(self._seed, _BURSTS, domain, page)
+        cycle = 10 / rate
+        phase = time + high(dice(self._seed, _BURSTS, page, domain)) * cycle
+        whole, rest = np.divmod(phase, cycle)
+        bursty = whole * cycle + np.minimum(rest, BURST_SHARE * cycle) / BURST_SHARE
+        return np.where(high(rolls) < self._bursty_share, bursty, time)
+
+
+def _count(rolls: U64, rate: F64, time: F64) -> I64:
+    """Changes of n Poisson processes in [0, time): the first count is for the longest stretch."""
+    stretch = 2.0**HALVINGS
+    left = _poisson(rolls, rate * stretch)
+    begin, count = np.zeros(len(time)), np.zeros(len(time), np.int64)
+    for level in range(HALVINGS):
+        stretch /= 2
+        halves = dice(level + 1, _CHANGES, rolls.view(np.int64), (begin / stretch).astype(np.int64))
+        first = _half_of(left, halves)
+        later = time >= begin + stretch
+        count += np.where(later, first, 0)
+        left = np.where(later, left - first, first)
+        begin = np.where(later, begin + stretch, begin)
+    return count
+
+
+def _poisson(rolls: U64, mean: F64) -> I64:
+    """Poisson numbers by their normal approximation; means here are hundreds and more, or hardly matter."""
+    return np.maximum(np.rint(mean + np.sqrt(mean) * _normal(rolls)), 0).astype(np.int64)
+
+
+def _half_of(count: I64, rolls: U64) -> I64:
+    """Binomial numbers with probability 1/2: ones among as many random bits, or their normal approximation."""
+    few = np.minimum(count, 63).astype(np.uint64)
+    ones = np.bitwise_count(rolls & ((np.uint64(1) << few) - np.uint64(1))).astype(np.int64)
+    many = np.clip(np.rint(count / 2 + np.sqrt(count) / 2 * _normal(rolls)), 0, count).astype(np.int64)
+    return np.where(count < 64, ones, many)
+
+
+def _normal(rolls: U64) -> F64:
+    """Normal numbers: the logarithm of lognormal ones."""
+    found: F64 = np.log(spread(rolls, 1.0))
+    return found
+
+
+class TrueFreshness(NamedTuple):
+    """How fresh the sampled copies are, and what visits to known pages brought so far."""
+
+    pages: int
+    fresh: float  # share of copies that miss no change
+    stale: float  # the mean of 1 + 1/2 + ... + 1/n for copies that miss n
+    revisits: int
+    changed: int  # of those
+
+
+class Copies:
+    """What a crawl has of `pages`, as `again` is told."""
+
+    def __init__(self, pages: Pages, again: Again, saved: dict[str, Any]) -> None:
+        self._pages = pages
+        self._again = again
+        self._past = Past(again, Path())
+        self._below = int(saved.get("below", 1 << 64))  # pages with lower keys are sampled
+        self._sampled: dict[str, int] = dict(saved.get("sampled", {}))  # versions of copies, by URL
+        self._revisits, self._changed = saved.get("counts", (0, 0))
+
+    def recall(self, visits: Sequence[Visit]) -> None:
+        """Note with each of `visits` what is known of it."""
+        self._past.recall(visits)
+
+    def ended(self, visits: Sequence[Visit], outcomes: Sequence[Outcome], now: float) -> list[Outcome]:
+        """Visits that ended `now`: what became of them beside what earlier ones brought."""
+        if not visits:
+            return []
+        versions = self._pages.versions(texts.of_strings([visit.url for visit in visits]), now) + 1
+        came = np.array([outcome is Outcome.OK for outcome in outcomes])
+        known = np.array([visit.earlier is not None and visit.earlier.place is not None for visit in visits])
+        before = np.array([visit.earlier.fingerprint if visit.earlier is not None else 0 for visit in visits])
+        same = came & known & (before == versions)
+        self._revisits += int((came & known).sum())
+        self._changed += int((came & known & ~same).sum())
+        copies = np.zeros(len(visits), COPY)
+        copies["fingerprint"], copies["length"] = versions, 1
+        news = np.where(same, News.SAME, np.where(came, News.CHANGED, News.NONE)).astype(np.uint8)
+        columns = [np.full(len(visits), Visited.THERE, np.uint8), news, np.full(len(visits), now)]
+        rows = pa.RecordBatch.from_arrays([*batch_of(visits).columns, *map(pa.array, columns)], schema=ENDED)
+        self._again.learn(rows, came, copies)
+        self._sample(visits, versions, came)
+        return [Outcome.UNCHANGED if one else outcome for one, outcome in zip(same.tolist(), outcomes, strict=True)]
+
+    def _sample(self, visits: Sequence[Visit], versions: I64, came: np.typing.NDArray[np.bool_]) -> None:
+        for visit, version, there in zip(visits, versions.tolist(), came.tolist(), strict=True):
+            if there and visit.key < self._below:
+                self._sampled[visit.url] = version
+        while len(self._sampled) > MOST_SAMPLED:
+            self._below //= 2
+            keys = texts.keys(texts.of_strings(list(self._sampled))).tolist()
+            kept = zip(self._sampled.items(), keys, strict=True)
+            self._sampled = dict(item for item, key in kept if key < self._below)
+
+    def seen(self, now: float) -> TrueFreshness:
+        """How fresh they are."""
+        if not self._sampled:
+            return TrueFreshness(0, 0.0, 0.0, 0, 0)
+        versions = self._pages.versions(texts.of_strings(list(self._sampled)), now) + 1
+        missed = versions - np.fromiter(self._sampled.values(), np.int64, len(self._sampled))
+        harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, int(missed.max()) + 1))])
+        stale = float(harmonic[missed].mean())
+        return TrueFreshness(len(missed), float((missed == 0).mean()), stale, self._revisits, self._changed)
+
+    def state(self) -> dict[str, Any]:
+        return {"below": self._below, "sampled": self._sampled, "counts": [self._revisits, self._changed]}

@@ -1,0 +1,44 @@
+"""Pages of the virtual web change as they are said to, and the crawl that never ends keeps up with them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fyke.lab.simulate import texts
+from fyke.lab.simulate.changing import Pages
+from fyke.lab.simulate.keep import kept, simulate
+from lab.simulate.runs import FINITE, asked
+
+DAY = 86400.0
+
+
+def some_pages(count):
+    numbers = np.arange(count)
+    return texts.written(numbers % 40, np.zeros(count, np.int64), numbers)
+
+
+@pytest.mark.parametrize("bursty", [0.0, 1.0])
+def test_versions_only_grow_and_as_fast_as_the_rates_say(bursty):
+    pages, text = Pages(7, 3.0, bursty, 0.0), some_pages(4000)
+    times = [0.0, 0.5 * DAY, 3 * DAY, 3 * DAY + 1, 30 * DAY, 300 * DAY]
+    versions = np.array([pages.versions(text, time) for time in times])
+    assert (np.diff(versions, axis=0) >= 0).all()
+    assert (versions[:, :2000] == [pages.versions(text[:2000], time) for time in times]).all()
+    grown = versions[-1] - versions[0]
+    assert np.median(grown) == pytest.approx(100, rel=0.35)  # a change each three days in the median
+    quiet = np.mean(versions[2] == versions[0])  # in the first three days
+    assert quiet > 0.65 if bursty else 0.35 < quiet < 0.6
+
+
+def test_a_crawl_that_never_ends_keeps_up(tmp_path):
+    wanted = replace(asked("star-beast"), spec=replace(FINITE, change_days=8.0))
+    with kept(tmp_path, wanted) as simulation:
+        simulate(simulation, 2500)
+    with kept(tmp_path, wanted) as simulation:  # goes on where it was
+        simulate(simulation, 3000)
+        crawl = simulation.simulation
+        seen, standing = crawl.copies.seen(crawl.clock.now()), crawl.frontier.again.standing
+    assert seen.pages > 500 and seen.revisits > 300
+    assert 0.75 < seen.fresh <= 1 and 0.05 < seen.changed / seen.revisits < 0.95
+    assert abs(standing.fresh - seen.fresh) < 0.2
