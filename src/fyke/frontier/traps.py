@@ -183,18 +183,22 @@ class Traps:
         accused &= (numbers(urls, "kind") == Kind.PAGE) & (u64(urls, "key") % np.uint64(PROBE) != 0)
         rows = np.flatnonzero(accused)
         if len(rows):
-            mask[rows] = [why is not None for why in map(self._why, *_columns(urls.take(pa.array(rows))))]
+            mask[rows] = self._deciding(urls.take(pa.array(rows)))[0] >= 0
         return mask
 
-    def _why(self, url: str, host: int, domain: int, via: int) -> Counts | None:
-        """The counts of the barren shape that makes a trap of `url`; None when it is none."""
-        sharp, coarse = shape_keys(shapes(url), host, domain, self._met_on(via))
-        counts = self._yields.of(np.array([*sharp, *coarse], np.uint64))
-        own = counts[0]
-        if 2 * own["pages"] >= self._after and own["fresh"] * FERTILE >= 1:
-            return None
-        barren = np.flatnonzero(counts["barren"])
-        return counts[barren[0]] if len(barren) else None
+    def _deciding(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], Counts]:
+        """For each of `urls` (n > 0 rows) the place among its shapes of the barren one that makes a trap of it, -1
+        where it is none; and the counts of all their shapes, one URL after the other."""
+        rows = zip(*_columns(urls), strict=True)
+        keys = [shape_keys(shapes(url), host, domain, self._met_on(via)) for url, host, domain, via in rows]
+        lengths = np.array([len(sharp) + len(coarse) for sharp, coarse in keys])
+        counts = self._yields.of(np.array([key for pair in keys for some in pair for key in some], np.uint64))
+        starts = np.cumsum(lengths) - lengths
+        places = np.arange(len(counts)) - np.repeat(starts, lengths)
+        first = np.minimum.reduceat(np.where(counts["barren"], places, len(counts)), starts)
+        own = counts[starts]
+        fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
+        return np.where(fertile | (first == len(counts)), -1, first), counts
 
     def _met_on(self, via: int) -> str:
         """What sort of page the one with key `via` was: what fresh pages lead to is apart from what others do."""
@@ -203,17 +207,14 @@ class Traps:
 
     def explain(self, urls: pa.RecordBatch) -> str:
         """Why the URL in the first row is a trap, in words; empty when it is none."""
-        [(url, host, domain, via)] = zip(*_columns(urls.slice(0, 1)), strict=True)
-        why = self._why(url, host, domain, via)
-        if why is None:
+        places, counts = self._deciding(urls.slice(0, 1))
+        if places[0] < 0:
             return ""
-        found = shapes(url)
-        sharp, coarse = shape_keys(found, host, domain, self._met_on(via))
-        texts_of = (found.own, *found.sharp, *found.coarse, found.hosts)
-        words = dict(zip([*sharp, *coarse], texts_of, strict=True))[int(why["key"])]
+        found = shapes(texts(urls)[0])
+        words = (found.own, *found.sharp, *found.coarse, found.hosts)[places[0]]
         return (
-            f"of the pages there whose URLs are like {words}, {why['pages']} were read, and of the last ones hardly any"
-            " had text that was not met before"
+            f"of the pages there whose URLs are like {words}, {counts['pages'][places[0]]} were read, and of the last"
+            " ones hardly any had text that was not met before"
         )
 
     # --- what goes on
