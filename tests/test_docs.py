@@ -23,6 +23,7 @@ SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", HOWTO, re.MULTILINE |
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ALONE = {
     "Change a selector, and ask the archive again": "Get fields of pages as a table",
+    "Get the fields into a database": "Get fields of pages as a table",
     "Stop it, and go on": "Stop in time",
 }
 

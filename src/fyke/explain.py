@@ -6,6 +6,7 @@ pages. It reads only, also while the crawl runs; what happened since the last ch
 Where a file of the table is damaged, it answers from the others and says so; "not seen" it never says then.
 """
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -22,7 +23,7 @@ from fyke.archive.division import division
 from fyke.archive.inspect import in_use
 from fyke.core.batches import Kind, u64, url_batch
 from fyke.core.clock import SystemClock
-from fyke.core.config import Config
+from fyke.core.config import Config, RevisitSection
 from fyke.core.errors import StateDamaged
 from fyke.core.plugins import ProtocolModule, UrlFilter, load_plugin, schemes_of
 from fyke.core.seeds import seed_of, seeds_of
@@ -31,7 +32,8 @@ from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.looking import BLOCKED, TRAPPED, FrontierSeen
-from fyke.frontier.revisit.belief import bounds, prior, seen
+from fyke.frontier.revisit.belief import Belief, bounds, prior, seen
+from fyke.frontier.revisit.choice import CHANCE, Resting, Terms, due_at
 from fyke.quantities import counted, duration
 
 USUAL_S = 30 * 86400.0  # between changes of a page of which nothing is known
@@ -61,7 +63,7 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
         facts.append(f"other visits to it may be where this cannot be read: {damage[0]}")
     if rows:
         verdict, facts = _fetched(rows, facts, directory)
-        return Explanation(url, verdict, [*facts, *_visits(rows)])
+        return Explanation(url, verdict, [*facts, *_visits(rows), *_next_visit(directory, config, at, rows)])
     record = _fetched_as_rules(directory, url)
     if record is not None:
         return Explanation(url, *_rules_fetched(record, facts))
@@ -122,21 +124,52 @@ def _visits(rows: list[dict[str, Any]]) -> list[str]:
         facts.append(
             f"its content changed {changes} since then; what it is now was first fetched {_time(contents[-1])}"
         )
-        facts += _rate(rows)
     return facts
 
 
-def _rate(rows: list[dict[str, Any]]) -> list[str]:
-    """How often the page changes, as far as visits that found it tell."""
+def _next_visit(directory: CrawlDirectory, config: Config, at: Locator, rows: list[dict[str, Any]]) -> list[str]:
+    """How often the page changes, as far as visits that found it tell, and when it is due, if it is visited again."""
+    frontier = _frontier(directory, config, at)
+    record, forever = None, False
+    if frontier is not None:
+        with frontier:
+            record, forever = frontier.known(at.key), frontier.standing.at > 0
+            where = next((words for words, batches in frontier.places() if _holds(batches, at)), "")
     found = [row for row in rows if row["outcome"] in ("ok", "too_large", "unchanged")]
-    belief = prior(np.zeros(1), np.zeros(1), 1 / USUAL_S)
+    if record is None or not record["shape"]:
+        belief, known_at = prior(np.zeros(1), np.zeros(1), 1 / USUAL_S), 0.0
+    else:
+        belief, known_at = Belief(*(np.array([float(record[name])]) for name in ("shape", "time"))), float(record["at"])
     for before, row in pairwise(found):
-        since = np.array([(row["fetched_at"] - before["fetched_at"]).total_seconds()])
-        belief = seen(belief, np.array([row["outcome"] != "unchanged"]), np.maximum(since, 1.0))
-    if len(found) < 2:
-        return []
-    seldom, often = (_span(1 / float(rate[0])) for rate in bounds(belief))
-    return [f"it changes every {_span(1 / float(belief.mean[0]))} or so, most likely every {often} to {seldom}"]
+        if row["fetched_at"].timestamp() > known_at:
+            since = np.array([(row["fetched_at"] - before["fetched_at"]).total_seconds()])
+            belief = seen(belief, np.array([row["outcome"] != "unchanged"]), np.maximum(since, 1.0))
+    facts = []
+    if len(found) > 1:
+        seldom, often = (_span(1 / float(rate[0])) for rate in bounds(belief))
+        facts.append(
+            f"it changes every {_span(1 / float(belief.mean[0]))} or so, most likely every {often} to {seldom}"
+        )
+    if forever and rows[-1]["outcome"] != "gone":
+        facts.append(f"it waits {where}" if where else _due(config.revisit, belief, found[-1:], rows[-1]))
+    return facts
+
+
+def _due(asked: RevisitSection, belief: Belief, found: list[dict[str, Any]], last: dict[str, Any]) -> str:
+    """When a page that rests is due, and why then, in words."""
+    tried = last["fetched_at"].timestamp()
+    at = found[0]["fetched_at"].timestamp() if found else 0.0
+    first = np.array([last["kind"] == "listing"])
+    resting = Resting(np.zeros(1, np.uint64), np.array([at]), np.array([tried]), belief, first)
+    due = float(due_at(resting, Terms(asked.least_s, asked.greatest_s), SystemClock().now())[0])
+    when = f"it is due from {datetime.fromtimestamp(due, UTC):%Y-%m-%d %H:%M:%S} UTC on"
+    if due <= tried + asked.least_s:
+        return f"{when}: {duration(asked.least_s)} after the visit before, the least time"
+    if not at or due >= at + asked.greatest_s:
+        return f"{when}: {_span(asked.greatest_s)} after the visit before, the greatest time"
+    if tried > at:
+        return f"{when}: it has brought nothing since {_time(found[0])}, and is asked again after as long once more"
+    return f"{when}: by then it has changed with a chance of one in {1 / CHANCE:.0f}"
 
 
 def _span(seconds: float) -> str:
@@ -202,14 +235,24 @@ def _url_of(directory: CrawlDirectory, key: int) -> str:
     return rows[0]["url"] if rows else ""
 
 
+def _frontier(directory: CrawlDirectory, config: Config, at: Locator) -> FrontierSeen | None:
+    """The newest checkpoint of the shard of `at`, if there is one."""
+    shard = directory.parts[division(directory.state).shard_of(at.domain)].shard
+    return FrontierSeen(shard, config.frontier) if saved_state(shard) else None
+
+
+def _holds(batches: Iterator[pa.RecordBatch], at: Locator) -> bool:
+    return any(bool(np.any(u64(batch, "key") == np.uint64(at.key))) for batch in batches)
+
+
 def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> tuple[str, str]:
     """Where the newest checkpoint has `at` waiting, in words, and why there if that is not plain; empty: nowhere."""
-    shard = directory.parts[division(directory.state).shard_of(at.domain)].shard
-    if not saved_state(shard):
+    found = _frontier(directory, config, at)
+    if found is None:
         return "", ""
-    with FrontierSeen(shard, config.frontier) as frontier:
+    with found as frontier:
         for words, batches in frontier.places():
-            if any(bool(np.any(u64(batch, "key") == np.uint64(at.key))) for batch in batches):
+            if _holds(batches, at):
                 blocked = split(at.url.decode()).host in AskedLater(directory.state).blocked
                 words = "for the crawl to go on" if words == BLOCKED and not blocked else words
                 return words, frontier.trap(at.key) if words == TRAPPED else ""

@@ -1,10 +1,13 @@
 """A pass over a finished crawl finds exactly what has become of its pages, and leaves an archive others can read."""
 
+import csv
 import json
 import os
 import random
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -129,6 +132,20 @@ def test_a_pass_finds_exactly_what_has_become_of_each_page(tmp_path: Path) -> No
     assert checked.returncode == 0, checked.stdout
 
 
+def assert_changes_are_told(into: Path, tmp_path: Path, between: str) -> None:
+    for kind, read in (("jsonl", partial(map, json.loads)), ("csv", csv.DictReader)):
+        out = tmp_path / f"changes.{kind}"
+        run = fyke("export", str(into), "--to", kind, "--changes", "--since", between, "--out", str(out))
+        assert run.returncode == 0, run.stderr
+        told = {row["url"].rpartition("/")[2]: row["change"] for row in read(out.read_text().splitlines())}
+        assert told == {"a.html": "changed", "b.html": "gone"}
+    out = tmp_path / "new.jsonl"
+    assert fyke("export", str(into), "--to", "jsonl", "--since", between, "--out", str(out)).returncode == 0
+    assert ["durian" in line for line in out.read_text().splitlines()] == [True]
+    refused = fyke("export", str(into), "--to", "wacz", "--since", between)
+    assert refused.returncode == 2 and "--since is for pages" in refused.stderr
+
+
 @needs_nginx
 def test_readers_have_the_newest_version_and_drop_what_is_gone(tmp_path: Path) -> None:
     root, into, config = tmp_path / "root", tmp_path / "crawl", settings(tmp_path)
@@ -141,6 +158,7 @@ def test_readers_have_the_newest_version_and_drop_what_is_gone(tmp_path: Path) -
     with nginx(root) as url:
         assert crawl(into, config, url).status == 0
         assert fyke("index", str(into)).returncode == 0
+        between = datetime.now(UTC).isoformat()
         after = {name: text.replace("apricot", "durian") for name, text in before.items() if name != "b.html"}
         for expected in (1, 0):  # a page is gone when it is away for the second time
             lay(root, after, LAST_WEEK + 1000)
@@ -152,6 +170,7 @@ def test_readers_have_the_newest_version_and_drop_what_is_gone(tmp_path: Path) -
     assert fyke("export", str(into), "--to", "jsonl", "--out", str(out)).returncode == 0
     texts = {line["url"].rpartition("/")[2]: line["text"] for line in map(json.loads, out.read_text().splitlines())}
     assert set(texts) == {"", "a.html", "c.html"} and "durian" in texts["a.html"]
+    assert_changes_are_told(into, tmp_path, between)
     assert fyke("export", str(into), "--to", "wacz", "--out", str(tmp_path / "out.wacz")).returncode == 0
     said = fyke("why", str(into), f"{url}a.html").stdout
     assert "visited 3 times since" in said and "its content changed 1 time since then" in said
@@ -163,6 +182,11 @@ def test_readers_have_the_newest_version_and_drop_what_is_gone(tmp_path: Path) -
         shown = asking.get("/copy", params={"url": address}).text
         stamps = re.findall(r"/copy\?[^\"]*at=(\d{14})", shown)
         assert len(stamps) == 2  # the other dates
+        told = asking.get("/diff", params={"url": address}).text
+        assert "<del>apricot</del><ins>durian</ins>" in told and told.count("<option") == 4
+        backwards = asking.get("/diff", params={"url": address, "old": stamps[0], "new": stamps[1]}).text
+        assert "<del>durian</del><ins>apricot</ins>" in backwards
+        assert asking.get("/diff", params={"url": f"{url}c.html"}).status_code == 404
         texts = [asking.get("/raw", params={"url": address, "at": at}).text for at in ("", *stamps)]
         assert ["durian" in text for text in texts] == [True, True, False] and "apricot" in texts[2]
 

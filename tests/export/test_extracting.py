@@ -104,7 +104,7 @@ def test_mistakes(site: SmallSite, tmp_path: Path) -> None:
     told(3, str(into), words="holds no crawl")
     assert crawl(into, settings(tmp_path), site.url, "--pages", "3").status == 0
     told(2, str(into), words="[[extract]]")
-    told(2, str(into), "--config", str(config), "--to", "csv", words="parquet or jsonl")
+    told(2, str(into), "--config", str(config), "--to", "csv", words="parquet, jsonl")
     told(2, str(into), "--config", str(asked(tmp_path, ">>")), words="is no CSS selector")
     told(2, str(into), "--config", str(tmp_path / "none.toml"), words="No such file")
     asked(tmp_path)

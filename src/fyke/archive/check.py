@@ -63,20 +63,22 @@ def check_archive(
     lengths: Mapping[str, int] | None = None,
     *,
     once: bool = True,
-    passes: Sequence[int] = (),
+    passes: Sequence[tuple[int, bool]] = (),
     progress: Progress | None = None,
 ) -> Iterator[Fault]:
     """The faults of the crawl directory `folder`; none when all is well.
 
     `lengths` gives, by name below `folder`, how much of a file counts; files not named count whole.
-    With `once`, a URL answered with success twice is a fault (robots.txt apart), but for passes over the crawl: each
-    begins with the file of one of the numbers `passes`. `progress` is called with a file's name, the bytes read of it
-    and its length.
+    With `once`, a URL answered with success twice is a fault (robots.txt apart), but for `passes` over the crawl: the
+    number of the file with which each began, and whether it visits pages again and again. `progress` is called with a
+    file's name, the bytes read of it and its length.
     """
     names = sorted(path.name for path in (folder / FOLDER).glob("*.warc.gz"))
     with Repeats() as repeats:
         for number, name in enumerate(names):
-            fetches = _Fetches(number, bisect_right(passes, serial_of(name)[0]), repeats if once else None)
+            passed = bisect_right([file for file, _ in passes], serial_of(name)[0])
+            once_here = once and not (passed and passes[passed - 1][1])
+            fetches = _Fetches(number, passed, repeats if once_here else None)
             try:
                 yield from _check_file(folder, name, (lengths or {}), fetches, progress)
             except OSError as error:

@@ -107,7 +107,8 @@ def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], N
                 yield Fault(str(part.shard), "there is an archive and no manifest: the state is gone")
         yield from _check_state(part)
         yield from _check_hosts(part)
-    passes = [int(file) for state in states[:1] for _, file in state.get("again", {}).get("began", [])]
+    began = [one for state in states[:1] for one in state.get("again", {}).get("began", [])]
+    passes = [(int(file), bool(forever and forever[0])) for _, file, *forever in began]
     lengths = archive_lengths(directory, *states)
     yield from check_archive(directory.path, lengths, passes=passes, progress=progress)
 

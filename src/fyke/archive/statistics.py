@@ -43,6 +43,7 @@ class CrawlStatistics:
     memory_bytes: int = 0
     plugin_failures: dict[str, int] = field(default_factory=dict)
     again: dict[str, Any] = field(default_factory=dict)  # what the last pass over the crawl found; empty without one
+    freshness: dict[str, Any] = field(default_factory=dict)  # of a crawl that never ends, at its last plan
 
     @property
     def failed(self) -> int:

@@ -73,6 +73,12 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     visits: Annotated[
         int | None, typer.Option(help="With --again: only so many, which are likeliest to have changed.", min=1)
     ] = None,
+    revisit: Annotated[
+        bool, typer.Option("--revisit", help="Never end: visit pages again as they are likely to have changed.")
+    ] = False,
+    metrics: Annotated[
+        str | None, typer.Option(help="Tell Prometheus how it goes, at this port or HOST:PORT.", metavar="PORT")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Crawl, beginning at the URLs; or go on with the crawl in the directory.
@@ -83,8 +89,8 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     crawl's directory; it may be packed with gzip. Of archives and crawls their pages are taken. Hosts of a list whose
     addresses are private need --private.
 
-    Exit status: 0 done or a limit reached, 2 wrong usage, 3 the directory cannot be used, 4 the disk is full,
-    5 nothing could be reached, 130 interrupted.
+    Exit status: 0 done, a limit reached, or stopped by SIGTERM, 2 wrong usage, 3 the directory cannot be used, 4 the
+    disk is full, 5 nothing could be reached, 130 interrupted.
     """
     if into is None:
         raise ConfigurationError("where to? give the crawl's directory with --into DIR")
@@ -102,16 +108,12 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     directory = rooms.directory.CrawlDirectory(into)
     settings = _settings(directory, config, asked, listed=bool(seeds))
     console = Reporter(stderr=True)
-    if visits is not None and not again:
-        raise ConfigurationError("--visits says how many pages to visit again: say --again too")
-    if again and not directory.holds_crawl:
-        raise ConfigurationError(f"--again: {into} holds no crawl yet; begin it without --again")
-    over = rooms.passes.Pass(visits) if again else None
-    summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or (), again=over)
+    over = _pass(directory, visits, again=again, revisit=revisit)
+    summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or (), again=over, metrics=metrics)
     if as_json:
         print_json(summary.as_dict())
     rooms.run.report(summary, directory, console)
-    if summary.ending is rooms.loop.Ending.STOPPED and not summary.already:
+    if summary.ending is rooms.loop.Ending.STOPPED and not (summary.already or summary.terminated):
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
@@ -139,6 +141,19 @@ def _settings(
     return settings
 
 
+def _pass(
+    directory: "rooms.directory.CrawlDirectory", visits: int | None, *, again: bool, revisit: bool
+) -> "rooms.passes.Pass | None":
+    """The pass over known pages that is asked for, if one is."""
+    if visits is not None and not again:
+        raise ConfigurationError("--visits says how many pages to visit again: say --again too")
+    if again and not directory.holds_crawl:
+        raise ConfigurationError(f"--again: {directory.path} holds no crawl yet; begin it without --again")
+    if again and revisit:
+        raise ConfigurationError("--again visits all pages once, --revisit each in its time: say one of them")
+    return rooms.passes.Pass(visits, forever=revisit) if again or revisit else None
+
+
 @app.command()
 def status(directory: Folder, as_json: AsJson = False) -> None:
     """How a crawl stands, running or not."""
@@ -154,6 +169,8 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
     )
     if crawled.again:
         say(f"  {rooms.run.passed(crawled.again)}")
+    if crawled.freshness:
+        say(f"  {rooms.run.freshness(crawled.freshness)}")
     if crawled.over_budget or crawled.without_rules:
         say(
             f"  of those that wait, {crawled.over_budget:,} are over their domain's budget,"

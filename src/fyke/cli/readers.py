@@ -1,7 +1,9 @@
-"""Commands for those who work with what was crawled: `index`, `search`, `report`, `export`, `serve`."""
+"""Commands for those who work with what was crawled: they search, export, copy and serve it."""
 
 import json
 from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -114,6 +116,12 @@ def export(
     everything: Annotated[
         bool, typer.Option("--all", help="Text also of exact copies, and of pages that say noindex.")
     ] = False,
+    since: Annotated[
+        str | None, typer.Option(help="Only what was fetched from this day or time on (UTC).", metavar="DATE")
+    ] = None,
+    changes: Annotated[
+        bool, typer.Option("--changes", help="What became of each page: new, changed or gone; jsonl or csv.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make of a crawl what other tools read, also while it runs. FORMAT is one of
@@ -128,18 +136,31 @@ def export(
 
     Text is of HTML and plain text. jsonl and markdown hold pages that have a text: of each URL the last answer, of
     exact copies the first, and none that says noindex; parquet has a row for every visit, and text for all but exact
-    copies. The others hold everything. In csv an apostrophe stands before what a spreadsheet would take for a formula.
+    copies. The others hold everything. With --changes there is a line for each page that is new, changed or gone since
+    DATE, and says which: new and changed ones with what they are now. In csv an apostrophe stands before what a
+    spreadsheet would take for a formula.
 
     Killed at any moment, the same command goes on; PATH is there when all of it is.
 
     Exit status: 0 all is exported, 1 all but pages that could not be read from the archive.
     """
-    done = rooms.export.export(directory, rooms.export.named(to), out, Reporter(stderr=True), everything=everything)
+    done = rooms.export.export(
+        directory, rooms.export.named(to), out, Reporter(stderr=True), everything=everything, since=_time(since),
+        changes=changes,
+    )  # fmt: skip
     if as_json:
         print_json(done.as_dict())
     else:
         say(str(done))
     _complain_of_unreadable(directory, done.unreadable, "mend the archive, and export again")
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        raise ConfigurationError(f"--since {text}: no date; say 2026-01-31 or 2026-01-31T12:00") from None
+    return found.replace(tzinfo=UTC) if found is not None and found.tzinfo is None else found
 
 
 @app.command()
@@ -148,8 +169,10 @@ def extract(
     config: Annotated[
         Path | None, typer.Option(help="A file with [[extract]] tables.  [default: DIR/fyke.toml]", metavar="FILE")
     ] = None,
-    to: Annotated[str, typer.Option(help="parquet or jsonl.", metavar="FORMAT")] = "parquet",
-    out: Annotated[Path | None, typer.Option(help="Folder.  [default: DIR/extracted]", metavar="DIR")] = None,
+    to: Annotated[str, typer.Option(help="parquet, jsonl, or a database, see above.", metavar="TARGET")] = "parquet",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder, for files.  [default: DIR/extracted]", metavar="DIR")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make tables of what archived pages say, without a request: change a selector, and run it again.
@@ -168,17 +191,60 @@ def extract(
 
     Given to fyke crawl --config, the same tables are made while it crawls, as DIR/tables/NAME-*.parquet.
 
+    A database is --to postgresql://HOST/NAME or duckdb:FILE. Its tables of these names are replaced, all in one step
+    when they are whole. A password stays in PGPASSWORD or ~/.pgpass.
+
     Exit status: 0 all is extracted, 1 all but pages that could not be read from the archive.
     """
     settings = rooms.config.load(config) if config else rooms.directory.CrawlDirectory(directory).config()
     console = Reporter(stderr=True)
     made, unreadable = rooms.extracting.extract(directory, settings.extract, out, to, console)
     if as_json:
-        print_json({"files": {str(path): rows for path, rows in made.items()}, "unreadable": unreadable})
+        print_json({"files": made, "unreadable": unreadable})
     else:
-        for path, rows in made.items():
-            say(f"{path}: {rooms.quantities.counted(rows, 'row')}")
+        for place, rows in made.items():
+            say(f"{place}: {rooms.quantities.counted(rows, 'row')}")
     _complain_of_unreadable(directory, unreadable, "mend the archive, and extract again")
+
+
+@app.command()
+def copy(
+    directory: Folder,
+    target: Annotated[str, typer.Argument(help="A folder, or s3://, gs:// or az://BUCKET/PREFIX.", metavar="TARGET")],
+    as_json: AsJson = False,
+) -> None:
+    """Copy what a crawl has finished into an object store or a folder, also while it runs: what is new since last time.
+
+    Finished are closed WARC files with their indexes, tables, exports, and what was asked. Each file is read back and
+    compared. Killed at any moment, the same command goes on. Stores take their credentials as their own tools do, for
+    instance from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT.
+    """
+    done = rooms.copying.copy(rooms.directory.CrawlDirectory(directory), target, Reporter(stderr=True))
+    if as_json:
+        print_json(asdict(done))
+    else:
+        say(str(done))
+
+
+@app.command()
+def move(
+    directory: Folder,
+    target: Annotated[Path, typer.Argument(help="A folder that is empty or not there.", metavar="TARGET")],
+    as_json: AsJson = False,
+) -> None:
+    """Move a crawl's directory, on this disk or to another, where every file is compared before the old one goes.
+
+    No crawl may run in it. Killed at any moment, the same command goes on.
+    """
+    crawled = rooms.directory.CrawlDirectory(directory)
+    with rooms.progress.Progress(Reporter(stderr=True), "moving", pipe_s=5.0) as progress:
+        done = rooms.moving.move(crawled, target, partial(progress.tell, unit="bytes"))
+    if as_json:
+        print_json(asdict(done))
+    else:
+        files = rooms.quantities.counted(done.files, "file")
+        compared = f"; {files}, {rooms.quantities.bytes_text(done.size_bytes)}, compared" if done.files else ""
+        say(f"{directory} is {target} now{compared}")
 
 
 def _complain_of_unreadable(directory: Path, count: int, mend: str) -> None:

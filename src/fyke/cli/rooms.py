@@ -6,7 +6,6 @@ since half a library can answer with anything; from then on it is an exception, 
 """
 
 import signal
-import sys
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from fyke import serve as serve
     from fyke.archive import directory as directory
     from fyke.archive import inspect as inspect
+    from fyke.archive import moving as moving
     from fyke.archive import orders as orders
     from fyke.core import config as config
     from fyke.crawl import loop as loop
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fyke.crawl import passes as passes
     from fyke.crawl import repair as repair
     from fyke.crawl import run as run
+    from fyke.export import copying as copying
     from fyke.export import extracting as extracting
     from fyke.lab import simweb as simweb
     from fyke.lab.plan import figure as figure
@@ -50,10 +51,10 @@ __all__ = ["plan_report", "report", "simulation_report"]  # the others bear the 
 
 _HOMES = {
     **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "progress", "quantities", "serve")},
-    "extracting": "fyke.export.extracting",
+    **{name: f"fyke.export.{name}" for name in ("copying", "extracting")},
     "simweb": "fyke.lab.simweb",
     "config": "fyke.core.config",
-    **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "orders")},
+    **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "moving", "orders")},
     **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "passes", "repair", "run")},
     **{name: f"fyke.lab.plan.{name}" for name in ("figure", "planner", "question")},
     "plan_report": "fyke.lab.plan.report",
@@ -68,6 +69,7 @@ _HOMES = {
 _EXTRAS = {  # rooms that need more than a crawl does, and the extra that has it
     **dict.fromkeys(("broken", "figure", "plots", "report", "session", "simulation_report", "sql"), "report"),
     **dict.fromkeys(("following", "printing", "searcher"), "search"),
+    "copying": "store",
     "serve": "serve",
 }
 
@@ -84,9 +86,7 @@ def __getattr__(name: str) -> ModuleType:
         extra = _EXTRAS.get(name)
         if extra is None or (error.name or "fyke").partition(".")[0] == "fyke":
             raise
-        raise MissingExtra(
-            f"this needs {error.name}, of the extra {extra}: {sys.executable} -m pip install 'fyke[{extra}]'"
-        ) from None
+        raise MissingExtra(error, extra) from None
     finally:
         if before in (signal.default_int_handler, signal.SIG_DFL):
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -177,6 +177,18 @@ class FrontierSection(_Section):
     link_cache: Count = Field(100_000, description="Links sent to the frontier lately that are not sent again.")
 
 
+class RevisitSection(_Section):
+    """How pages are visited again by a crawl that never ends: fyke crawl --revisit."""
+
+    share: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.5, description="Of all visits, those to known pages, while new ones wait too; else all are."
+    )
+    least_s: Annotated[float, Field(gt=0)] = Field(3600.0, description="Least time between two visits to a page.")
+    greatest_s: Seconds = Field(
+        30 * 86400.0, description="A page is due when it is likely to have changed, and after this time in any case."
+    )
+
+
 class StoreSection(_Section):
     """Where pages rest."""
 
@@ -303,6 +315,7 @@ class Config(_Section):
     fetch: FetchSection = FetchSection()
     dns: DnsSection = DnsSection()
     frontier: FrontierSection = FrontierSection()
+    revisit: RevisitSection = RevisitSection()
     store: StoreSection = StoreSection()
     plugins: PluginsSection = PluginsSection()
     site: list[SiteSection] = []
@@ -319,6 +332,7 @@ class Config(_Section):
             fetch: Mapping[str, Any] = ...,
             dns: Mapping[str, Any] = ...,
             frontier: Mapping[str, Any] = ...,
+            revisit: Mapping[str, Any] = ...,
             store: Mapping[str, Any] = ...,
             plugins: Mapping[str, Any] = ...,
             site: Sequence[Mapping[str, Any]] = ...,

@@ -5,6 +5,8 @@ here says in one line what happened, to what, and what to do; `fyke.cli` prints 
 with the class's `exit_status`.
 """
 
+import sys
+
 EXIT_INTERRUPTED = 130  # what a shell shows of a command that Ctrl-C ended
 
 
@@ -26,6 +28,12 @@ class BadUrl(ConfigurationError):
 
 class MissingExtra(FykeError):
     """What was asked needs packages that were not installed with Fyke."""
+
+    def __init__(self, missing: ModuleNotFoundError, extra: str) -> None:
+        """`extra` of the package has what is `missing`."""
+        super().__init__(
+            f"this needs {missing.name}, of the extra {extra}: {sys.executable} -m pip install 'fyke[{extra}]'"
+        )
 
 
 class BadQuery(ConfigurationError):

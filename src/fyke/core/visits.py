@@ -183,6 +183,7 @@ class Page:
     duplicate: bool = False  # a body met before under another URL: not parsed again
     fingerprint: int = 0  # xxh3-64 of `content`
     findings: dict[str, Any] = field(default_factory=dict)
+    document_text: str = ""  # of what is no text itself, such as a PDF
     _tree: LexborHTMLParser | None = None
 
     @property
@@ -195,8 +196,8 @@ class Page:
 
     @property
     def text(self) -> str:
-        """`content` as text by its charset, faults replaced; empty for what is not text."""
-        return self.content.decode(self.charset, "replace") if self.charset else ""
+        """`content` as text by its charset, faults replaced; what a document says; empty for what has no text."""
+        return self.content.decode(self.charset, "replace") if self.charset else self.document_text
 
     @property
     def tree(self) -> LexborHTMLParser:

@@ -9,6 +9,7 @@ Invariant: between `open` and `close` the directory is held by this process alon
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -27,9 +28,10 @@ from fyke.crawl.closing import close_whole
 from fyke.crawl.control import Steering
 from fyke.crawl.loop import Ending, Loop
 from fyke.crawl.opening import Plugins, Prepared, Rooms, Seat
-from fyke.crawl.passes import Pass, learn
+from fyke.crawl.passes import Pass
 from fyke.crawl.post.letters import Envelope
 from fyke.disk.checkpoint import Checkpoint
+from fyke.frontier.revisit.choice import Terms
 
 
 class Agent:
@@ -108,13 +110,14 @@ class Agent:
         )
         self._log_file = (self.directory.logs / "fyke.log").open("a", encoding="utf-8")
         self._loop = Loop(
-            rooms.engines(), self.config.crawl, self._clock, self._news,
+            rooms.engines(self._again), self.config.crawl, self._clock, self._news,
             has_its_bytes=lambda: 0 < self.config.crawl.bytes <= rooms.barn.body_bytes,
         )  # fmt: skip
         self._handler_before = asyncio.get_running_loop().get_exception_handler()
         asyncio.get_running_loop().set_exception_handler(self._failed)
         self._resumed = bool(saved)
-        self._take_up(begun=bool(saved), may_begin=may_begin_again(saved))
+        forever = self._again is not None and self._again.forever
+        self._take_up(begun=bool(saved), may_begin=may_begin_again(saved) or forever != rooms.passes.forever)
         waiting = rooms.frontier.statistics().rows
         self._note("resumed" if saved else "begun", seeds=len(self._prepared.seeds), waiting=waiting)
 
@@ -144,15 +147,16 @@ class Agent:
                 self._rooms.frontier.put_seeds(self._rooms.post.own_seeds(listed), named=False)
 
     def _begin(self, asked: Pass) -> None:
-        """Have pages visited once more; and ask of servers what is asked once a crawl."""
-        learn(self._rooms.frontier.again, self.directory.path)
-        self._rooms.frontier.begin_again(self._clock.now(), asked.visits)
-        self._rooms.named_sitemaps.clear()
-        self._rooms.book.forgive()
-        self._rooms.passes.begin(self._clock.now(), self._rooms.archive.state()["serial"])
+        """Have pages visited once more, at once or each in its time; and ask of servers what is asked once a crawl."""
+        rooms, now = self._rooms, self._clock.now()
+        if not asked.forever:
+            for work in (rooms.learn(), rooms.frontier.plan_again(now, Terms(most=asked.visits))):
+                deque(work, maxlen=0)
+            rooms.book.forgive()
+        rooms.passes.begin(now, rooms.archive.state()["serial"], forever=asked.forever)
         if self.config.crawl.pages:
-            self._rooms.fetcher.pages_left = self.config.crawl.pages
-        self._note("again", number=len(self._rooms.passes.began), waiting=len(self._rooms.frontier.again))
+            rooms.fetcher.pages_left = self.config.crawl.pages
+        self._note("again", number=len(rooms.passes.began), waiting=len(rooms.frontier.again))
 
     # -- running ---------------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ from fyke.core.config import CrawlSection
 from fyke.crawl.keeper import Keeper
 from fyke.crawl.mail import Alone, Outbox, Post
 from fyke.crawl.remote import Remote
+from fyke.crawl.revisits import Revisits
 from fyke.frontier.frontier import Frontier, Need
 
 BEAT_S = 0.05
@@ -116,6 +117,7 @@ class Engines:
     gathering: Worker
     outbox: Outbox
     remote: Remote | None = None  # where there are other agents
+    revisits: Revisits | None = None  # where the crawl does not end
 
 
 class Loop:
@@ -138,6 +140,7 @@ class Loop:
         self._gathering = engines.gathering
         self._outbox = engines.outbox
         self._remote = engines.remote
+        self._revisits = engines.revisits
         self._post: Post = Alone() if engines.remote is None else engines.remote.post
         self._asked = asked
         self._clock = clock
@@ -174,6 +177,8 @@ class Loop:
         self._gather()
         if self._remote is not None:
             self._remote.receive(begun)
+        if self._revisits is not None:
+            self._revisits.turn(begun)
         hungry = self._hungry(begun)
         if hungry or self._outbox.full:
             self.deliver()
@@ -241,6 +246,9 @@ class Loop:
             return Ending.BYTES
         if not self._gathering.answered and self._fetcher.unreached:  # the fault is likely on our side
             return Ending.UNREACHED
+        return self._nothing_left(now) if self._revisits is None else None
+
+    def _nothing_left(self, now: float) -> Ending | None:
         if self.idle and self._frontier.empty:
             return Ending.BLOCKED if self._frontier.statistics().blocked else Ending.FINISHED
         if self.idle and self._frontier.rests_until(now) - now > self._asked.wait_s:

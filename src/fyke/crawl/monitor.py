@@ -19,7 +19,7 @@ from rich.text import Text
 
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.config import CrawlSection
-from fyke.quantities import counted, duration, size
+from fyke.quantities import counted, duration, share_text, size
 
 PANEL_S = 0.5
 LINE_S = 5.0
@@ -138,6 +138,13 @@ def _figures(now: CrawlStatistics, rates: tuple[float, float], across: int) -> T
         figures += [
             (f"{now.domains:,}", "domains"), (f"{now.over_budget:,}", "over budget"),
             (f"{now.without_rules:,}", "await robots"),
+        ]  # fmt: skip
+    if now.freshness:
+        again, standing = now.again, now.freshness
+        figures += [
+            (share_text(standing["fresh"]), "fresh"), (f"{standing['due']:,}", "due"),
+            (f"{again['changed']:,}", "changed"), (f"{again['unchanged']:,}", "unchanged"),
+            (f"{again['new']:,}", "new"), (f"{again['gone']:,}", "gone"),
         ]  # fmt: skip
     if across == 1:
         figures = [figure for figure in figures if figure[1] not in ("MB/s", "links found", "archived", "await robots")]

@@ -7,7 +7,7 @@ Invariant: a room is restored before anything is written.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,10 +32,11 @@ from fyke.crawl.gathering import Gathering
 from fyke.crawl.keeper import Keeper, Writer
 from fyke.crawl.loop import Engines
 from fyke.crawl.mail import Alone, LinkCache, Outbox, Post
-from fyke.crawl.passes import Passes, Past
+from fyke.crawl.passes import Pass, Passes, Past, learn
 from fyke.crawl.post.mailbag import Transport
 from fyke.crawl.post.office import Office
 from fyke.crawl.remote import Remote
+from fyke.crawl.revisits import Revisits
 from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.access import Sites
 from fyke.fetcher.book import HostBook, SharedBook
@@ -263,14 +264,22 @@ class Rooms:
             left = max(0, config.crawl.pages - brought)
             self.fetcher.pages_left = left if self._seat is None else 0  # the supervisor allows them
 
-    def engines(self) -> Engines:
-        """What the loop moves messages between."""
-        remote = None
+    def engines(self, again: Pass | None) -> Engines:
+        """What the loop moves messages between; `again` says whether it never ends."""
+        remote = revisits = None
         if self.office is not None:
             remote = Remote(self.frontier, self.fetcher, self.outbox, self.office, self._clock)
+        if again is not None and again.forever:
+            revisits = Revisits(self.frontier, self.learn, self.book.forgive, self._clock, self._config.revisit)
         new_text = NewText() if self._config.frontier.trap_pages else None
         gathering = Gathering(self._harvest, self.barn, new_text)
-        return Engines(self.frontier, self.fetcher, gathering, self.outbox, remote)
+        return Engines(self.frontier, self.fetcher, gathering, self.outbox, remote, revisits)
+
+    def learn(self) -> Iterator[None]:
+        """Tell the frontier of visits that ended, batch by batch; sitemaps may be read once more."""
+        self.pages.flush()
+        self.named_sitemaps.clear()
+        yield from learn(self.frontier.again, self._directory.path)
 
     def _keeper(self, checkpoint: Checkpoint) -> Keeper:
         writers: dict[str, Writer] = {"archive": self.archive, "pages": self.pages, "links": self.links}

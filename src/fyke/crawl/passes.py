@@ -10,7 +10,7 @@ Invariant: what `Passes` counts of a visit is in the same checkpoint as its reco
 
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ class Pass:
     """What is asked of a pass."""
 
     visits: int | None = None  # to known pages, at most; None: to all
+    forever: bool = False  # each page at its own times, without end
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,10 @@ class PassStatistics:
     unchanged: int
     changed: int
     new: int
-    gone: int  # 404 or 410 where there was a page
+    gone: int  # 404 or 410 where there was a page; twice in a row, in a crawl that never ends
     requests: int
     bytes: int  # of the answers, heads and bodies
+    forever: bool  # whether it goes on without end
 
 
 class Passes:
@@ -63,16 +65,22 @@ class Passes:
 
     def __init__(self, state: Mapping[str, Any] | None = None) -> None:
         saved = state or {}
-        self.began: list[list[float]] = [list(one) for one in saved.get("began", [])]  # when, and with which file
+        self.began: list[list[float]] = [list(one) for one in saved.get("began", [])]  # see `begin`
         self._found: Counter[str] = Counter(saved.get("found", {}))
 
     def __repr__(self) -> str:
         return f"Passes({len(self.began)}, the last: {dict(self._found)})"
 
-    def begin(self, now: float, file: int) -> None:
-        """The next pass begins at `now` (unix seconds); its first record is in the archive file numbered `file`."""
-        self.began.append([now, file])
+    def begin(self, now: float, file: int, *, forever: bool = False) -> None:
+        """The next pass begins at `now` (unix seconds); its first record is in the archive file numbered `file`. One
+        that goes on `forever` meets a page that is away more than once, and counts it when it is gone."""
+        self.began.append([now, file + self.forever, forever])  # the file at hand may be of a pass without end
         self._found.clear()
+
+    @property
+    def forever(self) -> bool:
+        """Whether the last pass goes on forever."""
+        return bool(self.began and self.began[-1][2:] and self.began[-1][2])
 
     @property
     def pages(self) -> int:
@@ -86,33 +94,34 @@ class Passes:
         exchange = reaped.exchange
         self._found["requests"] += bool(exchange.request)
         self._found["bytes"] += len(exchange.head) + exchange.body.size
-        if exchange.visit.purpose is Purpose.PAGE and (word := _became(reaped)):
+        if exchange.visit.purpose is Purpose.PAGE and (word := self._became(reaped)):
             self._found[word] += 1
+
+    def _became(self, reaped: Reaped) -> str:
+        exchange = reaped.exchange
+        earlier = exchange.visit.earlier
+        if exchange.outcome is Outcome.UNCHANGED:
+            return "unchanged"
+        there = earlier is not None and earlier.place is not None
+        if reaped.is_page:
+            return "changed" if there else "new"
+        away = exchange.outcome is Outcome.GONE if self.forever else exchange.status in _AWAY
+        return "gone" if there and away else ""
 
     def statistics(self) -> dict[str, Any]:
         """The last pass as a dict (see `PassStatistics`); empty when there is none."""
         if not self.began:
             return {}
-        counts = (self._found[name] for name in ("unchanged", "changed", "new", "gone", "requests", "bytes"))
-        return asdict(PassStatistics(len(self.began), self.began[-1][0], *counts))
+        names = ("unchanged", "changed", "new", "gone", "requests", "bytes")
+        counts = {name: self._found[name] for name in names}
+        return asdict(PassStatistics(len(self.began), self.began[-1][0], **counts, forever=self.forever))
 
     def state(self) -> dict[str, Any]:
         return {"began": self.began, "found": dict(self._found)}
 
 
-def _became(reaped: Reaped) -> str:
-    exchange = reaped.exchange
-    earlier = exchange.visit.earlier
-    if exchange.outcome is Outcome.UNCHANGED:
-        return "unchanged"
-    there = earlier is not None and earlier.place is not None
-    if reaped.is_page:
-        return "changed" if there else "new"
-    return "gone" if there and exchange.status in _AWAY else ""
-
-
-def learn(again: Again, folder: Path) -> None:
-    """Tell `again` of the rows of the table of pages that it does not know."""
+def learn(again: Again, folder: Path) -> Iterator[None]:
+    """Tell `again` of the rows of the table of pages that it does not know; it may rest after each batch."""
     begin, position = again.rows, 0
     for segment in segments(folder, "pages"):
         rows = segment.rows()
@@ -123,6 +132,7 @@ def learn(again: Again, folder: Path) -> None:
             known = min(max(0, begin - position), batch.num_rows)
             position += batch.num_rows
             _learn(again, batch.slice(known))
+            yield
 
 
 def _learn(again: Again, batch: pa.RecordBatch) -> None:

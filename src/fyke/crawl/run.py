@@ -1,7 +1,8 @@
 """A crawl from the command line: the agent, the panel, Ctrl-C, and the summary at the end.
 
 The first Ctrl-C (or SIGTERM) stops cleanly within a few seconds, the second at once; neither loses
-anything, for what a checkpoint does not hold is fetched again.
+anything, for what a checkpoint does not hold is fetched again. A crawl that SIGTERM stopped did what it was asked to:
+it ends with 0, as service managers expect.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import os
 import shlex
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -30,6 +31,7 @@ from fyke.core.memory import peak_memory_bytes
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.crawl.agent import Agent, brought_nothing
 from fyke.crawl.control import Control
+from fyke.crawl.exporter import Exporter, address_of
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import ENDED, Monitor, seeds_in_words
 from fyke.crawl.passes import Pass
@@ -38,7 +40,7 @@ from fyke.crawl.supervisor import Supervisor
 from fyke.disk.files import lock, writing
 from fyke.fetcher.access import unused_proxies
 from fyke.progress import Progress
-from fyke.quantities import counted, duration, size
+from fyke.quantities import counted, duration, share_text, size
 
 RULE_CHARS = 60  # of a rule, in the summary
 
@@ -51,6 +53,7 @@ class Summary:
     statistics: CrawlStatistics
     peak_memory_bytes: int
     already: bool = False  # there was nothing left to do
+    terminated: bool = False  # by SIGTERM
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -68,16 +71,20 @@ def crawl_with_panel(
     sources: Sequence[str] = (),
     *,
     again: Pass | None = None,
+    metrics: str | None = None,
 ) -> Summary:
     """Run the crawl of `config` in `directory` to its end, showing on `console` how it goes; `again` is a pass over
-    one that has ended.
+    one that has ended, `metrics` the address at which Prometheus is answered.
 
     `sources` of seeds are as in `seed_sources`. Raises FykeError; NetworkDown when not one server could be reached.
     """
+    if metrics is not None:
+        address_of(metrics)  # a mistake is told before anything is written
     found = SeedSources(sources, _schemes(config))
     listed = _reading(found, console) if sources else None
     if again is not None:
-        directory.compare(config)
+        if directory.holds_crawl:
+            directory.compare(config)
     elif (done := finished_before(directory, config, listed)) is not None:
         return done
     if unused := unused_proxies(config.site):
@@ -85,7 +92,7 @@ def crawl_with_panel(
     gc.freeze()  # what is imported stays; and a page makes hundreds of objects but hardly a cycle
     gc.set_threshold(50_000, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        summary = runner.run(_crawl(directory, config, console, listed, again))
+        summary = runner.run(_crawl(directory, config, console, listed, again, metrics))
     if nothing_reached(summary):
         met = f" ({', '.join(name.replace('_', ' ') for name in summary.statistics.outcomes)})"
         raise NetworkDown(
@@ -112,22 +119,27 @@ def _reading(sources: SeedSources, console: Console) -> Iterator[str]:
 
 
 async def _crawl(
-    directory: CrawlDirectory, config: Config, console: Console, listed: Iterable[str] | None, again: Pass | None
+    directory: CrawlDirectory,
+    config: Config,
+    console: Console,
+    listed: Iterable[str] | None,
+    again: Pass | None,
+    metrics: str | None,
 ) -> Summary:
     if config.crawl.agents > 1 or division(directory.state).agents > 1:
         if again is not None:
             raise ConfigurationError(
                 f"{directory.path} has several agents, and a pass over a crawl needs one: begin another with --agents 1"
             )
-        return await _crawl_with_agents(directory, config, console, listed)
+        return await _crawl_with_agents(directory, config, console, listed, metrics)
     async with Agent(directory, config, listed=listed, again=again) as agent, Control(agent, directory.state):
-        ending = await _watched(agent, directory, config, console)
+        ending, terminated = await _watched(agent, directory, config, console, metrics)
         statistics = agent.statistics()
-    return Summary(ending, statistics, peak_memory_bytes())
+    return Summary(ending, statistics, peak_memory_bytes(), terminated=terminated)
 
 
 async def _crawl_with_agents(
-    directory: CrawlDirectory, config: Config, console: Console, listed: Iterable[str] | None
+    directory: CrawlDirectory, config: Config, console: Console, listed: Iterable[str] | None, metrics: str | None
 ) -> Summary:
     Agent(directory, config)  # what is wrong with `config` is said before anything is written
     directory.prepare(config)
@@ -143,22 +155,27 @@ async def _crawl_with_agents(
         moved = any(states) and divided.agents != before.agents
         crawl = Supervisor(directory, config, divided, config.crawl.agents, moved=moved)
         async with crawl, Control(crawl, directory.state):
-            ending = await _watched(crawl, directory, config, console)
+            ending, terminated = await _watched(crawl, directory, config, console, metrics)
         totals = added([CrawlStatistics(**saved_state(part.shard)["totals"]) for part in directory.parts])
-    return Summary(ending, totals, crawl.peak_memory_bytes)
+    return Summary(ending, totals, crawl.peak_memory_bytes, terminated=terminated)
 
 
-async def _watched(crawl: Agent | Supervisor, directory: CrawlDirectory, config: Config, console: Console) -> Ending:
-    """Run `crawl` to its end, with the panel on `console`; Ctrl-C stops it."""
-    _obey_signals(crawl.stop)
+async def _watched(
+    crawl: Agent | Supervisor, directory: CrawlDirectory, config: Config, console: Console, metrics: str | None
+) -> tuple[Ending, bool]:
+    """Run `crawl` to its end, with the panel on `console`; Ctrl-C stops it. Also returns whether SIGTERM did."""
     heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
-    watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, console, heading).run())
-    try:
-        return await crawl.run()
-    finally:
-        watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching
+    name = directory.path.resolve().name
+    async with nullcontext() if metrics is None else Exporter(metrics, name, crawl.figures):
+        signals = _obey_signals(crawl.stop)
+        watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, console, heading).run())
+        try:
+            ending = await crawl.run()
+        finally:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+    return ending, signal.SIGTERM in signals
 
 
 @contextmanager
@@ -174,19 +191,20 @@ def exclusively(directory: CrawlDirectory) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _obey_signals(stop: Callable[[], None]) -> None:
-    asked = 0
+def _obey_signals(stop: Callable[[], None]) -> list[int]:
+    """Have SIGINT and SIGTERM call `stop`; the numbers of those that came."""
+    came: list[int] = []
 
-    def ask() -> None:
-        nonlocal asked
-        asked += 1
-        if asked > 1:
+    def ask(number: int) -> None:
+        if came:
             os._exit(EXIT_INTERRUPTED)  # as good as kill -9: the last checkpoint holds
+        came.append(number)
         stop()
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, ask)
+        loop.add_signal_handler(number, ask, number)
+    return came
 
 
 def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[str] | None = None) -> Summary | None:
@@ -230,6 +248,8 @@ def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
         yield f"  {now.over_budget:>9,}  URLs stay unfetched: the budget function gives their domains nothing"
     if now.again:
         yield f"  {passed(now.again)}"
+    if now.freshness:
+        yield f"  {freshness(now.freshness)}"
     for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):
         if kind != "ok":
             yield f"  {count:>9,}  {kind.replace('_', ' ')}"
@@ -256,7 +276,19 @@ def _nothing_more(summary: Summary, path: Path) -> str:
 def passed(again: Mapping[str, Any]) -> str:
     """What a pass found (a `PassStatistics` as a dict), in a line."""
     words = ", ".join(f"{again[name]:,} {name}" for name in ("unchanged", "changed", "new", "gone"))
-    return f"pass {again['number']:,}: {words}; {counted(again['requests'], 'request')}, {size(again['bytes'])}"
+    which = f"pass {again['number']:,}"
+    if again.get("forever"):
+        which = f"since {datetime.fromtimestamp(again['began_at']):%Y-%m-%d %H:%M}"
+    return f"{which}: {words}; {counted(again['requests'], 'request')}, {size(again['bytes'])}"
+
+
+def freshness(standing: Mapping[str, Any]) -> str:
+    """How fresh copies were at the last plan of a crawl that never ends, in a line."""
+    late = standing["due"] - standing["chosen"]
+    due = f"{standing['due']:,} due" + (f", {late:,} more than there is time for now" if late else "")
+    then = f"{datetime.fromtimestamp(standing['next_at']):%Y-%m-%d %H:%M:%S}"
+    copies = counted(standing["pages"], "copy")
+    return f"{share_text(standing['fresh'])} of {copies} fresh, as is believed; {due}; next plan at {then}"
 
 
 def _waiting(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:

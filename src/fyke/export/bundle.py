@@ -29,7 +29,7 @@ WACZ_VERSION = "1.1.1"
 PAGES = "pages/pages.jsonl"
 CHUNK_BYTES = 1 << 20
 
-_SHOWN = HTML_TYPES | PLAIN_TYPES | {"application/pdf"}
+_SHOWN = HTML_TYPES | PLAIN_TYPES
 _COLUMNS = ["key", "url", "title", "fetched_at", "outcome", "media_type", "kind", "warc_file"]
 
 

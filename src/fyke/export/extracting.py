@@ -1,8 +1,8 @@
 """What the pages of an archive say, as tables: `fyke extract`, and `fyke.extract` of Python.
 
 Reads the pages that a crawl archived, the last visit to each, and asks `fyke.harvest.fields` as the crawl did, or would
-have. So a selector can be changed and tried again without a request. Invariant: a file appears whole, by rename; memory
-holds a batch of rows.
+have. So a selector can be changed and tried again without a request. Invariant: a table appears whole, as a file by
+rename or in a database by one transaction; memory holds a batch of rows.
 """
 
 import json
@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Protocol, Self
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.table_files import parquet_writer
 from fyke.archive.tables import rows_batch
 from fyke.core.config import ExtractSection
-from fyke.core.errors import ConfigurationError
+from fyke.core.errors import ConfigurationError, MissingExtra
 from fyke.core.visits import Page
 from fyke.disk.files import writing, written_whole
 from fyke.export.selection import Selection, select
@@ -29,6 +30,8 @@ from fyke.progress import Progress
 from fyke.search.archived import ArchiveReader
 
 FOLDER = "extracted"
+DATABASES = ("postgresql://", "postgres://", "duckdb:")
+OTHERWISE = "name another folder with --out"
 ROWS_AT_ONCE = 10_000
 _COLUMNS = ["url", "outcome", "status", "fetched_at", "warc_file", "warc_offset", "warc_length", "duplicate"]
 
@@ -98,20 +101,59 @@ class _JsonLines:
 FORMATS: dict[str, Callable[[Path, pa.Schema], _Writer]] = {"parquet": _Parquet, "jsonl": _JsonLines}
 
 
-class _Filling:
-    """A table on its way to its file."""
+class Target(Protocol):
+    """Where tables go: all of them are there when its block ends, or as they were where it fails."""
 
-    def __init__(self, extractor: Extractor, writer: _Writer, path: Path) -> None:
-        self.extractor, self.path = extractor, path
-        self._writer = writer
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def table(self, name: str, schema: pa.Schema) -> tuple[str, _Writer]:
+        """The new table `name`: where it is, for people, and what writes it."""
+        ...
+
+
+class _Files:
+    """Files below `folder`."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self._folder = folder
+        self._kind = kind
+        self._parts = ExitStack()
+
+    def __enter__(self) -> Self:
+        with writing(self._folder, OTHERWISE, OTHERWISE):
+            self._folder.mkdir(parents=True, exist_ok=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._parts.__exit__(kind, error, trace)
+
+    def table(self, name: str, schema: pa.Schema) -> tuple[str, _Writer]:
+        path = self._folder / f"{name}.{self._kind}"
+        part = self._parts.enter_context(written_whole(path, OTHERWISE, OTHERWISE, synced=False))
+        return str(path), FORMATS[self._kind](part, schema)
+
+
+class _Filling:
+    """A table on its way to its target."""
+
+    def __init__(self, extractor: Extractor, target: Target) -> None:
+        self.extractor = extractor
+        self.place, self._writer = target.table(extractor.name, extractor.schema)
         self._rows: list[Row] = []
         self.count = 0
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._flush()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._flush()
         self._writer.close()
 
     def add(self, page: Page) -> None:
@@ -127,31 +169,24 @@ class _Filling:
 
 
 def extract(
-    directory: Path, sections: Sequence[ExtractSection], out: Path | None, kind: str, console: Console
-) -> tuple[dict[Path, int], int]:
-    """Make the tables of `sections` from the archive of the crawl in `directory`, as files below `out`.
+    directory: Path, sections: Sequence[ExtractSection], out: Path | None, to: str, console: Console
+) -> tuple[dict[str, int], int]:
+    """Make the tables of `sections` from the archive of the crawl in `directory`.
 
-    Returns how many rows each file has, and how many pages could not be read. Raises ConfigurationError, NotACrawl,
+    `to` is one of `FORMATS`, for files below `out`, or a database as `databases` has them. Returns how many rows each
+    table has, by where it is, and how many pages could not be read. Raises ConfigurationError, MissingExtra, NotACrawl,
     StateDamaged, DiskFull, DirectoryError.
     """
-    if kind not in FORMATS:
-        raise ConfigurationError(f"--to {kind}: say {' or '.join(FORMATS)}")
+    where = _target(directory, out, to)
     if not sections:
         raise ConfigurationError(
             "which fields? write an [[extract]] table with table and fields into a file, and name it with --config"
         )
     extractors = [Extractor(section) for section in sections]
     pages = ArchivedPages(directory)
-    folder = out or directory / FOLDER
-    otherwise = "name another folder with --out"
     with ExitStack() as stack:
-        with writing(folder, otherwise, otherwise):
-            folder.mkdir(parents=True, exist_ok=True)
-        filling = []
-        for extractor in extractors:
-            path = folder / f"{extractor.name}.{kind}"
-            part = stack.enter_context(written_whole(path, otherwise, otherwise, synced=False))
-            filling.append(stack.enter_context(_Filling(extractor, FORMATS[kind](part, extractor.schema), path)))
+        target = stack.enter_context(where)
+        filling = [stack.enter_context(_Filling(extractor, target)) for extractor in extractors]
         progress = stack.enter_context(Progress(console, "extracting"))
         for done, page in enumerate(pages):
             if not done % 100:
@@ -159,7 +194,21 @@ def extract(
             for table in filling if page is not None else ():
                 assert page is not None
                 table.add(page)
-    return {table.path: table.count for table in filling}, pages.unreadable
+    return {table.place: table.count for table in filling}, pages.unreadable
+
+
+def _target(directory: Path, out: Path | None, to: str) -> Target:
+    if to in FORMATS:
+        return _Files(out or directory / FOLDER, to)
+    if not to.startswith(DATABASES):
+        raise ConfigurationError(f"--to {to}: say {', '.join(FORMATS)}, postgresql://HOST/NAME or duckdb:FILE")
+    if out is not None:
+        raise ConfigurationError("--out is for files: a database is named whole with --to")
+    try:
+        from fyke.export.databases import Database  # noqa: PLC0415 - nothing else needs the extra
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error, "database") from None
+    return Database(to)
 
 
 def rows_of(directory: Path, extractor: Extractor) -> Iterator[dict[str, Any]]:

@@ -7,12 +7,14 @@ often it is killed, the same command comes to what an undisturbed run would have
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from rich.console import Console
 
 from fyke.archive.directory import CrawlDirectory
+from fyke.core.errors import ConfigurationError
 from fyke.export.bundle import Wacz
 from fyke.export.edges import EdgeLines, EdgeSheets
 from fyke.export.formats import FOLDER, Format, Target, target_of
@@ -70,13 +72,26 @@ class Exported:
 
 
 def export(
-    directory: Path, format: Format, out: Path | None, console: Console, *, everything: bool, part_rows: int = 0
+    directory: Path,
+    format: Format,
+    out: Path | None,
+    console: Console,
+    *,
+    everything: bool,
+    since: datetime | None = None,
+    changes: bool = False,
+    part_rows: int = 0,
 ) -> Exported:
     """Export the crawl in `directory` and tell `console` how it goes, in parts of `part_rows` or as suits the format.
 
-    With `everything`, copies and pages that ask not to be indexed have their text too. Raises NotACrawl,
-    ConfigurationError, DirectoryInUse, DirectoryError, DiskFull.
+    With `everything`, copies and pages that ask not to be indexed have their text too. Of what was fetched `since` a
+    date only; with `changes`, what has become of each page since then. Raises NotACrawl, ConfigurationError,
+    DirectoryInUse, DirectoryError, DiskFull.
     """
+    if changes and format not in (Format.JSONL, Format.CSV):
+        raise ConfigurationError(f"--changes is a line for each: say --to jsonl or --to csv, not {format}")
+    if since is not None and format in (Format.WACZ, Format.LINKS):
+        raise ConfigurationError(f"--since is for pages: {format} has all of the crawl")
     crawl = CrawlDirectory(directory)
     source = Source(crawl, part_rows)
     target = target_of(crawl, format, out)
@@ -84,12 +99,14 @@ def export(
         with writing(target.path):
             (directory / FOLDER).mkdir(exist_ok=True)
     asked = {"format": FORMAT, "to": format.value, "ending": target.ending, "all": everything}
+    if since is not None or changes:
+        asked |= {"since": since.isoformat() if since else "", "changes": changes}
     with Staging(target.path, asked) as staging:
         if staging.published:
             staging.publish()
             return _exported(staging, _unit(format))
         _decide(source, staging)
-        job = _job(target, source, staging, everything=everything)
+        job = _job(target, source, staging, Selection(noindex=everything, copies=everything, since=since), changes)
         _carry_out(job, staging, console)
         return _exported(staging, job.unit)
 
@@ -110,20 +127,19 @@ def _decide(source: Source, staging: Staging) -> None:
     staging.begin({**source.until.as_dict(), "beginning": source.beginning()})
 
 
-def _job(target: Target, source: Source, staging: Staging, *, everything: bool) -> Job:
-    once = Selection(noindex=everything, copies=everything)
+def _job(target: Target, source: Source, staging: Staging, rule: Selection, changes: bool) -> Job:
     packed, single = target.ending.endswith(".gz"), target.ending == ".parquet"
     match target.format:
         case Format.PARQUET:
-            return PageExport(source, staging, Selection(noindex=True, copies=everything, versions=True), single=single)
+            return PageExport(source, staging, replace(rule, noindex=True, versions=True), single=single)
         case Format.JSONL:
-            return JsonLines(source, staging, once, packed=packed)
+            return JsonLines(source, staging, rule, packed=packed, changes=changes)
         case Format.MARKDOWN:
-            return Notes(source, staging, once)
+            return Notes(source, staging, rule)
         case Format.WACZ:
             return Wacz(source, staging)
         case Format.CSV:
-            return Csv(source, staging, packed=packed)
+            return Csv(source, staging, packed=packed, since=rule.since, changes=changes)
         case Format.LINKS if target.ending.startswith(".tsv"):
             return EdgeLines(source, staging, packed=packed)
     return EdgeSheets(source, staging, single=single)

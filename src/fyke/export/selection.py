@@ -8,6 +8,7 @@ is a file of a byte a row.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ class Selection:
     noindex: bool = False  # pages that ask not to be indexed
     copies: bool = False  # pages with the same bytes as one before them
     versions: bool = False  # visits to a URL that is visited again later
+    since: datetime | None = None  # what was fetched before, once all else is chosen
 
 
 def select(source: Source, rule: Selection, scratch: Path) -> Chosen:
@@ -54,7 +56,7 @@ def select(source: Source, rule: Selection, scratch: Path) -> Chosen:
         with written_whole(path, FULL, REFUSED, synced=False) as part:
             with part.open("wb") as file:
                 for batch in source.rows("pages", _COLUMNS):
-                    file.write((_readable(batch, rule) if rule.versions else _says(batch)).tobytes())
+                    file.write((_readable(batch, rule) if rule.versions else says(batch)).tobytes())
             chosen: Chosen = np.memmap(part, np.bool_, "r+", shape=(rows,))
             if not rule.versions:
                 _keep_one(source, chosen, "key", scratch, last=True)
@@ -64,11 +66,21 @@ def select(source: Source, rule: Selection, scratch: Path) -> Chosen:
                     begin += batch.num_rows
             if not rule.copies:
                 _keep_one(source, chosen, "fingerprint", scratch, last=False)
+            if rule.since is not None:
+                begin = 0
+                for batch in source.rows("pages", ["fetched_at"]):
+                    chosen[begin : begin + batch.num_rows] &= fetched_since(batch.column(0), rule.since)
+                    begin += batch.num_rows
             chosen.flush()  # type: ignore[attr-defined]
     return np.memmap(path, np.bool_, "r", shape=(rows,))
 
 
-def _says(batch: pa.RecordBatch) -> Chosen:
+def fetched_since(times: pa.Array, since: datetime) -> Chosen:
+    """Which of `times` are `since` or later."""
+    return pc.greater_equal(times, pa.scalar(since, times.type)).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def says(batch: pa.RecordBatch) -> Chosen:
     """Which rows say what a page is from then on: an answer with content, a redirect, or that it is gone."""
     return pc.is_in(batch.column("outcome").cast(pa.string()), _SAYING).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 

@@ -111,7 +111,10 @@ class PageExport(Sheets):
     def _tables(self, part: RowRange) -> Iterator[pa.Table]:
         at = part.begin
         for batch in part.batches:
-            yield from self._with_text(batch, at)
+            for table in self._with_text(batch, at):
+                since = self._rule.since
+                times = table.column("fetched_at").combine_chunks()
+                yield table if since is None else table.filter(pa.array(selection.fetched_since(times, since)))
             at += batch.num_rows
         self.unreadable = self._reading.unreadable
 

@@ -9,14 +9,18 @@ import io
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import repeat
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
 
 from fyke.archive.schemas import PAGES, journalled
 from fyke.export import page_text, selection
+from fyke.export.changes import Change, changes_since
 from fyke.export.growing import GrowingFile
 from fyke.export.prose import plain
 from fyke.export.source import RowRange, Source
@@ -24,6 +28,7 @@ from fyke.export.staging import Mark, Staging
 from fyke.search.extract import TITLE_CHARS, one_line
 
 PART_ROWS = 2_000
+EVER = datetime(1970, 1, 1, tzinfo=UTC)  # since then all pages are new
 
 _FACTS = ("host", "domain", "depth", "media_type", "charset", "content_bytes", "digest", "noindex", "duplicate")
 _COLUMNS = [*page_text.COLUMNS, "key", "title", "fingerprint", *_FACTS]
@@ -65,14 +70,23 @@ class _Lines(ABC):
 
 
 class JsonLines(_Lines):
-    """One object a page that has a text, as `rule` takes them."""
+    """One object a page that has a text, as `rule` takes them; or one for each change since its date."""
 
-    def __init__(self, source: Source, staging: Staging, rule: selection.Selection, *, packed: bool) -> None:
+    def __init__(
+        self, source: Source, staging: Staging, rule: selection.Selection, *, packed: bool, changes: bool = False
+    ) -> None:
         super().__init__(source, staging, packed=packed)
         self._rule = rule
+        self._changes = changes
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
-        self._chosen = selection.select(self._source, self._rule, self._staging.scratch)
+        if self._changes:
+            self._changed = changes_since(
+                self._source, self._rule.since or EVER, self._staging.scratch, noindex=self._rule.noindex
+            )
+            self._chosen = self._changed > 0
+        else:
+            self._chosen = selection.select(self._source, self._rule, self._staging.scratch)
         with page_text.Reading(self._source, plain) as self._reading:
             yield from super().parts(mark)
 
@@ -81,21 +95,35 @@ class JsonLines(_Lines):
         return _COLUMNS
 
     def _lines(self, part: RowRange) -> tuple[bytes, int]:
-        lines = [line for line in map(self._line, chosen_rows(part, self._chosen)) if line]
+        chosen = self._chosen[part.begin : part.end]
+        words = map(change_in_words, self._changed[part.begin : part.end][chosen]) if self._changes else repeat("")
+        lines = [line for line in map(self._line, chosen_rows(part, self._chosen), words) if line]
         self.unreadable = self._reading.unreadable
         return b"".join(lines), len(lines)
 
-    def _line(self, row: dict[str, Any]) -> bytes:
+    def _line(self, row: dict[str, Any], change: str) -> bytes:
+        fetched_at = row["fetched_at"].isoformat().replace("+00:00", "Z")
+        told: dict[str, Any] = {"change": change} if change else {}
+        if change == "gone":
+            return _json({**told, "url": row["url"], "fetched_at": fetched_at, "status": row["status"]})
         said = self._reading.said(row)
         if said is None:
             return b""
         entry = {
-            "url": row["url"], "title": one_line(row["title"], TITLE_CHARS), "text": said.text,
-            "language": said.language, "fetched_at": row["fetched_at"].isoformat().replace("+00:00", "Z"),
+            **told, "url": row["url"], "title": one_line(row["title"], TITLE_CHARS), "text": said.text,
+            "language": said.language, "fetched_at": fetched_at,
             "status": row["status"], **{name: row[name] for name in _FACTS},
             "key": f"{row['key']:016x}", "fingerprint": f"{row['fingerprint']:016x}",
         }  # fmt: skip
-        return json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        return _json(entry)
+
+
+def _json(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def change_in_words(change: int) -> str:
+    return Change(change).name.lower()
 
 
 def chosen_rows(part: RowRange, chosen: selection.Chosen) -> Iterator[dict[str, Any]]:
@@ -107,7 +135,19 @@ def chosen_rows(part: RowRange, chosen: selection.Chosen) -> Iterator[dict[str, 
 
 
 class Csv(_Lines):
-    """The pages table, every row."""
+    """The pages table: rows of visits `since` a date, or of changes since then with what became of their pages."""
+
+    def __init__(
+        self, source: Source, staging: Staging, *, packed: bool, since: datetime | None, changes: bool
+    ) -> None:
+        super().__init__(source, staging, packed=packed)
+        self._since = since
+        self._changes = changes
+
+    def parts(self, mark: Mark) -> Iterator[Mark]:
+        if self._changes:
+            self._changed = changes_since(self._source, self._since or EVER, self._staging.scratch, noindex=True)
+        return super().parts(mark)
 
     @property
     def _columns(self) -> list[str]:
@@ -116,11 +156,23 @@ class Csv(_Lines):
     def _lines(self, part: RowRange) -> tuple[bytes, int]:
         out = io.BytesIO()
         options = pv.WriteOptions(include_header=part.begin == 0)
-        with pv.CSVWriter(out, journalled(PAGES), write_options=options) as writer:
+        schema = journalled(PAGES)
+        schema = pa.schema([pa.field("change", pa.string()), *schema]) if self._changes else schema
+        at, count = part.begin, 0
+        with pv.CSVWriter(out, schema, write_options=options) as writer:
             for batch in part.batches:
                 columns = [_cell(column) for column in batch.columns]
-                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=journalled(PAGES)))
-        return out.getvalue(), part.rows
+                wanted = np.ones(batch.num_rows, np.bool_)
+                if self._changes:
+                    changed = self._changed[at : at + batch.num_rows]
+                    columns.insert(0, pa.array(list(map(change_in_words, changed)), pa.string()))
+                    wanted = changed > 0
+                elif self._since is not None:
+                    wanted = selection.fetched_since(batch.column("fetched_at"), self._since)
+                at += batch.num_rows
+                count += int(wanted.sum())
+                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema).filter(pa.array(wanted)))
+        return out.getvalue(), count
 
 
 def _cell(column: pa.Array) -> pa.Array:

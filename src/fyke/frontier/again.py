@@ -4,16 +4,16 @@
 the last pass began, which the table of pages has and `learn` is told; in the queue of those that rest, since a visit
 was not worth it last time; or it waits for its visit, in this queue or a later stage. Of those of the first kind it is
 looked up what was believed of them; then they rest too, what is believed with them. `plan` lets those wait whose visits
-are worth most (`revisit.worth`), as many as are asked for; without a bound all are visited. Sitemaps and feeds come
-first, and are always worth it, since they say what is new. From the queue pages go on through the robots gate like any,
-before what is new: they were let through by their domain's budget once.
+are worth most (`revisit.choice`), as many as are asked for, or as there is room for; without a bound all are visited.
+Sitemaps and feeds come first in a pass, since they say what is new. From the queue pages go on through the robots gate
+like any: they were let through by their domain's budget once.
 
 What earlier visits brought is in two Drums by the URL's key: `known`, the history of a page in a few numbers, and
 `copies`, where the newest answer with its content is archived. Both are asked when a page is handed out.
 
-All is read and written in sequence: what was known is merged with the visits since the last pass, and a plan reads
-those that rest twice and writes them once, three times and twice where lists are among them. Memory holds a batch.
-Invariant: a page is in one place, once.
+All is read and written in sequence: what was known is merged with the visits since the last plan, and a plan reads
+those that rest twice and writes them once (a pass with lists: three times and twice). It goes on batch by batch, and a
+checkpoint may come between two of them. Memory holds a batch. Invariant: a page is in one place, once.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,12 +30,10 @@ from fyke.disk.operations import Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.revisit.belief import Belief, faded, prior, seen
-from fyke.frontier.revisit.worth import worth
+from fyke.frontier.revisit.choice import Choice, Lines, Resting, Standing, Terms
 
 BATCH_ROWS = 8192
 USUAL_S = 30 * 86400.0  # between changes of a page of which nothing is known
-BINS = 4096  # of the histogram by which the worthiest are found
-BINS_EACH = 32  # to a doubling of worth
 
 
 class Visited(IntEnum):
@@ -72,7 +70,9 @@ COPY = np.dtype(
     ]
 )
 ENDED = pa.schema([*URLS, ("visited", pa.uint8()), ("news", pa.uint8()), ("at", pa.float64())])
-RESTING = pa.schema([*URLS, ("at", pa.float64()), ("shape", pa.float32()), ("time", pa.float32())])  # as in KNOWN
+BELIEVED = ("at", "tried", "shape", "time")  # of a page that rests: as in KNOWN, and when it was last asked for
+_TYPES = (pa.float64(), pa.float64(), pa.float32(), pa.float32())
+RESTING = pa.schema([*URLS, *zip(BELIEVED, _TYPES, strict=True)])
 LEARNED = pa.schema([("key", pa.uint64()), ("record", pa.binary(KNOWN.itemsize))])
 
 
@@ -94,6 +94,8 @@ class Again:
         self._resting = DiskQueue(store, "resting", RESTING, saved.get("resting"))
         self._learned = DiskQueue(store, "learned", LEARNED, saved.get("learned"))
         self._left = len(self._queue)  # rows that were not looked at for this level
+        self._lines = Lines()
+        self.standing = Standing(*saved.get("standing", ()))
         self._changes, self._time = saved.get("sums", (0.0, 0.0))  # of all pages: changes seen, in so much time
         self.rows = int(saved.get("rows", 0))  # of the table of pages that were learned
 
@@ -121,45 +123,52 @@ class Again:
             self._absorb()
         self.rows += ended.num_rows
 
-    def plan(self, now: float, most: int | None = None) -> None:
-        """Let the pages wait whose visits are worth most at `now` (unix seconds), `most` of them; None: all."""
+    def plan(self, now: float, terms: Terms, *, by_line: bool = False) -> Iterator[None]:
+        """Let pages wait for a visit: of those that are due at `now` (unix seconds) on these `terms` the ones whose
+        visits are worth most; `by_line`, as many as there is room for. They wait once the plan is read to its end; it
+        may rest, and be given up, after each batch."""
         self._absorb()
         self._copies.settle()
-        histogram = np.zeros(BINS, np.int64)
+        self._resting.state()  # all in files: a checkpoint does not move it under the scan
+        choice = Choice(now, terms, self._lines.room() if by_line else None)
         lists = False
         for rested in self._resting.scan():
-            histogram += np.bincount(_bins(rested, now), minlength=BINS)
-            lists |= bool((numbers(rested, "kind") == Kind.LISTING).any())
-        above = np.cumsum(histogram[::-1])[::-1]  # so many are in a bin or a higher one
-        wanted = len(self._resting) if most is None else most
-        lowest = int(np.searchsorted(-above, -wanted))  # of this bin and those above it all fit, of the next some
-        spare = wanted - (int(above[lowest]) if lowest < BINS else 0)
-        if lists:
+            resting = _resting(rested)
+            choice.count(resting)
+            lists |= bool(resting.first.any())
+            yield
+        if not choice.settle():
+            self.standing = choice.standing if by_line else Standing()
+            return
+        if lists and not by_line:
             for rested in _all_of(self._resting):
-                self._move(rested, (_bins(rested, now) >= lowest) & (numbers(rested, "kind") == Kind.LISTING))
+                listings = numbers(rested, "kind") == Kind.LISTING
+                self._move(keep(rested, listings), choice.take(_resting(keep(rested, listings))))
+                self._resting.put(keep(rested, ~listings))
+                yield
         for rested in _all_of(self._resting):
-            bins = _bins(rested, now)
-            chosen = bins >= lowest
-            some = np.flatnonzero(bins == lowest - 1)[:spare]
-            spare -= len(some)
-            chosen[some] = True
-            self._move(rested, chosen)
+            self._move(rested, choice.take(_resting(rested)))
+            yield
         self._left = len(self._queue)
+        self.standing = choice.standing if by_line else Standing()
 
     def _move(self, rested: pa.RecordBatch, chosen: Mask) -> None:
         self._queue.put(keep(rested, chosen).select(URLS.names))
         self._resting.put(keep(rested, ~chosen))
+        self._lines.wait(u64(rested, "host")[chosen])
 
     def _absorb(self) -> None:
         """Look up what was known of the pages whose visits ended, learn from these, and let the pages rest."""
         for answers in self._known.merge():
             assert answers.aux is not None and answers.values is not None
             records = self._learn(answers.aux, answers.values)
+            self._lines.visited(u64(answers.aux, "host")[answers.values["visited"] != Visited.NEVER])
+            believed = {name: records[name] for name in ("at", "shape", "time")}
+            believed["tried"] = answers.aux.column("at").to_numpy()
+            urls = answers.aux.select(URLS.names)
+            rests = [*urls.columns, *(pa.array(believed[name]) for name in BELIEVED)]
             there = records["visited"] != Visited.GONE
-            rests = keep(answers.aux.select(URLS.names), there)
-            for name in ("at", "shape", "time"):
-                rests = rests.append_column(RESTING.field(name), pa.array(records[name][there]))
-            self._resting.put(rests)
+            self._resting.put(keep(pa.RecordBatch.from_arrays(rests, schema=RESTING), there))
         for learned in _all_of(self._learned):
             self._known.update(u64(learned, "key"), _records(learned.column("record")))
             if self._known.full:
@@ -234,6 +243,7 @@ class Again:
             "learned": self._learned.state(),
             "sums": [self._changes, self._time],
             "rows": self.rows,
+            "standing": list(self.standing),
         }
 
     def close(self) -> None:
@@ -253,13 +263,6 @@ def _records(column: pa.FixedSizeBinaryArray) -> Values:
     return np.frombuffer(column.buffers()[1], KNOWN, column.offset + len(column))[column.offset :]
 
 
-def _bins(rested: pa.RecordBatch, now: float) -> npt.NDArray[np.int64]:
-    """What visits to pages that rest are worth at `now`, by the logarithm, in `BINS`: most where it is a list of pages,
-    or was never seen whole."""
-    belief = Belief(*(rested.column(name).to_numpy().astype(np.float64) for name in ("shape", "time")))
-    age = np.maximum(now - rested.column("at").to_numpy(), 1.0)
-    with np.errstate(divide="ignore"):
-        places = np.log2(worth(belief, np.ones(len(age)), age)) * BINS_EACH + BINS // 2
-    places[numbers(rested, "kind") == Kind.LISTING] = BINS
-    found: npt.NDArray[np.int64] = np.clip(places, 0, BINS - 1).astype(np.int64)
-    return found
+def _resting(rested: pa.RecordBatch) -> Resting:
+    at, tried, shape, time = (rested.column(name).to_numpy().astype(np.float64) for name in BELIEVED)
+    return Resting(u64(rested, "host"), at, tried, Belief(shape, time), numbers(rested, "kind") == Kind.LISTING)

@@ -21,7 +21,7 @@ window until its outcome comes.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -46,6 +46,7 @@ from fyke.frontier.domains import Domains
 from fyke.frontier.filters import Filters, among
 from fyke.frontier.order import BreadthFirst, crawl_order
 from fyke.frontier.ready import Ready
+from fyke.frontier.revisit.choice import Terms
 from fyke.frontier.robots_gate import RobotsGate
 from fyke.frontier.seen import UrlSeen
 from fyke.frontier.sizes import SIZES, Sizes
@@ -137,6 +138,8 @@ class Frontier:
         self._round_s = config.default_budget_urls * host_delay_s
         self._round_ends_at = float(saved.get("round_ends_at", 0.0))
         self.level = int(saved.get("level", 0))
+        self.known_share = 1.0  # of what is handed out, pages that are visited again, while new ones wait too
+        self._known_ahead = 0.0  # by so many rows they had more than that
         self.landed: dict[str, str] = {}  # where seeds redirect to
         self._unlanded: dict[int, str] = {int(via): target for via, target in saved.get("unlanded", {}).items()}
         for seed, target in saved.get("landed", {}).items():
@@ -149,9 +152,8 @@ class Frontier:
             store, self.domains, budget_function(config), config.default_budget_urls, memory, saved.get("star"), sizes
         )
         self.backlog = Backlog(store, saved.get("backlog"))
-        self.beast: Enforcer = self.backlog
-        if config.enforcement is not Enforcement.NONE:
-            self.beast = enforcer(config.enforcement, store, saved.get("beast"), sizes)
+        alone = config.enforcement is Enforcement.NONE
+        self.beast: Enforcer = self.backlog if alone else enforcer(config.enforcement, store, saved.get("beast"), sizes)
         self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"), sizes)
         self.again = Again(store, memory, saved.get("again"))
         self.ready = Ready(store, order, saved.get("ready"))
@@ -160,7 +162,6 @@ class Frontier:
         self.asleep = Asleep(store, saved.get("asleep"))
         self.traps = Traps(store, config.trap_pages, saved.get("traps"))
         self._refill = Refill(self.ready, self.window, self.blocked, self.asleep, self.traps)
-        self._accused: set[int] = set()  # domains with a shape of URLs that became barren
         self._leased = DiskQueue(store, "leased", URLS, saved.get("leased"))
 
     def __repr__(self) -> str:
@@ -241,7 +242,7 @@ class Frontier:
             self.gate.known(origin.decode(), Rules(rules), until, now)
         if outcomes.put_off.num_rows:
             self._put_off(outcomes.put_off, now)
-        self._accused.update(self.traps.learn(outcomes.judged).tolist())
+        self.traps.learn(outcomes.judged)
 
     def _put_off(self, visits: pa.RecordBatch, now: float) -> None:
         """Visits come back: they wait for room at their host, or asleep."""
@@ -372,11 +373,7 @@ class Frontier:
         """Pull URLs through the robots gate while the ready queues are low; whether any moved."""
         moved = False
         while self.ready.waiting + self.gate.unchecked < self._ready_rows and self.gate.asks < self._sizes.asks:
-            batch = self.again.get(self._sizes.batch, self.level if self._by_level else None)
-            if batch is None:
-                batch = self.backlog.get(self._sizes.batch)
-            if batch is None:
-                batch = self._of_round(now)
+            batch = self._known_or_new(now)
             if batch is None:
                 break
             self.ready.put(self.gate.put(batch, now))
@@ -387,6 +384,24 @@ class Frontier:
                 self.ready.put(passed)
             moved = True
         return moved
+
+    def _known_or_new(self, now: float) -> pa.RecordBatch | None:
+        """The next URLs: of pages that are visited again their share, while new ones wait too."""
+        known_first = self._known_ahead <= 0
+        batch = self._known() if known_first else self._new(now)
+        if batch is not None:
+            share = self.known_share
+            self._known_ahead += batch.num_rows * (1 - share if known_first else -share)
+            return batch
+        self._known_ahead = 0.0
+        return self._new(now) if known_first else self._known()
+
+    def _known(self) -> pa.RecordBatch | None:
+        return self.again.get(self._sizes.batch, self.level if self._by_level else None)
+
+    def _new(self, now: float) -> pa.RecordBatch | None:
+        batch = self.backlog.get(self._sizes.batch)
+        return self._of_round(now) if batch is None else batch
 
     def _of_round(self, now: float) -> pa.RecordBatch | None:
         """URLs of the round that is read, or of the next one if that may begin."""
@@ -444,10 +459,10 @@ class Frontier:
             self.ready.put(urls)
         return count
 
-    def begin_again(self, now: float, most: int | None) -> None:
-        """Visit known pages once more, `most` of them: level by level, if that is how the crawl goes."""
+    def plan_again(self, now: float, terms: Terms, *, by_line: bool = False) -> Iterator[None]:
+        """Visit known pages once more, as `Again.plan` has it: level by level, if that is how the crawl goes."""
+        yield from self.again.plan(now, terms, by_line=by_line)
         self.level = 0
-        self.again.plan(now, most)
 
     def take_back(self, urls: pa.RecordBatch) -> None:
         """Visits that the fetcher gave back, not made: they wait again."""
@@ -466,8 +481,8 @@ class Frontier:
 
     def accused(self) -> Sequence[int]:
         """Hosts with visits out that may be traps, as was learned since this was last asked: to be taken back."""
-        accused, self._accused = self._accused, set()
-        return self.window.hosts_of(accused) if accused else ()
+        domains = self.traps.take_accused()
+        return self.window.hosts_of(domains) if domains else ()
 
     def refused(self) -> pa.RecordBatch:
         """URLs that robots.txt refused since this was last asked (schema `URLS`), out until their outcomes come."""

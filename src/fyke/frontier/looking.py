@@ -20,9 +20,11 @@ from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Values
 from fyke.disk.queue import DiskQueue
+from fyke.frontier.again import ENDED, KNOWN
 from fyke.frontier.asleep import WAITING, asleep_queues
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
+from fyke.frontier.revisit.choice import Standing
 from fyke.frontier.robots_gate import RECORD
 from fyke.frontier.seen import UrlSeen
 from fyke.frontier.star import Star
@@ -99,6 +101,18 @@ class FrontierSeen:
     def met(self, key: int) -> bool:
         """Whether the URL with this key was met."""
         return self._seen().holds(key)
+
+    @property
+    def standing(self) -> Standing:
+        """How the pages that rest stood at the last plan."""
+        return Standing(*self._state.get("again", {}).get("standing", ()))
+
+    def known(self, key: int) -> Any | None:
+        """What earlier visits to the page with this key brought, as of the last plan (`again.KNOWN`); None without."""
+        known = Drum(self._store, "known", self._state.get("again", {}).get("known"), value=KNOWN, aux=ENDED)
+        self._opened.append(known)
+        found, record = known.get(key)
+        return record if found else None
 
     def _rounds(self) -> dict[str, Any]:
         enforcer = self._state.get("beast", {})

@@ -120,6 +120,7 @@ class Traps:
         self._recent = np.zeros(RECENT, _PAGE)
         self._recent[recent["key"] % RECENT] = recent
         self._owners = np.unique(self._yields.barren["owner"])
+        self._accused: set[int] = set()
         self._changed = False
         self._left = int(saved.get("left", 0))  # rows that are still to be looked at, since a shape is barren no more
         self._looks = int(saved.get("looks", 0))  # that are granted
@@ -136,10 +137,10 @@ class Traps:
         """Shapes that bring nothing."""
         return len(self._yields.barren)
 
-    def learn(self, judged: pa.RecordBatch) -> U64:
-        """Pages that were read (schema `JUDGED`). Returns the domains of shapes that became barren."""
+    def learn(self, judged: pa.RecordBatch) -> None:
+        """Pages were read (schema `JUDGED`)."""
         if not judged.num_rows or not self._after:
-            return np.zeros(0, np.uint64)
+            return
         seen = []
         tried: set[int] = set()
         rows = zip(*_columns(judged), u64(judged, "key").tolist(), judged.column("fresh").to_pylist(), strict=True)
@@ -164,7 +165,12 @@ class Traps:
         self._owners = np.unique(barren["owner"])
         accused = barren["owner"][~np.isin(barren["key"], np.fromiter(before, np.uint64, len(before)))]
         domains = u64(judged, "domain")
-        return np.unique(domains[np.isin(domains, accused) | np.isin(u64(judged, "host"), accused)])
+        self._accused.update(domains[np.isin(domains, accused) | np.isin(u64(judged, "host"), accused)].tolist())
+
+    def take_accused(self) -> set[int]:
+        """Domains of shapes that became barren since this was last asked: what is out of them may be traps."""
+        accused, self._accused = self._accused, set()
+        return accused
 
     def divert(self, urls: pa.RecordBatch) -> pa.RecordBatch:
         """Let those of `urls` wait that are traps: the others."""

@@ -135,7 +135,8 @@ def _tree(page: Page) -> LexborHTMLParser:
 def _text(value: Any, _: Page) -> str | None:
     if isinstance(value, bool) or value is None or isinstance(value, dict | list):
         return None
-    return " ".join(str(value)[:MOST_CHARS].split()).encode("utf-8", "replace").decode() or None
+    text = str(value)[:MOST_CHARS].replace("\0", "")  # which no database takes
+    return " ".join(text.split()).encode("utf-8", "replace").decode() or None
 
 
 def _number(value: Any, _: Page) -> float | None:

@@ -21,6 +21,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.plugins import ProcessingModule
 from fyke.core.visits import Exchange, Page, PageLinks
 from fyke.harvest.charset import charset_of, install
+from fyke.harvest.documents import DOCUMENT_TYPES, Documents, installed
 from fyke.harvest.feed import JsonFeed, XmlLinks
 from fyke.harvest.headers import read_headers
 from fyke.harvest.links import MOST_LINKS, HtmlLinks, fit
@@ -96,6 +97,10 @@ class Parser:
         html = HtmlLinks(product.lower(), requisites, shared=shared or bool(modules))
         self._built_in: list[ProcessingModule] = [html, XmlLinks(html), JsonFeed(), TextSitemap(), GzipSitemap()]
         self._built_in += [GopherMenu(), FtpListing()]
+        self._slow_types: tuple[str, ...] = ()
+        if installed():
+            self._built_in.append(Documents())
+            self._slow_types = DOCUMENT_TYPES
         if requisites:
             self._built_in.append(CssLinks())
         self._plugins = list(modules)
@@ -125,6 +130,10 @@ class Parser:
             page.charset = charset_of(content, label_of(exchange))
             page.listing = any(lister.lists(page) for lister in listers)
         return page
+
+    def takes_long(self, page: Page) -> bool:
+        """Whether reading `page` waits for another process, however short it is."""
+        return page.media_type in self._slow_types
 
     def process(self, page: Page) -> None:
         """Understand `page`: charset, links, title, robots directives, and what the plug-ins find."""

@@ -32,6 +32,7 @@ from fyke.harvest.redirects import MOST_HOPS, Redirects
 
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
+SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however short it is
 DEEPEST_SITEMAP = 3  # indexes above a sitemap; sitemaps.org allows one
 MOST_SITEMAPS = 50_000  # that the indexes of one host may name, in all
 INDEXING_HOSTS = 10_000  # whose sitemaps are counted at a time
@@ -210,7 +211,8 @@ class Harvest:
                 _judge_kind(page)
             read = _Read(exchange, page, keys, level, self._hops(exchange))
             if exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate:
-                if self._aside is not None and len(page.content) >= self._aside.large_bytes:
+                large = self._aside is not None and len(page.content) >= self._aside.large_bytes
+                if self._aside is not None and (large or self._parser.takes_long(page)):
                     self._do_aside(self._parsed, read)
                     continue
                 self._parser.process(page)
@@ -222,7 +224,8 @@ class Harvest:
 
     def _do_aside(self, work: Callable[[_Read], _Read], read: _Read) -> None:
         assert self._aside is not None
-        self._aside.put(partial(work, read), len(read.page.content))
+        least = SLOW_BYTES if self._parser.takes_long(read.page) else 0  # so that few of them wait at a time
+        self._aside.put(partial(work, read), max(least, len(read.page.content)))
 
     def _parsed(self, read: _Read) -> _Read:
         return read._replace(redirect=self._parser.read(read.page))

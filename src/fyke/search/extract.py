@@ -20,13 +20,14 @@ from selectolax.lexbor import LexborCSSSelector, LexborNode
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical, key_of
 from fyke.core.visits import Page
+from fyke.harvest.documents import DOCUMENT_TYPES
 from fyke.harvest.markup import bounded
 from fyke.harvest.queries import with_queries_encoded
 from fyke.search.dates import META_NAMES, date_of
 from fyke.search.language import LanguageGuesser
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
-PLAIN_TYPES = frozenset({"text/plain", "text/markdown", "text/x-rst"})
+PLAIN_TYPES = frozenset({"text/plain", "text/markdown", "text/x-rst", *DOCUMENT_TYPES})
 
 TITLE_CHARS = 300
 HEADINGS_CHARS = 4_000
@@ -108,10 +109,18 @@ class Extractor:
         return self._plain(page) if page.media_type in PLAIN_TYPES else None
 
     def _plain(self, page: Page) -> Extract:
-        text = by_lines(page.text, TEXT_CHARS)
-        first = next((line for line in page.text[:4000].splitlines() if _SAYS_SOMETHING.search(line)), "")
+        said = page.text
+        text = by_lines(said, TEXT_CHARS)
+        first = next((line for line in said[:4000].splitlines() if _SAYS_SOMETHING.search(line)), "")
         return Extract(
-            one_line(first, ANCHOR_CHARS), "", "", text, self._languages.guess(text), self._date(page, []), 0, ()
+            one_line(page.title, TITLE_CHARS) or one_line(first, ANCHOR_CHARS),
+            "",
+            "",
+            text,
+            self._languages.guess(text),
+            self._date(page, []),
+            0,
+            (),
         )
 
     def _html(self, page: Page) -> Extract:

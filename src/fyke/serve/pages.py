@@ -14,13 +14,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fyke.archive.captures import Capture
+from fyke.archive.captures import REVISIT, Capture
 from fyke.core.errors import BadQuery, BadUrl, DirectoryError
 from fyke.core.urls import canonical, split
 from fyke.core.visits import Page
+from fyke.export.prose import plain
 from fyke.search.printing import clean
 from fyke.search.results import Hit, InLink, Results
 from fyke.serve.copies import copy_of
+from fyke.serve.differences import differences
 from fyke.serve.rendering import Templates
 from fyke.serve.search_form import FARTHEST, PER_PAGE, SearchForm, day_of
 from fyke.serve.security import COPY_POLICY, PAGE_POLICY
@@ -29,6 +31,7 @@ from fyke.serve.wording import query_string
 
 INLINKS = 300
 SIMILAR = 8
+Held = tuple[ShelvedCrawl, Capture]
 _UNSAFE_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -44,6 +47,7 @@ class ArchivePages:
             "/": self.search,
             "/copy": self.copy,
             "/raw": self.raw,
+            "/diff": self.diff,
             "/page": self.about,
         }
         return [Route(path, _threaded(function), methods=["GET"]) for path, function in paths.items()]
@@ -116,6 +120,23 @@ class ArchivePages:
         copy = copy_of(page, lambda part: self._part(chosen[0], part))
         return Response(copy.content, 200, {**headers, "Content-Type": copy.content_type})
 
+    def diff(self, request: Request) -> Response:
+        """What is another in the text of a copy than in that of an earlier one; each of a date that can be chosen."""
+        url = self._url(request)
+        found = [one for one in self._shelf.captures(url) if one[1].whole and one[1].media_type != REVISIT]
+        if len(found) < 2:
+            there = "one version" if found else "no copy"
+            return self._pages.wrong(404, f"There is {there} of {url}", f"/page{query_string(url=url)}", "Facts of it")
+        old_at, new_at = (_moment(request.query_params.get(name, "")) for name in ("old", "new"))
+        new = _as_of(found, new_at)
+        old = _as_of(found, old_at) if old_at else found[min(found.index(new) + 1, len(found) - 1)]
+        texts = [plain(page) if (page := crawl.page(one)) is not None else None for crawl, one in (old, new)]
+        blocks = None if None in texts else differences(texts[0] or "", texts[1] or "")
+        return self._pages.page(
+            "diff.html", url=url, captures=[one for _, one in found], old=old[1], new=new[1], blocks=blocks,
+            same=old[1].digest == new[1].digest,
+        )  # fmt: skip
+
     def _part(self, crawl: ShelvedCrawl, url: str) -> Page | None:
         found = [one for one in crawl.captures.of(url) if one.whole]
         return crawl.page(max(found, key=lambda one: one.taken_at)) if found else None
@@ -149,6 +170,11 @@ class ArchivePages:
         if url is None:
             raise BadUrl(f"{asked[:200]!r} is not a URL: say http://, https://, ftp:// or gopher:// and a host")
         return url
+
+
+def _as_of(found: Sequence[Held], at: datetime | None) -> Held:
+    """The one of `found`, newest first, that was current at a time, or is now."""
+    return next((one for one in found if at is None or one[1].taken_at <= at), found[-1])
 
 
 def _by_page(links: Sequence[InLink]) -> list[dict[str, Any]]:

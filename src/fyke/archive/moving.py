@@ -1,0 +1,179 @@
+"""A crawl's directory moved to another place: `fyke move`.
+
+On the same disk it gets another name, which is all. Else every file is copied, synced, read back and compared before
+the first of the old ones goes. Invariant: at every moment one of the two folders has everything, and one at most has a
+`fyke.toml`, which makes a folder a crawl: the old one loses it before the new one gets it. Killed anywhere, the same
+command goes on.
+"""
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from fyke.archive.checksum import file_hash
+from fyke.archive.directory import CrawlDirectory
+from fyke.core.errors import DirectoryError
+from fyke.disk.checkpoint import held
+from fyke.disk.files import lock, sync_file, write_all, write_whole, writing, written_whole
+
+MARK = "moving"  # in the new folder until it is the crawl: where from
+MOVED = "fyke.toml.moved"  # what fyke.toml is called when all is in the new folder: in the new one, then in the old
+COPIED_BYTES = 1 << 20  # at a time
+FULL = "free some space there, and run the same command again"
+REFUSED = "mend it, and run the same command again, or name another folder"
+
+Told = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What was done: files and bytes that were copied and compared; none where the folder got another name."""
+
+    files: int = 0
+    size_bytes: int = 0
+
+
+def move(
+    directory: CrawlDirectory, target: Path, told: Told, rename: Callable[[Path, Path], None] = os.rename
+) -> Moved:
+    """Move the crawl in `directory` to the folder `target`; `told` hears of bytes done, of how many.
+
+    Raises NotACrawl, DirectoryInUse, DirectoryError, DiskFull.
+    """
+    source = directory.path
+    target = target.absolute()
+    emptied = source.is_dir() and not any(source.iterdir())
+    if not directory.holds_crawl and (emptied or (source / MOVED).is_file()) and _is_ours(source, target):
+        _change(source, target)  # it was killed when all was there
+        return Moved()
+    directory.config()
+    _check(source, target)
+    with _exclusively(directory):
+        if not target.exists():
+            with writing(target, FULL, REFUSED):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    rename(source, target)
+                    sync_file(target.parent)
+                    return Moved()
+                except OSError as error:
+                    if error.errno != errno.EXDEV:
+                        raise
+        done = _copied(source, target, told)
+        with writing(source, FULL, REFUSED):
+            directory.settings.rename(source / MOVED)
+            sync_file(source)
+        _change(source, target)
+    return done
+
+
+def _change(source: Path, target: Path) -> None:
+    """`target`, which has everything, becomes the crawl; `source` goes."""
+    with writing(target, FULL, REFUSED):
+        if (target / MOVED).is_file():
+            (target / MOVED).rename(target / "fyke.toml")
+            sync_file(target)
+        (target / MARK).unlink(missing_ok=True)
+        sync_file(target)
+    _remove(source)
+
+
+def _is_ours(source: Path, target: Path) -> bool:
+    """Whether `target` is where `source` is being moved to."""
+    begun = target / MARK
+    return begun.read_text() == str(source.resolve()) if begun.is_file() else (target / "fyke.toml").is_file()
+
+
+def _check(source: Path, target: Path) -> None:
+    """Raises DirectoryError for a target that cannot be."""
+    inner, outer = target.resolve(), source.resolve()
+    if inner.is_relative_to(outer) or outer.is_relative_to(inner):
+        raise DirectoryError(f"{target} and {source} are one in the other: name another folder")
+    if (target / MARK).is_file() and _is_ours(source, target):
+        return
+    if target.exists() and not (target.is_dir() and {path.name for path in target.iterdir()} <= {f"{MARK}.part"}):
+        raise DirectoryError(f"{target} is there already, and not empty: name another folder")
+
+
+@contextmanager
+def _exclusively(directory: CrawlDirectory) -> Iterator[None]:
+    """No crawl runs in `directory`, nor begins. Raises DirectoryInUse."""
+    in_use = f"{directory.path} is in use by a crawl: stop it, and run the same command again"
+    with ExitStack() as locks, writing(directory.path, FULL, REFUSED):
+        directory.state.mkdir(exist_ok=True)
+        locks.callback(os.close, lock(directory.supervised, in_use))
+        for part in directory.parts:
+            locks.enter_context(held(part.shard))
+        yield
+
+
+def _files(folder: Path) -> list[Path]:
+    """All files and links below `folder`; sockets are of a process that is gone."""
+    return sorted(path for path in folder.rglob("*") if path.is_symlink() or path.is_file())
+
+
+def _copied(source: Path, target: Path, told: Told) -> Moved:
+    settings = source / "fyke.toml"
+    paths = [path for path in _files(source) if path != settings]
+    sizes = {path: path.lstat().st_size for path in paths}
+    total, done = sum(sizes.values()), 0
+    with writing(target, FULL, REFUSED):
+        target.mkdir(parents=True, exist_ok=True)
+        write_whole(target / MARK, str(source.resolve()).encode())
+        for folder in sorted(path for path in source.rglob("*") if path.is_dir() and not path.is_symlink()):
+            (target / folder.relative_to(source)).mkdir(exist_ok=True)
+        for path in paths:
+            _copy(path, target / path.relative_to(source))
+            done += sizes[path]
+            told(path.name, done, total)
+        for folder in [target, *(path for path in target.rglob("*") if path.is_dir() and not path.is_symlink())]:
+            sync_file(folder)
+        _copy(settings, target / MOVED)
+    return Moved(len(paths) + 1, total + settings.stat().st_size)
+
+
+def _copy(path: Path, to: Path) -> None:
+    """`path` as `to`, which the disk has been asked for again; nothing is done where it is there already."""
+    if path.is_symlink():
+        if not os.path.lexists(to):
+            to.symlink_to(path.readlink())
+        return
+    wanted = file_hash(path)
+    if to.is_file() and to.stat().st_size == path.stat().st_size and _on_disk(to) == wanted:
+        return
+    with written_whole(to, FULL, REFUSED) as part:
+        with path.open("rb") as file, part.open("wb", buffering=0) as copy:
+            while chunk := file.read(COPIED_BYTES):
+                write_all(copy.fileno(), chunk)
+            os.fsync(copy.fileno())
+        os.utime(part, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
+        part.chmod(path.stat().st_mode & 0o777)
+        if _on_disk(part) != wanted:
+            raise DirectoryError(
+                f"{to} is not what was written, so that disk is not to be trusted; {path} is as it was"
+            )
+
+
+def _on_disk(path: Path) -> str:
+    """The hash of what the disk has, as far as a system lets go of what it remembers."""
+    with path.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return file_hash(path)
+
+
+def _remove(source: Path) -> None:
+    """Take away the old folder, and what says that it was moved last."""
+    with writing(source, FULL, REFUSED):
+        for folder, folders, files in os.walk(source, topdown=False):
+            for name in files:
+                if (path := Path(folder) / name) != source / MOVED:
+                    path.unlink()
+            for name in folders:
+                path = Path(folder) / name
+                path.unlink() if path.is_symlink() else path.rmdir()
+        (source / MOVED).unlink(missing_ok=True)
+        with suppress(OSError):  # somebody's working directory, or a disk's own folder
+            source.rmdir()

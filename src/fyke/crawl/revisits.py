@@ -1,0 +1,73 @@
+"""A crawl that never ends: `fyke crawl --revisit` plans the next visits to known pages, again and again.
+
+A plan tells the frontier of the visits that ended since the last one (`passes.learn`), and lets wait what is due
+(`fyke.frontier.revisit.choice`). It is made in slices, between turns of the loop, so that a plan over many pages holds
+nobody up; a checkpoint may come between two slices. One that was cut off by a restart is made anew: what it let wait,
+waits. Pages that were met since are crawled as in any crawl; while they wait, known pages have their share of what is
+handed out (`revisit.share`).
+
+Plans are a tenth of `revisit.least_s` apart, or further: they take one part in `PLAN_SHARE` of the time at most.
+"""
+
+from collections.abc import Callable, Iterator
+
+from fyke.core.clock import Clock
+from fyke.core.config import RevisitSection
+from fyke.frontier.frontier import Frontier
+from fyke.frontier.revisit.choice import Terms
+
+PLANS = 10  # in the least time between two visits to a page
+PLAN_SHARE = 32
+SLICE_S = 0.02
+FORGIVEN_S = 86400.0
+
+
+class Revisits:
+    """Plans for `frontier`; `learn` tells it of the visits that ended, `forgive` has all hosts asked anew."""
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        learn: Callable[[], Iterator[None]],
+        forgive: Callable[[], None],
+        clock: Clock,
+        asked: RevisitSection,
+    ) -> None:
+        self._frontier = frontier
+        self._learn = learn
+        self._forgive = forgive
+        self._clock = clock
+        self._terms = Terms(asked.least_s, asked.greatest_s)
+        self._forgive_at = 0.0
+        self._plan: Iterator[None] | None = None
+        self._took_s = 0.0
+        self.next_at = 0.0  # unix seconds
+        frontier.known_share = asked.share
+
+    def __repr__(self) -> str:
+        return f"Revisits({self._frontier.again!r}, next plan at {self.next_at:.0f})"
+
+    def turn(self, now: float) -> None:
+        """Go on with the plan that is being made, or begin the next one if it is time."""
+        if self._plan is None:
+            if now < self.next_at:
+                return
+            self.next_at = now + self._terms.least_s / PLANS
+            self._took_s = 0.0
+            self._plan = self._planned(now)
+        until = now + SLICE_S
+        for _ in self._plan:
+            if (then := self._clock.now()) >= until:
+                self._took_s += then - now
+                return
+        self._plan = None
+        self._took_s += self._clock.now() - now
+        self.next_at = max(self.next_at, now + (PLAN_SHARE - 1) * self._took_s)
+        self._frontier.again.standing = self._frontier.again.standing._replace(next_at=self.next_at)
+
+    def _planned(self, now: float) -> Iterator[None]:
+        if now >= self._forgive_at:
+            self._forgive_at = now + FORGIVEN_S
+            self._forgive()
+        yield from self._learn()
+        yield from self._frontier.plan_again(now, self._terms, by_line=True)

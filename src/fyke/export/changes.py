@@ -1,0 +1,98 @@
+"""What has become of each page since a date: new, changed, or gone.
+
+Asked by the formats of lines for `fyke export --changes`, which whoever keeps a copy of a crawl's pages applies to it:
+new and changed pages come with their text, gone ones are to be taken out. A page is in the newest of its rows that says
+what it is; what it was is in the newest such row before the date. It is gone when there is content no more, be it that
+it redirects now or that it asks not to be indexed. Invariant: as in `selection`; what changed twice is one change.
+"""
+
+from datetime import datetime
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fyke.core.outcomes import Outcome
+from fyke.disk.files import written_whole
+from fyke.export.selection import RANGE_ROWS, says
+from fyke.export.source import Source
+from fyke.export.staging import FULL, REFUSED, writing
+from fyke.search.ranges import Buckets, ranges_for
+
+_COLUMNS = ["key", "outcome", "noindex", "fingerprint", "fetched_at"]
+_CONTENT = pa.array([Outcome.OK, Outcome.TOO_LARGE], pa.string())
+ROW = np.dtype([("key", "<u8"), ("row", "<u8"), ("fingerprint", "<u8"), ("content", "?"), ("before", "?")])
+
+
+class Change(IntEnum):
+    """What a row says has become of its page."""
+
+    NONE = 0
+    NEW = 1
+    CHANGED = 2
+    GONE = 3
+
+
+Changes = npt.NDArray[np.uint8]
+
+
+def changes_since(source: Source, since: datetime, scratch: Path, *, noindex: bool) -> Changes:
+    """A `Change` for each row of the pages table, as a file below `scratch` that is made once; `noindex`: pages that
+    ask not to be indexed are pages. Raises DiskFull."""
+    rows = source.until.pages
+    if not rows:
+        return np.zeros(0, np.uint8)
+    path = scratch / f"changes-{rows}"
+    if not path.exists():
+        with writing(path):
+            scratch.mkdir(exist_ok=True)
+        with written_whole(path, FULL, REFUSED, synced=False) as part:
+            with part.open("wb") as file:
+                file.truncate(rows)
+            found: Changes = np.memmap(part, np.uint8, "r+", shape=(rows,))
+            buckets = Buckets(scratch, "changes", ROW, ranges_for(rows, RANGE_ROWS))
+            begin = 0
+            for batch in source.rows("pages", _COLUMNS):
+                some = _saying(batch, since, begin, noindex=noindex)
+                buckets.add(some["key"].copy(), some)
+                begin += batch.num_rows
+            for some in buckets:
+                last, change = of_pages(some)
+                found[last["row"].astype(np.int64)] = change
+            buckets.close()
+            found.flush()  # type: ignore[attr-defined]
+    return np.memmap(path, np.uint8, "r", shape=(rows,))
+
+
+def _saying(batch: pa.RecordBatch, since: datetime, begin: int, *, noindex: bool) -> npt.NDArray[np.void]:
+    wanted = says(batch)
+    content = pc.is_in(batch.column("outcome").cast(pa.string()), _CONTENT)
+    if not noindex:
+        content = pc.and_not(content, batch.column("noindex"))
+    rows = np.empty(int(wanted.sum()), ROW)
+    rows["key"] = batch.column("key").to_numpy()[wanted]
+    rows["row"] = begin + np.flatnonzero(wanted)
+    rows["fingerprint"] = batch.column("fingerprint").to_numpy()[wanted]
+    rows["content"] = content.to_numpy(zero_copy_only=False)[wanted]
+    before = pc.less(batch.column("fetched_at"), pa.scalar(since, batch.schema.field("fetched_at").type))
+    rows["before"] = before.to_numpy(zero_copy_only=False)[wanted]
+    return rows
+
+
+def of_pages(rows: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], Changes]:
+    """The last row of each page, and what it says has become of it."""
+    rows = np.sort(rows, order=["key", "row"])
+    last = rows[np.searchsorted(rows["key"], np.unique(rows["key"]), "right") - 1]
+    earlier = rows[rows["before"]]
+    place = np.searchsorted(earlier["key"], last["key"], "right") - 1
+    old = np.zeros(len(last), ROW)
+    known = place >= 0
+    old[known] = earlier[place[known]]
+    old[old["key"] != last["key"]] = np.zeros(1, ROW)
+    other = last["fingerprint"] != old["fingerprint"]
+    change = np.where(last["content"], np.where(old["content"], Change.CHANGED * other, Change.NEW), Change.NONE)
+    change = np.where(~last["content"] & old["content"], Change.GONE, change)
+    return last, change.astype(np.uint8)

@@ -1,0 +1,120 @@
+"""What a crawl has finished, copied into an object store or a folder: `fyke copy`, also while it runs.
+
+Finished are WARC files that are closed with their indexes, table files, exports, and what says how the crawl was asked:
+none of them changes any more, or only as a whole. Each is sent, read back and compared; only then its checksum comes
+beside it, under the name `FILE.xxh3`. So a copy that was killed goes on with what has none, and who finds a checksum
+there has the file. Invariant: memory holds some megabytes, whatever the files are.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import obstore
+import xxhash
+from obstore.exceptions import BaseError
+from obstore.store import LocalStore, from_url
+from rich.console import Console
+
+from fyke.archive.checksum import checksum_path, file_hash
+from fyke.archive.directory import CrawlDirectory
+from fyke.core.errors import ConfigurationError, DirectoryError
+from fyke.disk.files import damaged
+from fyke.progress import Progress
+from fyke.quantities import bytes_text, counted
+
+FOLDERS = ("warc", "tables", "export", "extracted")
+SUFFIX = ".xxh3"
+SAID_CHARS = 200  # of what a store says went wrong
+_SEALED = (".warc.gz", ".cdxj", ".parquet")  # in `warc` and `tables`
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What is at `target` now: `files` with `size_bytes` in all, of which `new` were sent this time."""
+
+    target: str
+    files: int
+    size_bytes: int
+    new: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.target}: {counted(self.files, 'file')}, {bytes_text(self.size_bytes)}; {self.new:,} new, compared"
+        )
+
+
+def copy(directory: CrawlDirectory, target: str, console: Console) -> Copied:
+    """Copy what is finished of the crawl in `directory` to `target`, a URL (`s3://BUCKET/PREFIX`, …) or a folder.
+
+    Raises NotACrawl, ConfigurationError for a target that cannot be, DirectoryError where it fails, StateDamaged.
+    """
+    directory.config()
+    with _explained(target):
+        store = from_url(target) if "://" in target else LocalStore(_made(Path(target)), mkdir=True)
+        there = {found["path"]: found["size"] for batch in obstore.list(store) for found in batch}
+    paths = list(_finished(directory))
+    total, done, new = sum(path.stat().st_size for path in paths), 0, 0
+    with Progress(console, "copying", pipe_s=5.0) as progress:
+        for path in paths:
+            progress.tell(f"copying {path.name}", done, total, "bytes")
+            name = path.relative_to(directory.path).as_posix()
+            with _explained(target):
+                new += _sent(store, path, name, there)
+            done += path.stat().st_size
+    return Copied(target, len(paths), total, new)
+
+
+def _made(folder: Path) -> Path:
+    if folder.exists() and not folder.is_dir():
+        raise ConfigurationError(f"{folder} is no folder: name another, or an address such as s3://BUCKET/PREFIX")
+    return folder.absolute()
+
+
+def _finished(directory: CrawlDirectory) -> Iterator[Path]:
+    """The files that will not change, but as a whole; the smaller ones that explain the others last."""
+    for folder in (directory.path / name for name in FOLDERS):
+        for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+            unfinished = any(part.endswith(".part") for part in path.relative_to(folder).parts)
+            if unfinished or not path.is_file() or path.is_symlink() or path.suffix == SUFFIX:
+                continue
+            if folder in (directory.warc, directory.tables) and not _is_sealed(path):
+                continue
+            yield path
+    yield from (path for path in (directory.listed.path, directory.settings) if path.is_file())
+
+
+def _is_sealed(path: Path) -> bool:
+    warc = path.with_name(path.name.removesuffix(".cdxj") + ".warc.gz") if path.suffix == ".cdxj" else path
+    return path.name.endswith(_SEALED) and checksum_path(warc).is_file()
+
+
+def _sent(store: Any, path: Path, name: str, there: dict[str, int]) -> bool:
+    """Have `path` in `store` as `name`; whether it had to be sent. Raises StateDamaged for one that is damaged here."""
+    beside = checksum_path(path)
+    recorded = beside.read_text(encoding="ascii", errors="replace") if beside.is_file() else ""
+    line = recorded or f"XXH3_{file_hash(path)}  {path.name}\n"
+    if f"{name}{SUFFIX}" in there and there.get(name) == path.stat().st_size:  # noqa: SIM102 - a request
+        if bytes(obstore.get(store, f"{name}{SUFFIX}").bytes()) == line.encode():
+            return False
+    if recorded and recorded != f"XXH3_{file_hash(path)}  {path.name}\n":
+        raise damaged(path, "its bytes are not those its checksum was made of")
+    obstore.put(store, name, path)
+    digest = xxhash.xxh3_64()
+    for chunk in obstore.get(store, name).stream():
+        digest.update(chunk)
+    if line != f"XXH3_{digest.hexdigest()}  {path.name}\n":
+        raise DirectoryError(f"{name} came back other than it was sent: run the same command again")
+    obstore.put(store, f"{name}{SUFFIX}", line.encode())
+    return True
+
+
+@contextmanager
+def _explained(target: str) -> Iterator[None]:
+    try:
+        yield
+    except (BaseError, OSError) as error:
+        said = " ".join(str(error).partition("\n\nDebug source")[0].split())[:SAID_CHARS]
+        raise DirectoryError(f"{target}: {said}; mend that, and run the same command again") from None

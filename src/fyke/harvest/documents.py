@@ -1,0 +1,126 @@
+"""Documents that are no text: PDF, with the extra `fyke[documents]`; without it they are archived and not read.
+
+A processing module that the parser has where pypdfium2 is installed. The reading is done in another process
+(`pdf_worker`), begun with the first document: it may crash, hang or run out of memory on what strangers wrote, and then
+costs that document its text and nothing else. A domain whose documents did so `MOST_FAULTS` times has no more of them
+read. Invariant: `process` returns within `PATIENCE_S`, whatever the bytes.
+"""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections import Counter
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from fyke.core.visits import Page
+from fyke.harvest.links import collapsed
+
+DOCUMENT_TYPES = ("application/pdf",)
+PATIENCE_S = 5.0  # more than the worker takes for itself
+REPLY_BYTES = 32 << 20
+MOST_FAULTS = 3
+DOMAINS = 10_000  # of which faults are remembered
+WORKER = Path(__file__).with_name("pdf_worker.py")
+
+
+def installed() -> bool:
+    """Whether the extra is there."""
+    return find_spec("pypdfium2") is not None
+
+
+class Documents:
+    """Finds title, text and links of PDF files; `patience_s` for each."""
+
+    media_types = DOCUMENT_TYPES
+
+    def __init__(self, patience_s: float = PATIENCE_S, worker: Path = WORKER) -> None:
+        self._patience_s = patience_s
+        self._worker = worker
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ending: weakref.finalize[Any, Any] | None = None
+        self._faults: Counter[int] = Counter()  # by the key of the domain
+        self._lock = threading.Lock()  # one document at a time, whichever thread asks
+
+    def __repr__(self) -> str:
+        return f"Documents({self._process!r})"
+
+    def process(self, page: Page) -> None:
+        """Fill `title`, `links` and the text of `page`; what hindered that is in its findings."""
+        with self._lock:
+            said = self._read(page.content, page.exchange.visit.domain)
+        page.title = collapsed(_string(said.get("title")))
+        page.document_text = _string(said.get("text"))
+        links = said.get("links")
+        page.links.pages += [link for link in links if isinstance(link, str)] if isinstance(links, list) else []
+        page.findings[type(self).__name__] = {name: said[name] for name in ("pages", "fault") if name in said}
+
+    def _read(self, content: bytes, domain: int) -> dict[str, Any]:
+        if self._faults[domain] >= MOST_FAULTS:
+            return {"fault": f"{MOST_FAULTS} documents of its domain could not be read"}
+        process = self._process or self._begin()
+        deadline = time.monotonic() + self._patience_s
+        try:
+            assert process.stdin is not None and process.stdout is not None
+            process.stdin.write(len(content).to_bytes(8, "big") + content)
+            process.stdin.flush()
+            size = int.from_bytes(_taken(process.stdout.fileno(), 8, deadline), "big")
+            if size > REPLY_BYTES:
+                raise ValueError("its text is too long")
+            said = json.loads(_taken(process.stdout.fileno(), size, deadline))
+            return said if isinstance(said, dict) else {}
+        except (OSError, ValueError, RecursionError) as error:
+            self.close()
+            if len(self._faults) >= DOMAINS:
+                self._faults.clear()
+            self._faults[domain] += 1
+            return {"fault": f"the document could not be read: {error}"}
+
+    def _begin(self) -> subprocess.Popen[bytes]:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", str(self._worker)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            process_group=0,  # Ctrl-C is not for it
+        )  # fmt: skip
+        self._ending = weakref.finalize(self, _end, self._process)
+        return self._process
+
+    def close(self) -> None:
+        """End the worker; the next document begins another."""
+        if self._ending is not None:
+            self._ending()
+        self._process = self._ending = None
+
+
+def _taken(descriptor: int, size: int, deadline: float) -> bytes:
+    """The next `size` bytes. Raises TimeoutError, EOFError as an OSError."""
+    parts = []
+    while size:
+        if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            raise TimeoutError("it takes too long")
+        part = os.read(descriptor, min(size, 1 << 20))
+        if not part:
+            raise OSError("its reader died")
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with suppress(OSError):  # what was not sent cannot be
+                pipe.close()
+    process.wait()
+
+
+def _string(value: Any) -> str:
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""

@@ -1,0 +1,97 @@
+"""Reads PDF files in a process of its own, which may die: the program that `fyke.harvest.documents` starts.
+
+A length of eight bytes and a PDF come in, a length and a JSON object go out: title, text, links, pages; or a fault.
+pdfium is C++ that reads what strangers wrote, so this process has no right and little room: no file may grow, memory
+has a limit, and it stops reading after `WORK_S` seconds with what it has. It imports nothing of Fyke, which would cost
+more than most documents.
+"""
+
+import ctypes
+import json
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+MEMORY_BYTES = 1 << 30  # of addresses
+WORK_S = 3.0  # of processor time for a document
+MOST_PAGES = 2_000
+MOST_CHARS = 1 << 20
+MOST_LINKS = 10_000
+URL_BYTES = 4 << 10
+
+
+def read(data: bytes) -> dict[str, Any]:
+    """What the PDF `data` says, as far as time and limits allow."""
+    began = time.process_time()
+    document = pypdfium2.PdfDocument(data)
+    texts: list[str] = []
+    links: dict[str, None] = {}
+    chars = pages = 0
+    for pages in range(1, min(len(document), MOST_PAGES) + 1):
+        page = document[pages - 1]
+        words = page.get_textpage()
+        texts.append(words.get_text_range(0, min(words.count_chars(), MOST_CHARS - chars)))
+        chars += len(texts[-1])
+        for url in (*_annotated(document, page), *_written(words)):
+            if len(links) < MOST_LINKS:
+                links[url] = None
+        words.close()
+        page.close()
+        if chars >= MOST_CHARS or time.process_time() - began > WORK_S:
+            break
+    title = document.get_metadata_value("Title")[:MOST_CHARS]
+    text = "\n\n".join(texts).replace("\ufffe\r\n", "").replace("\ufffe", "").replace("\r\n", "\n")
+    return {"title": title, "text": text, "links": [*links], "pages": pages}
+
+
+def _annotated(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iterator[str]:
+    """Where the links of `page` lead that a reader may click on."""
+    at, link = ctypes.c_int(0), pdfium.FPDF_LINK()
+    for _ in range(MOST_LINKS):
+        if not pdfium.FPDFLink_Enumerate(page, at, link):
+            return
+        action = pdfium.FPDFLink_GetAction(link)
+        size = pdfium.FPDFAction_GetURIPath(document, action, None, 0) if action else 0
+        if 1 < size <= URL_BYTES:
+            buffer = ctypes.create_string_buffer(size)
+            pdfium.FPDFAction_GetURIPath(document, action, buffer, size)
+            yield buffer.value.decode("utf-8", "replace")
+
+
+def _written(words: pypdfium2.PdfTextPage) -> Iterator[str]:
+    """The URLs that stand in the text itself."""
+    found = pdfium.FPDFLink_LoadWebLinks(words)
+    try:
+        for number in range(min(pdfium.FPDFLink_CountWebLinks(found), MOST_LINKS)):
+            size = pdfium.FPDFLink_GetURL(found, number, None, 0)
+            if 1 < size <= URL_BYTES:
+                buffer = (ctypes.c_ushort * size)()
+                pdfium.FPDFLink_GetURL(found, number, buffer, size)
+                yield bytes(buffer).decode("utf-16-le", "replace").rstrip("\0")
+    finally:
+        pdfium.FPDFLink_CloseWebLinks(found)
+
+
+def main() -> None:
+    """Answer until nobody asks any more."""
+    for limit, most in (("AS", MEMORY_BYTES), ("FSIZE", 0), ("CORE", 0)):
+        resource.setrlimit(getattr(resource, f"RLIMIT_{limit}"), (most, most))
+    asked, answers = sys.stdin.buffer, sys.stdout.buffer
+    while len(head := asked.read(8)) == 8:
+        data = asked.read(int.from_bytes(head, "big"))
+        try:
+            said = read(data)
+        except (pypdfium2.PdfiumError, ValueError, MemoryError) as error:
+            said = {"fault": str(error) or type(error).__name__}
+        reply = json.dumps(said).encode()
+        answers.write(len(reply).to_bytes(8, "big") + reply)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

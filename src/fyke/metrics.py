@@ -1,0 +1,93 @@
+"""The figures of crawls for Prometheus: what they are called, and the text in which it reads them.
+
+Asked by the crawl itself (`fyke crawl --metrics`) and by `fyke serve`, which hears the same figures over the control
+socket; so a board shows both alike. Invariant: a metric's name and kind never depend on the crawl; crawls are told
+apart by a label. The text is format 0.0.4, which every version of Prometheus reads.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How the crawl called `name` stands: `figures` as `fyke.crawl.control.Steering.figures` has them."""
+
+    name: str
+    live: bool = True  # told by the crawl itself, and not by its checkpoint
+    paused: bool = False
+    at: float = 0.0  # unix seconds
+    figures: dict[str, Any] = field(default_factory=dict)
+
+
+Read = Callable[[Told], float]
+Sample = tuple[dict[str, str], float]  # labels beside the crawl's name, and the value
+
+
+def _of(name: str) -> Read:
+    return lambda told: float(told.figures.get("statistics", {}).get(name, 0))
+
+
+_COUNTERS: dict[str, tuple[str, Read]] = {
+    "fyke_pages_total": ("Pages archived.", _of("pages")),
+    "fyke_visits_total": ("Visits that ended, whatever came of them.", _of("visits")),
+    "fyke_bytes_total": ("Bytes of bodies as the wire had them.", _of("bytes")),
+    "fyke_links_total": ("Links found.", _of("links")),
+    "fyke_seconds_total": ("Time crawled, over all runs.", _of("total_s")),
+}
+_GAUGES: dict[str, tuple[str, Read]] = {
+    "fyke_up": ("Whether the crawl runs and is heard.", lambda told: float(told.live)),
+    "fyke_paused": ("Whether it is paused.", lambda told: float(told.paused)),
+    "fyke_told_timestamp_seconds": ("When these figures were told.", lambda told: told.at),
+    "fyke_in_flight": ("Downloads under way.", _of("in_flight")),
+    "fyke_hosts": ("Hosts at the workbench.", _of("hosts")),
+    "fyke_hosts_asleep": ("Of those, hosts that rest.", _of("hosts_asleep")),
+    "fyke_urls": ("Distinct URLs accepted.", _of("urls")),
+    "fyke_waiting": ("URLs that wait to be fetched.", _of("waiting")),
+    "fyke_domains": ("Pay-level domains met.", _of("domains")),
+    "fyke_archive_bytes": ("Bytes archived.", _of("archive_bytes")),
+    "fyke_memory_bytes": ("Resident memory of the crawl.", _of("memory_bytes")),
+}
+
+
+def exposition(crawls: Sequence[Told]) -> bytes:
+    """The metrics of `crawls`, as Prometheus reads them."""
+    return "".join(_families(crawls)).encode()
+
+
+def _families(crawls: Sequence[Told]) -> Iterator[str]:
+    for kind, table in (("counter", _COUNTERS), ("gauge", _GAUGES)):
+        for name, (said, read) in table.items():
+            yield _family(name, kind, said, [({"crawl": told.name}, read(told)) for told in crawls])
+    outcomes, queues = _by_name(crawls, "outcome", _outcomes), _by_name(crawls, "queue", _queues)
+    yield _family("fyke_outcomes_total", "counter", "Visits by what came of them.", outcomes)
+    yield _family("fyke_queue_urls", "gauge", "URLs that wait, by where.", queues)
+
+
+def _outcomes(told: Told) -> dict[str, int]:
+    found: dict[str, int] = told.figures.get("statistics", {}).get("outcomes", {})
+    return found
+
+
+def _queues(told: Told) -> dict[str, int]:
+    found: dict[str, int] = told.figures.get("queues", {})
+    return found
+
+
+def _by_name(crawls: Iterable[Told], label: str, read: Callable[[Told], dict[str, int]]) -> list[Sample]:
+    return [({"crawl": told.name, label: name}, float(count)) for told in crawls for name, count in read(told).items()]
+
+
+def _family(name: str, kind: str, said: str, samples: Iterable[Sample]) -> str:
+    lines = [f"# HELP {name} {said}", f"# TYPE {name} {kind}"]
+    for labels, value in samples:
+        inside = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+        lines.append(f"{name}{{{inside}}} {value!r}")
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,101 @@
+"""What is another in a second version of a text: the longest lines in common, and within what is left, words.
+
+Called by `fyke.serve.pages` for two versions of an archived page. The longest common subsequence is found row by row of
+its table (Wagner and Fischer 1974), after what is common at both ends. Invariant: work and memory are bounded whatever
+the texts are; what is too much to compare is told as replaced.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+
+import numpy as np
+
+MOST_PIECES = 1500  # lines or words that are compared, of each text
+AROUND = 2  # lines shown beside a change
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+
+
+class Kind(StrEnum):
+    """What became of a piece of text."""
+
+    SAME = "same"
+    OLD = "old"
+    NEW = "new"
+    LEFT_OUT = "left_out"  # lines that are the same, and too many to be shown
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some text of one kind; of what is left out, how many lines."""
+
+    kind: Kind
+    text: str
+
+
+def differences(old: str, new: str) -> list[list[Piece]]:
+    """Blocks of lines: what is the same in one piece, what changed in pieces word by word. Empty when nothing did."""
+    steps = compared(old.split("\n"), new.split("\n"))
+    blocks = [(same, list(block)) for same, block in groupby(steps, key=lambda step: step[0] is Kind.SAME)]
+    if all(same for same, _ in blocks):
+        return []
+    shown: list[list[Piece]] = []
+    for place, (same, block) in enumerate(blocks):
+        if same:
+            shown += _around([line for _, line in block], first=not place, last=place == len(blocks) - 1)
+        else:
+            before, after = ("\n".join(line for kind, line in block if kind is one) for one in (Kind.OLD, Kind.NEW))
+            words = compared(_WORDS.findall(before), _WORDS.findall(after))
+            runs = groupby(words, key=lambda word: word[0])
+            shown.append([Piece(kind, "".join(text for _, text in run)) for kind, run in runs])
+    return shown
+
+
+def _around(lines: Sequence[str], *, first: bool, last: bool) -> Iterator[list[Piece]]:
+    """Lines that are the same: those beside changes, and how many are left out."""
+    head, tail = (0 if first else AROUND), (0 if last else AROUND)
+    if len(lines) <= head + tail + 1:
+        yield [Piece(Kind.SAME, "\n".join(lines))]
+        return
+    if head:
+        yield [Piece(Kind.SAME, "\n".join(lines[:head]))]
+    yield [Piece(Kind.LEFT_OUT, str(len(lines) - head - tail))]
+    if tail:
+        yield [Piece(Kind.SAME, "\n".join(lines[-tail:]))]
+
+
+def compared(old: Sequence[str], new: Sequence[str]) -> list[tuple[Kind, str]]:
+    """All pieces of both, in order, those in common once."""
+    least = min(len(old), len(new))
+    begin = next((at for at in range(least) if old[at] != new[at]), least)
+    end = next((at for at in range(least - begin) if old[-1 - at] != new[-1 - at]), least - begin)
+    middle = _middle(old[begin : len(old) - end], new[begin : len(new) - end])
+    same = [(Kind.SAME, piece) for piece in old]
+    return [*same[:begin], *middle, *same[len(old) - end :]]
+
+
+def _middle(old: Sequence[str], new: Sequence[str]) -> list[tuple[Kind, str]]:
+    if not (old and new) or max(len(old), len(new)) > MOST_PIECES:
+        return [*((Kind.OLD, piece) for piece in old), *((Kind.NEW, piece) for piece in new)]
+    numbers: dict[str, int] = {}
+    first, second = (np.array([numbers.setdefault(piece, len(numbers)) for piece in side]) for side in (old, new))
+    table = np.zeros((len(old) + 1, len(new) + 1), np.int16)  # pieces in common of what follows from there
+    for row in range(len(old) - 1, -1, -1):
+        with_this = table[row + 1, 1:] + (second == first[row])
+        best = np.maximum(with_this, table[row + 1, :-1])
+        table[row, :-1] = np.maximum.accumulate(best[::-1])[::-1]
+    steps = []
+    i = j = 0
+    while i < len(old) and j < len(new):
+        if first[i] == second[j]:
+            steps.append((Kind.SAME, old[i]))
+            i, j = i + 1, j + 1
+        elif table[i + 1, j] >= table[i, j + 1]:
+            steps.append((Kind.OLD, old[i]))
+            i += 1
+        else:
+            steps.append((Kind.NEW, new[j]))
+            j += 1
+    return [*steps, *((Kind.OLD, piece) for piece in old[i:]), *((Kind.NEW, piece) for piece in new[j:])]

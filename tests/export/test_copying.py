@@ -1,0 +1,105 @@
+"""What a crawl has finished is copied, each file once, compared; what is damaged or cut is noticed."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+
+from crawl.runs import crawl, fyke, settings, wait_until
+from crawl.small_site import small_site
+
+CLOSED = {"fyke.toml", "export/pages.csv"}
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("crawl")
+    with small_site(pages=20) as site:
+        config = settings(folder, store={"warc_bytes": 10_000, "table_rows": 8})
+        assert crawl(folder / "there", config, site.url).status == 0
+    assert fyke("export", str(folder / "there"), "--to", "csv").returncode == 0
+    return folder / "there"
+
+
+def copied(crawled: Path, target: str) -> dict[str, int]:
+    done = fyke("copy", str(crawled), target, "--json")
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def test_into_a_folder(crawled: Path, tmp_path: Path) -> None:
+    there = shutil.copytree(crawled, tmp_path / "there")
+    target = tmp_path / "deep" / "copy"
+    (there / "warc" / "fyke-there-00099.warc.gz").write_bytes(b"open still")
+    (there / "export" / "markdown.part").mkdir()
+    (there / "export" / "markdown.part" / "a.md").write_text("under way")
+    first = copied(there, str(target))
+    names = {str(path.relative_to(target)) for path in target.rglob("*") if path.is_file()}
+    assert {name for name in names if name.endswith(".xxh3")} == {f"{n}.xxh3" for n in names if not n.endswith(".xxh3")}
+    assert first["new"] == first["files"] == len(names) / 2 and names >= CLOSED
+    assert not any("00099" in name or "state" in name or ".part" in name for name in names)
+    for name in names - {"fyke.toml"}:
+        if not name.endswith(".xxh3"):
+            assert (target / name).read_bytes() == (there / name).read_bytes()
+    assert copied(there, str(target))["new"] == 0
+    (target / "export" / "pages.csv.xxh3").unlink()  # as if it was killed before
+    next(target.glob("warc/*.warc.gz")).write_bytes(b"cut")
+    (there / "extracted").mkdir()
+    (there / "extracted" / "new.jsonl").write_text("{}\n")
+    assert copied(there, str(target))["new"] == 3
+    victim = next(there.glob("tables/*.parquet"))
+    victim.write_bytes(victim.read_bytes()[:-1] + b"?")
+    done = fyke("copy", str(there), str(tmp_path / "other"))
+    assert done.returncode == 3 and victim.name in done.stderr and "--repair" in done.stderr
+
+
+@pytest.mark.parametrize("target", ["foo://bucket/x", "{file}", "s3://none-of-ours/x"])
+def test_mistakes_are_one_line(target: str, crawled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    secrets = {"AWS_ACCESS_KEY_ID": "who", "AWS_SECRET_ACCESS_KEY": "a-secret", "AWS_ENDPOINT": "http://127.0.0.1:1"}
+    for name, value in {**secrets, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "x"}.items():
+        monkeypatch.setenv(name, value)
+    done = fyke("copy", str(crawled), target.format(file=tmp_path / "file"))
+    assert done.returncode in (2, 3) and done.stderr.count("\n") == 1 and "a-secret" not in done.stderr, done.stderr
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A bucket of moto's S3 on this machine, where that is installed."""
+    server = shutil.which("moto_server")
+    if server is None:
+        pytest.skip("no moto here: pip install 'moto[server,s3]'")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    process = subprocess.Popen([server, "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: _listens(port))
+        urlopen(Request(f"http://127.0.0.1:{port}/pond", method="PUT"), timeout=15).close()
+        for name, value in {
+            "AWS_ENDPOINT": f"http://127.0.0.1:{port}", "AWS_ALLOW_HTTP": "true", "AWS_ACCESS_KEY_ID": "x",
+            "AWS_SECRET_ACCESS_KEY": "y", "AWS_REGION": "us-east-1",
+        }.items():  # fmt: skip
+            monkeypatch.setenv(name, value)
+        yield "s3://pond/crawls/there"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as asking:
+        return not asking.connect_ex(("127.0.0.1", port))
+
+
+def test_into_a_bucket(crawled: Path, bucket: str) -> None:
+    first = copied(crawled, bucket)
+    assert first["new"] == first["files"] > 5
+    assert copied(crawled, bucket)["new"] == 0
+    listing = urlopen(f"{os.environ['AWS_ENDPOINT']}/pond?list-type=2", timeout=15).read().decode()
+    assert listing.count("<Key>crawls/there/") == 2 * first["files"]

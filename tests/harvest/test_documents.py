@@ -1,0 +1,139 @@
+"""PDF files are read like pages, by a process that may die."""
+
+import json
+import os
+import signal
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawl.runs import archived, crawl, fyke
+from crawl.runs import settings as crawl_settings
+from crawl.small_site import small_site
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import locate
+from fyke.core.visits import Exchange, Page, PageLinks, Visit
+from fyke.harvest.documents import MOST_FAULTS, Documents
+from harvest.pdfs import pdf
+
+LINES = [
+    "A report about plums",
+    "Plums (Prunus) are a fruit with a stone.",
+    "More at http://127.0.0.1/written of them.",
+]
+
+
+def page_of(content: bytes) -> Page:
+    at = locate("http://a.example/x.pdf")
+    exchange = Exchange(Visit("http://a.example/x.pdf", at.key, at.host, at.domain), Outcome.OK, 0.0, 0.0)
+    return Page(exchange, "application/pdf", content, links=PageLinks("http://a.example/x.pdf"))
+
+
+@pytest.fixture
+def documents():
+    reader = Documents()
+    yield reader
+    reader.close()
+
+
+def test_title_text_and_links(documents: Documents) -> None:
+    page = page_of(pdf(LINES, "Plums \\ (all of them)", ["http://a.example/1", "/2?(x)"], pages=3))
+    documents.process(page)
+    assert page.title == "Plums \\ (all of them)"
+    assert page.text.split("\n\n") == ["\n".join(LINES)] * 3
+    assert page.links.pages == ["http://a.example/1", "/2?(x)", "http://127.0.0.1/written"]
+    assert page.findings == {"Documents": {"pages": 3}}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.binary(max_size=200) | st.tuples(st.integers(0, 900), st.binary(min_size=1, max_size=9)))
+def test_whatever_the_bytes_the_next_is_read(damage: bytes | tuple[int, bytes]) -> None:
+    whole = pdf(LINES, "Plums", ["http://a.example/1"])
+    content = (
+        damage if isinstance(damage, bytes) else whole[: damage[0]] + damage[1] + whole[damage[0] + len(damage[1]) :]
+    )
+    page, after = page_of(content), page_of(whole)
+    READER.process(page)
+    READER.process(after)
+    assert after.text == "\n".join(LINES) and isinstance(page.text, str)
+
+
+READER = Documents()
+
+
+def test_a_worker_that_dies_costs_one_document(documents: Documents) -> None:
+    first, during, after = page_of(pdf(LINES)), page_of(pdf(LINES)), page_of(pdf(LINES))
+    documents.process(first)
+    assert documents._process is not None
+    os.kill(documents._process.pid, signal.SIGKILL)
+    documents._process.wait()
+    documents.process(during)
+    assert during.text == "" and "could not be read" in during.findings["Documents"]["fault"]
+    documents.process(after)
+    assert after.text == first.text != ""
+
+
+@pytest.mark.parametrize(
+    ("program", "fault"),
+    [
+        ("import time; time.sleep(600)", "too long"),
+        ("import sys; sys.stdin.buffer.read(8); sys.stdout.buffer.write(b'\\xff' * 9); input()", "too long"),
+        ("import os, sys; sys.stdin.buffer.read(8); os.abort()", "died"),
+        ("import sys; sys.stdin.buffer.read(8); print('\\0' * 7 + chr(2) + '[]', flush=True); input()", ""),
+    ],
+)  # fmt: skip
+def test_a_worker_that_went_wrong(program: str, fault: str, tmp_path: Path) -> None:
+    """It hangs, answers without end, crashes, says something else."""
+    (tmp_path / "worker.py").write_text(program)
+    documents = Documents(0.5, tmp_path / "worker.py")
+    page = page_of(pdf(LINES))
+    documents.process(page)
+    assert page.text == "" and fault in page.findings["Documents"].get("fault", "")
+    documents.close()
+
+
+def test_a_domain_whose_documents_take_too_long_is_left(documents: Documents) -> None:
+    """A page whose text unfolds to hundreds of megabytes; documents of others go on."""
+    bomb = zlib.compress(b"(x) Tj " * (20 << 20), 1)
+    stream = b"<< /Filter /FlateDecode /Length %d >>\nstream\n%s\nendstream" % (len(bomb), bomb)
+    whole = pdf(LINES)
+    begin, end = whole.index(b"<< /Length"), whole.index(b"endstream") + len(b"endstream")
+    hasty = Documents(0.4)
+    pages = [page_of(whole[:begin] + stream + whole[end:]) for _ in range(MOST_FAULTS + 1)]
+    for page in pages:
+        hasty.process(page)
+        assert page.text == ""
+    hasty.close()
+    assert "too long" in pages[0].findings["Documents"]["fault"]
+    assert "of its domain" in pages[-1].findings["Documents"]["fault"]
+    other = page_of(whole)
+    other.exchange.visit.domain += 1
+    documents.process(other)
+    assert other.text
+
+
+def test_crawled_indexed_exported(tmp_path: Path) -> None:
+    """A PDF's links are followed, its text is found, and is in what is exported."""
+    into = tmp_path / "there"
+    with small_site(pages=2) as site:
+        lines = [*LINES, f"Hidden: {site.url}written.html"]
+        links = f"<a href=/paper.pdf>p</a><a href=/broken.pdf>b</a>{'words of a page ' * 30}".encode()
+        site.answers["/"] = 200, {"Content-Type": "text/html"}, links
+        site.answers["/paper.pdf"] = 200, {"Content-Type": "application/pdf"}, pdf(lines * 4, "On plums", ["/p1"])
+        site.answers["/broken.pdf"] = 200, {"Content-Type": "application/pdf"}, b"%PDF-1.4 and no more"
+        site.answers["/written.html"] = 200, {"Content-Type": "text/html"}, b"<title>w</title>"
+        assert crawl(into, crawl_settings(tmp_path), site.url).status == 0
+        names = ("", "p1", "paper.pdf", "broken.pdf", "written.html")
+        assert {*archived(into)} >= {f"{site.url}{name}" for name in names}
+        url = f"{site.url}paper.pdf"
+    assert fyke("index", str(into)).returncode == 0
+    found = fyke("search", str(into), "prunus", "--json")
+    assert found.returncode == 0 and url in found.stdout and "On plums" in found.stdout
+    done = fyke("export", str(into), "--to", "jsonl", "--out", str(tmp_path / "pages.jsonl"))
+    assert done.returncode == 0, done.stderr
+    rows = {row["url"]: row for row in map(json.loads, (tmp_path / "pages.jsonl").read_text().splitlines())}
+    assert rows[url]["title"] == "On plums" and "fruit with a stone" in rows[url]["text"]
+    assert f"{site.url}broken.pdf" not in rows
