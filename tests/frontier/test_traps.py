@@ -163,3 +163,13 @@ def test_memory_is_bounded_at_any_number_of_hosts_and_shapes(guard: Guard) -> No
     assert state["counts"] <= 4096
     assert state["pages"] <= RECENT
     guard.close()
+
+
+def test_what_is_released_goes_out(guard: Guard) -> None:
+    learn(guard, numbered("/day/", 2 * AFTER), False)
+    assert passed(guard, numbered("/day/", 50, 10_000)) == 0
+    released = guard.stage.release(20)
+    assert texts(released) == numbered("/day/", 20, 10_000)
+    assert texts(guard.stage.divert(released)) == texts(released), "also at the second look"
+    assert len(guard.stage) == 30
+    guard.close()

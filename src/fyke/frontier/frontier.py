@@ -297,12 +297,15 @@ class Frontier:
         for woken in self.asleep.woken(now):
             self.ready.put(woken)
         if (cleared := self.traps.cleared()).num_rows:
-            self.ready.put(cleared)
+            self.ready.put(self.gate.put(cleared, now))
         moved = self.seen.full or (hungry and self.seen.pending > 0)
         if moved:
             self._advance()
         moved |= self._budget(hungry)
         moved |= self._let_through(now, hungry)
+        if not moved and len(self.traps) and not self._others_wait:
+            self.ready.put(self.gate.put(self.traps.release(self._few_visits), now))
+            moved = True
         if self._descends and not moved and self.level_done and (len(self.later) or len(self.again)):
             self.descend(self.level + 1)
             moved = True
@@ -376,8 +379,11 @@ class Frontier:
             batch = self._known_or_new(now)
             if batch is None:
                 break
-            self.ready.put(self.gate.put(batch, now))
+            wanted = self.traps.divert(batch)  # before the rules of their hosts are asked for
+            self.ready.put(self.gate.put(wanted, now))
             moved = True
+            if wanted.num_rows < batch.num_rows:  # there may be no end of them
+                break
         moved |= self.gate.recheck(now, hungry=hungry)
         if self.gate.full or (hungry and self.gate.unchecked):
             for passed in self.gate.merge(now):
@@ -441,8 +447,6 @@ class Frontier:
         wanted = [robots_url(origin) for origin in self.gate.wanted(most_rules)]
         rules = url_batch([locate(url) for url in wanted], kind=Kind.RULES)
         pages = self._refill.visits(now)
-        if not pages.num_rows and len(self.traps) and not self._others_wait:
-            pages = self._refill.last_visits(self._few_visits, now)
         return concat([batch for batch in (rules, pages) if batch.num_rows])
 
     # --- what a person asks for

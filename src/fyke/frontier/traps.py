@@ -13,7 +13,9 @@ none when its own shape is *fertile*: where one page in `FERTILE` was fresh, or 
 So lists are read that say little themselves and lead to what says more.
 
 One in `PROBE` of a trap's URLs is let through, as if it were none: a shape that brings something after all is barren no
-more, and what waited for it goes on. The rest is handed out when nothing else is left but what sleeps.
+more, and what waited for it goes on. The rest is released when nothing else is left but what sleeps. URLs are diverted
+before the rules of their hosts are asked for, and once more as they go out, since more is known by then; so whatever
+leaves here passes the robots gate.
 
 Bounded by `MOST_SHAPES` counters, of which those with the fewest pages are forgotten, and `RECENT` pages. Invariant: a
 URL that was diverted waits here until it is handed out or goes on.
@@ -121,6 +123,7 @@ class Traps:
         self._recent[recent["key"] % RECENT] = recent
         self._owners = np.unique(self._yields.barren["owner"])
         self._accused: set[int] = set()
+        self._released: set[int] = set()  # lately, and for good
         self._changed = False
         self._left = int(saved.get("left", 0))  # rows that are still to be looked at, since a shape is barren no more
         self._looks = int(saved.get("looks", 0))  # that are granted
@@ -186,8 +189,9 @@ class Traps:
         if not len(self._owners) or not urls.num_rows:
             return mask
         accused = np.isin(u64(urls, "host"), self._owners) | np.isin(u64(urls, "domain"), self._owners)
-        accused &= (numbers(urls, "kind") == Kind.PAGE) & (u64(urls, "key") % np.uint64(PROBE) != 0)
-        rows = np.flatnonzero(accused)
+        keys = u64(urls, "key")
+        accused &= (numbers(urls, "kind") == Kind.PAGE) & (keys % np.uint64(PROBE) != 0)
+        rows = np.array([row for row in np.flatnonzero(accused) if int(keys[row]) not in self._released], np.int64)
         if len(rows):
             mask[rows] = self._deciding(urls.take(pa.array(rows)))[0] >= 0
         return mask
@@ -237,16 +241,12 @@ class Traps:
         self._queue.put(keep(batch, traps))
         return keep(batch, ~traps)
 
-    def get(self, rows: int) -> pa.RecordBatch:
-        """The next that wait, `rows` at most: nothing else is left to do."""
+    def release(self, rows: int) -> pa.RecordBatch:
+        """The next that wait (schema `URLS`), `rows` at most, since nothing else is left; they are let through."""
         batch = self._queue.get(rows)
         self._left = min(self._left, len(self))
+        self._released = set() if batch is None else set(u64(batch, "key").tolist())
         return EMPTY if batch is None else batch
-
-    def put_back(self, urls: pa.RecordBatch) -> None:
-        """Let `urls`, which were got, wait on."""
-        if urls.num_rows:
-            self._queue.put(urls)
 
     def scan(self) -> Iterator[pa.RecordBatch]:
         """Every URL that waits here."""
