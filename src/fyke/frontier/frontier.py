@@ -304,7 +304,7 @@ class Frontier:
         moved |= self._budget(hungry)
         moved |= self._let_through(now, hungry)
         if not moved and len(self.traps) and not self._others_wait:
-            self.ready.put(self.gate.put(self.traps.release(self._few_visits), now))
+            self.ready.put(self.gate.put(self.traps.release(max(1, self._few_visits)), now))
             moved = True
         if self._descends and not moved and self.level_done and (len(self.later) or len(self.again)):
             self.descend(self.level + 1)
