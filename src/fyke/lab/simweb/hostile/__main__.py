@@ -58,9 +58,10 @@ def _beside(names: list[str], hosts: int, pages: int) -> None:
 
 def _last_normal(cast: Cast) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        done = judged(cast, Path(folder), GENTLE, options=["--for", "90s"], patience_s=200, asked_why=False)
+        done = judged(cast, Path(folder), GENTLE, options=["--for", "60s"], patience_s=200, asked_why=False)
     pages = len({url for _, url in done.normal if not url.endswith("robots.txt")})
-    return f"{pages} pages, the last after {done.last_normal_s:.1f} s; {done.cpu_s:.1f} s of CPU, {done.peak_mb:.0f} MB"
+    when = f"the last after {done.last_normal_s:.1f} s and {done.cpu_to_last_normal_s:.1f} s of CPU"
+    return f"{pages} pages, {when}; {done.cpu_s:.1f} s of CPU in all, {done.peak_mb:.0f} MB"
 
 
 if __name__ == "__main__":
