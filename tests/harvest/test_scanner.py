@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from fyke.core.visits import Page
+from fyke.core.markup import bounded
+from fyke.core.visits import TREE_OPTIONS, Page
 from fyke.harvest import links
 from fyke.harvest.links import Found, fit, of_tree, scanned
-from fyke.harvest.markup import bounded
 
 FOLDER = Path("/usr/share/doc/python3.11/html")
 PRODUCT = "fyke"
@@ -50,7 +50,7 @@ pages = st.lists(st.one_of(opening, opening, closing, st.sampled_from(TEXTS)), m
 
 
 def read_of_tree(content: bytes) -> Found:
-    root = LexborHTMLParser(bounded(content), options=links._OPTIONS).root
+    root = LexborHTMLParser(bounded(content), options=TREE_OPTIONS).root
     return of_tree(links._SelectorEngine().find, root, PRODUCT) if root is not None else Found([], [], [], "")
 
 

@@ -18,12 +18,12 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
+from fyke.core.markup import parts
 from fyke.core.urls import canonical
-from fyke.core.visits import Page, PageLinks
+from fyke.core.visits import HTML_TYPES, TREE_OPTIONS, Page, PageLinks
 from fyke.harvest.headers import obey, refresh_target, rel_of
-from fyke.harvest.markup import MAX_BYTES, bounded
 from fyke.harvest.queries import encode_queries
 from fyke.harvest.requisites import html_requisites
 
@@ -35,19 +35,16 @@ except ImportError:  # there was no compiler when Fyke was installed
 Attributes = dict[str, str | None]
 Other = tuple[str, str, str]  # its kind, where it leads or what it says, and the `rel` of a link
 
+MOST_TREES = 8  # that are made of one page
 MOST_LINKS = 100_000  # that are taken from one document; a sitemap may name 50,000 pages
 _READ = "a:not([href^='#']),area,title,link,meta,base,iframe,frame"  # most links of a long page lead within it
 _ANCHORS: Final = frozenset({"a", "area"})
 _HREF: Final = itemgetter("href")
 _FIRST: Final = itemgetter(0)
-_OPTIONS = LexborDocumentOptions.WO_EVENTS  # events of changing trees; a tenth of the cost of parsing
 _UNFIT = ("#", "javascript:", "mailto:", "data:", "tel:", "about:", "blob:")
 _SUSPECT: Final = frozenset("#jJmMdDtTaAbB \t\r\n\f")  # how they begin
 _TITLE_CHARS = 512
 _TITLE_BYTES = 1 << 14
-
-
-HTML_TYPES = ("text/html", "application/xhtml+xml")
 
 
 class _SelectorEngine(threading.local):
@@ -69,7 +66,7 @@ class Found(NamedTuple):
 class HtmlLinks:
     """Finds the links, title and robots directives of HTML; requisites if `requisites`."""
 
-    media_types = HTML_TYPES
+    media_types = tuple(sorted(HTML_TYPES))
 
     def __init__(self, product: str = "fyke", requisites: bool = False, *, shared: bool = True) -> None:
         """`shared`: other modules will ask for the tree, so that it stays with the page."""
@@ -80,23 +77,35 @@ class HtmlLinks:
 
     def process(self, page: Page) -> None:
         """Fill `links`, `title`, `noindex` and `nofollow` of `page`."""
-        content = _utf8(page)
-        found = None
-        if page._tree is None and not (self._shared or self._requisites):
-            found = scanned(content, self._product)
-        if found is None:
-            root = self._tree(page, content).root
-            if root is None:
-                return
-            found = of_tree(self._engine.find, root, self._product)
-            if self._requisites:
-                page.links.requisites += html_requisites(self._engine.find, root)
+        trees = 0
+        for piece in page.html():
+            if (found := self._scanned(page, piece)) is not None:
+                self._note(page, found)
+                continue
+            for part in parts(piece):
+                if trees == MOST_TREES:
+                    page.cut = True
+                    break
+                root = self._tree(page, part, first=not trees).root
+                trees += 1
+                if root is not None:
+                    self._note(page, of_tree(self._engine.find, root, self._product))
+                    if self._requisites:
+                        page.links.requisites += html_requisites(self._engine.find, root)
+        page.links.pages = fit(page.links.pages)
+        encode_queries(page.links, page.charset)
+
+    def _scanned(self, page: Page, content: bytes) -> Found | None:
+        """What the scanner reads of a page whose tree nobody asks for."""
+        if page._tree is not None or self._shared or self._requisites:
+            return None
+        return scanned(content, self._product)
+
+    def _note(self, page: Page, found: Found) -> None:
         page.links.nofollow += fit(found.shunned)
         page.links.pages += found.pages
         self._read_others(page, found.others)
-        page.title = found.title
-        page.links.pages = fit(page.links.pages)
-        encode_queries(page.links, page.charset)
+        page.title = page.title or found.title
 
     def _read_others(self, page: Page, others: Iterable[Other]) -> None:
         links = page.links
@@ -114,18 +123,11 @@ class HtmlLinks:
                 links.pages.append(value)
         links.base = base or links.base
 
-    def _tree(self, page: Page, content: bytes) -> LexborHTMLParser:
-        """The page's tree, made here unless somebody asked for it before, of no more than is safe.
-
-        One of less than the page stays with it in any case: whoever asked for another would get the whole.
-        """
-        if page._tree is not None:
-            return page._tree
-        safe = bounded(content)
-        tree = LexborHTMLParser(safe, options=_OPTIONS)
-        if self._shared or len(safe) < len(content) or len(page.content) > MAX_BYTES:
-            page._tree = tree
-        return tree
+    def _tree(self, page: Page, part: bytes, *, first: bool) -> LexborHTMLParser:
+        """The tree of a part of the page: of the first it is the page's, if somebody shares it."""
+        if first and (page._tree is not None or self._shared):
+            return page.tree
+        return LexborHTMLParser(part, options=TREE_OPTIONS)
 
     def _read_link(self, links: PageLinks, href: str, value: str) -> None:
         rel = rel_of(value)
@@ -136,14 +138,6 @@ class HtmlLinks:
                 links.pages.append(href)
         elif rel.requisite and self._requisites:
             links.requisites.append(href)
-
-
-def _utf8(page: Page) -> bytes:
-    """As much of the page as is read, in UTF-8."""
-    content = page.content[:MAX_BYTES]  # before it is decoded: a long one would be there three times
-    if page.charset != "utf-8":
-        return content.decode(page.charset, "replace").encode("utf-8", "replace") if page.charset else b""
-    return content
 
 
 # -- without a tree ------------------------------------------------------------------------------------

@@ -22,8 +22,8 @@ from fyke.core.decoding import decode_body
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import MOST_BYTES, NOWHERE, Int, LinkResolver, Located
 from fyke.core.urls import key_of
-from fyke.core.visits import Exchange, Page, Purpose
-from fyke.harvest import HTML_TYPES, Parser
+from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
+from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.headers import said_of_links
