@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +25,12 @@ from fyke.core.urls import locate, split
 from fyke.core.visits import Visit, visits_of
 from fyke.crawl.keeper import Keeper
 from fyke.crawl.loop import GRACE_S, Ending, Engines, Loop
-from fyke.crawl.mail import LinkCache, Outbox
+from fyke.crawl.mail import Alone, LinkCache, Outbox
+from fyke.crawl.post.events import Found
+from fyke.crawl.post.office import Office
+from fyke.crawl.remote import Remote
 from fyke.disk.store import Store
+from fyke.fetcher.engine import Fetcher
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier
 from fyke.frontier.sizes import Sizes
@@ -145,6 +150,41 @@ class DictWorker:
         return 0
 
 
+class FoundElsewhere(Alone):
+    """A post with links that another agent found."""
+
+    def __init__(self, links: list[Links]) -> None:
+        self.links = links
+
+    def receive(self, now: float) -> list[Found]:
+        links, self.links = self.links, []
+        return [Found(one, EMPTY) for one in links]
+
+
+class OneByOne(DictFetcher):
+    """Ends what it holds one by one, in each round of the event loop one; tells `news` of each."""
+
+    def __init__(self, web: SmallWeb, visits: int, news: asyncio.Event) -> None:
+        super().__init__(web, answers=False)
+        self.left, self.news = visits, news
+        self.takes: list[int] = []
+
+    @property
+    def in_flight(self) -> int:
+        return self.left
+
+    def end_one(self) -> None:
+        if self.left:
+            self.left -= 1
+            self.over.append((self.held[0], Outcome.OK))
+            self.news.set()
+            asyncio.get_running_loop().call_soon(self.end_one)
+
+    def take(self) -> tuple[list[tuple[Visit, Outcome]], list[str]]:
+        self.takes.append(len(self.over))
+        return super().take()
+
+
 class SmallCrawl(Shard[Frontier, Counter[str]]):
     """A loop over `web` in `directory`; the model is what the worker has kept."""
 
@@ -179,7 +219,7 @@ class SmallCrawl(Shard[Frontier, Counter[str]]):
     def go_on(self) -> None:
         """A new loop over the same engines."""
         self.news = asyncio.Event()
-        self.loop = Loop(self.engines, self.asked, self.clock, self.news)
+        self.loop = Loop(self.engines, self.asked, self.clock, self.news, linger_s=0.0)
         self.fetcher.stopped = self.fetcher.aborted = False
 
     def turn(self) -> None:
@@ -327,4 +367,46 @@ def test_a_failure_ends_the_crawl_and_what_failed_is_not_told_of(tmp_path: Path)
     crawl.restart()
     assert crawl.run() is Ending.FINISHED
     assert set(crawl.worker.kept) == set(crawl.web.distances())
+    crawl.close()
+
+
+def test_what_ended_waits_for_what_is_about_to_end(tmp_path: Path) -> None:
+    """A turn costs as much for one page as for ten; but the last page waits for nothing."""
+    crawl = SmallCrawl(tmp_path, small_web(2))
+    visits = 200
+
+    async def pages_of_turns() -> list[int]:
+        news = asyncio.Event()
+        fetcher = OneByOne(crawl.web, visits, news)
+        fetcher.held = visits_of(url_batch([locate("http://one.example/")]))
+        crawl.worker.web = replace(crawl.web, links={"http://one.example/": []})
+        loop = Loop(replace(crawl.engines, fetcher=fetcher), ASKED, crawl.clock, news, linger_s=0.2)
+        fetcher.end_one()
+        running = asyncio.create_task(loop.run(Keeper(crawl.checkpoint, {}, {}, crawl.clock, 1e9)))
+        while fetcher.left or fetcher.over:
+            await asyncio.sleep(0)
+        loop.stop()
+        await running
+        return fetcher.takes
+
+    takes = asyncio.run(pages_of_turns())
+    assert sum(takes) == visits
+    assert sum(map(bool, takes)) <= visits / 4
+    crawl.close()
+
+
+def test_links_of_other_agents_are_in_the_frontier_before_a_checkpoint(tmp_path: Path) -> None:
+    """They wait for links of this agent, to be one message with them, but no longer than until then."""
+    crawl = SmallCrawl(tmp_path, small_web(2))
+    found = url_batch([locate("http://one.example/a"), locate("http://one.example/b")])
+    post = FoundElsewhere([Links(found.slice(row, 1), np.zeros(1, np.uint64)) for row in range(2)])
+    outbox, nobody = crawl.engines.outbox, cast(Fetcher, SimpleNamespace(take_strayed=list))
+    remote = Remote(crawl.stage, nobody, outbox, cast(Office, post), crawl.clock)
+    loop = Loop(replace(crawl.engines, remote=remote), ASKED, crawl.clock, crawl.news)
+    accepted = crawl.stage.accepted
+    remote.receive(crawl.clock.now())
+    assert crawl.stage.accepted == accepted
+    loop.settle()
+    assert crawl.stage.accepted == accepted + 2
+    assert not remote.take_links()
     crawl.close()

@@ -56,8 +56,8 @@ class Barn:
         """Keep what came of some visits."""
         for reaped in sheaf.reaped:
             self._store(reaped)
-        if self._links is not None:
-            pointers = sheaf.pointers
+        pointers = sheaf.pointers
+        if self._links is not None and len(pointers.via):
             self._links.add(links_batch(pointers.via, pointers.found.key, pointers.found.url, pointers.row))
 
     def _store(self, reaped: Reaped) -> None:

@@ -34,6 +34,7 @@ import pyarrow as pa
 
 from fyke.core.clock import Clock
 from fyke.core.config import CrawlSection
+from fyke.core.messages import links_of
 from fyke.crawl.keeper import Keeper
 from fyke.crawl.mail import Alone, Outbox, Post
 from fyke.crawl.remote import Remote
@@ -41,6 +42,8 @@ from fyke.crawl.revisits import Revisits
 from fyke.frontier.frontier import Frontier, Need
 
 BEAT_S = 0.05
+LINGER_S = 0.005  # that what ended waits for more, while more is on its way
+ENOUGH = 16  # pages for a turn
 GRACE_S = 2.0
 MERGE_SHARE = 4  # merges while visits run low may take one part in this many of the time
 
@@ -131,10 +134,12 @@ class Loop:
         news: asyncio.Event,
         *,
         least_merge_s: float = 0.0,
+        linger_s: float = LINGER_S,
         has_its_bytes: Callable[[], bool] = lambda: False,
     ) -> None:
         """`news` is set by the fetcher when something ended. `least_merge_s`: between merges that are granted since
-        visits run low, at least; for a clock that stands still while they are made."""
+        visits run low, at least; for a clock that stands still while they are made. `linger_s`: how long what ended
+        waits for more, while more is on its way."""
         self._frontier = engines.frontier
         self._fetcher = engines.fetcher
         self._gathering = engines.gathering
@@ -146,6 +151,7 @@ class Loop:
         self._clock = clock
         self._news = news
         self._least_merge_s = least_merge_s
+        self._linger_s = linger_s
         self._has_its_bytes = has_its_bytes
         self._merge_at = 0.0  # when the frontier may merge less than a full batch again
         self.moved = False  # whether the frontier did, in the last turn
@@ -165,7 +171,7 @@ class Loop:
             self.turn()
             if keeper.due() or self.wants_checkpoint:
                 self.wants_checkpoint = False
-                self._settle()
+                self.settle()
                 await keeper.take()
             await self._rest()
         await self._wind_down()
@@ -180,7 +186,7 @@ class Loop:
         if self._revisits is not None:
             self._revisits.turn(begun)
         hungry = self._hungry(begun)
-        if hungry or self._outbox.full:
+        if hungry or self._outbox.full or (self._remote is not None and self._remote.full):
             self.deliver()
         self.moved = self._frontier.turn(begun, hungry=hungry)
         if hungry:
@@ -203,26 +209,29 @@ class Loop:
             self._remote.run_errands()
         self._fetcher.give_back(self._gathering.gather(self._fetcher.take(), self._outbox))
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Leave nothing on its way within this agent, so that a checkpoint has all of it."""
         self.deliver()
         if self._remote is not None:
             self._remote.receive(self._clock.now())
+            self._frontier.put_links(links_of(self._remote.take_links()))
         self._post.flush()
 
     def deliver(self) -> None:
         """Give the frontier all that waits for it, and the post what is for the shards of others."""
         now = self._clock.now()
         links, outcomes = self._post.post(self._outbox.take_links(), self._outbox.take_outcomes(), now)
+        if self._remote is not None:
+            links = links_of([links, *self._remote.take_links()])
         self._frontier.put_links(links)
         self._frontier.put_outcomes(outcomes, now)
 
     def _hungry(self, now: float) -> bool:
-        """Whether the frontier may merge what is less than a full batch: always when nothing is left to fetch, else as
-        far as that takes one part in `MERGE_SHARE` of the time."""
+        """Whether the frontier may merge what is less than a full batch: always when nothing is left to fetch, here or
+        by others, else as far as that takes one part in `MERGE_SHARE` of the time."""
         need = self._frontier.need
         idle = self._fetcher.idle and not self._post.lent
-        return idle or need is Need.IDLE or (need > Need.NONE and now >= self._merge_at)
+        return idle or (need > Need.NONE and now >= self._merge_at)
 
     @property
     def idle(self) -> bool:
@@ -256,14 +265,18 @@ class Loop:
         return None
 
     async def _rest(self) -> None:
-        """Until something ends, or the next beat; work that can go on gets no rest."""
+        """Until something ends, or the next beat; work that can go on gets no rest. While more is on its way, what
+        ended waits for others: a turn costs as much for one page as for ten."""
         self._news.clear()
-        if self._fetcher.ended or (self.idle and self.moved):
+        if self.idle and self.moved:
             await asyncio.sleep(0)
             return
-        timer = asyncio.get_running_loop().call_later(BEAT_S, self._news.set)
-        await self._news.wait()
-        timer.cancel()
+        if not self._fetcher.ended:
+            timer = asyncio.get_running_loop().call_later(BEAT_S, self._news.set)
+            await self._news.wait()
+            timer.cancel()
+        if self._fetcher.in_flight and self._fetcher.ended < ENOUGH:
+            await asyncio.sleep(self._linger_s)
 
     async def _wind_down(self) -> None:
         await self._fetcher.stop()
@@ -274,4 +287,4 @@ class Loop:
         self._fetcher.abort()
         await asyncio.sleep(0)
         self._gather()
-        self._settle()
+        self.settle()

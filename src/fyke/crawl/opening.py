@@ -41,7 +41,7 @@ from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.access import Sites
 from fyke.fetcher.book import HostBook, SharedBook
 from fyke.fetcher.chosen import Chosen
-from fyke.fetcher.connections import other_connections
+from fyke.fetcher.connections import kept_connections, other_connections
 from fyke.fetcher.dns_query import server_of
 from fyke.fetcher.engine import Fetcher, Wiring
 from fyke.fetcher.names import Resolver
@@ -240,7 +240,8 @@ class Rooms:
 
     def _open_fetcher(self) -> None:
         config, prepared, loop = self._config, self._prepared, asyncio.get_running_loop()
-        self.engine = CurlEngine(loop, config.fetch, self._clock, str(self._directory.state))
+        kept = kept_connections(config.fetch.connections, prepared.other_connections)
+        self.engine = CurlEngine(loop, config.fetch, self._clock, str(self._directory.state), kept=kept)
         self._registry = build_registry(
             loop, self.engine, config.agent, self._clock, prepared.protocols, self._chosen.port, prepared.sites
         )

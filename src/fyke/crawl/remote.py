@@ -1,13 +1,14 @@
 """The loop's other half, where a crawl has several agents: what came from others is moved to the rooms it is for.
 
 The loop calls `receive` once a turn, and `run_errands` before what was fetched is gathered. Invariant: what the office
-gives is moved in its order, before anything else of that turn.
+gives is moved in its order, before anything else of that turn; but links, whose order means nothing, wait for the
+loop's next message to the frontier.
 """
 
 from fyke.core.batches import concat
 from fyke.core.clock import Clock
-from fyke.core.messages import Outcomes
-from fyke.crawl.mail import Outbox
+from fyke.core.messages import Links, Outcomes
+from fyke.crawl.mail import MESSAGE_ROWS, Outbox
 from fyke.crawl.post.events import Again, Answer, Done, Ended, Errand, Event, Found, Learned, Met, Visits
 from fyke.crawl.post.office import Office
 from fyke.fetcher.engine import Fetcher
@@ -22,6 +23,8 @@ class Remote:
         self._fetcher = fetcher
         self._outbox = outbox
         self._clock = clock
+        self._links: list[Links] = []  # that came, and wait for the loop to deliver them with its own
+        self._rows = 0
         self.post = post
 
     def __repr__(self) -> str:
@@ -35,6 +38,16 @@ class Remote:
             if not self._to_frontier(event, now):
                 self._to_fetcher(event, now)
 
+    @property
+    def full(self) -> bool:
+        """Whether enough links came for a message."""
+        return self._rows >= MESSAGE_ROWS
+
+    def take_links(self) -> list[Links]:
+        """The links that came: one message with those of this agent costs less than a message each."""
+        links, self._links, self._rows = self._links, [], 0
+        return links
+
     def _to_frontier(self, event: Event, now: float) -> bool:
         """Move `event` if it is for the frontier."""
         frontier = self._frontier
@@ -43,7 +56,9 @@ class Remote:
                 if landed.num_rows:
                     frontier.extend_scope(landed)
                     self._outbox.forget_links()
-                frontier.put_links(links)
+                if links.urls.num_rows:
+                    self._links.append(links)
+                    self._rows += links.urls.num_rows
             case Ended(keys, ended, told):
                 urls = frontier.let_go(keys)
                 if told is None:

@@ -30,11 +30,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.core.batches import URLS, Kind, concat, first_of_each_key, keep, numbers, texts, u64, url_batch
+from fyke.core.batches import URLS, Kind, concat, first_of_each_key, keep, numbers, u64, url_batch
 from fyke.core.choices import Enforcement
 from fyke.core.config import FrontierSection
 from fyke.core.messages import LEARNED, OK, SOON_S, Links, Outcomes, Rules
-from fyke.core.urls import Locator, key_of, locate, robots_url
+from fyke.core.urls import Locator, locate, robots_url
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.again import Again
@@ -44,6 +44,7 @@ from fyke.frontier.blocked import Blocked
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
 from fyke.frontier.filters import Filters, among
+from fyke.frontier.landing import Landing
 from fyke.frontier.order import BreadthFirst, crawl_order
 from fyke.frontier.ready import Ready
 from fyke.frontier.revisit.choice import Terms
@@ -127,8 +128,7 @@ class Frontier:
         self._filters = filters
         self._store = store
         self._sizes = sizes
-        self._seeds: dict[int, str] = {}  # URL by key, those that seeds redirect to among them
-        self._unnamed_seeds = False  # whether there are seeds besides, of a list
+        self._landing = Landing(filters, saved)
         self._ended: list[pa.RecordBatch] = []  # visits that the records of their domains were not told of
         self._ended_rows = 0
         self._by_level = by_level
@@ -140,10 +140,6 @@ class Frontier:
         self.level = int(saved.get("level", 0))
         self.known_share = 1.0  # of what is handed out, pages that are visited again, while new ones wait too
         self._known_ahead = 0.0  # by so many rows they had more than that
-        self.landed: dict[str, str] = {}  # where seeds redirect to
-        self._unlanded: dict[int, str] = {int(via): target for via, target in saved.get("unlanded", {}).items()}
-        for seed, target in saved.get("landed", {}).items():
-            self._land(seed, target)
         self.accepted = int(saved.get("accepted", 0))
         self.seen = UrlSeen(store, 4 * memory, saved.get("seen"))
         self.later = DiskQueue(store, "later", URLS, saved.get("later"))
@@ -186,26 +182,7 @@ class Frontier:
 
     def extend_scope(self, urls: pa.RecordBatch) -> None:
         """Take note of where seeds redirect to, if `urls` say so; they need not be of this shard."""
-        redirects = keep(urls, (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0))
-        for via, target in zip(u64(redirects, "via").tolist(), texts(redirects), strict=True):
-            seed = self._seeds.get(via)
-            if seed is None and self._unnamed_seeds:
-                if self._filters.reaches(locate(target)):
-                    continue
-                seed = target
-            if seed is None:
-                self._unlanded[via] = target  # of another shard, from where it was not heard yet
-            elif self.landed.get(seed) != target:
-                self._land(seed, target)
-
-    def _land(self, seed: str, target: str) -> None:
-        """`seed` redirects to `target`, which counts as a seed from now on."""
-        self.landed[seed] = target
-        self._seeds[key_of(target)] = target
-        self._filters.land(locate(seed), locate(target))
-        further = self._unlanded.pop(key_of(target), None)
-        if further is not None:
-            self._land(target, further)
+        self._landing.follow(urls)
 
     @property
     def _alone(self) -> bool:
@@ -220,14 +197,8 @@ class Frontier:
         self.put_links(Links(urls, np.zeros(urls.num_rows, np.uint64)))
 
     def know_seeds(self, seeds: Sequence[Locator], *, named: bool = True) -> None:
-        """The scope is theirs too. Not `named`: there are so many that their URLs stay in memory only where the scope
-        is one of folders; else a redirect within the scope needs no more to be known.
-        """
-        self._filters.begin(seeds)
-        if named or self._filters.by_folder:
-            self._seeds.update((seed.key, seed.url.decode()) for seed in seeds)
-        else:
-            self._unnamed_seeds = True
+        """The scope is theirs too; `named` as in `Landing.know`."""
+        self._landing.know(seeds, named=named)
 
     def put_outcomes(self, outcomes: Outcomes, now: float) -> None:
         """How visits ended, and what was learned of robots.txt files."""
@@ -530,8 +501,7 @@ class Frontier:
         self._count_ended()
         return {
             "level": self.level,
-            "landed": self.landed,
-            "unlanded": {str(via): target for via, target in self._unlanded.items()},
+            **self._landing.state(),
             "round_ends_at": self._round_ends_at,
             "accepted": self.accepted,
             "seen": self.seen.state(),

@@ -18,8 +18,7 @@ import xxhash
 
 from fyke.core.batches import Kind
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Page, Purpose, Visit
-from fyke.harvest.links import HTML_TYPES
+from fyke.core.visits import HTML_TYPES, Page, Purpose, Visit
 
 PLACES = 1 << 20  # blocks remembered, at most
 DOMAINS = 1 << 16  # counters, which domains share when there are more

@@ -19,7 +19,7 @@ from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Mail
 from fyke.crawl.post.mailbag import Mailbag
 
-LINGER_S = 0.05  # that links and outcomes wait for others to the same shard
+LINGER_S = 0.2  # that links and outcomes wait for others to the same shard
 
 
 class Outgoing:
