@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 MAX_BYTES = 8 << 20
-MAX_TAGS = 400_000  # an element and its text take some 300 bytes
+MAX_TAGS = 200_000  # an element and its text take some 300 bytes
 MAX_ELEMENTS = 2_000_000
 MAX_STEPS = 50_000_000  # through open elements, some 2 ns each
 MOST_NULS = 1_000  # each costs 17 bytes, though the standard drops those in text

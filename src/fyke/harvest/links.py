@@ -35,7 +35,7 @@ except ImportError:  # there was no compiler when Fyke was installed
 Attributes = dict[str, str | None]
 Other = tuple[str, str, str]  # its kind, where it leads or what it says, and the `rel` of a link
 
-MOST_TREES = 8  # that are made of one page
+MOST_TREES = 16  # that are made of one page
 MOST_LINKS = 100_000  # that are taken from one document; a sitemap may name 50,000 pages
 _READ = "a:not([href^='#']),area,title,link,meta,base,iframe,frame"  # most links of a long page lead within it
 _ANCHORS: Final = frozenset({"a", "area"})
@@ -104,6 +104,8 @@ class HtmlLinks:
     def _note(self, page: Page, found: Found) -> None:
         page.links.nofollow += fit(found.shunned)
         page.links.pages += found.pages
+        if len(page.links.pages) > MOST_LINKS:  # a piece of a long page has half a million, that may all be one
+            page.links.pages = fit(page.links.pages)[:MOST_LINKS]
         self._read_others(page, found.others)
         page.title = page.title or found.title
 
