@@ -56,6 +56,7 @@ from fyke.frontier.traps import Traps
 from fyke.frontier.window import Refill, Window
 
 SLICES = 8  # of what was over budget, read again in one turn that is in need
+RELEASED = 4  # traps let through, for each visit that the fetcher can make at a time, when nothing else is left
 
 
 class Need(IntEnum):
@@ -275,7 +276,7 @@ class Frontier:
         moved |= self._budget(hungry)
         moved |= self._let_through(now, hungry)
         if not moved and len(self.traps) and not self._others_wait:
-            self.ready.put(self.gate.put(self.traps.release(max(1, self._few_visits)), now))
+            self.ready.put(self.gate.put(self.traps.release(max(1, RELEASED * self._few_visits)), now))
             moved = True
         if self._descends and not moved and self.level_done and (len(self.later) or len(self.again)):
             self.descend(self.level + 1)
