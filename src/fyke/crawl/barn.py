@@ -41,6 +41,7 @@ class Barn:
         self._extracts = extracts
         self.outcomes: Counter[str] = Counter(totals.get("outcomes", {}))  # of visits to pages
         self.listings = int(totals.get("listings", 0))  # visits to sitemaps and feeds
+        self.cut = int(totals.get("cut", 0))  # pages whose end was not read
         self.body_bytes = int(totals.get("bytes", 0))
         self.sink_failures: Counter[str] = Counter()
 
@@ -69,6 +70,7 @@ class Barn:
         self.body_bytes += exchange.body.size
         self._passes.count(reaped)
         if reaped.is_page:
+            self.cut += page.cut
             for extractor, table in self._extracts if not page.duplicate else ():
                 table.add(extractor.rows(page))
             self._give_to_sinks(page)

@@ -53,6 +53,7 @@ class Counts:
         return CrawlStatistics(
             pages=outcomes[Outcome.OK],
             visits=outcomes.total(),
+            cut=self.barn.cut,
             listings=self.barn.listings,
             outcomes=dict(outcomes),
             bytes=self.barn.body_bytes,

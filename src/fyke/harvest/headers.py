@@ -16,9 +16,9 @@ from fyke.core.visits import Exchange, Page
 
 PAGE_RELS = frozenset(
     {
-        "alternate", "amphtml", "appendix", "author", "bookmark", "canonical", "chapter", "contents", "copyright", "first",
-        "glossary", "help", "index", "last", "license", "next", "prev", "previous", "search", "section", "start",
-        "subsection", "toc", "top", "up",
+        "alternate", "amphtml", "appendix", "author", "bookmark", "canonical", "chapter", "contents", "copyright",
+        "first", "glossary", "help", "index", "last", "license", "next", "prev", "previous", "search", "section",
+        "start", "subsection", "toc", "top", "up",
     }
 )  # fmt: skip
 REQUISITE_RELS = frozenset(

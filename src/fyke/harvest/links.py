@@ -105,7 +105,7 @@ class HtmlLinks:
         page.links.nofollow += fit(found.shunned)
         page.links.pages += found.pages
         if len(page.links.pages) > MOST_LINKS:  # a piece of a long page has half a million, that may all be one
-            page.links.pages = fit(page.links.pages)[:MOST_LINKS]
+            page.links.pages = fit(page.links.pages)[: MOST_LINKS + 1]
         self._read_others(page, found.others)
         page.title = page.title or found.title
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define MOST_BYTES (8 << 20)
-#define MOST_TAGS 400000
+#define MOST_TAGS 200000
 #define FEW_TAGS 1500
 #define MOST_ELEMENTS 2000000
 #define MOST_STEPS 50000000
