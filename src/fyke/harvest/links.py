@@ -102,7 +102,8 @@ class HtmlLinks:
         return scanned(content, self._product)
 
     def _note(self, page: Page, found: Found) -> None:
-        page.links.nofollow += fit(found.shunned)
+        if found.shunned:
+            page.links.nofollow += fit(found.shunned)
         page.links.pages += found.pages
         if len(page.links.pages) > MOST_LINKS:  # a piece of a long page has half a million, that may all be one
             page.links.pages = fit(page.links.pages)[: MOST_LINKS + 1]
@@ -123,7 +124,8 @@ class HtmlLinks:
                 base = base or canonical(value, page.url) or page.url
             else:
                 links.pages.append(value)
-        links.base = base or links.base
+        if links.base == page.url:  # no earlier part of the page has one
+            links.base = base or page.url
 
     def _tree(self, page: Page, part: bytes, *, first: bool) -> LexborHTMLParser:
         """The tree of a part of the page: of the first it is the page's, if somebody shares it."""
