@@ -142,6 +142,8 @@ class DictWorker:
             else:
                 self.refused[visit.url] += 1
             outbox.put_ended(visit, outcome)
+            if outcome is Outcome.OK:
+                outbox.put_judged(visit, visit.key % 5 == 0)  # so most of it are traps, which are fetched all the same
         for origin in origins:
             rules = Rules.OPEN if self.web.open(f"{origin}/") else Rules.CLOSED
             outbox.put_learned(origin, rules, self.clock.now() + FAR)
@@ -197,7 +199,7 @@ class SmallCrawl(Shard[Frontier, Counter[str]]):
     def _opened(self, store: Store, state: Mapping[str, Any]) -> Frontier:
         return Frontier(
             store,
-            FrontierSection(window_visits=20),
+            FrontierSection(window_visits=20, trap_pages=2),
             filters_for(self.asked, self.seeds, ("http", "https"), []),
             by_level=False,
             host_delay_s=1.0,
@@ -271,6 +273,7 @@ def test_every_page_is_kept_once_and_the_crawl_knows_its_end(tmp_path: Path) -> 
     assert crawl.worker.refused
     assert crawl.taken > 1
     assert crawl.fetcher.stopped
+    assert crawl.stage.traps.barren, "some of it waited for all else"
     assert crawl.loop.idle
     crawl.close()
 

@@ -20,7 +20,7 @@ from fyke.core.visits import visits_of
 from fyke.disk.store import Store
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier, Need
-from fyke.frontier.looking import BLOCKED, FrontierSeen
+from fyke.frontier.looking import BLOCKED, TRAPPED, FrontierSeen
 from fyke.frontier.sizes import SIZES, Sizes
 
 LEASED_ROWS = 50  # that are fetched at a time
@@ -237,6 +237,7 @@ def places(frontier: Frontier) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]
     yield "for the robots.txt of its host", frontier.gate.scan()
     yield "in line, on disk", frontier.ready.scan()
     yield BLOCKED, frontier.blocked.scan()
+    yield TRAPPED, frontier.traps.scan()
     yield "for its host's turn", frontier.window.rows()
 
 

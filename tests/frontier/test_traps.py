@@ -38,7 +38,8 @@ def batch(urls: list[str], via: str = "", kind: Kind = Kind.PAGE) -> Any:
 
 def learn(guard: Guard, urls: list[str], fresh: bool, via: str = "") -> list[int]:
     judged = judged_batch([(visit, fresh) for visit in visits_of(batch(urls, via))])
-    return guard.stage.learn(judged).tolist()
+    guard.stage.learn(judged)
+    return sorted(guard.stage.take_accused())
 
 
 def numbered(path: str, count: int, begin: int = 0) -> list[str]:
@@ -161,4 +162,14 @@ def test_memory_is_bounded_at_any_number_of_hosts_and_shapes(guard: Guard) -> No
     state = guard.stage.state()
     assert state["counts"] <= 4096
     assert state["pages"] <= RECENT
+    guard.close()
+
+
+def test_what_is_released_goes_out(guard: Guard) -> None:
+    learn(guard, numbered("/day/", 2 * AFTER), False)
+    assert passed(guard, numbered("/day/", 50, 10_000)) == 0
+    released = guard.stage.release(20)
+    assert texts(released) == numbered("/day/", 20, 10_000)
+    assert texts(guard.stage.divert(released)) == texts(released), "also at the second look"
+    assert len(guard.stage) == 30
     guard.close()

@@ -1,5 +1,6 @@
 """Gopher menus and FTP directories."""
 
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from fyke.core.urls import canonical
 from fyke.core.visits import Page
 from fyke.harvest import Parser
+from fyke.harvest.links import MOST_LINKS
 
 Read = Callable[..., Page]
 
@@ -84,3 +86,20 @@ def test_any_name_leads_to_a_file_of_that_folder(read: Read, name: str) -> None:
 def test_never_raises(answer: Callable[..., object], data: bytes) -> None:
     for url in (FOLDER, "gopher://h/1/"):
         Parser().parse(answer(url), data)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("line", "url"),
+    [("1menu\t/{n}\thost\t70", "gopher://example.org/1/"), ("-rw-r--r-- 1 a b 10 Jan  1 2020 file{n}", FOLDER)],
+)
+def test_a_long_list_takes_little_memory_beside_itself(read: Read, line: str, url: str) -> None:
+    """As many links as are taken of any page, and no line of the rest is kept."""
+    content = "\r\n".join(line.format(n=n) for n in range(2 * MOST_LINKS))
+    tracemalloc.start()
+    try:
+        page = read(content, url)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(page.links.pages) == MOST_LINKS
+    assert peak < 200 * MOST_LINKS + 4 * len(content)

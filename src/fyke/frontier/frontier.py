@@ -56,6 +56,7 @@ from fyke.frontier.traps import Traps
 from fyke.frontier.window import Refill, Window
 
 SLICES = 8  # of what was over budget, read again in one turn that is in need
+RELEASED = 4  # traps let through, for each visit that the fetcher can make at a time, when nothing else is left
 
 
 class Need(IntEnum):
@@ -148,9 +149,8 @@ class Frontier:
             store, self.domains, budget_function(config), config.default_budget_urls, memory, saved.get("star"), sizes
         )
         self.backlog = Backlog(store, saved.get("backlog"))
-        self.beast: Enforcer = self.backlog
-        if config.enforcement is not Enforcement.NONE:
-            self.beast = enforcer(config.enforcement, store, saved.get("beast"), sizes)
+        alone = config.enforcement is Enforcement.NONE
+        self.beast: Enforcer = self.backlog if alone else enforcer(config.enforcement, store, saved.get("beast"), sizes)
         self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"), sizes)
         self.again = Again(store, memory, saved.get("again"))
         self.ready = Ready(store, order, saved.get("ready"))
@@ -159,7 +159,6 @@ class Frontier:
         self.asleep = Asleep(store, saved.get("asleep"))
         self.traps = Traps(store, config.trap_pages, saved.get("traps"))
         self._refill = Refill(self.ready, self.window, self.blocked, self.asleep, self.traps)
-        self._accused: set[int] = set()  # domains with a shape of URLs that became barren
         self._leased = DiskQueue(store, "leased", URLS, saved.get("leased"))
 
     def __repr__(self) -> str:
@@ -215,7 +214,7 @@ class Frontier:
             self.gate.known(origin.decode(), Rules(rules), until, now)
         if outcomes.put_off.num_rows:
             self._put_off(outcomes.put_off, now)
-        self._accused.update(self.traps.learn(outcomes.judged).tolist())
+        self.traps.learn(outcomes.judged)
 
     def _put_off(self, visits: pa.RecordBatch, now: float) -> None:
         """Visits come back: they wait for room at their host, or asleep."""
@@ -270,12 +269,15 @@ class Frontier:
         for woken in self.asleep.woken(now):
             self.ready.put(woken)
         if (cleared := self.traps.cleared()).num_rows:
-            self.ready.put(cleared)
+            self.ready.put(self.gate.put(cleared, now))
         moved = self.seen.full or (hungry and self.seen.pending > 0)
         if moved:
             self._advance()
         moved |= self._budget(hungry)
         moved |= self._let_through(now, hungry)
+        if not moved and len(self.traps) and not self._others_wait:
+            self.ready.put(self.gate.put(self.traps.release(max(1, RELEASED * self._few_visits)), now))
+            moved = True
         if self._descends and not moved and self.level_done and (len(self.later) or len(self.again)):
             self.descend(self.level + 1)
             moved = True
@@ -349,8 +351,11 @@ class Frontier:
             batch = self._known_or_new(now)
             if batch is None:
                 break
-            self.ready.put(self.gate.put(batch, now))
+            wanted = self.traps.divert(batch)  # before the rules of their hosts are asked for
+            self.ready.put(self.gate.put(wanted, now))
             moved = True
+            if wanted.num_rows < batch.num_rows:  # there may be no end of them
+                break
         moved |= self.gate.recheck(now, hungry=hungry)
         if self.gate.full or (hungry and self.gate.unchecked):
             for passed in self.gate.merge(now):
@@ -414,8 +419,6 @@ class Frontier:
         wanted = [robots_url(origin) for origin in self.gate.wanted(most_rules)]
         rules = url_batch([locate(url) for url in wanted], kind=Kind.RULES)
         pages = self._refill.visits(now)
-        if not pages.num_rows and len(self.traps) and not self._others_wait:
-            pages = self._refill.last_visits(self._few_visits, now)
         return concat([batch for batch in (rules, pages) if batch.num_rows])
 
     # --- what a person asks for
@@ -454,8 +457,8 @@ class Frontier:
 
     def accused(self) -> Sequence[int]:
         """Hosts with visits out that may be traps, as was learned since this was last asked: to be taken back."""
-        accused, self._accused = self._accused, set()
-        return self.window.hosts_of(accused) if accused else ()
+        domains = self.traps.take_accused()
+        return self.window.hosts_of(domains) if domains else ()
 
     def refused(self) -> pa.RecordBatch:
         """URLs that robots.txt refused since this was last asked (schema `URLS`), out until their outcomes come."""

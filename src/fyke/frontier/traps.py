@@ -13,7 +13,9 @@ none when its own shape is *fertile*: where one page in `FERTILE` was fresh, or 
 So lists are read that say little themselves and lead to what says more.
 
 One in `PROBE` of a trap's URLs is let through, as if it were none: a shape that brings something after all is barren no
-more, and what waited for it goes on. The rest is handed out when nothing else is left but what sleeps.
+more, and what waited for it goes on. The rest is released when nothing else is left but what sleeps. URLs are diverted
+before the rules of their hosts are asked for, and once more as they go out, since more is known by then; so whatever
+leaves here passes the robots gate.
 
 Bounded by `MOST_SHAPES` counters, of which those with the fewest pages are forgotten, and `RECENT` pages. Invariant: a
 URL that was diverted waits here until it is handed out or goes on.
@@ -120,6 +122,8 @@ class Traps:
         self._recent = np.zeros(RECENT, _PAGE)
         self._recent[recent["key"] % RECENT] = recent
         self._owners = np.unique(self._yields.barren["owner"])
+        self._accused: set[int] = set()
+        self._released: set[int] = set()  # lately, and for good
         self._changed = False
         self._left = int(saved.get("left", 0))  # rows that are still to be looked at, since a shape is barren no more
         self._looks = int(saved.get("looks", 0))  # that are granted
@@ -136,10 +140,10 @@ class Traps:
         """Shapes that bring nothing."""
         return len(self._yields.barren)
 
-    def learn(self, judged: pa.RecordBatch) -> U64:
-        """Pages that were read (schema `JUDGED`). Returns the domains of shapes that became barren."""
+    def learn(self, judged: pa.RecordBatch) -> None:
+        """Pages were read (schema `JUDGED`)."""
         if not judged.num_rows or not self._after:
-            return np.zeros(0, np.uint64)
+            return
         seen = []
         tried: set[int] = set()
         rows = zip(*_columns(judged), u64(judged, "key").tolist(), judged.column("fresh").to_pylist(), strict=True)
@@ -164,7 +168,12 @@ class Traps:
         self._owners = np.unique(barren["owner"])
         accused = barren["owner"][~np.isin(barren["key"], np.fromiter(before, np.uint64, len(before)))]
         domains = u64(judged, "domain")
-        return np.unique(domains[np.isin(domains, accused) | np.isin(u64(judged, "host"), accused)])
+        self._accused.update(domains[np.isin(domains, accused) | np.isin(u64(judged, "host"), accused)].tolist())
+
+    def take_accused(self) -> set[int]:
+        """Domains of shapes that became barren since this was last asked: what is out of them may be traps."""
+        accused, self._accused = self._accused, set()
+        return accused
 
     def divert(self, urls: pa.RecordBatch) -> pa.RecordBatch:
         """Let those of `urls` wait that are traps: the others."""
@@ -180,21 +189,26 @@ class Traps:
         if not len(self._owners) or not urls.num_rows:
             return mask
         accused = np.isin(u64(urls, "host"), self._owners) | np.isin(u64(urls, "domain"), self._owners)
-        accused &= (numbers(urls, "kind") == Kind.PAGE) & (u64(urls, "key") % np.uint64(PROBE) != 0)
-        rows = np.flatnonzero(accused)
+        keys = u64(urls, "key")
+        accused &= (numbers(urls, "kind") == Kind.PAGE) & (keys % np.uint64(PROBE) != 0)
+        rows = np.array([row for row in np.flatnonzero(accused) if int(keys[row]) not in self._released], np.int64)
         if len(rows):
-            mask[rows] = [why is not None for why in map(self._why, *_columns(urls.take(pa.array(rows))))]
+            mask[rows] = self._deciding(urls.take(pa.array(rows)))[0] >= 0
         return mask
 
-    def _why(self, url: str, host: int, domain: int, via: int) -> Counts | None:
-        """The counts of the barren shape that makes a trap of `url`; None when it is none."""
-        sharp, coarse = shape_keys(shapes(url), host, domain, self._met_on(via))
-        counts = self._yields.of(np.array([*sharp, *coarse], np.uint64))
-        own = counts[0]
-        if 2 * own["pages"] >= self._after and own["fresh"] * FERTILE >= 1:
-            return None
-        barren = np.flatnonzero(counts["barren"])
-        return counts[barren[0]] if len(barren) else None
+    def _deciding(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], Counts]:
+        """For each of `urls` (n > 0 rows) the place among its shapes of the barren one that makes a trap of it, -1
+        where it is none; and the counts of all their shapes, one URL after the other."""
+        rows = zip(*_columns(urls), strict=True)
+        keys = [shape_keys(shapes(url), host, domain, self._met_on(via)) for url, host, domain, via in rows]
+        lengths = np.array([len(sharp) + len(coarse) for sharp, coarse in keys])
+        counts = self._yields.of(np.array([key for pair in keys for some in pair for key in some], np.uint64))
+        starts = np.cumsum(lengths) - lengths
+        places = np.arange(len(counts)) - np.repeat(starts, lengths)
+        first = np.minimum.reduceat(np.where(counts["barren"], places, len(counts)), starts)
+        own = counts[starts]
+        fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
+        return np.where(fertile | (first == len(counts)), -1, first), counts
 
     def _met_on(self, via: int) -> str:
         """What sort of page the one with key `via` was: what fresh pages lead to is apart from what others do."""
@@ -203,17 +217,14 @@ class Traps:
 
     def explain(self, urls: pa.RecordBatch) -> str:
         """Why the URL in the first row is a trap, in words; empty when it is none."""
-        [(url, host, domain, via)] = zip(*_columns(urls.slice(0, 1)), strict=True)
-        why = self._why(url, host, domain, via)
-        if why is None:
+        places, counts = self._deciding(urls.slice(0, 1))
+        if places[0] < 0:
             return ""
-        found = shapes(url)
-        sharp, coarse = shape_keys(found, host, domain, self._met_on(via))
-        texts_of = (found.own, *found.sharp, *found.coarse, found.hosts)
-        words = dict(zip([*sharp, *coarse], texts_of, strict=True))[int(why["key"])]
+        found = shapes(texts(urls)[0])
+        words = (found.own, *found.sharp, *found.coarse, found.hosts)[places[0]]
         return (
-            f"of the pages there whose URLs are like {words}, {why['pages']} were read, and of the last ones hardly any"
-            " had text that was not met before"
+            f"of the pages there whose URLs are like {words}, {counts['pages'][places[0]]} were read, and of the last"
+            " ones hardly any had text that was not met before"
         )
 
     # --- what goes on
@@ -230,16 +241,12 @@ class Traps:
         self._queue.put(keep(batch, traps))
         return keep(batch, ~traps)
 
-    def get(self, rows: int) -> pa.RecordBatch:
-        """The next that wait, `rows` at most: nothing else is left to do."""
+    def release(self, rows: int) -> pa.RecordBatch:
+        """The next that wait (schema `URLS`), `rows` at most, since nothing else is left; they are let through."""
         batch = self._queue.get(rows)
         self._left = min(self._left, len(self))
+        self._released = set() if batch is None else set(u64(batch, "key").tolist())
         return EMPTY if batch is None else batch
-
-    def put_back(self, urls: pa.RecordBatch) -> None:
-        """Let `urls`, which were got, wait on."""
-        if urls.num_rows:
-            self._queue.put(urls)
 
     def scan(self) -> Iterator[pa.RecordBatch]:
         """Every URL that waits here."""

@@ -186,8 +186,7 @@ class _Spill:
 
 
 class Refill:
-    """Fills `window` from `ready`, its spill queues too, but for what is `blocked` or `asleep`; when nothing else is
-    left, from `traps`."""
+    """Fills `window` from `ready`, its spill queues too, but for what is `blocked`, `asleep`, or one of `traps`."""
 
     def __init__(self, ready: Ready, window: Window, blocked: Blocked, asleep: Asleep, traps: Traps) -> None:
         self._ready = ready
@@ -211,13 +210,6 @@ class Refill:
             self._due = now + SPILLS_EVERY_S
             given += self._spilled(now)
         return concat([urls for urls in given if urls.num_rows])
-
-    def last_visits(self, rows: int, now: float) -> pa.RecordBatch:
-        """The same out of `rows` traps, since nothing else is left to hand out."""
-        urls = self._asleep.divert(self._blocked.divert(self._traps.get(rows)), now)
-        admitted, excess = self._window.admit(urls)
-        self._traps.put_back(excess)
-        return admitted
 
     def overflowed(self, host: int) -> bool:
         """Whether more of `host` waits on disk than is out, as far as is known."""

@@ -105,6 +105,8 @@ class HtmlLinks:
         if found.shunned:
             page.links.nofollow += fit(found.shunned)
         page.links.pages += found.pages
+        if len(page.links.pages) > MOST_LINKS:  # a piece of a long page has half a million, that may all be one
+            page.links.pages = fit(page.links.pages)[: MOST_LINKS + 1]
         self._read_others(page, found.others)
         page.title = page.title or found.title
 

@@ -3,13 +3,17 @@
 Processing modules run by `fyke.harvest.parser`: gopher menus (RFC 1436, and the `h`/`URL:` convention),
 and FTP directory listings as servers write them (`ls -l`, Windows, RFC 3659's MLSD).
 
-Invariant: links are absolute URLs, names in them percent-encoded byte by byte; a directory's ends in `/`.
+Invariant: links are absolute URLs, names in them percent-encoded byte by byte; a directory's ends in `/`. Lines are
+read one after the other, and no more than `MOST_LINKS` links are taken, so that memory holds little beside the page.
 """
 
 import re
+from io import BytesIO
+from itertools import islice
 from urllib.parse import quote
 
 from fyke.core.visits import Page
+from fyke.harvest.links import MOST_LINKS
 from fyke.harvest.media import FTP_LISTING, GOPHER_MENU
 
 _NOT_FETCHED = frozenset(b"i3 8T27+")  # text, errors, telnet, directories of people, searches without a question
@@ -32,8 +36,8 @@ class GopherMenu:
 
     def process(self, page: Page) -> None:
         """Add the items of a menu to the links of `page`."""
-        links = (_item(line.rstrip(b"\r")) for line in page.content.split(b"\n"))
-        page.links.pages += dict.fromkeys(link for link in links if link)
+        items = (_item(line.rstrip(b"\r\n")) for line in BytesIO(page.content) if len(line) <= _LINE_BYTES)
+        page.links.pages += dict.fromkeys(islice(filter(None, items), MOST_LINKS))
 
 
 class FtpListing:
@@ -44,10 +48,12 @@ class FtpListing:
     def process(self, page: Page) -> None:
         """Add the entries of a directory to the links of `page`."""
         folder = page.url if page.url.endswith("/") else f"{page.url}/"
-        for line in page.content.split(b"\n"):
-            name, is_folder = _entry(line.rstrip(b"\r")) if len(line) <= _LINE_BYTES else (b"", False)
+        for line in BytesIO(page.content):
+            name, is_folder = _entry(line.rstrip(b"\r\n")) if len(line) <= _LINE_BYTES else (b"", False)
             if name and name not in (b".", b"..") and b"/" not in name:
                 page.links.pages.append(f"{folder}{quote(name, safe=_PATH)}{'/' if is_folder else ''}")
+                if len(page.links.pages) >= MOST_LINKS:
+                    break
 
 
 def _item(line: bytes) -> str:

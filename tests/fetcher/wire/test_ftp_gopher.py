@@ -181,3 +181,28 @@ def test_ftp_size_limit(run):
             assert (answer.outcome, answer.truncated, answer.body.size) == (Outcome.TOO_LARGE, "length", 1000)
 
     run(main())
+
+
+def test_a_greeting_without_end_is_broken_off(run):
+    """libcurl counts the lines of no control connection: memory would hold all that come until the time is over."""
+    sent = 0
+
+    async def serve(reader, writer):
+        nonlocal sent
+        try:
+            while sent < 1 << 26:
+                writer.write(b"220-welcome\r\n" * 1000)
+                sent += 13_000
+                await writer.drain()
+        except OSError:
+            pass
+        writer.close()
+
+    async def main():
+        async with listening(serve) as port, Client() as client:
+            answer = await client.get(canonical(f"ftp://site.test:{port}/"))
+            assert answer.outcome is Outcome.BAD_ANSWER, answer.detail
+            assert "more than 10000 lines" in answer.detail
+
+    run(main())
+    assert sent < 1 << 24

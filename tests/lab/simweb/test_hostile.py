@@ -83,7 +83,9 @@ def test_every_end_has_a_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", ["xml-gzip-of-50-mb", "body-without-end", "gzip-within-all-limits"])
+@pytest.mark.parametrize(
+    "name", ["xml-gzip-of-50-mb", "body-without-end", "links-all-the-same", "gzip-within-all-limits"]
+)
 def test_memory_is_bounded_whatever_comes(tmp_path: Path, name: str) -> None:
     done = judged(Cast([name]), tmp_path, HASTE, options=["--for", "30s"], patience_s=200)
     assert done.status == 0, done.complaint

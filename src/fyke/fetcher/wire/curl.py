@@ -29,7 +29,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.options import constant_options
-from fyke.fetcher.wire.transfer import Dialect, Done, Request, Slot
+from fyke.fetcher.wire.transfer import MOST_LINES, Dialect, Done, Request, Slot
 
 SESSION_CACHES = 64  # each of them holds 25 hosts' TLS sessions: libcurl's bound
 BODIES_BYTES = 24 << 20  # in memory of all that are under way: n of them hold log(n) times that at most
@@ -264,6 +264,8 @@ class CurlEngine:
             self._deliver(slot, _FINE)
         elif slot.cut:
             self._deliver(slot, TransferEnd(Outcome.TOO_LARGE, f"cut at {self._limit_bytes} bytes"))
+        elif len(slot.lines) > MOST_LINES:
+            self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, f"more than {MOST_LINES} lines, and no answer in them"))
         elif slot.disk_error is not None:
             self._failure = DiskFull(f"cannot write a body to {self._folder or 'the temporary folder'}: free some room")
             self._failure.__cause__ = slot.disk_error

@@ -18,6 +18,7 @@ import pycurl
 from fyke.core.document import Document
 from fyke.core.visits import Exchange, Visit
 
+MOST_LINES = 10_000  # of a head; libcurl takes half as many fields
 Option = tuple[int, Any]
 Done = Callable[[Exchange], None]
 
@@ -85,7 +86,7 @@ class Slot:
         self.disk_error: OSError | None = None
         for option, value in options:
             curl.setopt(option, value)
-        curl.setopt(pycurl.HEADERFUNCTION, self.lines.append)
+        curl.setopt(pycurl.HEADERFUNCTION, self.head)
         curl.setopt(pycurl.WRITEFUNCTION, self.write)
 
     def __repr__(self) -> str:
@@ -113,6 +114,11 @@ class Slot:
                 self.curl.unsetopt(pycurl.SHARE)
             self.curl.setopt(pycurl.SHARE, sessions)
             self._sessions = sessions
+
+    def head(self, line: bytes) -> int | None:
+        """Take a line of the head, or a reply on a control connection, which libcurl does not count; 0: break off."""
+        self.lines.append(line)
+        return 0 if len(self.lines) > MOST_LINES else None
 
     def write(self, chunk: bytes) -> int | None:
         """Take a piece of the body; 0 tells libcurl to break off."""

@@ -8,7 +8,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from fyke.lab.simweb.hostile.judge import GENTLE, HASTE, judged
+from fyke.lab.simweb.hostile.judge import GENTLE, HASTE, judged, scrapy
 from fyke.lab.simweb.hostile.servers import BEHAVIOURS, Cast
 
 MOST_S = 30.0
@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("--beside", action="store_true", help="measure what normal sites lose beside these")
     parser.add_argument("--hosts", type=int, default=40, help="hosts of each, with --beside")
     parser.add_argument("--pages", type=int, default=1, help="pages of each host, with --beside")
+    parser.add_argument("--scrapy", metavar="PYTHON", help="also play them to the Scrapy that this Python has")
     parser.add_argument("--list", action="store_true", help="print the names")
     options = parser.parse_args()
     names = options.names or list(BEHAVIOURS)
@@ -30,10 +31,10 @@ def main() -> None:
     elif options.beside:
         _beside(names, options.hosts, options.pages)
     else:
-        _table(names)
+        _table(names, options.scrapy)
 
 
-def _table(names: list[str]) -> None:
+def _table(names: list[str], python: str | None) -> None:
     print(f"{'behaviour':<34}{'CPU s':>7}{'peak MB':>9}{'asked':>7}  what became of it")
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
@@ -44,6 +45,9 @@ def _table(names: list[str]) -> None:
             f"{name:<34}{done.cpu_s:>7.1f}{done.peak_mb:>9.0f}{asked:>7}  {done.verdicts[name][:90]}{failed}",
             flush=True,
         )
+        if python:
+            with tempfile.TemporaryDirectory() as folder:
+                print(f"{'  Scrapy':<34}{scrapy(python, Cast([name]), Path(folder), MOST_S)}", flush=True)
 
 
 def _beside(names: list[str], hosts: int, pages: int) -> None:
@@ -58,9 +62,10 @@ def _beside(names: list[str], hosts: int, pages: int) -> None:
 
 def _last_normal(cast: Cast) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        done = judged(cast, Path(folder), GENTLE, options=["--for", "90s"], patience_s=200, asked_why=False)
+        done = judged(cast, Path(folder), GENTLE, options=["--for", "60s"], patience_s=200, asked_why=False)
     pages = len({url for _, url in done.normal if not url.endswith("robots.txt")})
-    return f"{pages} pages, the last after {done.last_normal_s:.1f} s; {done.cpu_s:.1f} s of CPU, {done.peak_mb:.0f} MB"
+    when = f"the last after {done.last_normal_s:.1f} s and {done.cpu_to_last_normal_s:.1f} s of CPU"
+    return f"{pages} pages, {when}; {done.cpu_s:.1f} s of CPU in all, {done.peak_mb:.0f} MB"
 
 
 if __name__ == "__main__":

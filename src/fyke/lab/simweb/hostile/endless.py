@@ -81,6 +81,11 @@ def real_pages(kind: str) -> int:
 # --- text
 
 
+def sentence(host: str, path: str) -> str:
+    """What a page says that no other does."""
+    return _words(Random(_number(host, path)), 12).capitalize() + "."
+
+
 def _number(*parts: object) -> int:
     return int.from_bytes(blake2b(repr(parts).encode(), digest_size=6).digest(), "big")
 

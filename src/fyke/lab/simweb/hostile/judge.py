@@ -77,6 +77,7 @@ class Judged:
     peak_mb: float
     ledger: list[tuple[float, str, str]]
     verdicts: dict[str, str]
+    cpu: list[tuple[float, float]]  # unix seconds, and how much it had taken by then
 
     @property
     def normal(self) -> list[tuple[float, str]]:
@@ -87,6 +88,15 @@ class Judged:
     def last_normal_s(self) -> float:
         """Seconds from the first request to the last for a normal page."""
         return max((at for at, _ in self.normal), default=0.0) - self.ledger[0][0]
+
+    @property
+    def cpu_to_last_normal_s(self) -> float:
+        """CPU it took from the first request to the last for a normal page: what a busy machine does not stretch."""
+        last = self.ledger[0][0] + self.last_normal_s
+        taken = [
+            max((cpu_s for at, cpu_s in self.cpu if at <= until), default=0.0) for until in (self.ledger[0][0], last)
+        ]
+        return taken[1] - taken[0]
 
 
 def toml(sections: Mapping[str, Mapping[str, Any]]) -> str:
@@ -116,7 +126,7 @@ def judged(
         begun = time.monotonic()
         with (folder / "out").open("w") as out, (folder / "err").open("w") as err:
             process = subprocess.Popen([*command, "--json", *options], stdout=out, stderr=err)
-            status, usage, peak_kb = _ended(process, begun + patience_s)
+            status, usage, peak_kb, cpu = _ended(process, begun + patience_s)
         seconds = time.monotonic() - begun
         said = (folder / "out").read_text()
         complaint = "" if not status else " ".join((folder / "err").read_text().splitlines()[-1:])
@@ -130,19 +140,35 @@ def judged(
             peak_kb / 1024,
             servers.ledger(),
             verdicts,
+            cpu,
         )
 
 
-def _ended(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, Any, int]:
-    """Exit status, what it took, and the most memory it had resident, in kB. Not by `ru_maxrss`: that of a process
-    begins with what its parent had."""
-    peak_kb = 0
+def scrapy(python: str, cast: Cast, folder: Path, seconds: float) -> str:
+    """What Scrapy, which `python` has, makes of the first behaviour of `cast`, and what that took."""
+    with running(cast) as servers:
+        command = [python, str(Path(__file__).with_name("scrapy_peer.py")), servers.seed, servers.dns, str(seconds)]
+        with (folder / "out").open("w") as out:
+            process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
+            status, usage, peak_kb, _ = _ended(process, time.monotonic() + 4 * seconds)
+        said = (folder / "out").read_text()
+        became = json.loads(said) if said.startswith("{") else {}
+        word = became.get(next(iter(servers.urls.values())), "nothing is said of it")
+        failed = f" [ended with {status}]" if status else ""
+        return f"{word}{failed}, {usage.ru_utime + usage.ru_stime:.1f} s, {peak_kb / 1024:.0f} MB"
+
+
+def _ended(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, Any, int, list[tuple[float, float]]]:
+    """Exit status, what it took, the most memory it had resident, in kB, and its CPU seconds by time. Memory not by
+    `ru_maxrss`: that of a process begins with what its parent had."""
+    peak_kb, cpu = 0, []
     while True:
         peak_kb = max(peak_kb, _peak_kb(process.pid))
+        cpu.append((time.time(), _cpu_s(process.pid)))
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
         if pid:
             process.returncode = os.waitstatus_to_exitcode(status)
-            return process.returncode, usage, peak_kb
+            return process.returncode, usage, peak_kb, cpu
         if time.monotonic() > deadline:
             process.kill()
             deadline += 3600
@@ -154,6 +180,11 @@ def _peak_kb(pid: int) -> int:
     return next(
         (int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0
     )  # a process that ended has none
+
+
+def _cpu_s(pid: int) -> float:
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def why(into: Path, url: str) -> str:

@@ -169,7 +169,8 @@ class Servers:
             links = self._all_urls()
         elif path == "/":
             links = (f"/{number}" for number in range(1, self._cast.normal_pages))
-        body = f"<!doctype html><title>{host}{path}</title>" + "".join(f"<a href='{link}'>x</a>" for link in links)
+        text = f"<!doctype html><title>{host}{path}</title><p>{endless.sentence(host, path)}</p>"
+        body = text + "".join(f"<a href='{link}'>x</a>" for link in links)
         page: bytes = whole(body.encode())[0]  # type: ignore[assignment]
         return page.replace(b"Connection: close\r\n", b"")
 
