@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+import traceback
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -22,7 +23,7 @@ import uvloop
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import Division, division
 from fyke.core.config import Config
-from fyke.core.errors import FykeError
+from fyke.core.errors import AgentFailed, FykeError
 from fyke.crawl.agent import Agent
 from fyke.crawl.loop import Ending
 from fyke.crawl.opening import Seat
@@ -130,11 +131,23 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
         member.tell(error=str(error), kind=type(error).__name__)
         await writer.drain()
         sys.exit(error.exit_status)
-    except Exception as error:
-        member.tell(error=f"an agent failed: {error!r}", kind="RuntimeError")
+    except Exception as error:  # noqa: BLE001 - a fault of our own: a file has all of it, and the person one line
+        member.tell(error=_fault(directory, numbers, error), kind=AgentFailed.__name__)
         await writer.drain()
-        raise
+        sys.exit(AgentFailed.exit_status)
     await writer.drain()
+
+
+def _fault(directory: CrawlDirectory, numbers: list[int], error: Exception) -> str:
+    """Write down how the agents failed; what to tell of it."""
+    path = directory.logs / f"fault-{numbers[0]}.txt"
+    with path.open("a", encoding="utf-8") as file:
+        traceback.print_exception(error, file=file)
+    what = f"{type(error).__name__}: {error}"
+    return (
+        f"an agent failed ({what}), which is a fault of Fyke: please report it, with {path}; fyke crawl --into"
+        f" {directory.path} goes on from the last checkpoint"
+    )
 
 
 async def _first_failure(watched: list["asyncio.Task[Any]"], until: list["asyncio.Task[Any]"]) -> None:

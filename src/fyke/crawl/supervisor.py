@@ -61,6 +61,7 @@ class _Known:
     stand: dict[str, Any] = field(default_factory=dict)  # its answer to the question `round`
     round: int = 0
     figures: dict[str, Any] = field(default_factory=dict)
+    statistics: CrawlStatistics = field(default_factory=CrawlStatistics)
     allowed: int = -1  # pages it may have in all; -1: it has not said how many it has
     checkpoints: int = 0
 
@@ -75,7 +76,7 @@ class Supervisor:
         self._moved = moved
         count = min(processes, of.agents)
         self._processes = [_Process(list(range(first, of.agents, count))) for first in range(count)]
-        self._known = {agent: _Known() for agent in range(of.agents)}
+        self._known = {agent: _Known(statistics=_before(directory, agent)) for agent in range(of.agents)}
         self._asked = AskedLater(directory.state)
         protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
         self._schemes = schemes_of(protocols)
@@ -84,7 +85,7 @@ class Supervisor:
         self._quiet: tuple[Any, ...] | None = None  # what all said when nothing moved, the last time
         self._checkpoint_at: tuple[Any, ...] | None = None  # the same, when checkpoints were asked for
         self._ending: Ending | None = None
-        self._failure: BaseException | None = None
+        self._failure: errors.FykeError | None = None
         self._held = False
         self._deaths = 0
         self._began = time.monotonic()
@@ -128,7 +129,8 @@ class Supervisor:
             )
         process.begun = process.ended = False
         for agent in process.agents:
-            self._known[agent] = _Known(figures=self._known[agent].figures)
+            known = self._known[agent]
+            self._known[agent] = _Known(figures=known.figures, statistics=known.statistics)
         reader, process.writer = await asyncio.open_connection(sock=ours, limit=LINE_BYTES)
         process.hearing = asyncio.create_task(self._hear(process, reader))
 
@@ -145,9 +147,15 @@ class Supervisor:
         status = await asyncio.to_thread(process.process.wait)
         if process.ended or self._failure is not None:
             return
+        how = f"signal {-status}" if status < 0 else f"exit status {status}"
+        self._directory.log(time.time(), "died", agents=process.agents, how=how)
         self._deaths += 1
         if self._deaths > DEATHS:
-            self._failure = RuntimeError(f"the agents {process.agents} die again and again, the last time by {status}")
+            self._failure = errors.AgentFailed(
+                f"the process of agent {process.agents[0]} ended {DEATHS} times without a checkpoint, at last by {how}:"
+                f" look for its end in the system's log (too little memory?); fyke crawl --into {self._directory.path}"
+                " goes on from the last checkpoint"
+            )
             self._answered.set()
             return
         await asyncio.sleep(AGAIN_S)
@@ -167,8 +175,8 @@ class Supervisor:
             known = self._known[said["agent"]]
             known.allowed -= said["recalled"]
         elif "error" in said:
-            kind = getattr(errors, said["kind"], RuntimeError)  # the latter is our own mistake
-            self._failure = self._failure or kind(said["error"])
+            kind: type[errors.FykeError] = getattr(errors, said["kind"])
+            self._failure = self._failure or kind.__new__(kind, said["error"])  # some are made of something else
             process.ended = True
         elif "ended" in said:
             process.ended = True
@@ -179,6 +187,7 @@ class Supervisor:
         figures = stand.pop("figures", None)
         if figures is not None:
             known.figures = figures
+            known.statistics = CrawlStatistics(**figures["statistics"])
         if known.allowed < 0:
             known.allowed = stand["pages"] + max(0, stand["pages_left"])
         if stand["checkpoints"] != known.checkpoints:
@@ -296,8 +305,7 @@ class Supervisor:
 
     def statistics(self) -> CrawlStatistics:
         """How the crawl stands."""
-        told = [CrawlStatistics(**known.figures["statistics"]) for known in self._known.values() if known.figures]
-        sums = added(told)
+        sums = added([known.statistics for known in self._known.values()])
         memory = sums.memory_bytes + memory_bytes()
         self._peak = max(self._peak, memory)
         return CrawlStatistics(**{**sums.as_dict(), "memory_bytes": memory})
@@ -358,6 +366,12 @@ class Supervisor:
     def host_figures(self, host: str) -> dict[str, Any] | None:
         """How `host` stands, if it is among the slowest: others are known to their agents alone."""
         return next((one for one in self.figures()["slowest"] if one["host"] == host), None)
+
+
+def _before(directory: CrawlDirectory, agent: int) -> CrawlStatistics:
+    """How the agent stood when it was last told of, as long as it says nothing itself."""
+    totals = saved_state(CrawlDirectory(directory.path, agent).shard).get("totals", {})
+    return CrawlStatistics(**{**totals, "elapsed_s": 0.0, "memory_bytes": 0, "in_flight": 0})
 
 
 def _unreached(stands: list[dict[str, Any]]) -> bool:
