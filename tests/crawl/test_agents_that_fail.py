@@ -74,3 +74,13 @@ def test_a_crawl_that_goes_on_stands_where_it_stopped_before_its_agents_say_so(t
     stands = Supervisor(directory, directory.config(), Division(2, 2), 2, moved=False).statistics()
     assert stands.pages == 5
     assert not stands.elapsed_s
+
+
+def test_what_waits_for_hosts_that_rest_for_long_ends_the_crawl_as_with_one_agent(tmp_path: Path) -> None:
+    """The visits have gone back to their shards, to sleep on disk; and they are made when the crawl goes on then."""
+    config, into = settings(tmp_path, politeness={"max_sleep_s": 7200.0}), tmp_path / "crawl"
+    with small_site(pages=12) as site:
+        site.answers["/p2"] = 503, {"Retry-After": "3600"}, b""
+        done = crawl(into, config, site.url, "--agents", "2", "--wait", "1s")
+    assert done.summary["ending"] == "resting", done.errors
+    assert done.summary["waiting"] > 0

@@ -181,7 +181,9 @@ class Agent:
         assert office is not None
         frontier, fetcher = rooms.frontier, rooms.fetcher
         return {
-            "quiet": self._loop.idle and frontier.level_done,
+            "idle": self._loop.idle,
+            "level_done": frontier.level_done,
+            "rests_until": frontier.rests_until(self._clock.now()),
             "activity": office.activity,
             "unsafe": office.unsafe,
             "later": len(frontier.later),

@@ -82,7 +82,7 @@ class Supervisor:
         self._schemes = schemes_of(protocols)
         self._turns = Turns(directory.path)
         self._round = 0
-        self._quiet: tuple[Any, ...] | None = None  # what all said when nothing moved, the last time
+        self._idle: tuple[Any, ...] | None = None  # what all said when nothing moved, the last time
         self._checkpoint_at: tuple[Any, ...] | None = None  # the same, when checkpoints were asked for
         self._ending: Ending | None = None
         self._failure: errors.FykeError | None = None
@@ -241,20 +241,18 @@ class Supervisor:
 
     def _judge(self, stands: list[dict[str, Any]]) -> None:
         """Whether the crawl ends now, or goes a level down, as all have answered the same question."""
-        if self._config.crawl.pages:
-            self._allow()
-            if self._has_its_pages(stands):
-                self.stop(Ending.PAGES)
-                return
-        if 0 < self._config.crawl.bytes <= self.statistics().bytes:
-            self.stop(Ending.BYTES)
+        ending = self._limit(stands)
+        if ending is not None:
+            self.stop(ending)
             return
-        if not any(stand["answered"] for stand in stands) and _unreached(stands):
-            self.stop(Ending.UNREACHED)
+        idle = tuple(stand["activity"] for stand in stands) if all(stand["idle"] for stand in stands) else None
+        before, self._idle = self._idle, idle
+        if idle is None or idle != before:
             return
-        quiet = tuple(stand["activity"] for stand in stands) if all(stand["quiet"] for stand in stands) else None
-        before, self._quiet = self._quiet, quiet
-        if quiet is None or quiet != before:
+        waiting = [stand["rests_until"] for stand in stands if not stand["level_done"]]
+        if waiting:
+            if min(waiting) - time.time() > self._config.crawl.wait_s:
+                self.stop(Ending.RESTING)
             return
         taken = tuple(stand["checkpoints"] for stand in stands)
         if self._checkpoint_at is None:
@@ -265,11 +263,23 @@ class Supervisor:
                 self._done(stands)
             self._checkpoint_at = None
 
+    def _limit(self, stands: list[dict[str, Any]]) -> Ending | None:
+        """The limit that is reached."""
+        if self._config.crawl.pages:
+            self._allow()
+            if self._has_its_pages(stands):
+                return Ending.PAGES
+        if 0 < self._config.crawl.bytes <= self.statistics().bytes:
+            return Ending.BYTES
+        if not any(stand["answered"] for stand in stands) and _unreached(stands):
+            return Ending.UNREACHED
+        return None
+
     def _done(self, stands: list[dict[str, Any]]) -> None:
         """Nothing is left but what waits for the next level, or is blocked; and all is safe."""
         if any(stand["later"] for stand in stands):
             self._tell_all(do="descend", level=max(stand["level"] for stand in stands) + 1)
-            self._quiet = None
+            self._idle = None
         else:
             self.stop(Ending.BLOCKED if any(stand["blocked"] for stand in stands) else Ending.FINISHED)
 

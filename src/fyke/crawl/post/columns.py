@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from fyke.core.batches import URLS, u64
 from fyke.core.document import Document
-from fyke.core.messages import ENDED, LEARNED, Links, Outcomes
+from fyke.core.messages import ENDED, LEARNED, PUT_OFF, Links, Outcomes
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.crawl.post.letters import Envelope, Letter
@@ -59,12 +59,12 @@ def links_opened(body: bytes) -> Links:
 
 
 def outcomes_sealed(outcomes: Outcomes) -> bytes:
-    return _joined((_packed(outcomes.ended), _packed(outcomes.learned)))
+    return _joined((_packed(outcomes.ended), _packed(outcomes.learned), _packed(outcomes.put_off)))
 
 
 def outcomes_opened(body: bytes) -> Outcomes:
-    ended, learned = _parts(body)
-    return Outcomes(_batch(ended, ENDED), _batch(learned, LEARNED))
+    ended, learned, put_off = _parts(body)
+    return Outcomes(_batch(ended, ENDED), _batch(learned, LEARNED), _batch(put_off, PUT_OFF))
 
 
 def visits_sealed(visits: pa.RecordBatch, named: Iterable[Resolution] = (), errands: Errands | None = None) -> bytes:

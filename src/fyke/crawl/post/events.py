@@ -51,6 +51,13 @@ class Learned:
 
 
 @dataclass(frozen=True, slots=True)
+class PutOff:
+    """Visits that are out were not made, since their hosts rest for long (schema `PUT_OFF`)."""
+
+    visits: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
 class Again:
     """Visits that ended, in vain (schema `URLS`), and keys of visits that are out, with nobody: they wait again."""
 
@@ -79,4 +86,4 @@ class Answer:
     exchange: Exchange
 
 
-Event = Met | Found | Ended | Done | Learned | Again | Visits | Errand | Answer
+Event = Met | Found | Ended | Done | Learned | PutOff | Again | Visits | Errand | Answer

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.archive.division import Division
@@ -29,7 +30,7 @@ from fyke.core.visits import Exchange, Visit
 from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Dealings, Deeds, Mail
 from fyke.crawl.post.errands import Errands, without
-from fyke.crawl.post.events import Again, Done, Ended, Event, Found, Learned, Met, Visits
+from fyke.crawl.post.events import Again, Done, Ended, Event, Found, Learned, Met, PutOff, Visits
 from fyke.crawl.post.guests import Guests
 from fyke.crawl.post.handed import Told
 from fyke.crawl.post.lent import Unsafe, ended_of, lent_rows, urls_of
@@ -180,6 +181,10 @@ class Office:
         if keys:
             out = ended if len(keys) == ended.num_rows else keep(ended, np.isin(u64(ended, "key"), keys))
             yield Ended(keys, out, Told(sender, letter.life, letter.number))
+        put_off = outcomes.put_off
+        out_yet = [self._handed.back(key, now) for key in u64(put_off, "key").tolist()]
+        if any(out_yet):
+            yield PutOff(keep(put_off, np.array(out_yet, np.bool_)))
 
     def _rules_came(self, learned: pa.RecordBatch, now: float) -> None:
         for origin in learned.column("origin").to_pylist():
@@ -207,9 +212,8 @@ class Office:
             yield Done(ended_of(rows))
         self.activity += len(deeds.done) + len(deeds.again) + len(deeds.lost)
         lost = self._routes.without_rules(deeds.lost)
-        again = [urls_of(rows) for rows in deeds.again]
-        if again or lost:
-            yield Again(concat(again), lost)
+        if deeds.again or lost:
+            yield Again(concat([urls_of(rows) for rows in deeds.again]), lost)
 
     def keep(self, told: Told, urls: pa.RecordBatch, ended: pa.RecordBatch) -> None:
         """The visits `urls` ended as `ended` says, and are not safe yet."""
@@ -227,8 +231,8 @@ class Office:
             for key, domain in [host_keys(name)]
             if self._division.shard_of(domain) == agent
         ]
-        body = self._dealings.holding(agent, self._guests.of_shard(agent), resting)
-        self._mailbag.keep(agent, Mail.HOLDS, json.dumps(body).encode())
+        holds = self._dealings.holding(agent, self._guests.of_shard(agent), resting)
+        self._mailbag.keep(agent, Mail.HOLDS, json.dumps(holds).encode())
 
     # --- links and outcomes
 
@@ -244,25 +248,30 @@ class Office:
         if not urls.num_rows:
             return links
         landed = (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0)  # every shard is to know
-        ours = self._outgoing.put_links(links, landed, now)
         if landed.any():
             others = self._division.shards_of(u64(urls, "domain")) != self._me
             self._events.append(Found(Links(EMPTY, links.sources[:0]), keep(urls, landed & others)))
-        return ours
+        return self._outgoing.put_links(links, landed, now)
 
     def _post_outcomes(self, outcomes: Outcomes, now: float) -> Outcomes:
-        ended, learned = outcomes.ended, outcomes.learned
+        ended, learned, put_off = outcomes.ended, outcomes.learned, outcomes.put_off
         if ended.num_rows:
-            shards = self._division.shards_of(u64(ended, "domain"))
-            keys, ours = u64(ended, "key"), shards == self._me
-            self._guests.drop(keys[~ours].tolist())
-            for key in keys[ours].tolist():
-                self._handed.back(key, now)
-            ended = self._outgoing.put_ended(ended, shards, now)
+            ended = self._outgoing.put_ended(ended, self._shards_of_over(ended, now), now)
         if learned.num_rows:
             learned = self._outgoing.put_learned(learned, now)
             self._rules_came(learned, now)
-        return Outcomes(ended, learned)
+        if put_off.num_rows:
+            put_off = self._outgoing.put_off(put_off, self._shards_of_over(put_off, now), now)
+        return Outcomes(ended, learned, put_off)
+
+    def _shards_of_over(self, visits: pa.RecordBatch, now: float) -> npt.NDArray[np.int64]:
+        """`visits`, made or not, are not here any more; the shards that they are of."""
+        keys, shards = u64(visits, "key"), self._division.shards_of(u64(visits, "domain"))
+        ours = shards == self._me
+        self._guests.drop(keys[~ours].tolist())
+        for key in keys[ours].tolist():
+            self._handed.back(key, now)
+        return shards
 
     def flush(self) -> None:
         """Seal what waits for other shards."""
@@ -373,9 +382,8 @@ class Office:
 
     def state(self) -> dict[str, Any]:
         """What a restart needs. Say `flush` before, so that all is in letters."""
-        unsafe = self._unsafe.write(self._handed.unsafe())
         early = [[key, list(told), list(row)] for key, told, row in self._handed.early_rows()]
-        return {"letters": self._letters.state(), "unsafe": unsafe, "early": early}
+        return {"letters": self._letters.state(), "unsafe": self._unsafe.write(self._handed.unsafe()), "early": early}
 
     def dirty_files(self) -> list[Path]:
         """All files are the store's."""
