@@ -38,6 +38,7 @@ _SAMPLE = 1_000  # pages that each part is done with
 _AT_ONCE = 32
 _PAUSE_S = 0.002  # while which a crawler has other things to do, and data arrives
 _ROUNDS = 3
+HOLD_MS = 20
 TREE = "lexbor's tree"
 STAGES = {
     "fetcher/wire": "fetching",
@@ -191,8 +192,8 @@ def rows(title: str, figures: Iterable[tuple[str, float]], whole: float) -> str:
     return "\n".join([*lines, *(f"| {name} | {figure:,.0f} | {figure / whole:.0%} |" for name, figure in figures)])
 
 
-def crawled(web: Served, most: int, longest_s: float) -> tuple[Run, Counter[str]]:
-    """A crawl by Fyke, and its CPU a page by rooms."""
+def crawled(web: Served, most: int, longest_s: float) -> tuple[Run, Counter[str], list[float]]:
+    """A crawl by Fyke, its CPU a page by rooms, and how long (ms) the pages held its loop that did so longest."""
     with tempfile.NamedTemporaryFile() as noted:
         sampling = [str(Path(__file__).with_name("sampling.py")), noted.name]
         watched = replace(FYKE, command=lambda course: [*sampling, *FYKE.command(course)[2:]])
@@ -203,7 +204,7 @@ def crawled(web: Served, most: int, longest_s: float) -> tuple[Run, Counter[str]
         sampled = json.loads(said)
     spent = stages(sampled["modules"], crawl.tally.pages)
     spent["other threads"] = sampled["threads"] / crawl.tally.pages * 1e6
-    return crawl, spent
+    return crawl, spent, sampled["holds_ms"]
 
 
 def bare(web: Served, crawl: Run) -> tuple[dict[str, float], list[Fetched]]:
@@ -225,7 +226,7 @@ def bare(web: Served, crawl: Run) -> tuple[dict[str, float], list[Fetched]]:
 
 def measure(web: Served, most: int, longest_s: float) -> None:
     """Crawl, do all parts by themselves, and print both."""
-    crawl, spent = crawled(web, most, longest_s)
+    crawl, spent, holds_ms = crawled(web, most, longest_s)
     fetching, kept = bare(web, crawl)
     floor = fetching | parts(kept)
     told, total, least = crawl.tally, crawl.cpu_us, sum(floor.values())
@@ -234,7 +235,9 @@ def measure(web: Served, most: int, longest_s: float) -> None:
         f"\n{web.web.name}: {told.pages:,} pages of {size:.0f} KB, {crawl.peak_bytes / 1e6:,.0f} MB of memory at most."
     )
     print(f"Fyke takes {total / floor[TREE]:.1f} times as long as lexbor takes for the trees of the same pages.")
-    print(f"It made {told.connections:,} connections, {told.resumed:,} of which took up an earlier session.\n")
+    print(f"It made {told.connections:,} connections, {told.resumed:,} of which took up an earlier session.")
+    long = sum(held > HOLD_MS for held in holds_ms)
+    print(f"Of all pages one held the loop for {max(holds_ms):.1f} ms at most, and {long} for over {HOLD_MS} ms.\n")
     print(rows("the floor", [*floor.items(), ("**sum**", least), ("**Fyke**", total), ("ours", total - least)], total))
     print("\n" + rows("Fyke, by rooms", spent.most_common(), total))
 

@@ -1,8 +1,10 @@
-"""Where the CPU time of a crawl goes: runs Fyke, and every 2 ms of it notes which module is at work.
+"""Where the CPU time of a crawl goes: runs Fyke, and every 2 ms of it notes which module is at work; of each page, how
+long it held the loop.
 
     .venv/bin/python benches/sampling.py OUT.json crawl URL --into DIR ...
 
 Called by `floor`. Time in native code counts for the module that called it. What other threads take is told as one sum.
+A page holds the loop while it is unfolded, parsed there, and stored; its part of what is done for many is not counted.
 """
 
 import atexit
@@ -11,12 +13,16 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import fyke
+from fyke.__main__ import give_back
 
 _INTERVAL_S = 0.002
+_LONGEST = 100  # pages that held the loop longest, of which all is told
 _HOME = str(Path(fyke.__file__).parent)
 
 
@@ -33,7 +39,40 @@ def module_at(frame: FrameType | None) -> str:
     return found or "start"
 
 
-def sample(out: Path) -> None:
+class Holds:
+    """How long each page held the loop, in milliseconds of CPU."""
+
+    def __init__(self) -> None:
+        self.longest_ms: list[float] = []
+        self._of: dict[int, float] = {}  # by the exchange's identity, until it is stored
+
+    def watch(self) -> None:
+        """Time the steps from now on. The loop's thread alone: large pages are read in another."""
+        give_back()  # as the command does, before it loads these
+        from fyke.crawl.barn import Barn  # noqa: PLC0415 - as above
+        from fyke.harvest import Parser, worker  # noqa: PLC0415 - as above
+
+        worker.opened = self._timed(worker.opened, lambda _parser, _limits, exchange: exchange)
+        Parser.process = self._timed(Parser.process, lambda _parser, page: page.exchange)  # type: ignore[method-assign]
+        Barn._store = self._timed(Barn._store, lambda _barn, reaped: reaped.exchange, last=True)  # type: ignore
+
+    def _timed(self, step: Callable[..., Any], exchange_of: Callable[..., Any], *, last: bool = False) -> Any:
+        def timed(*arguments: Any) -> Any:
+            began = time.thread_time()
+            try:
+                return step(*arguments)
+            finally:
+                key = id(exchange_of(*arguments))
+                took = self._of.pop(key, 0.0) + time.thread_time() - began
+                if not last:
+                    self._of[key] = took
+                elif len(self.longest_ms) < _LONGEST or took * 1000 > self.longest_ms[0]:
+                    self.longest_ms = sorted([*self.longest_ms, took * 1000])[-_LONGEST:]
+
+        return timed
+
+
+def sample(out: Path, holds: Holds) -> None:
     """Note from now on; what was noted is written at the end."""
     spent: Counter[str] = Counter()
     last = time.thread_time()
@@ -46,7 +85,8 @@ def sample(out: Path) -> None:
 
     def write() -> None:
         signal.setitimer(signal.ITIMER_PROF, 0)
-        out.write_text(json.dumps({"modules": spent, "threads": time.process_time() - time.thread_time()}))
+        threads = time.process_time() - time.thread_time()
+        out.write_text(json.dumps({"modules": spent, "threads": threads, "holds_ms": holds.longest_ms}))
 
     atexit.register(write)
     signal.signal(signal.SIGPROF, note)
@@ -57,7 +97,9 @@ def main() -> None:
     from fyke.__main__ import main as crawl  # noqa: PLC0415 - so that its imports are sampled
 
     out = Path(sys.argv.pop(1))
-    sample(out)
+    holds = Holds()
+    holds.watch()
+    sample(out, holds)
     crawl()
 
 

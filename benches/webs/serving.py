@@ -31,6 +31,7 @@ http {{
   types {{ text/html html; text/plain txt; text/css css; }}
   default_type text/html; charset utf-8; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 100000000;
   server_names_hash_max_size 8192; server_names_hash_bucket_size 128; index index.html;
+  ssl_protocols TLSv1.2 TLSv1.3; ssl_session_cache shared:sessions:32m;
   log_format told "$host$request_uri\t$status\t$body_bytes_sent\t$connection\t$ssl_session_reused";
   access_log {0}/access.log told;
   client_body_temp_path {0}/a; proxy_temp_path {0}/b; fastcgi_temp_path {0}/c; uwsgi_temp_path {0}/d;

@@ -31,7 +31,7 @@ from fyke.core.urls import Locator, locate, robots_url, split
 from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.frontier.filters import Filters, filters_for
-from fyke.frontier.looking import BLOCKED, FrontierSeen
+from fyke.frontier.looking import BLOCKED, TRAPPED, FrontierSeen
 from fyke.frontier.revisit.belief import Belief, bounds, prior, seen
 from fyke.frontier.revisit.choice import CHANCE, Resting, Terms, due_at
 from fyke.quantities import counted, duration
@@ -71,8 +71,9 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     listed = any(url == one for one in directory.listed.urls())
     kind = Kind.SEED if listed or at in _seeds(directory, config) else Kind.PAGE
     refusal = _filters(directory, config, states).refusal(url_batch([at], kind=kind))
-    where = _waiting(directory, config, at)
+    where, reason = _waiting(directory, config, at)
     if where:
+        facts += [reason] if reason else []
         if not in_use(directory):
             facts.append(f"the crawl is not running: fyke crawl --into {directory.path} goes on")
         return Explanation(url, f"waiting: {where}", facts)
@@ -244,17 +245,18 @@ def _holds(batches: Iterator[pa.RecordBatch], at: Locator) -> bool:
     return any(bool(np.any(u64(batch, "key") == np.uint64(at.key))) for batch in batches)
 
 
-def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> str:
-    """Where the newest checkpoint has `at` waiting, in words; empty when nowhere."""
+def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> tuple[str, str]:
+    """Where the newest checkpoint has `at` waiting, in words, and why there if that is not plain; empty: nowhere."""
     found = _frontier(directory, config, at)
     if found is None:
-        return ""
+        return "", ""
     with found as frontier:
         for words, batches in frontier.places():
             if _holds(batches, at):
                 blocked = split(at.url.decode()).host in AskedLater(directory.state).blocked
-                return "for the crawl to go on" if words == BLOCKED and not blocked else words
-        return "its fate is younger than the last checkpoint" if frontier.met(at.key) else ""
+                words = "for the crawl to go on" if words == BLOCKED and not blocked else words
+                return words, frontier.trap(at.key) if words == TRAPPED else ""
+        return "its fate is younger than the last checkpoint" if frontier.met(at.key) else "", ""
 
 
 def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str]:

@@ -83,6 +83,9 @@ class DictFetcher:
         self.given.update(visit.url for visit in pages)
         self.held += pages
 
+    def recall(self, host: int) -> pa.RecordBatch:
+        return EMPTY
+
     def refuse(self, visits: pa.RecordBatch) -> None:
         self.over += [(visit, Outcome.ROBOTS_FORBADE) for visit in visits_of(visits)]
 

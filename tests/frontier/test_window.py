@@ -18,6 +18,7 @@ from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.order import BreadthFirst
 from fyke.frontier.ready import Ready
+from fyke.frontier.traps import Traps
 from fyke.frontier.window import REFILL_ROWS, Refill, Window, _nth_of_each
 
 SHARE = 8
@@ -49,7 +50,13 @@ def test_a_host_has_its_share_and_everything_comes_out_once(tmp_path: Path, visi
     queues = line(tmp_path)
     queues.stage.put(rows(waiting))
     window = Window(visits, SHARE)
-    refill = Refill(queues.stage, window, Blocked(queues.checkpoint.store), Asleep(queues.checkpoint.store))
+    refill = Refill(
+        queues.stage,
+        window,
+        Blocked(queues.checkpoint.store),
+        Asleep(queues.checkpoint.store),
+        Traps(queues.checkpoint.store, 0),
+    )
     out: list[tuple[int, int]] = []
     seen: Counter[tuple[int, int]] = Counter()
     now = 0.0
@@ -77,7 +84,13 @@ def test_a_slow_giant_delays_only_itself(tmp_path: Path) -> None:
     others = [(domain, number) for domain in range(1, 200) for number in range(10)]
     queues.stage.put(rows(others))
     window = Window(100, SHARE)
-    refill = Refill(queues.stage, window, Blocked(queues.checkpoint.store), Asleep(queues.checkpoint.store))
+    refill = Refill(
+        queues.stage,
+        window,
+        Blocked(queues.checkpoint.store),
+        Asleep(queues.checkpoint.store),
+        Traps(queues.checkpoint.store, 0),
+    )
     left = set(others)
     for turn in range(1000):
         given = pages(refill.visits(float(turn)))
@@ -95,7 +108,13 @@ def test_hungry_hosts_are_fed_though_others_fill_the_line(tmp_path: Path) -> Non
     queues = line(tmp_path)
     queues.stage.put(rows([(0, number) for number in range(100)]))
     window = Window(4 * REFILL_ROWS, SHARE)
-    refill = Refill(queues.stage, window, Blocked(queues.checkpoint.store), Asleep(queues.checkpoint.store))
+    refill = Refill(
+        queues.stage,
+        window,
+        Blocked(queues.checkpoint.store),
+        Asleep(queues.checkpoint.store),
+        Traps(queues.checkpoint.store, 0),
+    )
     refill.visits(0.0)
     queues.stage.put(rows([(domain, 0) for domain in range(1, 9 * REFILL_ROWS)]))
     fetched = 0

@@ -125,3 +125,41 @@ def test_xhtml_by_any_type(read: Read) -> None:
     for media_type in ("application/xhtml+xml", "text/xml", "application/xml", "text/html"):
         page = read(html, media_type=media_type)
         assert (page.title, page.links.pages) == ("t", ["x"])
+
+
+@pytest.mark.parametrize("media_type", ["application/xhtml+xml", "text/xml"])
+def test_what_is_empty_in_xhtml_swallows_nothing(read: Read, media_type: str) -> None:
+    """To a parser of HTML all these begin something that ends with the page."""
+    head = '<html xmlns="http://www.w3.org/1999/xhtml"><head><script src="a.js"/><title/><style id="x" /></head>'
+    body = '<body><iframe src="f"/><textarea/><a id="top"/><br/><img alt="1 &lt; 2"/><a href="next">n</a></body>'
+    page = read(f"{head}{body}</html>", media_type=media_type)
+    assert (page.title, sorted(page.links.pages)) == ("", ["f", "next"])
+    assert [node.text() for node in page.tree.css("a[href]")] == ["n"]
+    assert page.text == f"{head}{body}</html>"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        b"word " * 2_000_000,
+        b"<p>lorem" * 790_000,
+        b"<div>" * 20_000,
+        b"<a " + b"".join(b"a%d=b " % n for n in range(20_000)) + b">",
+        "слово ".encode("koi8-r") * 2_000_000,
+    ],
+)
+def test_links_at_the_end_of_a_page_that_is_too_much_for_one_tree(read: Read, before: bytes) -> None:
+    page = read(before + b"<a href=last>", media_type="text/html; charset=koi8-r")
+    assert page.links.pages == ["last"] and not page.cut
+    assert page._tree is None
+
+
+def test_what_is_not_read_of_a_page_is_said(read: Read) -> None:
+    page = read(b"<div><a href=first></a>" * 500_000 + b"<a href=last>")
+    assert page.links.pages == ["first"] and page.cut
+
+
+def test_relations_that_lead_to_pages(read: Read) -> None:
+    links = [("search", "s"), ("license", "l"), ("author", "a"), ("amphtml", "m"), ("help", "h"), ("dns-prefetch", "d")]
+    page = read("".join(f"<link rel='{rel}' href='{href}'>" for rel, href in links))
+    assert page.links.pages == ["s", "l", "a", "m", "h"]

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fyke.core.batches import Kind
 from fyke.core.visits import Page
+from fyke.harvest import Parser
 from fyke.harvest.sitemap import MAX_UNFOLDED_BYTES, sitemap_links, unfold
+from harvest.conftest import make_answer
 
 Read = Callable[..., Page]
 
@@ -115,6 +118,16 @@ def test_other_xml_is_left_alone(read: Read) -> None:
 def test_gzip(read: Read, media_type: str, inner: str) -> None:
     page = read(gzip.compress(inner.encode()), "http://example.com/map.xml.gz", media_type)
     assert set(page.links.pages) == set(LINKS)
+
+
+@pytest.mark.parametrize("media_type", ["application/octet-stream", "text/plain", "application/xml", "text/html"])
+def test_gzip_by_any_name(media_type: str) -> None:
+    """Few servers have a name for it; what a robots.txt or an index calls a sitemap is one all the same."""
+    exchange = make_answer("http://example.com/map.php", media_type)
+    exchange.visit.kind = Kind.LISTING
+    inner = b"<urlset><url><loc>http://example.com/a</loc></url></urlset>"
+    page = Parser().parse(exchange, gzip.compress(inner))
+    assert page.listing and page.links.pages == ["http://example.com/a"]
 
 
 def test_gzip_that_is_no_sitemap_cut_or_in_members(read: Read) -> None:

@@ -18,6 +18,7 @@ class CrawlStatistics:
 
     pages: int = 0  # answers archived as pages, outcome ok
     visits: int = 0  # visits to pages that ended, whatever their outcome
+    cut: int = 0  # of the pages, those whose end was not read: reading all would have cost too much
     listings: int = 0  # visits to sitemaps and feeds that ended: neither pages nor visits
     outcomes: dict[str, int] = field(default_factory=dict)
     bytes: int = 0  # bodies as the wire had them

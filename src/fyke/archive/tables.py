@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fyke.archive.records import KINDS
 from fyke.archive.schemas import LINKS, PAGES, journalled
 from fyke.archive.table_files import TableFiles, TableStatistics, series
 from fyke.archive.warc import RecordPlace
-from fyke.core.batches import U64, Kind
+from fyke.core.batches import U64
 from fyke.core.urls import pay_level_domain
 from fyke.core.visits import Exchange, Page
 
@@ -26,7 +27,6 @@ PAGES_IN_MEMORY = 2_000
 LINKS_IN_MEMORY = 16_000
 LINKS_PER_PAGE = 20  # how many times more rows a file of links has
 
-_KINDS = {int(kind): kind.name.lower() for kind in Kind}
 PAGE_ROWS = journalled(PAGES)
 
 
@@ -122,13 +122,13 @@ def page_row(
         host,
         pay_level_domain(host),
         exchange.status,
-        exchange.outcome.value,
+        str(exchange.outcome),
         exchange.detail,
         round(exchange.started_at * 1e6),
         exchange.duration_s,
         visit.depth,
         visit.via,
-        _KINDS[visit.kind],
+        KINDS[visit.kind],
         visit.tries,
         *_facts_of(page),
         exchange.body.size,

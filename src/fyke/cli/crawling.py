@@ -176,6 +176,8 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
             f"  of those that wait, {crawled.over_budget:,} are over their domain's budget,"
             f" {crawled.without_rules:,} lack their host's robots.txt"
         )
+    if traps := crawled.queues.get("traps", 0):
+        say(f"  of those that wait, {traps:,} come last: pages with such URLs brought no new text (fyke why URL)")
     if crawled.blocked:
         say(f"  of those that wait, {crawled.blocked:,} wait for blocked hosts to be unblocked")
     if now.blocked_hosts:

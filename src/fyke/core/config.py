@@ -171,6 +171,9 @@ class FrontierSection(_Section):
     order_patterns: list[str] = Field(
         [], description="For order = patterns: RE2 expressions, those for the first URLs first."
     )
+    trap_pages: Annotated[int, Field(ge=0, le=10_000)] = Field(
+        16, description="Pages of like URLs, hardly one with new text, after which their like come last; 0: never."
+    )
     link_cache: Count = Field(100_000, description="Links sent to the frontier lately that are not sent again.")
 
 

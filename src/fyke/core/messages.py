@@ -53,6 +53,7 @@ PUT_OFF = pa.schema(
         ("until", pa.float64()),  # nor is this visit made before
     ]
 )
+JUDGED = pa.schema([*URLS, ("fresh", pa.bool_())])  # whether the page brought new text
 LEARNED = pa.schema(
     [
         ("origin", pa.binary()),  # scheme://host:port
@@ -62,6 +63,7 @@ LEARNED = pa.schema(
 )
 NONE_ENDED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in ENDED], schema=ENDED)
 NONE_LEARNED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in LEARNED], schema=LEARNED)
+NONE_JUDGED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in JUDGED], schema=JUDGED)
 NONE_PUT_OFF = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in PUT_OFF], schema=PUT_OFF)
 
 
@@ -75,12 +77,14 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Visits that are over (schema `ENDED`), what was learned of robots.txt files (schema `LEARNED`), and visits that
-    were handed out and come back, since their host does not come to them soon (schema `PUT_OFF`)."""
+    """Visits that are over (schema `ENDED`), what was learned of robots.txt files (schema `LEARNED`), visits that
+    were handed out and come back, since their host does not come to them soon (schema `PUT_OFF`), and ended ones
+    whose pages were read for new text (schema `JUDGED`)."""
 
     ended: pa.RecordBatch = field(default_factory=lambda: NONE_ENDED)
     learned: pa.RecordBatch = field(default_factory=lambda: NONE_LEARNED)
     put_off: pa.RecordBatch = field(default_factory=lambda: NONE_PUT_OFF)
+    judged: pa.RecordBatch = field(default_factory=lambda: NONE_JUDGED)
 
 
 def soon_visits(rest_s: float, most: int) -> int:
@@ -133,3 +137,12 @@ def put_off_batch(visits: Sequence[tuple[Visit, float]]) -> pa.RecordBatch:
     host_until = pa.array([until for _, until in visits], pa.float64())
     own = pa.array([max(until, visit.not_before) for visit, until in visits], pa.float64())
     return pa.RecordBatch.from_arrays([*urls.columns, host_until, own], schema=PUT_OFF)
+
+
+def judged_batch(judged: Sequence[tuple[Visit, bool]]) -> pa.RecordBatch:
+    """The rows of `JUDGED` for visits and whether their pages were fresh."""
+    if not judged:
+        return NONE_JUDGED
+    urls = batch_of(visit for visit, _ in judged)
+    fresh = pa.array([fresh for _, fresh in judged], pa.bool_())
+    return pa.RecordBatch.from_arrays([*urls.columns, fresh], schema=JUDGED)

@@ -75,6 +75,10 @@ class Located:
         return list(map(Locator, self.urls, *keys))
 
 
+_NO_KEYS = np.empty(0, np.uint64)
+NOWHERE = Located([], binary_array([]), _NO_KEYS, _NO_KEYS, _NO_KEYS, np.empty(0, np.int64))
+
+
 class LinkResolver:
     """Resolves links against the pages they are on.
 

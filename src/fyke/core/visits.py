@@ -5,18 +5,25 @@ exchange into a `Page`, which processing modules, sinks and the store read. Each
 and only read by the others.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
 import pyarrow as pa
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
 from fyke.core.batches import EMPTY, URLS, Kind, numbers, texts, url_batch
 from fyke.core.document import Document
+from fyke.core.markup import MAX_BYTES, bounded, pieces, written_out
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator, UrlParts, locate, split
+
+HTML = "text/html"
+HTML_TYPES = frozenset({HTML, "application/xhtml+xml"})
+TREE_OPTIONS = LexborDocumentOptions.WO_EVENTS  # events of changing trees; a tenth of the cost of parsing
+_UTF_8 = frozenset({"utf-8", "us-ascii", "ascii"})
+_WITHOUT_PIECES = frozenset({"", "utf-16", "utf-16-le", "utf-16-be", "iso-2022-jp"})  # a `<` may be half a character
 
 
 class Purpose(IntEnum):
@@ -183,6 +190,7 @@ class Page:
     duplicate: bool = False  # a body met before under another URL: not parsed again
     fingerprint: int = 0  # xxh3-64 of `content`
     findings: dict[str, Any] = field(default_factory=dict)
+    cut: bool = False  # its end was not read: reading all of it would have cost too much
     document_text: str = ""  # of what is no text itself, such as a PDF
     _tree: LexborHTMLParser | None = None
 
@@ -201,8 +209,14 @@ class Page:
 
     @property
     def tree(self) -> LexborHTMLParser:
-        """The HTML tree, parsed once however many modules ask."""
+        """The HTML tree of as much of the page as is safe to parse, made once however many modules ask."""
         if self._tree is None:
-            utf8 = self.charset in ("utf-8", "us-ascii", "ascii")
-            self._tree = LexborHTMLParser(self.content if utf8 else self.text.encode("utf-8", "replace"))
+            self._tree = LexborHTMLParser(bounded(next(self.html())), options=TREE_OPTIONS)
         return self._tree
+
+    def html(self) -> Iterator[bytes]:
+        """The text as an HTML parser is to read it: UTF-8, in pieces of `MAX_BYTES` of the content at most."""
+        for piece in pieces(self.content) if self.charset not in _WITHOUT_PIECES else [self.content[:MAX_BYTES]]:
+            if self.charset not in _UTF_8:
+                piece = piece.decode(self.charset, "replace").encode("utf-8", "replace") if self.charset else b""
+            yield piece if self.media_type == HTML else written_out(piece)

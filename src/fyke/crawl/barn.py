@@ -41,6 +41,7 @@ class Barn:
         self._extracts = extracts
         self.outcomes: Counter[str] = Counter(totals.get("outcomes", {}))  # of visits to pages
         self.listings = int(totals.get("listings", 0))  # visits to sitemaps and feeds
+        self.cut = int(totals.get("cut", 0))  # pages whose end was not read
         self.body_bytes = int(totals.get("bytes", 0))
         self.sink_failures: Counter[str] = Counter()
 
@@ -56,8 +57,8 @@ class Barn:
         """Keep what came of some visits."""
         for reaped in sheaf.reaped:
             self._store(reaped)
-        if self._links is not None:
-            pointers = sheaf.pointers
+        pointers = sheaf.pointers
+        if self._links is not None and len(pointers.via):
             self._links.add(links_batch(pointers.via, pointers.found.key, pointers.found.url, pointers.row))
 
     def _store(self, reaped: Reaped) -> None:
@@ -69,6 +70,7 @@ class Barn:
         self.body_bytes += exchange.body.size
         self._passes.count(reaped)
         if reaped.is_page:
+            self.cut += page.cut
             for extractor, table in self._extracts if not page.duplicate else ():
                 table.add(extractor.rows(page))
             self._give_to_sinks(page)

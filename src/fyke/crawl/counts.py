@@ -53,6 +53,7 @@ class Counts:
         return CrawlStatistics(
             pages=outcomes[Outcome.OK],
             visits=outcomes.total(),
+            cut=self.barn.cut,
             listings=self.barn.listings,
             outcomes=dict(outcomes),
             bytes=self.barn.body_bytes,
@@ -82,6 +83,7 @@ class Counts:
                 "memory": bench.visits,
                 "blocked": frontier.blocked,
                 "asleep": frontier.asleep,
+                "traps": frontier.trapped,
             },
             rounds=frontier.rounds,
             edges=frontier.edges,

@@ -13,15 +13,17 @@ from fyke.core.visits import Purpose
 from fyke.crawl.barn import Barn
 from fyke.crawl.mail import Outbox
 from fyke.fetcher.engine import Fetched
+from fyke.harvest.new_text import NewText
 from fyke.harvest.worker import NOT_FOLLOWED, Harvest, Pointers, Reaped
 
 
 class Gathering:
-    """Reads exchanges by `harvest` and stores them in `barn`."""
+    """Reads exchanges by `harvest` and stores them in `barn`; `new_text`, where it is given, says which are fresh."""
 
-    def __init__(self, harvest: Harvest, barn: Barn) -> None:
+    def __init__(self, harvest: Harvest, barn: Barn, new_text: NewText | None = None) -> None:
         self._harvest = harvest
         self._barn = barn
+        self._new_text = new_text
 
     def __repr__(self) -> str:
         return f"Gathering({self._harvest!r}, {self._barn!r})"
@@ -59,6 +61,9 @@ class Gathering:
         visit, outcome = reaped.exchange.visit, reaped.exchange.outcome
         if visit.purpose is Purpose.PAGE:
             outbox.put_ended(visit, outcome)
+            fresh = None if self._new_text is None else self._new_text.fresh(reaped.page)
+            if fresh is not None:
+                outbox.put_judged(visit, fresh)
         begun = outcome is Outcome.OK or (outcome is Outcome.UNCHANGED and reaped.exchange.status != 304)
         return visit.purpose is Purpose.PAGE and begun and not reaped.is_page
 

@@ -86,6 +86,8 @@ class FetcherEngine(Protocol):
 
     def refuse(self, visits: pa.RecordBatch) -> None: ...
 
+    def recall(self, host: int) -> pa.RecordBatch: ...
+
     def take(self) -> Any: ...
 
     def give_back(self, pages: int) -> None: ...
@@ -190,11 +192,17 @@ class Loop:
         if hungry:
             ended = self._clock.now()
             self._merge_at = ended + max((ended - begun) * (MERGE_SHARE - 1), self._least_merge_s)
+        self._recall()
         self._fetcher.refuse(self._post.refuse(self._frontier.refused()))
         rules_room = self._post.rules_room(self._fetcher.rules_room)
         self._fetcher.put(self._post.route(self._frontier.visits(begun, rules_room), begun))
         self._fetcher.pump()
         self._post.send(begun, idle=self._fetcher.idle)
+
+    def _recall(self) -> None:
+        """Take back what waits at hosts of domains where traps were found: what is none goes out again."""
+        for host in self._frontier.accused():
+            self._frontier.take_back(self._post.give_back(self._fetcher.recall(host), self._clock.now()))
 
     def _gather(self) -> None:
         if self._remote is not None:

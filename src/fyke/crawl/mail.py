@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.core.batches import EMPTY, U64, Kind, Mask, keep, numbers, u64
-from fyke.core.messages import Links, Outcomes, Rules, ended_batch, learned_batch, links_of, put_off_batch
+from fyke.core.messages import Links, Outcomes, Rules, ended_batch, judged_batch, learned_batch, links_of, put_off_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator
 from fyke.core.visits import Visit
@@ -88,6 +88,7 @@ class Outbox:
         self._ended: list[tuple[Visit, Outcome]] = []
         self._learned: list[tuple[str, Rules, float]] = []
         self._put_off: list[tuple[Visit, float]] = []
+        self._judged: list[tuple[Visit, bool]] = []
         self.links = 0  # ever put in, sent or not
 
     def __repr__(self) -> str:
@@ -124,6 +125,10 @@ class Outbox:
         """`visit` is over, and all that came of it was handed on."""
         self._ended.append((visit, outcome))
 
+    def put_judged(self, visit: Visit, fresh: bool) -> None:
+        """The page that `visit` brought was read: whether it had new text. `put_ended` comes for it as well."""
+        self._judged.append((visit, fresh))
+
     def put_learned(self, origin: str, rules: Rules, until: float) -> None:
         """What the robots.txt of `origin` says until `until` (unix seconds)."""
         self._learned.append((origin, rules, until))
@@ -139,8 +144,13 @@ class Outbox:
 
     def take_outcomes(self) -> Outcomes:
         """All outcomes that wait, as one message."""
-        outcomes = Outcomes(ended_batch(self._ended), learned_batch(self._learned), put_off_batch(self._put_off))
-        self._ended, self._learned, self._put_off = [], [], []
+        outcomes = Outcomes(
+            ended_batch(self._ended),
+            learned_batch(self._learned),
+            put_off_batch(self._put_off),
+            judged_batch(self._judged),
+        )
+        self._ended, self._learned, self._put_off, self._judged = [], [], [], []
         return outcomes
 
     def forget_links(self) -> None:

@@ -41,7 +41,7 @@ from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.access import Sites
 from fyke.fetcher.book import HostBook, SharedBook
 from fyke.fetcher.chosen import Chosen
-from fyke.fetcher.connections import other_connections
+from fyke.fetcher.connections import kept_connections, other_connections
 from fyke.fetcher.dns_query import server_of
 from fyke.fetcher.engine import Fetcher, Wiring
 from fyke.fetcher.names import Resolver
@@ -57,6 +57,7 @@ from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor
+from fyke.harvest.new_text import NewText
 from fyke.harvest.redirects import Redirects
 from fyke.harvest.worker import Harvest, NamedSitemaps
 
@@ -239,7 +240,8 @@ class Rooms:
 
     def _open_fetcher(self) -> None:
         config, prepared, loop = self._config, self._prepared, asyncio.get_running_loop()
-        self.engine = CurlEngine(loop, config.fetch, self._clock, str(self._directory.state))
+        kept = kept_connections(config.fetch.connections, prepared.other_connections)
+        self.engine = CurlEngine(loop, config.fetch, self._clock, str(self._directory.state), kept=kept)
         self._registry = build_registry(
             loop, self.engine, config.agent, self._clock, prepared.protocols, self._chosen.port, prepared.sites
         )
@@ -270,7 +272,8 @@ class Rooms:
             remote = Remote(self.frontier, self.fetcher, self.outbox, self.office, self._clock)
         if again is not None and again.forever:
             revisits = Revisits(self.frontier, self.learn, self.book.forgive, self._clock, self._config.revisit)
-        gathering = Gathering(self._harvest, self.barn)
+        new_text = NewText() if self._config.frontier.trap_pages else None
+        gathering = Gathering(self._harvest, self.barn, new_text)
         return Engines(self.frontier, self.fetcher, gathering, self.outbox, remote, revisits)
 
     def learn(self) -> Iterator[None]:

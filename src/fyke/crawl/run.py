@@ -253,6 +253,8 @@ def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
     for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):
         if kind != "ok":
             yield f"  {count:>9,}  {kind.replace('_', ' ')}"
+    if now.cut:
+        yield f"  {now.cut:>9,}  of the pages have an end that was not read for links: it would have cost too much"
     if now.listings:
         yield f"  {now.listings:>9,}  sitemaps and feeds read"
     for rule, count in sorted(now.left_out.items(), key=lambda item: -item[1]):

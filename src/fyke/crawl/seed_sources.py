@@ -26,7 +26,7 @@ from fyke.archive.reading import scan_table
 from fyke.core.errors import BadUrl, ConfigurationError, FykeError
 from fyke.core.outcomes import Outcome
 from fyke.core.seeds import seed_url
-from fyke.harvest import HTML_TYPES
+from fyke.core.visits import HTML_TYPES
 from fyke.harvest.sitemap import MAX_UNFOLDED_BYTES, ROOTS, sitemap_links
 from fyke.harvest.xmlscan import root_of
 

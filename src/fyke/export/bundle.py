@@ -19,11 +19,12 @@ import pyarrow as pa
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical
 from fyke.core.version import VERSION
+from fyke.core.visits import HTML_TYPES
 from fyke.export.replay_index import write_index
 from fyke.export.source import Source
 from fyke.export.staging import Mark, Staging, writing
 from fyke.export.zipping import GrowingZip, Member
-from fyke.search.extract import HTML_TYPES, PLAIN_TYPES, TITLE_CHARS, one_line
+from fyke.search.extract import PLAIN_TYPES, TITLE_CHARS, one_line
 
 WACZ_VERSION = "1.1.1"
 PAGES = "pages/pages.jsonl"

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from fyke.core.visits import Page
+from fyke.core.visits import HTML_TYPES, Page
 from fyke.export.source import Source
 from fyke.search.archived import ArchiveReader
-from fyke.search.extract import HTML_TYPES, one_line
+from fyke.search.extract import one_line
 from fyke.search.language import LanguageGuesser
 
 COLUMNS = ("url", "outcome", "status", "fetched_at", "warc_file", "warc_offset", "warc_length")  # that `said` needs

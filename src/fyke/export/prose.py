@@ -12,15 +12,15 @@ from typing import Literal
 from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from fyke.core.visits import Page
-from fyke.harvest.markup import bounded
-from fyke.search.extract import HTML_TYPES, is_deep
+from fyke.core.markup import bounded
+from fyke.core.visits import HTML_TYPES, Page
+from fyke.search.extract import is_deep
 
 TEXT_CHARS = 1_000_000
 
 Formatting = bool | Literal["minimal_html"]
 
-_HTML_CHARS = 4 << 20
+_HTML_BYTES = 4 << 20
 _LISTS_DEEP = 12  # what is in lists below them is text of one item
 _LITTLE_TEXT = 250  # where the main content is shorter, the main part may have been missed
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\uffff]")
@@ -48,7 +48,7 @@ def markdown(page: Page) -> str:
 
 
 def _html(page: Page) -> str:
-    return bounded(page.text[:_HTML_CHARS].encode("utf-8", "replace")).decode("utf-8", "ignore")
+    return bounded(next(page.html())[:_HTML_BYTES]).decode("utf-8", "ignore")
 
 
 def _main(html: str, formatting: Formatting) -> str:

@@ -18,10 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.core.outcomes import Outcome
+from fyke.core.visits import HTML_TYPES
 from fyke.disk.files import written_whole
 from fyke.export.source import Source
 from fyke.export.staging import FULL, REFUSED, writing
-from fyke.search.extract import HTML_TYPES, PLAIN_TYPES
+from fyke.search.extract import PLAIN_TYPES
 from fyke.search.ranges import Buckets, ranges_for
 
 RANGE_ROWS = 1 << 20

@@ -21,7 +21,8 @@ SLOW_S = 1.0
 OTHERS_SHARE = 3  # places for newcomers and slow ones, for each of a fast one
 NEWCOMERS_SHARE = 0.75  # of the fast places, for hosts that did not prove fast
 LEAST_OTHER_FILES = 64
-OTHER_FILES = 200  # that are open besides connections under way and as many that are kept
+KEPT_SHARE = 4  # connections kept for the next visit to their hosts, the same
+OTHER_FILES = 200  # that are open besides connections
 
 
 def other_connections(connections: int) -> int:
@@ -30,7 +31,7 @@ def other_connections(connections: int) -> int:
     Raises ConfigurationError where it may not even have as many as `connections` take.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = (2 + OTHERS_SHARE) * connections + OTHER_FILES
+    wanted = (1 + OTHERS_SHARE + KEPT_SHARE) * connections + OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -42,6 +43,13 @@ def other_connections(connections: int) -> int:
     if soft == resource.RLIM_INFINITY:
         return OTHERS_SHARE * connections
     return max(1, min(OTHERS_SHARE * connections, soft - OTHER_FILES - 2 * connections))
+
+
+def kept_connections(connections: int, others: int) -> int:
+    """How many connections nobody uses are kept, beside so many and the `others` that may be under way."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = KEPT_SHARE * connections
+    return most if soft == resource.RLIM_INFINITY else max(1, min(most, soft - OTHER_FILES - connections - others))
 
 
 class Connections:

@@ -30,11 +30,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.core.batches import URLS, Kind, concat, first_of_each_key, keep, numbers, texts, u64, url_batch
+from fyke.core.batches import URLS, Kind, concat, first_of_each_key, keep, numbers, u64, url_batch
 from fyke.core.choices import Enforcement
 from fyke.core.config import FrontierSection
 from fyke.core.messages import LEARNED, OK, SOON_S, Links, Outcomes, Rules
-from fyke.core.urls import Locator, key_of, locate, robots_url
+from fyke.core.urls import Locator, locate, robots_url
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.again import Again
@@ -44,6 +44,7 @@ from fyke.frontier.blocked import Blocked
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
 from fyke.frontier.filters import Filters, among
+from fyke.frontier.landing import Landing
 from fyke.frontier.order import BreadthFirst, crawl_order
 from fyke.frontier.ready import Ready
 from fyke.frontier.revisit.choice import Terms
@@ -51,6 +52,7 @@ from fyke.frontier.robots_gate import RobotsGate
 from fyke.frontier.seen import UrlSeen
 from fyke.frontier.sizes import SIZES, Sizes
 from fyke.frontier.star import Star
+from fyke.frontier.traps import Traps
 from fyke.frontier.window import Refill, Window
 
 SLICES = 8  # of what was over budget, read again in one turn that is in need
@@ -84,6 +86,8 @@ class FrontierStatistics:
     out: int  # handed out
     blocked: int  # for a person to take the block of their host back
     asleep: int  # for their host, which rests for long
+    trapped: int  # behind everything else, since pages like them brought no new text
+    barren: int  # shapes of URLs of which that is so
     domains: int
     edges: int  # pairs of domains of which one links to the other
 
@@ -92,7 +96,7 @@ class FrontierStatistics:
         """URLs that wait to be fetched, wherever."""
         rows = self.later + self.again + self.unweighed + self.waiting + self.over_budget
         rows += self.without_rules + self.ready + self.spilled + self.out
-        return rows + self.blocked + self.asleep
+        return rows + self.blocked + self.asleep + self.trapped
 
 
 class Frontier:
@@ -124,8 +128,7 @@ class Frontier:
         self._filters = filters
         self._store = store
         self._sizes = sizes
-        self._seeds: dict[int, str] = {}  # URL by key, those that seeds redirect to among them
-        self._unnamed_seeds = False  # whether there are seeds besides, of a list
+        self._landing = Landing(filters, saved)
         self._ended: list[pa.RecordBatch] = []  # visits that the records of their domains were not told of
         self._ended_rows = 0
         self._by_level = by_level
@@ -137,10 +140,6 @@ class Frontier:
         self.level = int(saved.get("level", 0))
         self.known_share = 1.0  # of what is handed out, pages that are visited again, while new ones wait too
         self._known_ahead = 0.0  # by so many rows they had more than that
-        self.landed: dict[str, str] = {}  # where seeds redirect to
-        self._unlanded: dict[int, str] = {int(via): target for via, target in saved.get("unlanded", {}).items()}
-        for seed, target in saved.get("landed", {}).items():
-            self._land(seed, target)
         self.accepted = int(saved.get("accepted", 0))
         self.seen = UrlSeen(store, 4 * memory, saved.get("seen"))
         self.later = DiskQueue(store, "later", URLS, saved.get("later"))
@@ -158,7 +157,9 @@ class Frontier:
         self.window = Window(config.window_visits, config.host_visits, host_delay_s)
         self.blocked = Blocked(store, saved.get("blocked"))
         self.asleep = Asleep(store, saved.get("asleep"))
-        self._refill = Refill(self.ready, self.window, self.blocked, self.asleep)
+        self.traps = Traps(store, config.trap_pages, saved.get("traps"))
+        self._refill = Refill(self.ready, self.window, self.blocked, self.asleep, self.traps)
+        self._accused: set[int] = set()  # domains with a shape of URLs that became barren
         self._leased = DiskQueue(store, "leased", URLS, saved.get("leased"))
 
     def __repr__(self) -> str:
@@ -183,26 +184,7 @@ class Frontier:
 
     def extend_scope(self, urls: pa.RecordBatch) -> None:
         """Take note of where seeds redirect to, if `urls` say so; they need not be of this shard."""
-        redirects = keep(urls, (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0))
-        for via, target in zip(u64(redirects, "via").tolist(), texts(redirects), strict=True):
-            seed = self._seeds.get(via)
-            if seed is None and self._unnamed_seeds:
-                if self._filters.reaches(locate(target)):
-                    continue
-                seed = target
-            if seed is None:
-                self._unlanded[via] = target  # of another shard, from where it was not heard yet
-            elif self.landed.get(seed) != target:
-                self._land(seed, target)
-
-    def _land(self, seed: str, target: str) -> None:
-        """`seed` redirects to `target`, which counts as a seed from now on."""
-        self.landed[seed] = target
-        self._seeds[key_of(target)] = target
-        self._filters.land(locate(seed), locate(target))
-        further = self._unlanded.pop(key_of(target), None)
-        if further is not None:
-            self._land(target, further)
+        self._landing.follow(urls)
 
     @property
     def _alone(self) -> bool:
@@ -217,14 +199,8 @@ class Frontier:
         self.put_links(Links(urls, np.zeros(urls.num_rows, np.uint64)))
 
     def know_seeds(self, seeds: Sequence[Locator], *, named: bool = True) -> None:
-        """The scope is theirs too. Not `named`: there are so many that their URLs stay in memory only where the scope
-        is one of folders; else a redirect within the scope needs no more to be known.
-        """
-        self._filters.begin(seeds)
-        if named or self._filters.by_folder:
-            self._seeds.update((seed.key, seed.url.decode()) for seed in seeds)
-        else:
-            self._unnamed_seeds = True
+        """The scope is theirs too; `named` as in `Landing.know`."""
+        self._landing.know(seeds, named=named)
 
     def put_outcomes(self, outcomes: Outcomes, now: float) -> None:
         """How visits ended, and what was learned of robots.txt files."""
@@ -238,6 +214,7 @@ class Frontier:
             self.gate.known(origin.decode(), Rules(rules), until, now)
         if outcomes.put_off.num_rows:
             self._put_off(outcomes.put_off, now)
+        self._accused.update(self.traps.learn(outcomes.judged).tolist())
 
     def note_rests(self, ended: pa.RecordBatch) -> None:
         """Visits that ended (schema `ENDED`) say how long their hosts rest, which is how much they may have out."""
@@ -296,6 +273,8 @@ class Frontier:
             self._count_ended()
         for woken in self.asleep.woken(now):
             self.ready.put(woken)
+        if (cleared := self.traps.cleared()).num_rows:
+            self.ready.put(cleared)
         moved = self.seen.full or (hungry and self.seen.pending > 0)
         if moved:
             self._advance()
@@ -438,7 +417,10 @@ class Frontier:
         at most `most_rules` robots.txt to be brought, of kind `RULES`."""
         wanted = [robots_url(origin) for origin in self.gate.wanted(most_rules)]
         rules = url_batch([locate(url) for url in wanted], kind=Kind.RULES)
-        return concat([batch for batch in (rules, self._refill.visits(now)) if batch.num_rows])
+        pages = self._refill.visits(now)
+        if not pages.num_rows and len(self.traps) and not self._others_wait:
+            pages = self._refill.last_visits(self._few_visits, now)
+        return concat([batch for batch in (rules, pages) if batch.num_rows])
 
     # --- what a person asks for
 
@@ -474,6 +456,11 @@ class Frontier:
 
     # --- what is told
 
+    def accused(self) -> Sequence[int]:
+        """Hosts with visits out that may be traps, as was learned since this was last asked: to be taken back."""
+        accused, self._accused = self._accused, set()
+        return self.window.hosts_of(accused) if accused else ()
+
     def refused(self) -> pa.RecordBatch:
         """URLs that robots.txt refused since this was last asked (schema `URLS`), out until their outcomes come."""
         refused = self.gate.refused()
@@ -493,22 +480,22 @@ class Frontier:
     def rests_until(self, now: float) -> float:
         """When the first of what waits may go on, where all of it waits for hosts that rest; 0 where it does not, or
         nothing waits."""
-        others = self.seen.pending or self.star.pending or self.domains.pending or len(self.backlog)
-        others = (
-            others
-            or not self.again.spent
-            or (len(self.beast) and not self.beast.stuck)
-            or len(self.ready)
-            or len(self.window)
-        )
         until = min(self.asleep.wakes_at, self.gate.rests_until)
-        return 0.0 if others or until == math.inf else max(now, until)
+        return 0.0 if self._others_wait or len(self.traps) or until == math.inf else max(now, until)
+
+    @property
+    def _others_wait(self) -> bool:
+        """Whether anything is out or waits that is no trap, but for what hosts that rest hold up."""
+        unplaced = self.seen.pending or self.star.pending or self.domains.pending
+        planned = len(self.backlog) or (len(self.beast) and not self.beast.stuck)
+        near = unplaced or planned or len(self.ready) or len(self.window)
+        return bool(near or not self.again.spent or self.gate.rests_until == 0)
 
     @property
     def _nothing_near(self) -> bool:
         unplaced = self.seen.pending or self.star.pending or self.domains.pending
         planned = len(self.backlog) or (len(self.beast) and not self.beast.stuck)
-        near = unplaced or planned or len(self.gate) or len(self.ready) or len(self.asleep)
+        near = unplaced or planned or len(self.gate) or len(self.ready) or len(self.asleep) or len(self.traps)
         return self.again.spent and not near
 
     def state(self) -> dict[str, object]:
@@ -516,8 +503,7 @@ class Frontier:
         self._count_ended()
         return {
             "level": self.level,
-            "landed": self.landed,
-            "unlanded": {str(via): target for via, target in self._unlanded.items()},
+            **self._landing.state(),
             "round_ends_at": self._round_ends_at,
             "accepted": self.accepted,
             "seen": self.seen.state(),
@@ -531,6 +517,7 @@ class Frontier:
             "ready": self.ready.state(),
             "blocked": self.blocked.state(),
             "asleep": self.asleep.state(),
+            "traps": self.traps.state(),
             "leased": self._lease(),
         }
 
@@ -561,6 +548,8 @@ class Frontier:
             out=len(self.window),
             blocked=len(self.blocked),
             asleep=len(self.asleep),
+            trapped=len(self.traps),
+            barren=self.traps.barren,
             domains=len(self.domains),
             edges=self.star.edges,
         )
@@ -571,4 +560,5 @@ class Frontier:
         self.again.close()
         self.blocked.close()
         self.asleep.close()
+        self.traps.close()
         self._leased.close()

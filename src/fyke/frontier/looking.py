@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import URLS
+from fyke.core.batches import URLS, u64
 from fyke.core.config import FrontierSection
 from fyke.core.urls import key_of
 from fyke.disk.checkpoint import look
@@ -28,8 +28,10 @@ from fyke.frontier.revisit.choice import Standing
 from fyke.frontier.robots_gate import RECORD
 from fyke.frontier.seen import UrlSeen
 from fyke.frontier.star import Star
+from fyke.frontier.traps import Traps
 
 BLOCKED = "since its host is blocked"  # a place where URLs wait
+TRAPPED = "behind everything else, as a trap"  # another; see `trap`
 
 
 class Known(NamedTuple):
@@ -51,7 +53,7 @@ class FrontierSeen:
         beside = {name: self._store.participant(name) or None for name in ("leased", "blocked")}
         self._state: Mapping[str, Any] = {**beside, **self._store.participant("frontier")}
         self._config = config
-        self._opened: list[UrlSeen | Domains | Drum | DiskQueue | Star] = []
+        self._opened: list[UrlSeen | Domains | Drum | DiskQueue | Star | Traps] = []
 
     def __repr__(self) -> str:
         return f"FrontierSeen({self._store!r})"
@@ -84,7 +86,17 @@ class FrontierSeen:
         yield BLOCKED, self._queue("blocked", state.get("blocked"))
         for name, rows in asleep_queues(state.get("asleep", {})).items():
             yield "for its host to wake, which rests for long", self._queue(name, rows, WAITING)
+        yield TRAPPED, self._queue("traps", state.get("traps", {}).get("queue"))
         yield "for its host's turn", self._queue("leased", state.get("leased"))
+
+    def trap(self, key: int) -> str:
+        """Why the URL with this key waits as a trap, in words; empty where it is none any more."""
+        traps = Traps(self._store, self._config.trap_pages, self._state.get("traps"))
+        self._opened.append(traps)
+        for urls in traps.scan():
+            for row in np.flatnonzero(u64(urls, "key") == np.uint64(key)).tolist():
+                return traps.explain(urls.slice(row, 1))
+        return ""
 
     def met(self, key: int) -> bool:
         """Whether the URL with this key was met."""

@@ -23,6 +23,7 @@ from fyke.core.messages import soon_visits
 from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.ready import SPILLS, Ready
+from fyke.frontier.traps import Traps
 
 REFILL_ROWS = 2048  # taken from the ready queues at a time
 SPARSE = 4  # rows in memory for each that is out, at most
@@ -143,6 +144,12 @@ class Window:
         self.ended(u64(urls, "key"), u64(urls, "host"))
         return urls
 
+    def hosts_of(self, domains: Iterable[int]) -> list[int]:
+        """Hosts of these domains that have rows out."""
+        wanted = np.fromiter(domains, np.uint64)
+        of = [u64(urls, "host")[np.isin(u64(urls, "domain"), wanted)] for urls in self.rows()]
+        return np.unique(np.concatenate(of)).tolist() if of else []
+
     def rows(self) -> Iterator[pa.RecordBatch]:
         """All that is out."""
         for urls, rows in self._batches.values():
@@ -179,13 +186,15 @@ class _Spill:
 
 
 class Refill:
-    """Fills `window` from `ready`, its spill queues too, but for what is `blocked` or `asleep`."""
+    """Fills `window` from `ready`, its spill queues too, but for what is `blocked` or `asleep`; when nothing else is
+    left, from `traps`."""
 
-    def __init__(self, ready: Ready, window: Window, blocked: Blocked, asleep: Asleep) -> None:
+    def __init__(self, ready: Ready, window: Window, blocked: Blocked, asleep: Asleep, traps: Traps) -> None:
         self._ready = ready
         self._window = window
         self._blocked = blocked
         self._asleep = asleep
+        self._traps = traps
         self._spills = [_Spill(ready.spilled_at(place)) for place in range(SPILLS)]
         self._due = 0.0  # when the spill queues are next looked at
         self._place = 0  # the one read last
@@ -203,12 +212,19 @@ class Refill:
             given += self._spilled(now)
         return concat([urls for urls in given if urls.num_rows])
 
+    def last_visits(self, rows: int, now: float) -> pa.RecordBatch:
+        """The same out of `rows` traps, since nothing else is left to hand out."""
+        urls = self._asleep.divert(self._blocked.divert(self._traps.get(rows)), now)
+        admitted, excess = self._window.admit(urls)
+        self._traps.put_back(excess)
+        return admitted
+
     def overflowed(self, host: int) -> bool:
         """Whether more of `host` waits on disk than is out, as far as is known."""
         return host in self._spills[host % SPILLS].overflowed
 
     def _admit(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        admitted, excess = self._window.admit(self._asleep.divert(self._blocked.divert(urls), now))
+        admitted, excess = self._window.admit(self._asleep.divert(self._blocked.divert(self._traps.divert(urls)), now))
         self.spill(excess)
         return admitted
 

@@ -3,7 +3,6 @@
 `fyke.crawl` makes one `Parser` and hands it every answer. Nothing here does I/O or remembers pages.
 """
 
-from fyke.harvest.links import HTML_TYPES
 from fyke.harvest.parser import Parser, ParserStatistics, fingerprint
 
-__all__ = ["HTML_TYPES", "Parser", "ParserStatistics", "fingerprint"]
+__all__ = ["Parser", "ParserStatistics", "fingerprint"]

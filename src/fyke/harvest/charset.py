@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 from selectolax.lexbor import LexborHTMLParser
 
-from fyke.harvest.markup import MAX_BYTES, bounded
+from fyke.core.markup import MAX_BYTES, bounded
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # `collections.abc` has it from Python 3.12 on

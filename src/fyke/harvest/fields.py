@@ -21,9 +21,7 @@ from fyke.core.choices import FieldType
 from fyke.core.config import ExtractSection, FieldSection
 from fyke.core.errors import ConfigurationError
 from fyke.core.urls import canonical
-from fyke.core.visits import Page
-from fyke.harvest.links import HTML_TYPES
-from fyke.harvest.markup import bounded
+from fyke.core.visits import HTML_TYPES, Page
 
 MOST_ROWS = 10_000  # of a page
 MOST_VALUES = 1_000  # of a field
@@ -62,7 +60,7 @@ class Extractor:
         """The rows of `page`: its URL, then each field. Those without any value are left out."""
         if page.media_type not in HTML_TYPES or not self._wants(page.url):
             return []
-        root = _tree(page).root
+        root = page.tree.root
         if root is None:
             return []
         data = [*_json_ld(root)] if any(field.path for field in self._fields) else []
@@ -120,13 +118,6 @@ def _check(table: str, name: str, selector: str) -> None:
         LexborHTMLParser("<p>").css(selector)
     except SelectolaxError:
         raise ConfigurationError(f"[[extract]] {table}: {name} = {selector!r} is no CSS selector") from None
-
-
-def _tree(page: Page) -> LexborHTMLParser:
-    """The page's tree, of no more than is safe to parse."""
-    if page._tree is None:
-        page._tree = LexborHTMLParser(bounded(page.text.encode("utf-8", "replace")))
-    return page._tree
 
 
 # -- values --------------------------------------------------------------------------------------------

@@ -14,7 +14,13 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical
 from fyke.core.visits import Exchange, Page
 
-PAGE_RELS = frozenset({"canonical", "next", "prev", "previous", "alternate"})
+PAGE_RELS = frozenset(
+    {
+        "alternate", "amphtml", "appendix", "author", "bookmark", "canonical", "chapter", "contents", "copyright",
+        "first", "glossary", "help", "index", "last", "license", "next", "prev", "previous", "search", "section",
+        "start", "subsection", "toc", "top", "up",
+    }
+)  # fmt: skip
 REQUISITE_RELS = frozenset(
     {
         "stylesheet",

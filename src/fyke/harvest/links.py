@@ -1,44 +1,50 @@
 """The links of an HTML page: what it points at, what it asks of robots, what it is called.
 
-A processing module, run by `fyke.harvest.parser` for every HTML page: the hottest code of the room. One query finds all
-that is read, since each walk through a large tree costs a quarter of making it; it goes through one selector engine
-kept for all pages, since making one (`tree.css`) costs as much as parsing a small page. The tree goes as soon as the
-page is read, unless somebody shares it: the trees of a batch of pages are more than the processor's caches hold, and
-parsing into memory just let go costs a third less.
+A processing module, run by `fyke.harvest.parser` for every HTML page: the hottest code of the room. Where nobody else
+asks for the page's tree, none is made: `scanner`, in C, reads the bytes, and says where it is not sure. There, and
+where it was not compiled, lexbor's tree decides. One query finds all that is read of a tree, since each walk through a
+large one costs a quarter of making it; it goes through one selector engine kept for all pages, since making one
+(`tree.css`) costs as much as parsing a small page. The tree goes as soon as the page is read, unless somebody shares
+it: the trees of a batch of pages are more than the processor's caches hold, and parsing into memory just let go costs a
+third less.
 
 Invariant: links are given as written but for their queries (`fyke.harvest.queries`), in the order of the page,
-each once; they are relative to `Links.base`, the first `<base href>` or the page's own URL.
+each once; they are relative to `Links.base`, the first `<base href>` or the page's own URL. Scanner and tree give the
+same.
 """
 
 import threading
 from collections.abc import Iterable
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser
+from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
+from fyke.core.markup import parts
 from fyke.core.urls import canonical
-from fyke.core.visits import Page, PageLinks
+from fyke.core.visits import HTML_TYPES, TREE_OPTIONS, Page, PageLinks
 from fyke.harvest.headers import obey, refresh_target, rel_of
-from fyke.harvest.markup import MAX_BYTES, bounded
 from fyke.harvest.queries import encode_queries
 from fyke.harvest.requisites import html_requisites
 
-Attributes = dict[str, str | None]
+try:
+    from fyke.harvest.scanner import scan
+except ImportError:  # there was no compiler when Fyke was installed
+    scan = None  # type: ignore[assignment]
 
+Attributes = dict[str, str | None]
+Other = tuple[str, str, str]  # its kind, where it leads or what it says, and the `rel` of a link
+
+MOST_TREES = 16  # that are made of one page
 MOST_LINKS = 100_000  # that are taken from one document; a sitemap may name 50,000 pages
 _READ = "a:not([href^='#']),area,title,link,meta,base,iframe,frame"  # most links of a long page lead within it
 _ANCHORS: Final = frozenset({"a", "area"})
 _HREF: Final = itemgetter("href")
 _FIRST: Final = itemgetter(0)
-_OPTIONS = LexborDocumentOptions.WO_EVENTS  # events of changing trees; a tenth of the cost of parsing
 _UNFIT = ("#", "javascript:", "mailto:", "data:", "tel:", "about:", "blob:")
 _SUSPECT: Final = frozenset("#jJmMdDtTaAbB \t\r\n\f")  # how they begin
 _TITLE_CHARS = 512
 _TITLE_BYTES = 1 << 14
-
-
-HTML_TYPES = ("text/html", "application/xhtml+xml")
 
 
 class _SelectorEngine(threading.local):
@@ -48,10 +54,19 @@ class _SelectorEngine(threading.local):
         self.find: Any = LexborCSSSelector().find  # type: ignore[no-untyped-call]
 
 
+class Found(NamedTuple):
+    """What is read out of a page, in its order, as it is written there."""
+
+    pages: list[str]
+    shunned: list[str]  # links that ask not to be followed
+    others: list[Other]
+    title: str
+
+
 class HtmlLinks:
     """Finds the links, title and robots directives of HTML; requisites if `requisites`."""
 
-    media_types = HTML_TYPES
+    media_types = tuple(sorted(HTML_TYPES))
 
     def __init__(self, product: str = "fyke", requisites: bool = False, *, shared: bool = True) -> None:
         """`shared`: other modules will ask for the tree, so that it stays with the page."""
@@ -62,74 +77,60 @@ class HtmlLinks:
 
     def process(self, page: Page) -> None:
         """Fill `links`, `title`, `noindex` and `nofollow` of `page`."""
-        tree = self._tree(page)
-        root = tree.root
-        if root is None:
-            return
-        find = self._engine.find
-        anchors: list[Any] = []
-        others: list[Any] = []
-        for node in find(_READ, root):
-            (anchors if node.tag in _ANCHORS else others).append(node)
-        _read_anchors(page.links, [node.attributes for node in anchors])
-        self._read_others(page, others)
-        if self._requisites:
-            page.links.requisites += html_requisites(find, root)
+        trees = 0
+        for piece in page.html():
+            if (found := self._scanned(page, piece)) is not None:
+                self._note(page, found)
+                continue
+            for part in parts(piece):
+                if trees == MOST_TREES:
+                    page.cut = True
+                    break
+                root = self._tree(page, part, first=not trees).root
+                trees += 1
+                if root is not None:
+                    self._note(page, of_tree(self._engine.find, root, self._product))
+                    if self._requisites:
+                        page.links.requisites += html_requisites(self._engine.find, root)
         page.links.pages = fit(page.links.pages)
         encode_queries(page.links, page.charset)
 
-    def _read_others(self, page: Page, others: list[Any]) -> None:
-        bases: list[str] = []
-        titles: list[str] = []
-        for node in others:
-            attributes = node.attributes
-            tag = node.tag
-            if tag == "meta":
-                self._read_meta(page, attributes)
-            elif tag == "link":
-                self._read_link(page.links, attributes)
-            elif tag == "title":
-                if not titles and node.parent.tag != "svg":
-                    titles.append(node.text())
-            elif tag == "base":
-                bases += [attributes["href"] or ""] if "href" in attributes else []
+    def _scanned(self, page: Page, content: bytes) -> Found | None:
+        """What the scanner reads of a page whose tree nobody asks for."""
+        if page._tree is not None or self._shared or self._requisites:
+            return None
+        return scanned(content, self._product)
+
+    def _note(self, page: Page, found: Found) -> None:
+        page.links.nofollow += fit(found.shunned)
+        page.links.pages += found.pages
+        self._read_others(page, found.others)
+        page.title = page.title or found.title
+
+    def _read_others(self, page: Page, others: Iterable[Other]) -> None:
+        links = page.links
+        base = ""
+        for kind, value, rel in others:
+            if kind == "meta":
+                obey(page, set(value.lower().replace(",", " ").split()))
+            elif kind == "refresh":
+                links.pages.append(refresh_target(value))
+            elif kind == "link":
+                self._read_link(links, value, rel)
+            elif kind == "base":
+                base = base or canonical(value, page.url) or page.url
             else:
-                page.links.pages.append(attributes.get("src") or "")
-        page.title = collapsed(titles[0]) if titles else ""
-        if bases:
-            page.links.base = canonical(bases[0], page.url) or page.links.base
+                links.pages.append(value)
+        links.base = base or links.base
 
-    def _tree(self, page: Page) -> LexborHTMLParser:
-        """The page's tree, made here unless somebody asked for it before, of no more than is safe.
+    def _tree(self, page: Page, part: bytes, *, first: bool) -> LexborHTMLParser:
+        """The tree of a part of the page: of the first it is the page's, if somebody shares it."""
+        if first and (page._tree is not None or self._shared):
+            return page.tree
+        return LexborHTMLParser(part, options=TREE_OPTIONS)
 
-        One of less than the page stays with it in any case: whoever asked for another would get the whole.
-        """
-        if page._tree is not None:
-            return page._tree
-        content = page.content[:MAX_BYTES]  # before it is decoded: a long one would be there three times
-        if page.charset != "utf-8":
-            content = content.decode(page.charset, "replace").encode("utf-8", "replace") if page.charset else b""
-        safe = bounded(content)
-        tree = LexborHTMLParser(safe, options=_OPTIONS)
-        if self._shared or len(safe) < len(content) or len(page.content) > MAX_BYTES:
-            page._tree = tree
-        return tree
-
-    def _read_meta(self, page: Page, attributes: Attributes) -> None:
-        content = attributes.get("content")
-        if not content:
-            return
-        name = (attributes.get("name") or "").lower()
-        if name in ("robots", self._product):
-            obey(page, set(content.lower().replace(",", " ").split()))
-        elif (attributes.get("http-equiv") or "").lower() == "refresh":
-            page.links.pages.append(refresh_target(content))
-
-    def _read_link(self, links: PageLinks, attributes: Attributes) -> None:
-        href = attributes.get("href")
-        if not href:
-            return
-        rel = rel_of(attributes.get("rel") or "")
+    def _read_link(self, links: PageLinks, href: str, value: str) -> None:
+        rel = rel_of(value)
         if rel.page:
             if rel.nofollow:
                 links.nofollow += fit([href])
@@ -139,14 +140,76 @@ class HtmlLinks:
             links.requisites.append(href)
 
 
-def _read_anchors(links: PageLinks, anchors: list[Attributes]) -> None:
+# -- without a tree ------------------------------------------------------------------------------------
+
+
+def scanned(content: bytes, product: str) -> Found | None:
+    """What is read of `content` (UTF-8); None where only the tree can tell, or where the scanner was not compiled."""
+    found = None if scan is None else scan(content, product.encode(), _unescaped)
+    if found is None:
+        return None
+    pages, shunned, others, title = found
+    plain = b"&" not in title and b"\r" not in title
+    text = title.decode("utf-8", "replace") if plain else _text(b"<title>%b</title>" % title)
+    return Found(pages, shunned, others, collapsed(text))
+
+
+def _unescaped(value: bytes) -> str:
+    """The value of an attribute with character references."""
+    node = LexborHTMLParser(b'<a href="%b">' % value.replace(b'"', b"&quot;")).css_first("a")
+    return (node.attributes["href"] or "") if node is not None else ""
+
+
+def _text(title: bytes) -> str:
+    node = LexborHTMLParser(title).css_first("title")
+    return node.text() if node is not None else ""
+
+
+# -- of a tree -----------------------------------------------------------------------------------------
+
+
+def of_tree(find: Any, root: LexborNode, product: str) -> Found:
+    """What is read of the tree below `root`; `find` is a selector engine's."""
+    anchors: list[Any] = []
+    others: list[Other] = []
+    titles: list[str] = []
+    for node in find(_READ, root):
+        tag = node.tag
+        if tag in _ANCHORS:
+            anchors.append(node)
+        elif tag != "title":
+            others += _other(tag, node.attributes, product)
+        elif not titles and node.parent.tag != "svg":
+            titles.append(node.text())
+    return Found(*_followed([node.attributes for node in anchors]), others, collapsed(titles[0]) if titles else "")
+
+
+def _other(tag: str, attributes: Attributes, product: str) -> list[Other]:
+    """What an element says, if anything."""
+    if tag == "meta":
+        content = attributes.get("content")
+        if content and (attributes.get("name") or "").lower() in ("robots", product):
+            return [("meta", content, "")]
+        refreshes = (attributes.get("http-equiv") or "").lower() == "refresh"
+        return [("refresh", content, "")] if content and refreshes else []
+    if tag == "base":
+        return [("base", attributes["href"] or "", "")] if "href" in attributes else []
+    if tag == "link":
+        href = attributes.get("href")
+        return [("link", href, attributes.get("rel") or "")] if href else []
+    return [(tag, attributes.get("src") or "", "")]
+
+
+def _followed(anchors: list[Attributes]) -> tuple[list[str], list[str]]:
+    """The links of `anchors`, and those of them that ask not to be followed."""
+    shunned: list[str] = []
     if any(map(_shunned, [attributes for attributes in anchors if "rel" in attributes])):
-        links.nofollow += fit([_href(attributes) for attributes in anchors if _shunned(attributes)])
+        shunned = [_href(attributes) for attributes in anchors if _shunned(attributes)]
         anchors = [attributes for attributes in anchors if not _shunned(attributes)]
     try:
-        links.pages += list(map(_HREF, anchors))  # one without a value is None, and `fit` drops it
+        return list(map(_HREF, anchors)), shunned  # one without a value is None, and `fit` drops it
     except KeyError:  # an anchor that is no link, or an SVG one
-        links.pages += [_href(attributes) for attributes in anchors]
+        return [_href(attributes) for attributes in anchors], shunned
 
 
 def _shunned(attributes: Attributes) -> bool:

@@ -44,6 +44,7 @@ _MARKUP = re.compile(
 _XML = re.compile(rb"[\t\n\f\r ]*<\?xml")
 _FEED = re.compile(rb"(?s)[\t\n\f\r ]*(?:(?><(?:\?.*?\?|!--.*?--|![^>]*)>)[\t\n\f\r ]*+)*+<(rss|feed|rdf:RDF)[\s>]")
 _FEED_TYPES = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"rdf:RDF": "application/rss+xml"}
+GZIP = b"\x1f\x8b\x08"  # how a file of it begins
 _MAGIC = (
     (b"%PDF-", "application/pdf"),
     (b"%!PS-Adobe-", "application/postscript"),
@@ -58,7 +59,7 @@ _MAGIC = (
     (b"MThd\x00\x00\x00\x06", "audio/midi"),
     (b"ID3", "audio/mpeg"),
     (b"\x1a\x45\xdf\xa3", "video/webm"),
-    (b"\x1f\x8b\x08", "application/x-gzip"),
+    (GZIP, "application/x-gzip"),
     (b"PK\x03\x04", "application/zip"),
     (b"Rar!\x1a\x07", "application/x-rar-compressed"),
     (b"wOFF", "font/woff"),

@@ -17,6 +17,7 @@ from typing import Protocol, runtime_checkable
 
 import xxhash
 
+from fyke.core.batches import Kind
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import ProcessingModule
 from fyke.core.visits import Exchange, Page, PageLinks
@@ -26,7 +27,7 @@ from fyke.harvest.feed import JsonFeed, XmlLinks
 from fyke.harvest.headers import read_headers
 from fyke.harvest.links import MOST_LINKS, HtmlLinks, fit
 from fyke.harvest.listing import FtpListing, GopherMenu
-from fyke.harvest.media import FTP_LISTING, GOPHER_MENU, HTML, describe, label_of
+from fyke.harvest.media import FTP_LISTING, GOPHER_MENU, GZIP, HTML, describe, label_of
 from fyke.harvest.requisites import CssLinks
 from fyke.harvest.sitemap import GzipSitemap, TextSitemap
 
@@ -122,6 +123,8 @@ class Parser:
     def page_of(self, exchange: Exchange, content: bytes) -> Page:
         """The page before its links are read: enough to tell whether it is a duplicate, and whether a listing."""
         media_type, _ = describe(exchange, content)
+        if exchange.visit.kind is Kind.LISTING and content.startswith(GZIP):
+            media_type = "application/gzip"  # whatever the server calls it: most have no name for it
         page = Page(
             exchange, media_type, content, links=PageLinks(exchange.visit.url), fingerprint=fingerprint(content)
         )

@@ -20,10 +20,10 @@ from fyke.core.batches import U64, Kind, LinkKind
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body
 from fyke.core.outcomes import Outcome
-from fyke.core.resolve import MOST_BYTES, Int, LinkResolver, Located
+from fyke.core.resolve import MOST_BYTES, NOWHERE, Int, LinkResolver, Located
 from fyke.core.urls import key_of
-from fyke.core.visits import Exchange, Page, Purpose
-from fyke.harvest import HTML_TYPES, Parser
+from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
+from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.headers import said_of_links
@@ -90,6 +90,9 @@ class Pointers:
     row: Int  # a `LinkKind`
     depth: Int
     kind: Int  # a `Kind`, or NOT_FOLLOWED
+
+
+NO_POINTERS = Pointers(NOWHERE, NOWHERE.key, NOWHERE.key, NOWHERE.link, NOWHERE.link, NOWHERE.link)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +166,13 @@ class Harvest:
     def reap(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
         """What is in `exchanges`, and in large ones of before. Their bodies are still open, for the archive."""
         yield from self._read_aside()
+        if told := [exchange for exchange in exchanges if exchange.outcome not in TO_PARSE]:
+            yield self._without_page(told)
         batch: list[tuple[Exchange, Page]] = []
         size_bytes = 0
         for exchange in exchanges:
+            if exchange.outcome not in TO_PARSE:
+                continue
             page = opened(self._parser, self._limits, exchange)
             batch.append((exchange, page))
             size_bytes += exchange.body.size + len(page.content)
@@ -176,6 +183,15 @@ class Harvest:
                 while self._aside is not None and self._aside.full:
                     yield from self._read_aside()
         yield from self._read(batch)
+
+    def _without_page(self, exchanges: Sequence[Exchange]) -> Sheaf:
+        """Visits that brought nothing to read: half of all, where robots.txt forbids much."""
+        reaped = [Reaped(exchange, Page(exchange, "", b"")) for exchange in exchanges]
+        for each in reaped:
+            _compare(each.page)
+            if each.exchange.outcome is not Outcome.UNCHANGED:
+                self._redirects.ended(each.exchange.visit.key)
+        return Sheaf(reaped, NO_POINTERS)
 
     def _read_aside(self) -> Iterator[Sheaf]:
         """What was done of large pages meanwhile."""

@@ -16,8 +16,8 @@ from xml.parsers import expat
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from fyke.core.markup import bounded
 from fyke.core.urls import canonical
-from fyke.harvest.markup import bounded
 
 Attributes = dict[str, str]
 See = Callable[[str, str, Attributes, str, str], None]

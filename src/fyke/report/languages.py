@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fyke.core.outcomes import Outcome
+from fyke.core.visits import HTML_TYPES
 from fyke.report.sql import Questions, Rows
 from fyke.search.archived import ArchiveReader
-from fyke.search.extract import HTML_TYPES, main_text
+from fyke.search.extract import main_text
 from fyke.search.language import LanguageGuesser
 
 SAMPLE = 400

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from fyke.core.outcomes import Outcome
+from fyke.core.visits import HTML_TYPES
 from fyke.report.sql import Questions, Rows
-from fyke.search.extract import HTML_TYPES
 
 MEDIA_TYPES = 40
 DEEPEST = 40

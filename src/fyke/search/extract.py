@@ -17,16 +17,15 @@ from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import DOMNode, HTMLTree
 from selectolax.lexbor import LexborCSSSelector, LexborNode
 
+from fyke.core.markup import bounded
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical, key_of
-from fyke.core.visits import Page
+from fyke.core.visits import HTML_TYPES, Page
 from fyke.harvest.documents import DOCUMENT_TYPES
-from fyke.harvest.markup import bounded
 from fyke.harvest.queries import with_queries_encoded
 from fyke.search.dates import META_NAMES, date_of
 from fyke.search.language import LanguageGuesser
 
-HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 PLAIN_TYPES = frozenset({"text/plain", "text/markdown", "text/x-rst", *DOCUMENT_TYPES})
 
 TITLE_CHARS = 300
@@ -43,7 +42,7 @@ _NAVIGATION = (
     ".navheader, .navfooter, .navbar, .breadcrumb, .breadcrumbs, .pagination, .pager, .skip-link"
 )
 
-_HTML_CHARS = 4 << 20
+_HTML_BYTES = 4 << 20
 _LITTLE_TEXT = 250  # where the main text is shorter, the main part may have been missed
 # Control characters but blanks, those that turn the direction of text, and Sphinx's sign for a link to a heading.
 _NOT_SHOWN = re.compile(
@@ -175,7 +174,7 @@ def main_text(page: Page) -> str:
 
 def _main(page: Page) -> tuple[str, str]:
     """Main text and headings of an HTML page; all text where the main part has little of it."""
-    html = bounded(page.text[:_HTML_CHARS].encode("utf-8", "replace")).decode("utf-8", "ignore")
+    html = bounded(next(page.html())[:_HTML_BYTES]).decode("utf-8", "ignore")
     tree = HTMLTree.parse(html)
     if tree.body is None:
         return "", ""

@@ -16,13 +16,12 @@ from html import escape
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from fyke.core.markup import bounded
 from fyke.core.urls import canonical
-from fyke.core.visits import Page
-from fyke.harvest.markup import bounded
+from fyke.core.visits import HTML_TYPES, Page
 from fyke.harvest.queries import with_queries_encoded
 from fyke.quantities import size
 
-HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 IMAGES = frozenset(
     {
         "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp", "image/svg+xml",

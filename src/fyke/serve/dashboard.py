@@ -44,6 +44,7 @@ QUEUES = {
     "memory": "in memory, for their host's turn",
     "blocked": "since their host is blocked",
     "asleep": "for their host to wake, on disk",
+    "traps": "behind everything else, as traps",
 }
 
 

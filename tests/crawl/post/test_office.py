@@ -16,7 +16,7 @@ from fyke.core.messages import PUT_OFF, Links, Outcomes
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.crawl.post.columns import FRAME, envelope_opened
-from fyke.crawl.post.events import Event, PutOff, Visits
+from fyke.crawl.post.events import Event, Heard, Visits
 from fyke.crawl.post.office import Office
 from fyke.disk.store import Store
 from fyke.fetcher.names import Resolution, Resolver
@@ -98,16 +98,16 @@ def test_a_visit_whose_host_sleeps_goes_back_to_the_shard_that_lent_it(tmp_path:
         assert not maker.quiet
         outcomes = _put_off(lent, now + 3600.0)
         assert not maker.post(NO_LINKS, outcomes, now)[1].put_off.num_rows
-        (back,) = (event.visits for event in both.carry()[0] if isinstance(event, PutOff))
+        (back,) = (event.outcomes.put_off for event in both.carry()[0] if isinstance(event, Heard))
         assert _keys(back) == _keys(visits)
         assert not shard.lent
         for _ in range(3):
             both.carry()
         quiet = shard.quiet, maker.quiet
         maker.post(NO_LINKS, outcomes, now)
-        again = [event for event in both.carry()[0] if isinstance(event, PutOff)]
+        again = [event.outcomes.put_off.num_rows for event in both.carry()[0] if isinstance(event, Heard)]
         for office in both.offices:
             office.close()
         return *quiet, again
 
-    assert asyncio.run(lend_and_put_off()) == (True, True, [])
+    assert asyncio.run(lend_and_put_off()) == (True, True, [0])

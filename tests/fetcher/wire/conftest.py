@@ -98,10 +98,17 @@ def visit_to(url: str) -> Visit:
 class Client:
     """An engine with the built-in modules, and every answer counted."""
 
-    def __init__(self, plugins: list[ProtocolModule] = (), folder: str | None = None, loop=None, **limits) -> None:  # type: ignore[assignment]
+    def __init__(
+        self,
+        plugins: list[ProtocolModule] = (),
+        folder: str | None = None,
+        loop=None,
+        kept: int | None = None,
+        **limits,
+    ) -> None:  # type: ignore[assignment]
         loop = loop or asyncio.get_running_loop()
         settings = {"connect_timeout_s": 2, "timeout_s": 5, "connections": 32} | limits
-        self.engine = CurlEngine(loop, FetchSection(**settings), SystemClock(), folder)
+        self.engine = CurlEngine(loop, FetchSection(**settings), SystemClock(), folder, kept=kept)
         self.registry: Registry = build_registry(loop, self.engine, AGENT, SystemClock(), plugins)
         self.answers: list[Exchange] = []
 

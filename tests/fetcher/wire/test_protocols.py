@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from collections import Counter
 
 import pytest
 import trustme
@@ -114,6 +115,33 @@ def test_https_is_verified(run, authority):
                 assert (await client.get(other)).outcome is Outcome.OK
 
     run(main())
+
+
+@pytest.mark.parametrize("kept", [40, 10])
+def test_a_host_is_greeted_once_and_its_session_taken_up_when_the_connection_is_gone(run, authority, kept):
+    """Many hosts in turn: each makes one whole handshake, however often it is visited; where its connection was given
+    up for those of others, the next takes the session up."""
+    issuer, ca_file = authority
+    hosts, rounds = 40, 3
+    greetings = Counter()
+    greeted = set()
+
+    async def serve(_head, _reader, writer):
+        if writer not in greeted:
+            greeted.add(writer)
+            greetings[writer.get_extra_info("ssl_object").session_reused] += 1
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+
+    async def main():
+        async with web(serve, ssl=tls(issuer, "*.site.test", "http/1.1")) as server:
+            urls = [server.url("/", f"h{n}.site.test").replace("http:", "https:") for n in range(hosts)]
+            async with Client(ca_file=ca_file, kept=kept) as client:
+                for url in urls * rounds:
+                    assert (await client.get(url)).outcome is Outcome.OK
+
+    run(main())
+    again = hosts * (rounds - 1) if kept < hosts else 0
+    assert greetings == {False: hosts, True: again} if again else {False: hosts}
 
 
 def test_tls_with_a_server_that_has_none(run):

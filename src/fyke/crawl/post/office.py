@@ -25,12 +25,12 @@ from fyke.archive.division import Division
 from fyke.core.batches import EMPTY, Kind, concat, keep, numbers, u64
 from fyke.core.clock import Clock
 from fyke.core.messages import ENDED, Links, Outcomes
-from fyke.core.urls import Locator, host_keys, key_of, robots_url
+from fyke.core.urls import Locator, host_keys, key_of, locate, robots_url
 from fyke.core.visits import Exchange, Visit
 from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Dealings, Deeds, Mail
 from fyke.crawl.post.errands import Errands, without
-from fyke.crawl.post.events import Again, Done, Ended, Event, Found, Learned, Met, PutOff, Visits
+from fyke.crawl.post.events import Again, Done, Ended, Event, Found, Heard, Met, Visits
 from fyke.crawl.post.guests import Guests
 from fyke.crawl.post.handed import Told
 from fyke.crawl.post.lent import Unsafe, ended_of, lent_rows, urls_of
@@ -172,19 +172,17 @@ class Office:
         return Found(Links(urls, links.sources[ours]), EMPTY if ours.all() else keep(links.urls, ~ours))
 
     def _told(self, sender: int, letter: Letter, outcomes: Outcomes, now: float) -> Iterator[Event]:
-        if outcomes.learned.num_rows:
-            self._rules_came(outcomes.learned, now)
-            yield Learned(outcomes.learned)
+        self._rules_came(outcomes.learned, now)
+        put_off = outcomes.put_off
+        out_yet = [self._handed.back(key, now) for key in u64(put_off, "key").tolist()]
+        put_off = keep(put_off, np.array(out_yet, np.bool_))
+        yield Heard(Outcomes(learned=outcomes.learned, put_off=put_off, judged=outcomes.judged))
         ended = outcomes.ended
         rows = list(zip(*(column.to_pylist() for column in ended.columns), strict=True))
         keys = self._dealings.told(sender, letter, u64(ended, "key").tolist(), rows, now)
         if keys:
             out = ended if len(keys) == ended.num_rows else keep(ended, np.isin(u64(ended, "key"), keys))
             yield Ended(keys, out, Told(sender, letter.life, letter.number))
-        put_off = outcomes.put_off
-        out_yet = [self._handed.back(key, now) for key in u64(put_off, "key").tolist()]
-        if any(out_yet):
-            yield PutOff(keep(put_off, np.array(out_yet, np.bool_)))
 
     def _rules_came(self, learned: pa.RecordBatch, now: float) -> None:
         for origin in learned.column("origin").to_pylist():
@@ -254,24 +252,24 @@ class Office:
         return self._outgoing.put_links(links, landed, now)
 
     def _post_outcomes(self, outcomes: Outcomes, now: float) -> Outcomes:
-        ended, learned, put_off = outcomes.ended, outcomes.learned, outcomes.put_off
-        if ended.num_rows:
-            ended = self._outgoing.put_ended(ended, self._shards_of_over(ended, now), now)
-        if learned.num_rows:
-            learned = self._outgoing.put_learned(learned, now)
-            self._rules_came(learned, now)
-        if put_off.num_rows:
-            put_off = self._outgoing.put_off(put_off, self._shards_of_over(put_off, now), now)
-        return Outcomes(ended, learned, put_off)
+        ours = {}
+        for part in columns.PARTS:
+            rows = getattr(outcomes, part)
+            ours[part] = self._outgoing.put(part, rows, self._shards_of(rows), now) if rows.num_rows else rows
+        for visits in (outcomes.ended, outcomes.put_off):  # made or not, they are not here any more
+            keys = u64(visits, "key").tolist()
+            self._guests.drop(keys)
+            for key in keys:
+                self._handed.back(key, now)
+        self._rules_came(ours["learned"], now)
+        return Outcomes(**ours)
 
-    def _shards_of_over(self, visits: pa.RecordBatch, now: float) -> npt.NDArray[np.int64]:
-        """`visits`, made or not, are not here any more; the shards that they are of."""
-        keys, shards = u64(visits, "key"), self._division.shards_of(u64(visits, "domain"))
-        ours = shards == self._me
-        self._guests.drop(keys[~ours].tolist())
-        for key in keys[ours].tolist():
-            self._handed.back(key, now)
-        return shards
+    def _shards_of(self, rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        """The shards that rows of a part of `Outcomes` are for."""
+        if "domain" in rows.schema.names:
+            return self._division.shards_of(u64(rows, "domain"))
+        domains = [locate(f"{origin.decode()}/").domain for origin in rows.column("origin").to_pylist()]
+        return self._division.shards_of(np.array(domains, np.uint64))
 
     def flush(self) -> None:
         """Seal what waits for other shards."""

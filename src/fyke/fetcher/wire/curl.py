@@ -5,9 +5,12 @@ it waits for (its socket API), we keep those in an epoll set of our own, and the
 that one descriptor: adding and removing a socket, which libcurl does for every request on a kept
 connection, is then one system call instead of a new watcher of the loop.
 
+A handshake costs as much as some ten requests: so connections are kept, the latest used of them, and a host whose
+connection is gone takes up its last TLS session, whose certificate counts as checked. libcurl reads the file of
+certificates to trust once for all.
+
 Invariant: `done` is called exactly once for every `start`, never from inside `start`, whatever the
-server does, also at `close`. Idle handles are bounded by `connections`, kept connections (idle or
-not) by twice that.
+server does, also at `close`. Idle handles are bounded by `connections`, kept connections by `kept`.
 """
 
 import asyncio
@@ -28,6 +31,7 @@ from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.options import constant_options
 from fyke.fetcher.wire.transfer import Dialect, Done, Request, Slot
 
+SESSION_CACHES = 64  # each of them holds 25 hosts' TLS sessions: libcurl's bound
 BODIES_BYTES = 24 << 20  # in memory of all that are under way: n of them hold log(n) times that at most
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
 
@@ -57,12 +61,19 @@ class EngineStatistics:
 class CurlEngine:
     """Transfers over one libcurl multi handle, on one event loop.
 
-    `document_folder` is where bodies too large for memory go. Raises ConfigurationError when
-    `config.ca_file` cannot be used.
+    `document_folder` is where bodies too large for memory go, `kept` how many connections are kept for the next
+    visit to their hosts (twice as many as there are at once).
+    Raises ConfigurationError when `config.ca_file` cannot be used.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, config: FetchSection, clock: Clock, document_folder: str | None = None
+        self,
+        loop: asyncio.AbstractEventLoop,
+        config: FetchSection,
+        clock: Clock,
+        document_folder: str | None = None,
+        *,
+        kept: int | None = None,
     ) -> None:
         self._loop = loop
         self._clock = clock
@@ -70,6 +81,7 @@ class CurlEngine:
         self._limit_bytes = config.max_body_bytes
         self._max_idle = config.connections
         self._options = constant_options(config)
+        self._sessions = [_session_cache() for _ in range(SESSION_CACHES)]
         self._active: dict[Any, Slot] = {}
         self._idle: dict[Dialect, list[Slot]] = {}
         self._idle_count = 0
@@ -86,7 +98,7 @@ class CurlEngine:
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
-        self._multi.setopt(pycurl.M_MAXCONNECTS, 2 * config.connections)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, 2 * config.connections if kept is None else kept)
         self._multi.setopt(pycurl.M_PIPELINING, 0)
         loop.add_reader(self._epoll.fileno(), self._ready)
 
@@ -117,6 +129,7 @@ class CurlEngine:
         slot = self._slot(request.dialect)
         try:
             slot.aim(request, done, self._clock.now(), self._document())
+            slot.share(self._sessions[request.visit.host % SESSION_CACHES])
             self._multi.add_handle(slot.curl)
         except (pycurl.error, ValueError) as error:
             exchange = Exchange(
@@ -158,6 +171,8 @@ class CurlEngine:
         self._idle.clear()
         self._idle_count = 0
         self._multi.close()
+        for cache in self._sessions:
+            cache.close()
         self._watched.clear()
         self._epoll.close()
 
@@ -322,3 +337,9 @@ class CurlEngine:
             self._idle_count += 1
         else:
             slot.curl.close()
+
+
+def _session_cache() -> Any:
+    cache = pycurl.CurlShare()
+    cache.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_SSL_SESSION)
+    return cache

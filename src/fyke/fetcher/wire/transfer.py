@@ -57,6 +57,7 @@ class Slot:
         "_address",
         "_fields",
         "_limit_bytes",
+        "_sessions",
         "_to_the_end",
         "body",
         "curl",
@@ -74,6 +75,7 @@ class Slot:
         self._address = ""
         self._fields: Sequence[bytes] = ()
         self._to_the_end = False
+        self._sessions: Any = None
         self.lines: list[bytes] = []
         self.body: Document
         self.request: Request
@@ -103,6 +105,14 @@ class Slot:
         if request.to_the_end is not self._to_the_end:
             self.curl.setopt(pycurl.IGNORE_CONTENT_LENGTH, int(request.to_the_end))
             self._to_the_end = request.to_the_end
+
+    def share(self, sessions: Any) -> None:
+        """Use the TLS sessions in `sessions`, and leave new ones there."""
+        if sessions is not self._sessions and self.request.visit.url.startswith("https:"):
+            if self._sessions is not None:
+                self.curl.unsetopt(pycurl.SHARE)
+            self.curl.setopt(pycurl.SHARE, sessions)
+            self._sessions = sessions
 
     def write(self, chunk: bytes) -> int | None:
         """Take a piece of the body; 0 tells libcurl to break off."""

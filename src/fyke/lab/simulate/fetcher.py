@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import Kind, keep, numbers
+from fyke.core.batches import EMPTY, Kind, keep, numbers
 from fyke.core.clock import Clock
 from fyke.core.config import Config
 from fyke.core.messages import SOON_S, Links, Rules
@@ -102,6 +102,10 @@ class VirtualFetcher:
     @property
     def unreached(self) -> bool:
         return False
+
+    def recall(self, host: int) -> pa.RecordBatch:
+        """Nothing comes back: pages without text make no host a trap."""
+        return EMPTY
 
     def give_back(self, pages: int) -> None:
         """Pages are not counted here."""

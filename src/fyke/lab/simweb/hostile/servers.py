@@ -20,7 +20,7 @@ from socket import SO_LINGER, SOL_SOCKET
 from typing import Any
 
 from fyke.lab.simweb.dns import NXDOMAIN, answer, parse
-from fyke.lab.simweb.hostile import answers, documents, resolving, rules
+from fyke.lab.simweb.hostile import answers, documents, endless, resolving, rules
 from fyke.lab.simweb.hostile.script import NO_RULES, Behaviour, Many, Numbered, Reset, Script, Step, Wait, whole
 
 BEHAVIOURS: Mapping[str, Behaviour] = {
@@ -42,7 +42,9 @@ class Cast:
     pages: int = 1
     normal_hosts: int = 0
     normal_pages: int = 0
-    pause_s: float = 0.0  # before each answer of a normal site
+    pause_s: float = 0.0  # before each answer of a normal or honest site
+    endless: list[str] = field(default_factory=list)  # kinds of traps, and beside them so many honest sites
+    honest: int = 0
 
 
 def host_of(behaviour: str, number: int = 0) -> str:
@@ -101,7 +103,7 @@ class Servers:
         if top not in ("hostile", "stranger"):
             return None
         name = re.sub(r"-\d+$", "", label) if label not in BEHAVIOURS else label
-        if name in (START, NORMAL):
+        if name in (START, NORMAL) or name in endless.KINDS:
             return Behaviour(name)
         return BEHAVIOURS.get(name)
 
@@ -133,12 +135,13 @@ class Servers:
             return False
         words = line.decode("latin-1").split()
         if behaviour.scheme != "gopher":
-            while (await reader.readline()).strip():
-                pass
+            while field := (await reader.readline()).strip():
+                if behaviour.name in endless.KINDS and field[:5].lower() == b"host:":
+                    host = field[5:].decode("latin-1").strip().partition(":")[0]  # one of many at this address
         path = words[1] if len(words) > 1 else line.decode("latin-1").strip()
         self._note(host, path)
-        if behaviour.name in (START, NORMAL):
-            if behaviour.name == NORMAL and self._cast.pause_s:
+        if behaviour.name in (START, NORMAL) or behaviour.name in endless.KINDS:
+            if behaviour.name in (NORMAL, "honest") and self._cast.pause_s:
                 await asyncio.sleep(self._cast.pause_s)
             writer.write(self._good(host, path))
             await writer.drain()
@@ -157,6 +160,10 @@ class Servers:
         """The answer of a site as it should be; that of the start has links to all others."""
         if path == "/robots.txt":
             return NO_RULES[0].replace(b"Connection: close\r\n", b"")  # type: ignore[union-attr]
+        if endless.kind_of(host):
+            made = endless.html(endless.answer(host, path), host).replace("%PORT%", f":{self.port}")
+            answer: bytes = whole(made.encode())[0]  # type: ignore[assignment]
+            return answer.replace(b"Connection: close\r\n", b"")
         links: Iterable[str] = ()
         if host.startswith(START):
             links = self._all_urls()
@@ -171,6 +178,8 @@ class Servers:
             yield from _urls(self._cast, name, self.port)
         for number in range(self._cast.normal_hosts):
             yield f"http://{host_of(NORMAL, number)}:{self.port}/"
+        for host in endless.hosts_of(self._cast.endless, self._cast.honest):
+            yield f"http://{host}:{self.port}/"
 
     async def _play(self, writer: asyncio.StreamWriter, script: Script, host: str, path: str) -> None:
         digits = re.search(r"(\d{1,15})$", path)

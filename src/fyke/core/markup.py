@@ -1,22 +1,26 @@
-"""How much of an HTML page is safe to parse: a guard before the tree is made.
+"""What of a page an HTML parser may be given: a guard before any tree is made.
 
-Called by the HTML module. In three places n bytes may cost n² work or n² elements: each block looks through all open
+Used wherever trees are made. In three places n bytes may cost n² work or n² elements: each block looks through all open
 elements; open formatting elements are made again in every paragraph (`<font size=1><p><font size=2><p>…`, 190 KB of
 which take lexbor a minute and gigabytes); each attribute is compared with all others of its tag. Browsers limit
 nesting; lexbor does not; so a page is cut where its parsing would have cost too much. A look at where its tags begin
 shows of nearly every page that it is safe, for a tenth of what the parsing costs; the rest are read tag by tag.
+
+A parser of HTML takes `<script/>` for the beginning of a script, and all that follows for the script. In XHTML it is an
+empty one, and `written_out` says so in words that both understand.
 
 Invariant: parsing what `bounded` returns makes about `MAX_ELEMENTS` elements at most. The estimate of
 work (not of elements) trusts end tags, so a page made with skill can still be slow.
 """
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 MAX_BYTES = 8 << 20
-MAX_TAGS = 400_000  # an element and its text take some 300 bytes
+MAX_TAGS = 200_000  # an element and its text take some 300 bytes
 MAX_ELEMENTS = 2_000_000
 MAX_STEPS = 50_000_000  # through open elements, some 2 ns each
 MOST_NULS = 1_000  # each costs 17 bytes, though the standard drops those in text
@@ -31,6 +35,10 @@ _FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".
 _FORMATTING_TAG = re.compile(rb"<(b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)([\s/][^>]*)", re.IGNORECASE)
 _TAG = re.compile(rb"<(/?)([a-zA-Z][^\s/>]*)([^>]*)")
 _ATTRIBUTE = re.compile(rb"[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>]*+))?")
+_EMPTY_TAG = re.compile(  # of few attributes, each read once
+    rb"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([a-zA-Z][^\s/<>]*+)"
+    rb"((?:\s++[^\s=/<>\"']++\s*+=\s*+(?:\"[^\"<]*+\"|'[^'<]*+')){0,64}+)\s*+/>"
+)
 _OPEN_TAG = re.compile(
     rb"<[a-zA-Z][^\s/>]*+(?:[\s/]++|=|[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>]*+))?)*+"
 )
@@ -58,11 +66,35 @@ _IS_LETTER = np.zeros(256, np.bool_)
 _IS_LETTER[list(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")] = True
 
 
+def written_out(xhtml: bytes) -> bytes:
+    """`xhtml` (UTF-8) with an end tag for each element that is empty and may not be so in HTML."""
+    return _EMPTY_TAG.sub(rb"<\1\2></\1>", xhtml)
+
+
+def pieces(content: bytes) -> Iterator[bytes]:
+    """`content`, in pieces of `MAX_BYTES` at most that end before a tag."""
+    at = 0
+    while len(content) - at > MAX_BYTES:
+        end = content.rfind(b"<", at + 1, at + MAX_BYTES)
+        end = end if end > 0 else at + MAX_BYTES
+        yield content[at:end]
+        at = end
+    yield content[at:] if at else content
+
+
+def parts(content: bytes) -> Iterator[bytes]:
+    """`content` (UTF-8), in as many parts as it takes for each to be safe. A tag that no part may have is left out."""
+    content = _without_many_nuls(content)
+    at = 0
+    while 0 <= at < len(content):
+        part = bounded(content[at : at + MAX_BYTES])
+        yield part
+        at = at + len(part) if part else content.find(b"<", at + 1)
+
+
 def bounded(content: bytes) -> bytes:
     """`content` (UTF-8), or as much from its beginning as may be parsed."""
-    content = content[:MAX_BYTES]
-    if content.count(0) > MOST_NULS:
-        content = content.replace(b"\0", b"")
+    content = _without_many_nuls(content[:MAX_BYTES])
     content = content[: _end_before_long_tags(content)]
     begins = np.frombuffer(content, np.uint8) == _LESS_THAN
     if np.count_nonzero(begins) > MAX_TAGS:
@@ -71,6 +103,10 @@ def bounded(content: bytes) -> bytes:
     if np.count_nonzero(begins) < _FEW_TAGS or _is_safe(content, np.flatnonzero(begins)):
         return content
     return content[: _affordable(content)]
+
+
+def _without_many_nuls(content: bytes) -> bytes:
+    return content.replace(b"\0", b"") if content.count(0) > MOST_NULS else content
 
 
 def _end_before_long_tags(content: bytes) -> int:

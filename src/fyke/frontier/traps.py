@@ -1,0 +1,272 @@
+"""Traps: URLs whose like bring no new text. They wait here, behind everything else, and none is dropped.
+
+Calendars, sessions, lists in every order, links that repeat a part of their path, hosts without end: what makes them
+traps is not how they look, since an archive of 50,000 numbered pages looks the same, but that nothing comes of them.
+So the harvest says of pages whether they brought text that their domain had not shown before, and here it is counted
+for each *shape* of their URLs (`fyke.core.shapes`): of the latest pages of a shape, how many were fresh? A shape with
+`after` pages of which hardly one was is *barren*.
+
+A URL is a trap when one of its shapes is barren: its own path, a name in its query, a repeated part, depth, length;
+or a coarse one: its folder, its host, how hosts of its domain are named. Coarse ones are apart for what was met on
+fresh pages and on others, and of each own shape they count one page: they are for URLs of which no two are alike. It is
+none when its own shape is *fertile*: where one page in `FERTILE` was fresh, or led to a page of another shape that was.
+So lists are read that say little themselves and lead to what says more.
+
+One in `PROBE` of a trap's URLs is let through, as if it were none: a shape that brings something after all is barren no
+more, and what waited for it goes on. The rest is handed out when nothing else is left but what sleeps.
+
+Bounded by `MOST_SHAPES` counters, of which those with the fewest pages are forgotten, and `RECENT` pages. Invariant: a
+URL that was diverted waits here until it is handed out or goes on.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, keep, numbers, texts, u64
+from fyke.core.shapes import shape_keys, shapes
+from fyke.disk.files import raw
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
+
+MOST_SHAPES = 1 << 17
+RECENT = 1 << 15  # pages that are known to have been fresh or not, for what was met on them
+BARREN = 8  # of a barren shape less than one page in so many is fresh
+FERTILE = 4  # one is barren no more with so many
+PROBE = 64
+ROWS = 8192
+LOOKS = 4  # at what waits, for each URL that came to wait: a shape that wavers costs no more
+_COUNT = np.dtype([("key", "<u8"), ("owner", "<u8"), ("pages", "<u4"), ("fresh", "<f4"), ("barren", "?")])
+_PAGE = np.dtype([("key", "<u8"), ("own", "<u8"), ("fresh", "?")])
+
+Counts = npt.NDArray[Any]
+
+
+class Yields:
+    """Of each shape, what share of its pages was fresh, the latest counting most: columns, sorted by key."""
+
+    def __init__(self, after: int, counts: Counts, most: int = MOST_SHAPES) -> None:
+        """A shape begins as if all were fresh, and falls to one in `BARREN` by `after` that are not."""
+        self._kept = BARREN ** (-1 / max(after, 1))
+        self._most = most
+        self.counts = counts
+
+    def add(self, seen: Counts) -> None:
+        """Count pages (dtype `_COUNT`, [n]), in order; the `fresh` of each is 1 or 0."""
+        keys, places = np.unique(np.concatenate([self.counts["key"], seen["key"]]), return_inverse=True)
+        before, now = places[: len(self.counts)], places[len(self.counts) :]
+        counts = np.zeros(len(keys), _COUNT)
+        counts["key"], counts["fresh"] = keys, 1
+        counts["owner"][now] = seen["owner"]
+        counts[before] = self.counts
+        pages = np.bincount(now, minlength=len(keys))
+        order = np.argsort(now[::-1], kind="stable")
+        later = np.empty(len(now), np.int64)  # pages of the same shape that come after each
+        later[len(now) - 1 - order] = np.arange(len(now)) - np.repeat(np.cumsum(pages) - pages, pages)
+        added = np.bincount(now, seen["fresh"] * (1 - self._kept) * self._kept**later, len(keys))
+        counts["fresh"] = counts["fresh"] * self._kept**pages + added
+        counts["pages"] += pages.astype(np.uint32)
+        counts["barren"] |= counts["fresh"] * BARREN <= 1.0001
+        counts["barren"] &= counts["fresh"] * FERTILE < 1
+        if len(counts) > self._most:
+            kept = np.argpartition(counts["pages"], len(counts) - self._most // 2)[-self._most // 2 :]
+            counts = counts[np.sort(kept)]
+        self.counts = counts
+
+    def of(self, keys: U64) -> Counts:
+        """The counts of shapes (dtype `_COUNT`, [n]), zeros for those that are not known."""
+        found = np.zeros(len(keys), _COUNT)
+        if len(self.counts):
+            places = np.minimum(np.searchsorted(self.counts["key"], keys), len(self.counts) - 1)
+            known = self.counts["key"][places] == keys
+            found[known] = self.counts[places[known]]
+        return found
+
+    def knows(self, key: int) -> bool:
+        """Whether a page of the shape was counted."""
+        place = int(np.searchsorted(self.counts["key"], np.uint64(key)))
+        return place < len(self.counts) and int(self.counts["key"][place]) == key
+
+    @property
+    def barren(self) -> Counts:
+        """Those that are barren."""
+        barren: Counts = self.counts[self.counts["barren"]]
+        return barren
+
+
+class Traps:
+    """The guard, and the queue of what waits."""
+
+    def __init__(
+        self, store: Store, after: int, state: Mapping[str, Any] | None = None, most: int = MOST_SHAPES
+    ) -> None:
+        """`after` so many pages without new text a shape is barren; 0: none ever is."""
+        saved = state or {}
+        self._store = store
+        self._after = after
+        self._queue = DiskQueue(store, "traps", URLS, saved.get("queue"))
+        self._file = str(saved.get("file", ""))
+        counts, recent = np.zeros(0, _COUNT), np.zeros(0, _PAGE)
+        if self._file:
+            with store.read(self._file) as reader:
+                counts = reader.array(_COUNT, 0, int(saved["counts"])).copy()
+            with store.read(str(saved["pages_file"])) as reader:
+                recent = reader.array(_PAGE, 0, int(saved["pages"])).copy()
+        self._pages_file = str(saved.get("pages_file", ""))
+        self._yields = Yields(after, counts, most)
+        self._recent = np.zeros(RECENT, _PAGE)
+        self._recent[recent["key"] % RECENT] = recent
+        self._owners = np.unique(self._yields.barren["owner"])
+        self._changed = False
+        self._left = int(saved.get("left", 0))  # rows that are still to be looked at, since a shape is barren no more
+        self._looks = int(saved.get("looks", 0))  # that are granted
+
+    def __repr__(self) -> str:
+        return f"Traps({len(self)} URLs, {self.barren} barren shapes)"
+
+    def __len__(self) -> int:
+        """URLs that wait."""
+        return len(self._queue)
+
+    @property
+    def barren(self) -> int:
+        """Shapes that bring nothing."""
+        return len(self._yields.barren)
+
+    def learn(self, judged: pa.RecordBatch) -> U64:
+        """Pages that were read (schema `JUDGED`). Returns the domains of shapes that became barren."""
+        if not judged.num_rows or not self._after:
+            return np.zeros(0, np.uint64)
+        seen = []
+        tried: set[int] = set()
+        rows = zip(*_columns(judged), u64(judged, "key").tolist(), judged.column("fresh").to_pylist(), strict=True)
+        for url, host, domain, via, key, fresh in rows:
+            sharp, coarse = shape_keys(shapes(url), host, domain, self._met_on(via))
+            own = sharp[0]
+            seen += [(shape, host, 0, fresh, False) for shape in sharp]
+            if own not in tried and not self._yields.knows(own):
+                seen += [(shape, host, 0, fresh, False) for shape in coarse[:-1]]
+                seen.append((coarse[-1], domain, 0, fresh, False))
+            tried.add(own)
+            parent = self._recent[via % RECENT]
+            if fresh and via and parent["key"] == via and parent["own"] != own:
+                seen.append((int(parent["own"]), host, 0, True, False))
+            self._recent[key % RECENT] = (key, own, fresh)
+        before = set(self._yields.barren["key"].tolist())
+        self._yields.add(np.array(seen, _COUNT))
+        self._changed = True
+        barren = self._yields.barren
+        if not before.issubset(barren["key"].tolist()):
+            self._left = len(self._queue)
+        self._owners = np.unique(barren["owner"])
+        accused = barren["owner"][~np.isin(barren["key"], np.fromiter(before, np.uint64, len(before)))]
+        domains = u64(judged, "domain")
+        return np.unique(domains[np.isin(domains, accused) | np.isin(u64(judged, "host"), accused)])
+
+    def divert(self, urls: pa.RecordBatch) -> pa.RecordBatch:
+        """Let those of `urls` wait that are traps: the others."""
+        traps = self._are_traps(urls)
+        if not traps.any():
+            return urls
+        self._queue.put(keep(urls, traps))
+        self._looks += LOOKS * int(traps.sum())
+        return keep(urls, ~traps)
+
+    def _are_traps(self, urls: pa.RecordBatch) -> Mask:
+        mask: Mask = np.zeros(urls.num_rows, np.bool_)
+        if not len(self._owners) or not urls.num_rows:
+            return mask
+        accused = np.isin(u64(urls, "host"), self._owners) | np.isin(u64(urls, "domain"), self._owners)
+        accused &= (numbers(urls, "kind") == Kind.PAGE) & (u64(urls, "key") % np.uint64(PROBE) != 0)
+        rows = np.flatnonzero(accused)
+        if len(rows):
+            mask[rows] = [why is not None for why in map(self._why, *_columns(urls.take(pa.array(rows))))]
+        return mask
+
+    def _why(self, url: str, host: int, domain: int, via: int) -> Counts | None:
+        """The counts of the barren shape that makes a trap of `url`; None when it is none."""
+        sharp, coarse = shape_keys(shapes(url), host, domain, self._met_on(via))
+        counts = self._yields.of(np.array([*sharp, *coarse], np.uint64))
+        own = counts[0]
+        if 2 * own["pages"] >= self._after and own["fresh"] * FERTILE >= 1:
+            return None
+        barren = np.flatnonzero(counts["barren"])
+        return counts[barren[0]] if len(barren) else None
+
+    def _met_on(self, via: int) -> str:
+        """What sort of page the one with key `via` was: what fresh pages lead to is apart from what others do."""
+        page = self._recent[via % RECENT]
+        return "fresh" if page["key"] == via and page["fresh"] else ""
+
+    def explain(self, urls: pa.RecordBatch) -> str:
+        """Why the URL in the first row is a trap, in words; empty when it is none."""
+        [(url, host, domain, via)] = zip(*_columns(urls.slice(0, 1)), strict=True)
+        why = self._why(url, host, domain, via)
+        if why is None:
+            return ""
+        found = shapes(url)
+        sharp, coarse = shape_keys(found, host, domain, self._met_on(via))
+        texts_of = (found.own, *found.sharp, *found.coarse, found.hosts)
+        words = dict(zip([*sharp, *coarse], texts_of, strict=True))[int(why["key"])]
+        return (
+            f"of the pages there whose URLs are like {words}, {why['pages']} were read, and of the last ones hardly any"
+            " had text that was not met before"
+        )
+
+    # --- what goes on
+
+    def cleared(self) -> pa.RecordBatch:
+        """Of what waits, some that is no trap any more (schema `URLS`); a few rows are looked at in each turn."""
+        rows = min(ROWS, self._left, self._looks)
+        batch = self._queue.get(rows) if rows else None
+        if batch is None:
+            return EMPTY
+        self._left -= batch.num_rows
+        self._looks -= batch.num_rows
+        traps = self._are_traps(batch)
+        self._queue.put(keep(batch, traps))
+        return keep(batch, ~traps)
+
+    def get(self, rows: int) -> pa.RecordBatch:
+        """The next that wait, `rows` at most: nothing else is left to do."""
+        batch = self._queue.get(rows)
+        self._left = min(self._left, len(self))
+        return EMPTY if batch is None else batch
+
+    def put_back(self, urls: pa.RecordBatch) -> None:
+        """Let `urls`, which were got, wait on."""
+        if urls.num_rows:
+            self._queue.put(urls)
+
+    def scan(self) -> Iterator[pa.RecordBatch]:
+        """Every URL that waits here."""
+        return self._queue.scan()
+
+    def state(self) -> dict[str, Any]:
+        recent = self._recent[self._recent["key"] != 0]
+        if self._changed:
+            for name in filter(None, (self._file, self._pages_file)):
+                self._store.retire(name)
+            self._file = self._store.write("trap-shapes", "vals", [raw(self._yields.counts)])
+            self._pages_file = self._store.write("trap-pages", "vals", [raw(recent)])
+            self._changed = False
+        return {
+            "queue": self._queue.state(),
+            "file": self._file,
+            "counts": len(self._yields.counts),
+            "pages_file": self._pages_file,
+            "pages": len(recent),
+            "left": self._left,
+            "looks": self._looks,
+        }
+
+    def close(self) -> None:
+        self._queue.close()
+
+
+def _columns(urls: pa.RecordBatch) -> tuple[list[str], list[int], list[int], list[int]]:
+    host, domain, via = (u64(urls, name).tolist() for name in ("host", "domain", "via"))
+    return texts(urls), host, domain, via

@@ -1,0 +1,114 @@
+"""Does a page bring text that its domain had not shown before? What traps lack, whatever their URLs look like.
+
+A page's text is cut at its tags into blocks; of each block only the letters count, in small, so that the dates of a
+calendar and the prices of a list make nothing new. What is written in a link says something of another page, and the
+words of the page's own URL something of whoever asked ("no page named so"): neither counts. A page is *fresh* when
+blocks with `LEAST_LETTERS` letters, and with one in `LEAST_SHARE` of all, were not met before at its domain.
+
+It is asked for every page (`fyke.crawl.gathering`), and reads few of them: not the first ones of a domain, and one in
+`ONE_IN` while all were fresh lately. Its memory is one table of places that newer blocks take over (bounded, and
+lost at a restart): what was forgotten counts as new, which accuses nobody.
+"""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import xxhash
+
+from fyke.core.batches import Kind
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import HTML_TYPES, Page, Purpose, Visit
+
+PLACES = 1 << 20  # blocks remembered, at most
+DOMAINS = 1 << 16  # counters, which domains share when there are more
+SMALL_DOMAIN = 4  # pages of a domain that are not read
+PROVEN = 0.97  # share of fresh pages, the latest counting most, from which on a domain is: some 60 in a row
+WEIGHT = 1 / 16  # of the latest page in that
+ONE_IN = 8  # pages of a proven domain that is read
+READ_BYTES = 1 << 16  # of a page
+LEAST_LETTERS = 24
+LEAST_SHARE = 50
+MOST_WORDS = 16  # of a URL
+_LETTERS = frozenset(range(ord("a"), ord("z") + 1)) | frozenset(range(128, 256))
+_DROPPED = bytes(byte for byte in range(256) if byte not in _LETTERS | {ord("\n")})
+# Linear, both: a match ends where the next one may begin, and a failure at the next < or >.
+_LINK = re.compile(rb"<a\s[^<>]*>[^<>]*")
+_TEXT = re.compile(rb">([^<>]+)")
+_WORD = re.compile(r"[a-z]{2,}")
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+class NewText:
+    """The blocks of text met at each domain, as far as memory goes."""
+
+    def __init__(self, places: int = PLACES) -> None:
+        """`places`: a power of two."""
+        self._met = np.zeros(places, np.uint32)
+        self._of_domain = np.zeros(DOMAINS, np.uint8)  # pages met, up to `SMALL_DOMAIN`
+        self._share = np.zeros(DOMAINS, np.float32)  # of its pages that were fresh
+
+    def __repr__(self) -> str:
+        return f"NewText({np.count_nonzero(self._met)} blocks)"
+
+    def fresh(self, page: Page) -> bool | None:
+        """Whether `page` brought new text; None for what was not read."""
+        visit = page.exchange.visit
+        if page.exchange.outcome is not Outcome.OK or visit.purpose is not Purpose.PAGE or visit.kind is Kind.LISTING:
+            return None
+        if page.media_type not in HTML_TYPES or not self._wants(visit.domain):
+            return None
+        place = visit.domain % DOMAINS
+        if self._share[place] >= PROVEN and visit.key % ONE_IN:
+            return None
+        fresh = not page.duplicate and self._is_new(blocks(page.content), visit)
+        self._share[place] += WEIGHT * (fresh - self._share[place])
+        return fresh
+
+    def _wants(self, domain: int) -> bool:
+        place = domain % DOMAINS
+        if self._of_domain[place] >= SMALL_DOMAIN:
+            return True
+        self._of_domain[place] += 1
+        return False
+
+    def _is_new(self, text: Sequence[bytes], visit: Visit) -> bool:
+        """Remember the blocks `text`; whether enough of them is new, also without the words of the URL."""
+        new = self._enter(text, visit.domain)
+        letters = 0
+        if new:
+            said = b"\n".join(new)
+            for word in _WORD.findall(visit.url.lower())[-MOST_WORDS:]:
+                said = said.replace(word.encode(), b"")
+            letters = sum(map(len, self._enter(said.split(), visit.domain ^ 1)))  # apart: most have none of those words
+        return letters >= LEAST_LETTERS and letters * LEAST_SHARE >= sum(map(len, text))
+
+    def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
+        """Remember `text`; the blocks that were not met before."""
+        hashes = np.fromiter(map(xxhash.xxh3_64_intdigest, text), np.uint64, len(text))
+        keys = (hashes ^ np.uint64(domain)) * _MIX
+        places = keys & np.uint64(len(self._met) - 1)
+        marks = (keys >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+        new = np.flatnonzero(self._met[places] != marks).tolist()
+        self._met[places] = marks
+        return [text[at] for at in new]
+
+
+def blocks(content: bytes) -> list[bytes]:
+    """The blocks of text in a page of HTML, each once, in order: their letters alone, in small."""
+    text = _LINK.sub(b"", _without_code(content[:READ_BYTES].lower()))
+    return list(dict.fromkeys(b"\n".join(_TEXT.findall(text)).translate(None, _DROPPED).split()))
+
+
+def _without_code(content: bytes) -> bytes:
+    """`content`, in small letters, without scripts and styles."""
+    for name in (b"script", b"style"):
+        kept, end = [], 0
+        while (begin := content.find(b"<" + name, end)) >= 0:
+            kept.append(content[end:begin])
+            end = content.find(b"</" + name, begin)
+            if end < 0:
+                end = len(content)
+                break
+        content = b"".join([*kept, content[end:]]) if kept else content
+    return content

@@ -1,0 +1,94 @@
+"""Pages that would cost too much are cut, all others are not touched."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
+
+from fyke.core.markup import MAX_BYTES, MAX_ELEMENTS, bounded, parts, pieces, written_out
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        b"",
+        b"<p>text" * 100_000,
+        b"<div><ul><li><a href=x><b>text</b></a><br></ul></div>" * 20_000,
+        b"<tr><td><font color=red>x</font>" * 20_000,
+        b"".join(b"<a href=%d>" % n for n in range(50_000)),
+        b"<p>" + b"long text a=b > " * 10_000 + b"<p title='%b'>" % (b"long text " * 10_000),
+        b"<div class=x><img src=y></div>" * 30_000,
+    ],
+)
+def test_ordinary_pages_are_whole(html: bytes) -> None:
+    assert bounded(html) == html
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        b"x" * (MAX_BYTES + 1),
+        b"<div>" * 100_000,
+        b"<DIV class=x>" * 50_000 + b"</div>" * 50_000,
+        b"".join(b"<font size=%d><p>" % n for n in range(10_000)),
+        b"".join(b"<i %d><p></i><b>" % n for n in range(10_000)),
+        b"<p>text" * 1_000 + b"<a %b>" % b" ".join(b"a%d" % n for n in range(5_000)),
+        b"<p>text<a %b" % b"/".join(b"a%d='>'" % n for n in range(5_000)),
+        b"<p>" * 1000 + b"<a " + b"".join(b"a%d=b " % n for n in range(100_000)) + b">",
+        b"<a " + b"".join(b"a%d='>' " % n for n in range(100_000)) + b">",
+        b"<a/" + b"".join(b"a%d/" % n for n in range(100_000)),
+    ],
+)
+def test_hostile_pages_are_cut(html: bytes) -> None:
+    assert len(bounded(html)) < len(html)
+
+
+def test_what_is_left_makes_no_more_elements_than_promised() -> None:
+    html = bounded(b"".join(b"<font size=%d><p>" % n for n in range(10_000)))
+    tree = LexborHTMLParser(html)
+    assert len(tree.tags("font")) <= MAX_ELEMENTS
+
+
+@pytest.mark.parametrize("size", [0, 5, MAX_BYTES, MAX_BYTES + 1, 3 * MAX_BYTES])
+@pytest.mark.parametrize("tag", [b"", b"<p>word", b"<"])
+def test_pieces_are_the_whole(tag: bytes, size: int) -> None:
+    content = (tag * (size // max(len(tag), 1)) if tag else b"x" * size) + b"<a href=x>"
+    found = list(pieces(content))
+    assert b"".join(found) == content and max(map(len, found)) <= MAX_BYTES
+    assert all(piece.startswith(b"<") for piece in found[1:]) or not tag
+
+
+@given(
+    st.lists(
+        st.sampled_from([b"<div>", b"<b>", b"x", b"\0", b"<a href=1>", b"</div>", b"<font size=2><p>"]), max_size=50
+    )
+)
+def test_parts_are_all_that_is_safe(words: list[bytes]) -> None:
+    content = b"".join(words) * 400
+    found = list(parts(content))
+    assert b"".join(found).replace(b"\0", b"") == content.replace(b"\0", b"")
+    assert all(bounded(part) == part for part in found)
+
+
+@pytest.mark.parametrize(
+    ("xhtml", "html"),
+    [
+        (b"<script/>x", b"<script></script>x"),
+        (b"<a id='x' />", b"<a id='x'></a>"),
+        (b'<svg:path d="M0 0"/>', b'<svg:path d="M0 0"></svg:path>'),
+        (b"<br/><hr /><img src='a/b'/>", b"<br/><hr /><img src='a/b'/>"),
+        (b"<a href=x/>", b"<a href=x/>"),
+        (b"<p title='a>b'>x</p>", b"<p title='a>b'>x</p>"),
+        (b"a < b /> c", b"a < b /> c"),
+    ],
+)
+def test_empty_elements_are_written_out(xhtml: bytes, html: bytes) -> None:
+    assert written_out(xhtml) == html
+
+
+@pytest.mark.parametrize(
+    "worst", [b"<a ", b"<a b='", b"<a b=\"<a b='", b"<a b='' ", b"<a" + b" b=''" * 1000, b"<a b='' c=\"\" "]
+)
+def test_the_worst_of_a_megabyte_is_looked_at_once(worst: bytes) -> None:
+    """The tests have a time limit, which a look that begins again at each tag would not keep."""
+    assert written_out(worst * (1_000_000 // len(worst)))

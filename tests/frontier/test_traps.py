@@ -1,0 +1,164 @@
+"""The laws of the guard: what brings nothing waits, all else does not, nothing is lost, memory is bounded."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontier.shard import Shard
+from fyke.core.batches import Kind, concat, texts, u64, url_batch
+from fyke.core.messages import judged_batch
+from fyke.core.urls import key_of, locate
+from fyke.core.visits import visits_of
+from fyke.disk.store import Store
+from fyke.frontier.traps import PROBE, RECENT, Traps
+
+AFTER = 8
+
+
+class Guard(Shard[Traps, None]):
+    """Traps on a directory of their own."""
+
+
+@pytest.fixture
+def guard(tmp_path: Path) -> Guard:
+    def opened(store: Store, state: Mapping[str, Any]) -> Traps:
+        return Traps(store, AFTER, state, most=4096)
+
+    return Guard(tmp_path, opened, None)
+
+
+def batch(urls: list[str], via: str = "", kind: Kind = Kind.PAGE) -> Any:
+    return url_batch([locate(url) for url in urls], via=key_of(via) if via else 0, kind=kind)
+
+
+def learn(guard: Guard, urls: list[str], fresh: bool, via: str = "") -> list[int]:
+    judged = judged_batch([(visit, fresh) for visit in visits_of(batch(urls, via))])
+    return guard.stage.learn(judged).tolist()
+
+
+def numbered(path: str, count: int, begin: int = 0) -> list[str]:
+    """Pages of which none is let through as a probe."""
+    urls = (f"http://www.a.example{path}{number}" for number in range(begin, begin + 100 * count))
+    return [url for url in urls if key_of(url) % PROBE][:count]
+
+
+def passed(guard: Guard, urls: list[str], via: str = "") -> int:
+    return int(guard.stage.divert(batch(urls, via)).num_rows)
+
+
+def test_what_brings_nothing_waits_and_what_is_not_like_it_does_not(guard: Guard) -> None:
+    assert learn(guard, numbered("/day/", AFTER - 1), False) == []
+    assert passed(guard, numbered("/day/", 5, 1000)) == 5, "too early to tell"
+    assert learn(guard, numbered("/day/", 1, 500), False) == [key_of("a.example")]
+    assert passed(guard, numbered("/day/", 5, 1000)) == 0
+    assert passed(guard, numbered("/page/", 5)) == 5, "another path"
+    assert passed(guard, [url.replace("www", "web") for url in numbered("/day/", 5)]) == 5, "another host"
+    seeds = batch(numbered("/day/", 5, 1000), kind=Kind.SEED)
+    assert guard.stage.divert(seeds).num_rows == 5, "asked for by a person"
+    assert "/day/#" in guard.stage.explain(batch(numbered("/day/", 1, 2000)))
+    guard.close()
+
+
+@pytest.mark.parametrize(
+    ("trap", "like", "unlike"),
+    [
+        ("/list?a={n}&sort=up", "/other/{n}?sort=down", "/other/{n}?b=1"),
+        ("/w{w}/x/x/{n}", "/v{w}/y/z/y/", "/v{w}/y/z/"),
+        ("/{w}/b/c/d/e/f/g/{w}.html", "/k/l/m/n/o/p/q/r/{w}.html", "/k/l/{w}.html"),
+        ("/{w}-{w}", "/{w}", "/{w}/{w}/"),
+    ],
+)
+def test_a_name_a_repeated_part_depth_and_made_up_words_are_shapes(
+    guard: Guard, trap: str, like: str, unlike: str
+) -> None:
+    def urls(pattern: str, count: int) -> list[str]:
+        random = Random(pattern)
+        words = ("".join(random.choices("abcdefgh", k=12)) for _ in range(100 * count))
+        made = (f"http://www.a.example{pattern.format(n=n, w=word)}" for n, word in enumerate(words))
+        return [url for url in made if key_of(url) % PROBE][:count]
+
+    read = "http://www.a.example/read"
+    learn(guard, [read], True)
+    learn(guard, urls("/fine/{w}", 1), True, via=read)
+    learn(guard, urls(trap, 4 * AFTER), False)
+    assert passed(guard, urls(like, 20)) == 0
+    if "{w}-" not in trap:
+        assert passed(guard, urls(unlike, 20), via=read) == 20, "met on a page that was fresh"
+    guard.close()
+
+
+def test_hosts_without_end_are_a_shape_of_their_domain(guard: Guard) -> None:
+    hosts = [f"http://{word}.a.example/" for word in ("".join(Random(n).choices("abcdefgh", k=9)) for n in range(99))]
+    hosts = [url for url in hosts if key_of(url) % PROBE]
+    learn(guard, hosts[: AFTER + 1], False)
+    assert passed(guard, hosts[AFTER + 1 :]) == 0
+    assert passed(guard, ["http://www.b.example/"]) == 1
+    guard.close()
+
+
+def test_a_list_without_words_is_none_when_it_leads_to_what_is_fresh(guard: Guard) -> None:
+    albums = numbered("/album/", 4 * AFTER)
+    for number, album in enumerate(albums):
+        learn(guard, [album], False)
+        learn(guard, numbered("/photo/", 2, 1000 * number), True, via=album)
+    assert passed(guard, numbered("/album/", 20, 5000)) == 20
+    guard.close()
+
+
+def test_what_is_fresh_after_all_goes_on_and_nothing_is_lost(guard: Guard) -> None:
+    """Through a save and a restart: what was diverted waits, and comes back once its shape brings something."""
+    learn(guard, numbered("/day/", 2 * AFTER), False)
+    waiting = numbered("/day/", 300, 10_000)
+    assert passed(guard, waiting) == 0
+    guard.save()
+    guard.restart()
+    assert len(guard.stage) == 300
+    assert guard.stage.cleared().num_rows == 0
+    learn(guard, numbered("/day/", AFTER, 100_000), True)
+    back = []
+    while (urls := guard.stage.cleared()).num_rows:
+        back.append(urls)
+    assert Counter(texts(concat(back))) == Counter(waiting)
+    assert len(guard.stage) == 0
+    guard.close()
+
+
+def test_one_in_so_many_is_tried_again(guard: Guard) -> None:
+    learn(guard, numbered("/day/", 2 * AFTER), False)
+    urls = batch([f"http://www.a.example/day/{number}" for number in range(20 * PROBE)])
+    probes = guard.stage.divert(urls)
+    assert 5 <= probes.num_rows <= 60
+    assert not (u64(probes, "key") % np.uint64(PROBE)).any()
+    guard.close()
+
+
+def test_a_shape_that_wavers_costs_no_more_than_a_few_looks(guard: Guard) -> None:
+    learn(guard, numbered("/other/", 2 * AFTER), False)
+    learn(guard, numbered("/day/", 2 * AFTER), False)
+    assert passed(guard, numbered("/other/", 500)) == 0
+    looked = 0
+    for number in range(50):
+        learn(guard, numbered("/day/", 3, 1000 * number), True)
+        learn(guard, numbered("/day/", 2 * AFTER, 1000 * number + 500), False)
+        before = len(guard.stage)
+        guard.stage.cleared()
+        looked += before
+    assert looked > 10_000, "each wavering has a reason to look at all of it"
+    assert guard.stage.state()["looks"] == 0
+    guard.close()
+
+
+def test_memory_is_bounded_at_any_number_of_hosts_and_shapes(guard: Guard) -> None:
+    random = Random(1)
+    for number in range(40):
+        hosts = [f"http://h{number}-{n}.a{n}.example/{random.randrange(10**9)}/{n}" for n in range(400)]
+        learn(guard, hosts, random.random() < 0.5)
+    state = guard.stage.state()
+    assert state["counts"] <= 4096
+    assert state["pages"] <= RECENT
+    guard.close()

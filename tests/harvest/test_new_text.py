@@ -1,0 +1,86 @@
+"""What counts as new text: sentences, and neither numbers, nor links, nor words that stand in the page's own URL."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fyke.core.batches import Kind, url_batch
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import locate
+from fyke.core.visits import Exchange, Page, visits_of
+from fyke.harvest.new_text import ONE_IN, SMALL_DOMAIN, NewText, blocks
+
+AROUND = "<header>All that there is to know of rivers</header><footer>Written by many hands, for many years</footer>"
+
+
+def page(content: str, path: str = "/", host: str = "www.a.example", kind: Kind = Kind.PAGE) -> Page:
+    visit = visits_of(url_batch([locate(f"http://{host}{path}")], kind=kind))[0]
+    return Page(Exchange(visit, Outcome.OK, 0.0, 0.0), "text/html", content.encode())
+
+
+@pytest.fixture
+def reader() -> NewText:
+    """Has met the domain already, and what stands around each of its pages."""
+    reader = NewText()
+    for number in range(SMALL_DOMAIN):
+        assert reader.fresh(page(AROUND, f"/{number}")) is None
+    assert reader.fresh(page(f"{AROUND}<p>The first page has a few words of its own.</p>")) is True
+    return reader
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "<p>The first page has a few words of its own.</p>",
+        "<h1>31.12.2041</h1><td>1</td><td>2</td>",
+        "<a href='/elsewhere'>A long name for a page that lies elsewhere</a>",
+        "<script>var session = 'ajfdkghakdfhgkladfhgklahdfgklahdfg'</script>",
+        "<style>.ajfdkghakdfhgkladfhgklahdfgklahdfg { color: red }</style>",
+        "<p>missing treasure chest map legend</p>",
+        "<!-- made for you alone by the server named ajfdkghakdfhgkladfhgk -->",
+    ],
+)
+def test_what_is_not_new(reader: NewText, content: str) -> None:
+    assert reader.fresh(page(AROUND + content, "/missing-treasure/chest,map,legend/2041")) is False
+
+
+def test_what_is_new_once(reader: NewText) -> None:
+    said = f"{AROUND}<p>Beyond the second bend the water slows down.</p>"
+    assert reader.fresh(page(said, "/bend")) is True
+    assert reader.fresh(page(said, "/again")) is False
+    other = [reader.fresh(page(said, "/", host="www.b.example")) for _ in range(SMALL_DOMAIN + 2)]
+    assert other == [*[None] * SMALL_DOMAIN, True, False], "another domain may say the same"
+
+
+def test_sitemaps_failures_and_images_are_not_read(reader: NewText) -> None:
+    assert reader.fresh(page("", kind=Kind.LISTING)) is None
+    failed, image = page(""), page("")
+    failed.exchange.outcome = Outcome.SERVER_ERROR
+    image.media_type = "image/png"
+    assert (reader.fresh(failed), reader.fresh(image)) == (None, None)
+
+
+def test_a_domain_that_brings_something_is_read_seldom_until_it_does_not(reader: NewText) -> None:
+    said = [reader.fresh(page(f"<p>{words(n)} and {words(n + 7)}</p>", f"/{n}")) for n in range(1000)]
+    late = said[200:]
+    assert late.count(True) + late.count(None) == len(late)
+    assert 0.5 / ONE_IN < late.count(True) / len(late) < 2 / ONE_IN
+    barren = [reader.fresh(page(AROUND, f"/{n}")) for n in range(2000, 2100)]
+    assert barren[50:] == [False] * 50
+
+
+def words(number: int) -> str:
+    """Letters that differ, as no number does."""
+    return " ".join("abcdefghij"[int(digit)] * 5 + "klmnopqrst"[int(digit)] for digit in str(number * 7919))
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_have_blocks(content: bytes) -> None:
+    assert all(block and b"<" not in block for block in blocks(content))
+
+
+@pytest.mark.parametrize("piece", [b"<", b">", b"<a ", b"<a >", b"<script", b"<script>x</script>", b"<style", b"x>"])
+def test_work_grows_with_length(piece: bytes) -> None:
+    """A megabyte of each; what is read of it is bounded, and a second run is not needed to tell minutes from none."""
+    assert len(blocks(piece * (1 << 20))) < 1 << 16
