@@ -14,7 +14,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,12 @@ class Member:
         """Tell the supervisor."""
         self._writer.write(json.dumps(what).encode() + b"\n")
 
+    async def end(self, **what: Any) -> None:
+        """The last that the supervisor is told; it may be gone, since another agent failed."""
+        self.tell(**what)
+        with suppress(ConnectionError):
+            await self._writer.drain()
+
     def _stand(self, order: dict[str, Any]) -> None:
         stands = {number: agent.stand() for number, agent in self._agents.items()}
         if order["figures"]:
@@ -126,16 +132,13 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
             running = [asyncio.create_task(agent.run()) for agent in agents.values()]
             await _first_failure([*running, obeying], running)
             obeying.cancel()
-        member.tell(ended=True)
+        await member.end(ended=True)
     except FykeError as error:
-        member.tell(error=str(error), kind=type(error).__name__)
-        await writer.drain()
+        await member.end(error=str(error), kind=type(error).__name__)
         sys.exit(error.exit_status)
     except Exception as error:  # noqa: BLE001 - a fault of our own: a file has all of it, and the person one line
-        member.tell(error=_fault(directory, numbers, error), kind=AgentFailed.__name__)
-        await writer.drain()
+        await member.end(error=_fault(directory, numbers, error), kind=AgentFailed.__name__)
         sys.exit(AgentFailed.exit_status)
-    await writer.drain()
 
 
 def _fault(directory: CrawlDirectory, numbers: list[int], error: Exception) -> str:

@@ -19,7 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fyke.archive.asked import AskedLater
@@ -129,8 +129,7 @@ class Supervisor:
             )
         process.begun = process.ended = False
         for agent in process.agents:
-            known = self._known[agent]
-            self._known[agent] = _Known(figures=known.figures, statistics=known.statistics)
+            self._known[agent] = replace(self._known[agent], stand={}, round=0, allowed=-1, checkpoints=0)
         reader, process.writer = await asyncio.open_connection(sock=ours, limit=LINE_BYTES)
         process.hearing = asyncio.create_task(self._hear(process, reader))
 
@@ -147,20 +146,26 @@ class Supervisor:
         status = await asyncio.to_thread(process.process.wait)
         if process.ended or self._failure is not None:
             return
-        how = f"signal {-status}" if status < 0 else f"exit status {status}"
-        self._directory.log(time.time(), "died", agents=process.agents, how=how)
-        self._deaths += 1
-        if self._deaths > DEATHS:
-            self._failure = errors.AgentFailed(
-                f"the process of agent {process.agents[0]} ended {DEATHS} times without a checkpoint, at last by {how}:"
-                f" look for its end in the system's log (too little memory?); fyke crawl --into {self._directory.path}"
-                " goes on from the last checkpoint"
-            )
+        try:
+            self._note_death(process, f"signal {-status}" if status < 0 else f"exit status {status}")
+        except errors.FykeError as error:
+            self._failure = error
             self._answered.set()
             return
         await asyncio.sleep(AGAIN_S)
         if not process.ended:
             await self._start(process)
+
+    def _note_death(self, process: _Process, how: str) -> None:
+        """A process died, in this way. Raises AgentFailed if that happens again and again, or DiskFull."""
+        self._directory.log(time.time(), "died", agents=process.agents, how=how)
+        self._deaths += 1
+        if self._deaths > DEATHS:
+            raise errors.AgentFailed(
+                f"the process of agent {process.agents[0]} ended {DEATHS} times without a checkpoint, at last by {how}:"
+                f" look for its end in the system's log (too little memory?); fyke crawl --into {self._directory.path}"
+                " goes on from the last checkpoint"
+            )
 
     def _heard(self, process: _Process, said: dict[str, Any]) -> None:
         if "begun" in said:
@@ -175,7 +180,7 @@ class Supervisor:
             known = self._known[said["agent"]]
             known.allowed -= said["recalled"]
         elif "error" in said:
-            kind: type[errors.FykeError] = getattr(errors, said["kind"])
+            kind: type[errors.FykeError] = getattr(errors, said["kind"], errors.AgentFailed)
             self._failure = self._failure or kind.__new__(kind, said["error"])  # some are made of something else
             process.ended = True
         elif "ended" in said:
@@ -241,8 +246,7 @@ class Supervisor:
 
     def _judge(self, stands: list[dict[str, Any]]) -> None:
         """Whether the crawl ends now, or goes a level down, as all have answered the same question."""
-        ending = self._limit(stands)
-        if ending is not None:
+        if (ending := self._limit(stands)) is not None:
             self.stop(ending)
             return
         idle = tuple(stand["activity"] for stand in stands) if all(stand["idle"] for stand in stands) else None
