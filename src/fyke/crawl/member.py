@@ -79,9 +79,10 @@ class Member:
 
     async def obey(self, reader: asyncio.StreamReader) -> None:
         """Do what the supervisor says, until it is gone."""
-        while line := await reader.readline():
-            order = json.loads(line)
-            self._orders[order["do"]](order)
+        with suppress(ConnectionError):
+            while line := await reader.readline():
+                order = json.loads(line)
+                self._orders[order["do"]](order)
         os._exit(1)
 
     def tell(self, **what: Any) -> None:
@@ -90,8 +91,8 @@ class Member:
 
     async def end(self, **what: Any) -> None:
         """The last that the supervisor is told; it may be gone, since another agent failed."""
-        self.tell(**what)
-        with suppress(ConnectionError):
+        with suppress(ConnectionError, RuntimeError):  # the latter is what uvloop says of a closed transport
+            self.tell(**what)
             await self._writer.drain()
 
     def _stand(self, order: dict[str, Any]) -> None:
