@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 DEMO ?= demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup crawl check format test bench clean
+.PHONY: help setup crawl check format test bench docs dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,5 +41,12 @@ bench: setup ## race Fyke against what is installed (needs nginx), and measure i
 	$(BIN)/python benches/race.py
 	$(BIN)/python benches/flat_memory.py
 
+docs: setup ## make the documentation as a site, in dist/site
+	$(BIN)/python -m mkdocs build --quiet
+
+dist: setup ## make the wheel, the man page and shell completion, in dist/
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(BIN)/python -m fyke.cli.manual dist
+
 clean: ## remove what was made
-	rm -rf $(VENV) $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(DEMO) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -114,4 +114,44 @@ def test_every_setting_exists(path: Path) -> None:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_links_within_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
-        assert (path.parent / target).exists(), target
+        made = path.parent.name == "docs" and f": {target}" in (ROOT / "mkdocs.yml").read_text()  # of the program
+        assert made or (path.parent / target).exists(), target
+
+
+TASKS = re.findall(r"^\| (\d+) \|([^|]*)\|([^|]*)\|(.*)\|$", (ROOT / "docs" / "tasks.md").read_text(), re.MULTILINE)
+
+
+def test_the_fifty_tasks(site: SmallSite, crawled: Path, tmp_path: Path) -> None:
+    """Each is typed as the how-tos have it, which are run; or is run here; or says that it is missing."""
+    assert [int(cells[0]) for cells in TASKS] == [*range(1, 51)]
+    headings = {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in SECTIONS}
+    new: list[str] = []
+    for _, task, _, here in TASKS:
+        typed = [one.replace("\\|", "|") for one in re.findall(r"`(fyke [^`]*)`", here)]
+        linked = re.findall(r"\]\(howto\.md#([^)]*)\)", here)
+        assert {*linked} <= headings, (task, linked)
+        assert typed or linked or here.strip().startswith(("**missing**", "always")), task
+        new += [one for one in typed if one not in HOWTO and not one.startswith("fyke serve")]
+    assert len(new) < 10  # the others are run with the how-tos
+    shutil.copytree(crawled, tmp_path / "there")
+    text = "\n".join(new).replace("https://example.org/", site.url)
+    text = re.sub(r"fyke crawl (?!.*--delay)", "fyke crawl --delay 0 --private 127.0.0.1 ", text)
+    _run(["bash", "-e", "-c", text], tmp_path)
+
+
+def test_the_site_is_built_of_itself(tmp_path: Path) -> None:
+    """Without a warning, and nothing in it is loaded from elsewhere; every setting and command has its line."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    from fyke.core.config import Config
+
+    for page in tmp_path.rglob("*.html"):
+        loaded = re.findall(r"<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=\"([^\"]*)", page.read_text())
+        assert loaded and not [address for address in loaded if "//" in address], (page, loaded)
+    settings_page = (tmp_path / "reference" / "settings.html").read_text()
+    keys = [key for _, section in Config().sections for key in type(section).model_fields]
+    assert [key for key in keys if f"<code>{key}</code>" not in settings_page] == []
+    commands_page = (tmp_path / "reference" / "commands.html").read_text()
+    assert [name for name in _commands() if f">fyke {name}</h2>" not in commands_page] == []
+    assert ">fyke.Crawl</h2>" in (tmp_path / "reference" / "python.html").read_text()

@@ -1,9 +1,12 @@
 """The law of resolving: whatever path a link takes, the result is that of `canonical` and `locate`."""
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from fyke.core import resolve
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import Locator, canonical, locate
 
@@ -72,6 +75,18 @@ _PIECES = [
     ],
 ]
 hrefs = st.one_of(st.lists(st.sampled_from(_PIECES), max_size=7).map("".join), st.text(max_size=20))
+
+
+@pytest.fixture(params=["joiner", "columns"], autouse=True, scope="module")
+def way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """All of it holds for both ways of reading plain links."""
+    joined = resolve.join
+    if request.param == "columns":
+        resolve.join = None
+    elif joined is None:
+        pytest.skip("the joiner was not compiled: there was no compiler")
+    yield
+    resolve.join = joined
 
 
 def slowly(base: str, hrefs: list[str]) -> list[Locator]:

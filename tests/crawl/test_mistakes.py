@@ -84,7 +84,7 @@ def mended(into: Path, quick: Path, site: SmallSite) -> None:
         (["crawl", SEED, "--into", "@", "--contact", "me)\r\nX-Evil: 1"], ["contact"]),
         (["crawl", SEED, "--into", "@", "--dns", "nowhere"], ["nowhere", "address:port"]),
         (["crawl", SEED, "--into", "@", "--dns", "127.0.0.1:99999"], ["127.0.0.1:99999"]),
-        (["crawl", "http://", "--into", "@"], ["'http://'", "https://"]),
+        (["crawl", "http://", "--into", "@"], ["'http://'", "its host"]),
         (["crawl", "not a url", "--into", "@"], ["'not a url'"]),
         (["crawl", "http://[::1", "--into", "@"], ["'http://[::1'"]),
         (["crawl", SEED, "mailto:me@here", "--into", "@"], ["'mailto:me@here'", "gopher://"]),

@@ -158,6 +158,15 @@ def test_where_a_seed_of_a_list_redirects_to_is_in_scope(tmp_path: Path) -> None
         assert sorted(archived(tmp_path / "a")) == [f"{other.url}p1", f"{other.url}p3"]
 
 
+def test_the_seeds_alone(site: SmallSite, tmp_path: Path) -> None:
+    """And what they redirect to: nothing that they link to."""
+    site.answers["/p1"] = 301, {"Location": f"{site.url}p4"}, b""
+    list_ = made(tmp_path, f"{site.url}p1\n{site.url}p2\n".encode())
+    config = settings(tmp_path, dns={"private": ["127.0.0.1"]})
+    assert crawl(tmp_path / "a", config, "--seeds", str(list_), "--scope", "seeds").status == 0
+    assert sorted(archived(tmp_path / "a")) == [f"{site.url}p2", f"{site.url}p4"]
+
+
 @pytest.mark.parametrize("scope", ["prefix", "host", "domain"])
 def test_killed_and_resumed(tmp_path: Path, scope: str) -> None:
     """Nothing of a list is lost, and its scope holds after a restart."""

@@ -2,7 +2,9 @@
 
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,17 +51,15 @@ def selectors(folder: Path, first: str = "a") -> Path:
     return path
 
 
-def _postgres(tmp_path: Path) -> Iterator[str]:
-    """A server of our own, at a socket in `tmp_path`; it refuses to be run by root."""
+@contextmanager
+def _postgres() -> Iterator[str]:
+    """A server of our own, at a socket in a folder of its own; it refuses to be run by root."""
     initdb = shutil.which("initdb") or next(map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")), None)
     if initdb is None:
         pytest.skip("no PostgreSQL here: apt-get install postgresql")
-    home = tmp_path / "pg"
-    home.mkdir()
+    home = Path(tempfile.mkdtemp(prefix="fyke-pg-"))
     user: dict[str, Any] = {}
     if home.owner() == "root":
-        for folder in (home, tmp_path, tmp_path.parent, tmp_path.parent.parent):
-            folder.chmod(0o755)
         shutil.chown(home, "nobody")
         user = {"user": "nobody", "group": "nogroup", "extra_groups": []}
     binaries = Path(initdb).resolve().parent
@@ -74,6 +74,7 @@ def _postgres(tmp_path: Path) -> Iterator[str]:
         yield f"postgresql:///postgres?host={home}&user=fyke"
     finally:
         subprocess.run([*control, "-m", "immediate", "stop"], **common)
+        shutil.rmtree(home)
 
 
 @pytest.fixture(params=["duckdb", "postgresql"])
@@ -83,7 +84,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[s
         address = f"duckdb:{tmp_path / 'made.duckdb'}"
         yield address, partial(_asked, adbc_driver_duckdb.dbapi, address.removeprefix("duckdb:"))
         return
-    for served in _postgres(tmp_path):
+    with _postgres() as served:
         yield served, partial(_asked, adbc_driver_postgresql.dbapi, served)
 
 

@@ -19,8 +19,8 @@ URLS = st.builds(
 
 
 def within(scope: Scope, seeds: list[Locator], url: Locator) -> bool:
-    if scope is Scope.WEB:
-        return True
+    if scope in (Scope.SEEDS, Scope.WEB):
+        return scope is Scope.WEB
     if scope is Scope.PREFIX:
         folders = [seed.url.partition(b"?")[0].rpartition(b"/")[0] + b"/" for seed in seeds]
         return any(url.url.startswith(folder) for folder in folders)
@@ -37,7 +37,8 @@ def test_what_it_holds(scope: Scope, seeds: list[Locator], later: list[Locator],
     for kind in (Kind.PAGE, Kind.SEED, Kind.REQUISITE):
         wanted = [url for url in asked if kind is not Kind.PAGE or within(scope, [*seeds, *later], url)]
         assert filters.accept(url_batch(asked, kind=kind)).column("url").to_pylist() == [url.url for url in wanted]
-    assert [filters.reaches(url) for url in asked] == [within(scope, [*seeds, *later], url) for url in asked]
+    reached = [scope is Scope.SEEDS or within(scope, [*seeds, *later], url) for url in asked]
+    assert [filters.reaches(url) for url in asked] == reached
 
 
 @given(URLS, URLS)

@@ -44,7 +44,7 @@ def test_title_text_and_links(documents: Documents) -> None:
     documents.process(page)
     assert page.title == "Plums \\ (all of them)"
     assert page.text.split("\n\n") == ["\n".join(LINES)] * 3
-    assert page.links.pages == ["http://a.example/1", "/2?(x)", "http://127.0.0.1/written"]
+    assert page.links.pages == ["http://a.example/1", "/2?(x)", "http://127.0.0.1/written"]  # that on the second
     assert page.findings == {"Documents": {"pages": 3}}
 
 
@@ -122,7 +122,11 @@ def test_crawled_indexed_exported(tmp_path: Path) -> None:
         lines = [*LINES, f"Hidden: {site.url}written.html"]
         links = f"<a href=/paper.pdf>p</a><a href=/broken.pdf>b</a>{'words of a page ' * 30}".encode()
         site.answers["/"] = 200, {"Content-Type": "text/html"}, links
-        site.answers["/paper.pdf"] = 200, {"Content-Type": "application/pdf"}, pdf(lines * 4, "On plums", ["/p1"])
+        site.answers["/paper.pdf"] = (
+            200,
+            {"Content-Type": "application/pdf"},
+            pdf(lines * 4, "On plums", ["/p1"], pages=2),
+        )
         site.answers["/broken.pdf"] = 200, {"Content-Type": "application/pdf"}, b"%PDF-1.4 and no more"
         site.answers["/written.html"] = 200, {"Content-Type": "text/html"}, b"<title>w</title>"
         assert crawl(into, crawl_settings(tmp_path), site.url).status == 0

@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,17 @@ def test_as_a_browser_would_find_them(before: Site, site: Site) -> None:
 def site():
     with small_site(pages=3) as running:
         yield running
+
+
+def test_redirects_that_end_nowhere(site: SmallSite, tmp_path: Path) -> None:
+    """At a scheme that is not fetched, or never."""
+    long = [f"/long/{n}" for n in range(30)]
+    leads = {"/file": "file:///etc/passwd", "/script": "javascript:x()", "/": "/p1"} | dict(pairwise(long))
+    for path, target in leads.items():
+        site.answers[path] = 302, {"Location": target}, b""
+    site.answers["/p1"] = 200, HTML, b"<a href=/file>1</a><a href=/script>2</a><a href=/long/0>3</a>"
+    assert crawl(tmp_path / "there", written(tmp_path), site.url).status == 0
+    assert {link.removeprefix(site.url) for link in broken(tmp_path / "there")} == {"file", "script", "long/0"}
 
 
 def test_a_site_is_checked(site: SmallSite, tmp_path: Path) -> None:

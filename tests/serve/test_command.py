@@ -1,6 +1,7 @@
 """`fyke serve` as a person starts it, and the dashboard's stream as a program hears it."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -45,7 +46,17 @@ def test_says_where_it_is(tmp_path: Path) -> None:
     lines = [process.stdout.readline() for _ in range(3)]
     assert lines[0].startswith("Search     http://127.0.0.1:") and "/crawl#token=" in lines[1]
     process.terminate()
-    assert process.communicate(timeout=15)[1] == ""
+    assert process.communicate(timeout=15)[1] == "" and process.returncode == 0  # as service managers expect
+
+
+def test_nobody_hears_where_it_is(tmp_path: Path) -> None:
+    made = archive(tmp_path / "crawl", [("http://a.example/", html("x"))])
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "fyke", "serve", str(made), "--port", "0"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=30, check=False)
+    os.close(writing)
+    assert done.returncode == 141 and not done.stderr
 
 
 def test_stream_of_events(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import typer
@@ -26,6 +27,9 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 def main() -> None:
     """The `fyke` command: every mistake is one line on stderr and an exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # what a terminal has no letters for is no reason to end
+            stream.reconfigure(errors="backslashreplace")
     try:
         _check_letters(sys.argv[1:])
         status = app(prog_name="fyke", standalone_mode=False)

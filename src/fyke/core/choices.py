@@ -9,6 +9,7 @@ from enum import StrEnum
 class Scope(StrEnum):
     """How far from the seeds links are followed; where a seed redirects to counts as a seed."""
 
+    SEEDS = "seeds"  # the seeds, and nothing that they link to
     PREFIX = "prefix"  # below a seed's folder
     HOST = "host"  # on a seed's host
     DOMAIN = "domain"  # in a seed's pay-level domain

@@ -56,7 +56,7 @@ class CrawlSection(_Section):
     seeds: list[str] = Field([], description="Where the crawl begins: URLs.")
     scope: Scope = Field(
         Scope.HOST,
-        description="Links followed: prefix, host, domain (of seeds and what they redirect to), or web.",
+        description="Links followed: seeds (none), prefix, host, domain (of seeds and what they redirect to), or web.",
     )
     pages: Count = Field(0, description="Stop after this many pages; 0: when nothing is left.")
     bytes: Count = Field(0, description="Stop after so many bytes of bodies; 0: no limit.")
@@ -367,7 +367,7 @@ def load(path: Path) -> Config:
 def read(path: Path) -> dict[str, Any]:
     """The nested values of the TOML file at `path`. Raises ConfigurationError."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -1,10 +1,11 @@
 """From what pages say to where it points: the links of many pages resolved at once, as columns.
 
 Called for each batch of pages with every href in it, some sixty a page: beside the HTML parser this is the hottest
-code. All hrefs become one text. A few passes over its bytes tell which links are *plain*: those in which a URL
-parser would find nothing to normalise. Such a link leads to what stands before it (nothing, or the root or a
-directory of the page's base) and itself, without its fragment. The others go to the WHATWG parser, one by one.
-Nothing is remembered but the keys of hosts, so a link costs the same however many different ones there are.
+code. Most links are *plain*: a URL parser would find nothing to normalise in them. Such a link leads to what stands
+before it (nothing, or the root or a directory of the page's base) and itself, without its fragment. `joiner`, in C,
+reads and joins those; where it was not compiled, all hrefs become one text, and a few passes over its bytes do the
+same, in three times the time. The others go to the WHATWG parser, one by one. Nothing is remembered but the keys of
+hosts, so a link costs the same however many different ones there are.
 
 A short link below a long base is a long URL: what the links of one page come to is bounded by `most_bytes`, and
 links behind that are dropped.
@@ -27,6 +28,11 @@ from xxhash import xxh3_64_intdigest
 
 from fyke.core.batches import U64, Mask, binary_array
 from fyke.core.urls import MAX_URL_BYTES, SCHEMES, UNRESERVED, Locator, canonical, host_keys, locate, split
+
+try:
+    from fyke.core.joiner import join
+except ImportError:  # there was no compiler when Fyke was installed
+    join = None  # type: ignore[assignment]
 
 MOST_BYTES = 8 << 20
 
@@ -56,6 +62,8 @@ _LONGEST_ROOT = 300  # bytes; no name in the DNS is longer
 
 # Of a base: its root, its path up to the last slash, and its file.
 _BASE = re.compile(r"((([a-z][a-z0-9+.-]*):)//[^/?#\\]+)(/(?:[^?#\\]*/)?)([^/?#\\]*)(?:[?#][!-~]*)?")
+# A path that is canonical below a root that is.
+_PLAIN_PATH = re.compile(r"(?:/(?!\.)[A-Za-z0-9_~!$&()*+,;=@.-]*)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +102,43 @@ class LinkResolver:
 
     def resolve(self, pages: Sequence[tuple[str, Sequence[str]]]) -> Located:
         """Where the links of `pages` lead: of each page its base URL and its hrefs. Links count through all pages."""
-        hrefs = list(chain.from_iterable(hrefs for _, hrefs in pages))
-        counts = np.array([len(hrefs) for _, hrefs in pages], np.int64)
         bases = [_base(url, self._schemes) for url, _ in pages]
-        page = np.repeat(np.arange(len(pages)), counts)
+        read = self._by_columns if join is None else self._one_by_one
+        urls, keys, others = read(bases, [hrefs for _, hrefs in pages])
+        for at, href, base in others:
+            found = self._parsed(href, base.url)
+            if found is not None:
+                urls[at] = found.url
+                keys[at] = found[2:]
+        return _located(urls, keys)
+
+    def _one_by_one(self, bases: Sequence["_Base"], hrefs_of: Sequence[Sequence[str]]) -> "_Resolved":
+        """With `joiner`, in C: a page at a time."""
+        urls: list[bytes] = []
+        others: list[tuple[int, str, _Base]] = []
+        named: list[tuple[int, tuple[int, int]]] = []
+        known: dict[bytes, tuple[int, int] | None] = {}
+        for base, hrefs in zip(bases, hrefs_of, strict=True):
+            first = len(urls)
+            found, left, own = join([*hrefs], base[1:5], len(base.url), self._most_bytes, known, _keys_of_root)
+            urls += found
+            others += [(first + at, hrefs[at], base) for at in left]
+            named += [(first + at, keys) for at, keys in own]
+        keys = _keys_of_bases(bases, hrefs_of)
+        if named:
+            keys[[at for at, _ in named]] = [own for _, own in named]
+        return urls, keys, others
+
+    def _by_columns(self, bases: Sequence["_Base"], hrefs_of: Sequence[Sequence[str]]) -> "_Resolved":
+        """With NumPy: all pages at once."""
+        hrefs = list(chain.from_iterable(hrefs_of))
+        counts = np.array([len(hrefs) for hrefs in hrefs_of], np.int64)
+        page = np.repeat(np.arange(len(bases)), counts)
         text = _text(hrefs)
         links = _read(text)
         links.plain &= np.array([bool(base.folder) for base in bases], np.bool_)[page]
         prefixes = _Prefixes(bases, links, page)
-        keys = np.array([base.keys for base in bases], np.uint64).reshape(-1, 2)[page]
+        keys = _keys_of_bases(bases, hrefs_of)
         _read_roots(text, links, prefixes, keys)
 
         base_bytes = np.array([len(base.url) for base in bases], np.int64)[page]
@@ -110,13 +146,9 @@ class LinkResolver:
         before = np.cumsum(size) - size
         within = before + size - before[(np.cumsum(counts) - counts)[page]] <= self._most_bytes
         urls = _joined(text, links, prefixes, links.plain & within & (size <= MAX_URL_BYTES))
-        others = np.flatnonzero(~links.plain & within)
-        for at, number in zip(others.tolist(), page[others].tolist(), strict=True):
-            found = self._parsed(hrefs[at], bases[number].url)
-            if found is not None:
-                urls[at] = found.url
-                keys[at] = found[2:]
-        return _located(urls, keys)
+        left = np.flatnonzero(~links.plain & within)
+        others = [(at, hrefs[at], bases[number]) for at, number in zip(left.tolist(), page[left].tolist(), strict=True)]
+        return urls, keys, others
 
     def _parsed(self, href: str, base: str) -> Locator | None:
         """`href` by the WHATWG parser; None when it is no URL that can be fetched."""
@@ -153,9 +185,20 @@ def _base(url: str, schemes: frozenset[str]) -> _Base:
     root, scheme, name, path, file = match.groups()
     whole = f"{root}{path}{file}"
     keys = _keys_of_root(root.encode()) if len(root) <= _LONGEST_ROOT else None
-    if name not in schemes or keys is None or canonical(whole) != whole:
+    tidy = keys is not None and (_PLAIN_PATH.fullmatch(whole, len(root)) or canonical(whole) == whole)
+    if name not in schemes or keys is None or not tidy:
         return _Base(url)
     return _Base(url, scheme.encode(), root.encode(), f"{root}{path}".encode(), whole.encode(), keys)
+
+
+# URLs, empty where there is none yet; keys of host and domain, a row each; what a parser must read: number, link, base.
+_Resolved = tuple[list[bytes], npt.NDArray[np.uint64], list[tuple[int, str, _Base]]]
+
+
+def _keys_of_bases(bases: Sequence[_Base], hrefs_of: Sequence[Sequence[str]]) -> npt.NDArray[np.uint64]:
+    """For each link the keys of its page's host and domain."""
+    keys = np.array([base.keys for base in bases], np.uint64).reshape(-1, 2)
+    return np.repeat(keys, [len(hrefs) for hrefs in hrefs_of], axis=0)
 
 
 class _Prefixes:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from fyke.core.errors import BadUrl
 from fyke.core.urls import DEFAULT_PORTS, Locator, canonical, has_credentials, locate
 
+MOST_SHOWN = 100  # characters of what is no URL
 _SCHEMELESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?)(?::\d+)?(?:[/?#]|\Z)")
 
 
@@ -23,10 +24,14 @@ def seed_url(seed: str, schemes: Collection[str] | None = None) -> str:
     url = canonical(f"http://{seed}" if _SCHEMELESS.match(seed) else seed)
     if url is None or (schemes is not None and url.partition(":")[0] not in schemes):
         *others, last = (f"{scheme}://" for scheme in dict.fromkeys([*DEFAULT_PORTS, *sorted(schemes or ())]))
-        raise BadUrl(f"{seed!r} is not a URL Fyke can fetch: say {', '.join(others)} or {last} and a host")
+        short = repr(seed if len(seed) <= MOST_SHOWN else f"{seed[:MOST_SHOWN]}…")
+        if seed.lower().startswith((*others, last)):
+            raise BadUrl(f"{short} is not a URL Fyke can fetch: its host or port is none, or it is too long")
+        raise BadUrl(f"{short} is not a URL Fyke can fetch: say {', '.join(others)} or {last} and a host")
     if "@" in seed and has_credentials(seed):
         raise BadUrl(
-            f"{url} was given with a user name or password, and Fyke sends none: leave them out, also in fyke.toml"
+            f"{url} was given with a user name or password: leave them out, also in fyke.toml; a [[site]]"
+            " table of the settings has a place for them"
         )
     return url
 

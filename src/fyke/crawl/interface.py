@@ -44,7 +44,7 @@ _Plugin = TypeVar("_Plugin")
 class CrawlOptions(TypedDict, total=False):
     """What may be said of a crawl by keyword: the keys of `[crawl]` but the seeds."""
 
-    scope: str  # prefix, host, domain or web
+    scope: str  # seeds, prefix, host, domain or web
     pages: int
     bytes: int
     for_s: float

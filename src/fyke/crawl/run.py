@@ -96,8 +96,8 @@ def crawl_with_panel(
     if nothing_reached(summary):
         met = f" ({', '.join(name.replace('_', ' ') for name in summary.statistics.outcomes)})"
         raise NetworkDown(
-            f"nothing could be reached{met if summary.statistics.outcomes else ''}: check the network, the URL and"
-            " --dns, then run the same command again;"
+            f"nothing could be reached{met if summary.statistics.outcomes else ''}: check the network, the URL,"
+            " --dns, and --private for addresses that are not public, then run the same command again;"
             f" fyke why {directory.path} {directory.first_seed(config)} says more"
         )
     return summary

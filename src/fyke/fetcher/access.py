@@ -136,6 +136,8 @@ class Sites:
 
     def delay_s(self, host: str) -> float | None:
         """How long `host` rests after a request, in seconds, if a table says so."""
+        if not self._sites:
+            return None
         delays = (site.table.delay_s for site in reversed(self._sites) if site.has_host(host))
         return next((delay for delay in delays if delay is not None), None)
 

@@ -27,7 +27,7 @@ from fyke.core.urls import Locator
 from fyke.core.visits import Earlier, Exchange, Purpose, Visit, batch_of, visits_of
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.connections import Connections
-from fyke.fetcher.faults import FaultPolicy, retry_after
+from fyke.fetcher.faults import FAULTS, FaultPolicy, Wait, retry_after
 from fyke.fetcher.host import Host
 from fyke.fetcher.host_desk import HostDesk
 from fyke.fetcher.names import Resolution, Resolver
@@ -108,6 +108,7 @@ class Fetcher:
         )
         self._tasks: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
+        self._pumps_soon = False
         self._look_ahead_at = 0.0
         self.in_flight = 0
         self.stopping = False
@@ -250,6 +251,7 @@ class Fetcher:
 
     def pump(self) -> None:
         """Start every request that may start now, and come back when the next one may."""
+        self._pumps_soon = False
         now = self._clock.now()
         if now >= self._look_ahead_at and not (self.stopping or self.held):
             self._look_ahead_at = now + LOOK_AHEAD_S
@@ -403,7 +405,13 @@ class Fetcher:
             self._abandon(host, Outcome.HOST_RETIRED, host.retired)
         else:
             self._put_off(host, self.bench.put_off, now)
-        self.pump()
+        self._pump_soon()
+
+    def _pump_soon(self) -> None:
+        """Pump at the loop's next turn, once for all that ended in this one."""
+        if not self._pumps_soon:
+            self._pumps_soon = True
+            asyncio.get_running_loop().call_soon(self.pump)
 
     # -- what an answer costs the host -----------------------------------------------------------
 
@@ -415,7 +423,8 @@ class Fetcher:
         host.last_seen = now
         host.pages += outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE
         self._hosts.changed(host)
-        return self._faults.wait_s(outcome, host.failures, tries, retry_after(exchange, now))
+        asked_s = retry_after(exchange, now) if FAULTS[outcome].wait is Wait.THROTTLE else None
+        return self._faults.wait_s(outcome, host.failures, tries, asked_s)
 
     def _retire_if_hopeless(self, host: Host, outcome: Outcome, detail: str) -> None:
         if self._faults.gives_up(host.failures):

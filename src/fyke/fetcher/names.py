@@ -241,7 +241,8 @@ class Resolver:
             if not public and (name in self._were_public or not self._trusted(name)):
                 ttl = min(ttl_s, self._config.negative_ttl_s)
                 what = f"{name} is" if literal(name) else f"{name} is at {addresses[0]},"
-                why = "it was public before" if name in self._were_public else "no seed named it"
+                unnamed = "no seed named it: --private allows a domain"
+                why = "it was public before" if name in self._were_public else unnamed
                 detail = f"{what} not a public address, and {why}"
                 return Resolution(name, Outcome.ADDRESS_REFUSED, (), now + ttl, detail)
             addresses = public or addresses

@@ -24,7 +24,7 @@ from fyke.core.urls import Locator
 
 
 class ScopeFilter:
-    """Within the seeds' folders, hosts or domains, and those of the pages that seeds redirect to."""
+    """The seeds alone; or their folders, hosts or domains, and those of the pages that they redirect to."""
 
     def __init__(self, scope: Scope, seeds: Sequence[Locator]) -> None:
         self.scope = scope
@@ -36,7 +36,7 @@ class ScopeFilter:
 
     def begin(self, seeds: Sequence[Locator]) -> None:
         """Crawls begin at `seeds` too: 16 bytes of memory each at most, but for scopes by folder."""
-        if self.scope is Scope.WEB:
+        if self.scope in (Scope.SEEDS, Scope.WEB):
             return
         self._hosts = np.union1d(self._hosts, np.array([seed.host for seed in seeds], np.uint64))
         self._domains = np.union1d(self._domains, np.array([seed.domain for seed in seeds], np.uint64))
@@ -63,6 +63,8 @@ class ScopeFilter:
         required: Mask = numbers(urls, "kind") == Kind.REQUISITE
         if self.scope is Scope.WEB:
             return np.ones(urls.num_rows, bool)
+        if self.scope is Scope.SEEDS:
+            return required
         if self.scope is Scope.HOST:
             return required | among(u64(urls, "host"), self._hosts)
         if self.scope is Scope.DOMAIN:
@@ -181,8 +183,8 @@ class Filters:
         self._scope.land(seed, target)
 
     def reaches(self, target: Locator) -> bool:
-        """Whether the scope holds `target`, be it a seed or not."""
-        return bool(self._scope.accept(url_batch([target]))[0])
+        """Whether the scope holds `target`, be it a seed or not, or holds nothing but seeds."""
+        return self._scope.scope is Scope.SEEDS or bool(self._scope.accept(url_batch([target]))[0])
 
     def accept(self, urls: pa.RecordBatch) -> pa.RecordBatch:
         """The rows of `urls` that every filter accepts, in order."""

@@ -102,7 +102,8 @@ class HtmlLinks:
         return scanned(content, self._product)
 
     def _note(self, page: Page, found: Found) -> None:
-        page.links.nofollow += fit(found.shunned)
+        if found.shunned:
+            page.links.nofollow += fit(found.shunned)
         page.links.pages += found.pages
         self._read_others(page, found.others)
         page.title = page.title or found.title
@@ -121,7 +122,8 @@ class HtmlLinks:
                 base = base or canonical(value, page.url) or page.url
             else:
                 links.pages.append(value)
-        links.base = base or links.base
+        if links.base == page.url:  # no earlier part of the page has one
+            links.base = base or page.url
 
     def _tree(self, page: Page, part: bytes, *, first: bool) -> LexborHTMLParser:
         """The tree of a part of the page: of the first it is the page's, if somebody shares it."""

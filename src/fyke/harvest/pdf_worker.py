@@ -37,7 +37,7 @@ def read(data: bytes) -> dict[str, Any]:
         words = page.get_textpage()
         texts.append(words.get_text_range(0, min(words.count_chars(), MOST_CHARS - chars)))
         chars += len(texts[-1])
-        for url in (*_annotated(document, page), *_written(words)):
+        for url in [*_annotated(document, page)] or _written(words):
             if len(links) < MOST_LINKS:
                 links[url] = None
         words.close()
@@ -64,7 +64,7 @@ def _annotated(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iter
 
 
 def _written(words: pypdfium2.PdfTextPage) -> Iterator[str]:
-    """The URLs that stand in the text itself."""
+    """The URLs that stand in the text itself: for pages without other links, since the end of a line may cut them."""
     found = pdfium.FPDFLink_LoadWebLinks(words)
     try:
         for number in range(min(pdfium.FPDFLink_CountWebLinks(found), MOST_LINKS)):

@@ -21,10 +21,11 @@ AT_A_TIME = 500  # broken links read from the database at once
 BROKEN = (
     Outcome.CLIENT_ERROR, Outcome.SERVER_ERROR, Outcome.THROTTLED, Outcome.NO_SUCH_NAME, Outcome.DNS_FAILED,
     Outcome.CONNECT_FAILED, Outcome.TLS_FAILED, Outcome.TIMED_OUT, Outcome.STALLED, Outcome.BROKEN_OFF,
-    Outcome.BAD_ANSWER, Outcome.HOST_RETIRED, Outcome.ROBOTS_UNREACHABLE,
+    Outcome.BAD_ANSWER, Outcome.HOST_RETIRED, Outcome.ROBOTS_UNREACHABLE, Outcome.REDIRECTED_TOO_OFTEN,
 )  # fmt: skip
 _BROKEN = ", ".join(f"'{outcome}'" for outcome in BROKEN)
 CIRCLE = "redirects in a circle"
+NOWHERE = "redirects to what cannot be fetched"
 
 
 class BrokenLink(NamedTuple):
@@ -94,8 +95,10 @@ class BrokenLinks:
             visits=["key", "url", "outcome", "status", "detail", "redirect_to", "fetched_at", "kind"],
         )
         self._ask(
-            "create table bad as select key, url, status, outcome as why, detail, '' as redirects_to, seed, 0 as steps"
-            f" from ended where outcome in ({_BROKEN})"
+            "create table bad as select key, url, status,"
+            f" if(outcome = '{Outcome.REDIRECTED}', '{NOWHERE}', outcome) as why, detail, '' as redirects_to, seed,"
+            f" 0 as steps from ended where outcome in ({_BROKEN})"
+            f" or (outcome = '{Outcome.REDIRECTED}' and redirect_to is null)"
         )
         self._ask(
             "create table moved as select distinct e.key, e.url, e.seed, target from links join ended e"

@@ -5,7 +5,9 @@ a mistake (a port in use, no such directory) is one line, before anything listen
 """
 
 import errno
+import signal
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,17 +44,32 @@ def serve(folders: Sequence[Path], host: str, port: int, token: str | None, read
     )  # fmt: skip
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listening.getsockname()[1]}/"
-    ready(Serving(url, f"{url}crawl#token={word.text}", word.text))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends by it, and raises it again: it is no failure
+    serving = Serving(url, f"{url}crawl#token={word.text}", word.text)
     with listening:
-        _Server(config, shelf).run(sockets=[listening])
+        server = _Server(config, shelf, lambda: ready(serving))
+        server.run(sockets=[listening])
+    if server.unheard is not None:
+        raise server.unheard
 
 
 class _Server(uvicorn.Server):
-    """One that ends the streams of dashboards when it is interrupted, instead of waiting for them."""
+    """One that says when it serves and minds signals, and ends the streams of dashboards when it is interrupted,
+    instead of waiting for them.
+    """
 
-    def __init__(self, config: uvicorn.Config, shelf: Shelf) -> None:
+    def __init__(self, config: uvicorn.Config, shelf: Shelf, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._shelf = shelf
+        self._ready = ready
+        self.unheard: Exception | None = None  # why nobody could be told
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        try:
+            self._ready()
+        except Exception as error:  # noqa: BLE001 - raised again, once the server has ended in order
+            self.unheard, self.should_exit = error, True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         for crawl in self._shelf:
