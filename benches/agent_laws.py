@@ -138,7 +138,7 @@ def crawl_killing(crawls: Crawls, agents: int, kills: Sequence[str], every: int,
     crawl, killed, seen = crawls.begun(agents), 0, 0
     while time.monotonic() < deadline:
         try:
-            crawl.communicate(timeout=0.2)
+            _, errors = crawl.communicate(timeout=0.2)
         except subprocess.TimeoutExpired:
             requests = crawls.web.ledger().num_rows
             if killed == len(kills) or requests < seen + every:
@@ -154,7 +154,7 @@ def crawl_killing(crawls: Crawls, agents: int, kills: Sequence[str], every: int,
             killed, seen = killed + 1, requests
         else:
             if crawl.returncode:
-                raise RuntimeError(f"the crawl ended with {crawl.returncode}")
+                raise RuntimeError(f"the crawl ended with {crawl.returncode}: {errors[-4000:]}")
             return killed
     crawl.kill()
     crawl.communicate()

@@ -116,15 +116,17 @@ class Cell:
             self.toy.out.remove(page)
             self.toy.ready.append(page)
 
-    def apply(self, sender: int, letter: Letter, now: int) -> None:  # noqa: C901 - a case for each kind
+    def apply(self, sender: int, letter: Letter, now: int) -> None:
         match letter.kind:
             case Mail.LINKS:
                 self.found(letter.body)
             case Mail.OUTCOMES:
-                ended = self.dealings.told(sender, letter, letter.body, letter.body, now)
+                told, put_off = letter.body
+                ended = self.dealings.told(sender, letter, told, told, now)
                 self.toy.out.difference_update(ended)
                 if ended:
                     self.dealings.handed.keep(Told(sender, letter.life, letter.number), ended)
+                self.not_made(put_off, now)
             case Mail.HOLDS:
                 self.dealings.held(sender, letter, now)
             case Mail.VISITS:
@@ -133,10 +135,13 @@ class Cell:
                         self.toy.guests.add(page)
                         self.toy.hand[page] = now
             case Mail.RETURNED:
-                for page in letter.body:
-                    if self.dealings.handed.back(page, now):
-                        self.toy.out.remove(page)
-                        self.toy.ready.append(page)
+                self.not_made(letter.body, now)
+
+    def not_made(self, pages: list[int], now: int) -> None:
+        for page in pages:
+            if self.dealings.handed.back(page, now):
+                self.toy.out.remove(page)
+                self.toy.ready.append(page)
 
     def found(self, pages: list[int]) -> None:
         for page in pages:
@@ -197,7 +202,7 @@ class Cell:
                     self.dealings.letters.seal(shard, Mail.LINKS, [child])
             if page in toy.guests:
                 toy.guests.remove(page)
-                self.dealings.letters.seal(world.shard(page), Mail.OUTCOMES, [page])
+                self.dealings.letters.seal(world.shard(page), Mail.OUTCOMES, ([page], []))
             else:
                 toy.out.remove(page)
                 self.dealings.handed.back(page, now)
@@ -243,14 +248,9 @@ class Cell:
         for page in list(toy.hand):
             host = world.host[page]
             if world.owner[host] != self.me:
-                del toy.hand[page]
-                if page in toy.guests:
-                    toy.guests.remove(page)
-                    self.dealings.letters.seal(world.shard(page), Mail.RETURNED, [page])
-                else:
-                    self.dealings.handed.back(page, now)
-                    toy.out.remove(page)
-                    toy.ready.append(page)
+                self.give_back(page, Mail.RETURNED, [page])
+            elif world.random.random() < 0.02:  # its host rests for long
+                self.give_back(page, Mail.OUTCOMES, ([], [page]))
             elif world.journals[self.me].get(host, 0) <= now and host not in {
                 world.host[other] for other in toy.under_way
             }:
@@ -261,6 +261,15 @@ class Cell:
                 del toy.hand[page]
                 world.asking[host] = self.me
                 toy.under_way[page] = now + world.random.randint(1, 12)
+
+    def give_back(self, page: int, kind: Mail, body: Any) -> None:
+        """`page` is not made here."""
+        del self.toy.hand[page]
+        if page in self.toy.guests:
+            self.toy.guests.remove(page)
+            self.dealings.letters.seal(self.world.shard(page), kind, body)
+        else:
+            self.not_made([page], self.world.step)
 
     @property
     def quiet(self) -> bool:

@@ -137,6 +137,20 @@ def test_a_page_archived_twice_is_found(folder: Path, make_exchange) -> None:
     assert list(check_archive(folder, once=False)) == []
 
 
+def test_what_a_robots_txt_redirects_to_may_be_archived_again(folder: Path, make_exchange) -> None:
+    """It has no row among the pages, and is fetched whenever rules are; a page has one, and is archived once."""
+    warc, pages = WarcWriter(folder, 1, "test"), PagesTable(folder, 15)
+    for url in ("http://www.example.org/rules-of-another", "http://www.example.org/page"):
+        for body in (b"User-agent: *", b"User-agent: *\nDisallow:"):
+            place = warc.write(make_exchange(url, body))
+            if url.endswith("page"):
+                pages.add(make_exchange(url, body), place)
+    warc.close()
+    pages.close()
+    (fault,) = check_archive(folder)
+    assert fault.place == f"{place.file}:{place.offset}" and "archived before" in fault.what
+
+
 def test_a_crawl_that_runs_is_checked_to_its_lengths(folder: Path, make_exchange) -> None:
     warc = WarcWriter(folder, 1 << 30, "test")
     warc.write(make_exchange("http://www.example.org/1"))

@@ -21,3 +21,12 @@ def test_counts_add_up_and_nothing_adds_up_to_zeros(many: list[CrawlStatistics])
     assert (total.pages, total.waiting) == (sum(one.pages for one in many), sum(one.waiting for one in many))
     for outcome in "ab":
         assert total.outcomes.get(outcome, 0) == sum(one.outcomes.get(outcome, 0) for one in many)
+
+
+def test_all_hosts_rest_until_the_first_of_any_agent_may_be_asked() -> None:
+    """Also those that no workbench has any more, since what is to be asked of them sleeps on disk."""
+    rests = CrawlStatistics(hosts=2, rest_until=30.0)
+    asleep, nothing, busy = CrawlStatistics(rest_until=20.0), CrawlStatistics(), CrawlStatistics(hosts=1)
+    assert added([rests, asleep, nothing]).rest_until == 20.0
+    assert added([asleep, nothing]).rest_until == 20.0
+    assert added([rests, asleep, busy]).rest_until == 0.0

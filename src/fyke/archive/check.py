@@ -100,18 +100,40 @@ def _check_file(
     if place not in lengths and checksum_holds(path) is False:
         yield Fault(place, "its bytes are not those its checksum was made of")
     entries: dict[int, _Entry] = {}
+    fetched: list[int] = []
     for record in read_records(path, end):
         yield from (Fault(f"{place}:{record.offset}", what) for what in record.faults)
         if record.get("warc-type") in _REPLAYABLE:
             entries[record.offset] = _entry_of(record)
-            if fetches.repeats is not None and _is_fetch(record):
-                url = record.get("warc-target-uri")
-                fetches.repeats.add(f"{fetches.passed} {url}", fetches.file, record.offset)
+            if _is_fetch(record):
+                fetched.append(record.offset)
         if progress is not None:
             progress(place, record.offset + record.length, end)
     if lengths.get(place) != 0:
         yield from _check_index(path, entries, growing=place in lengths)
     yield from _check_rows(folder, place, entries)
+    pages = _pages_in(folder, place) if fetches.repeats is not None else set()
+    for offset in fetched:
+        if fetches.repeats is not None and (pages is None or offset in pages):
+            fetches.repeats.add(f"{fetches.passed} {entries[offset].url}", fetches.file, offset)
+
+
+def _pages_in(folder: Path, place: str) -> set[int] | None:
+    """Where the pages are in the file `place`, as the table has them; None without a table. What a robots.txt redirects
+    to is no page, whatever its name is."""
+    if not (folder / TABLES).is_dir():
+        return None
+    try:
+        offsets = (
+            one for table in segments(folder, "pages") for one in table.batches(["warc_offset"], _in_file(place))
+        )
+        return {offset for batch in offsets for offset in batch.column(0).to_pylist()}
+    except StateDamaged:
+        return None
+
+
+def _in_file(place: str) -> ds.Expression:
+    return ds.field("warc_file") == place
 
 
 def _entry_of(record: Record) -> _Entry:
@@ -166,7 +188,7 @@ def _check_rows(folder: Path, place: str, entries: Mapping[int, _Entry]) -> Iter
 
 def _check_segment(segment: TableFile, place: str, entries: Mapping[int, _Entry]) -> Iterator[Fault]:
     try:
-        for batch in segment.batches(_ROW, ds.field("warc_file") == place):
+        for batch in segment.batches(_ROW, _in_file(place)):
             for url, digest, offset, length in zip(*(batch.column(name).to_pylist() for name in _ROW), strict=True):
                 entry = entries.get(offset)
                 if entry is None or entry[:3] != (url, digest, length):

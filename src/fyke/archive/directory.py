@@ -12,9 +12,11 @@ that holds anything but a crawl is never written to.
 """
 
 import errno
+import json
 import os
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -118,6 +120,13 @@ class CrawlDirectory:
             for path in (*shard, *self.state.glob(f"{self.hosts.name}*")):
                 if path.is_file() and path.name != "lock":
                     path.unlink()
+
+    def log(self, at: float, event: str, **facts: object) -> None:
+        """Add a line to the log: what happened at the unix time `at`. Raises DiskFull or DirectoryError."""
+        line = {**facts, "event": event, "timestamp": f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S.%fZ}"}
+        path = self.logs / "fyke.log"
+        with writing(path), path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
 
     def _barely_begun(self) -> bool:
         """Whether nothing is here but what a start leaves that broke off before `record`."""

@@ -64,8 +64,8 @@ def added(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
         values = [getattr(statistics, name) for statistics in many]
         if name in ("elapsed_s", "total_s", "rounds"):
             sums[name] = max(values)
-        elif name == "rest_until":  # all hosts rest where all agents that have any say so
-            working = [one.rest_until for one in many if one.hosts or one.in_flight]
+        elif name == "rest_until":  # all hosts rest where all agents that have any say so; or that have some asleep
+            working = [one.rest_until for one in many if one.hosts or one.in_flight or one.rest_until]
             sums[name] = min(working) if working and all(working) else 0.0
         elif isinstance(values[0], dict):
             sums[name] = dict(sum(map(Counter, values), Counter[str]()))

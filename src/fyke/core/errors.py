@@ -72,6 +72,10 @@ class DiskFull(FykeError):
     exit_status = 4
 
 
+class AgentFailed(FykeError):
+    """One of several agents failed by a fault of Fyke's own, or its process does not stay alive."""
+
+
 class NetworkDown(FykeError):
     """Nothing at all could be reached."""
 

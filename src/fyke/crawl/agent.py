@@ -8,10 +8,8 @@ Invariant: between `open` and `close` the directory is held by this process alon
 """
 
 import asyncio
-import json
 from collections import deque
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from fyke.archive.asked import AskedLater
@@ -108,7 +106,6 @@ class Agent:
         self._rooms = rooms = Rooms(
             self.directory, self.config, self._prepared, self._seat, self._clock, self._news, self._checkpoint, saved
         )
-        self._log_file = (self.directory.logs / "fyke.log").open("a", encoding="utf-8")
         self._loop = Loop(
             rooms.engines(self._again), self.config.crawl, self._clock, self._news,
             has_its_bytes=lambda: 0 < self.config.crawl.bytes <= rooms.barn.body_bytes,
@@ -184,7 +181,9 @@ class Agent:
         assert office is not None
         frontier, fetcher = rooms.frontier, rooms.fetcher
         return {
-            "quiet": self._loop.idle and frontier.level_done,
+            "idle": self._loop.idle,
+            "level_done": frontier.level_done,
+            "rests_until": frontier.rests_until(self._clock.now()),
             "activity": office.activity,
             "unsafe": office.unsafe,
             "later": len(frontier.later),
@@ -259,10 +258,9 @@ class Agent:
         self._news.set()
 
     def _note(self, event: str, **facts: object) -> None:
-        """A line of the log: a JSON object."""
-        at = datetime.fromtimestamp(self._clock.now(), UTC)
-        line = {**facts, "event": event, "timestamp": f"{at:%Y-%m-%dT%H:%M:%S.%fZ}"}
-        print(json.dumps(line), file=self._log_file, flush=True)
+        """A line of the log."""
+        seat = {} if self._seat is None else {"agent": self._seat.me}
+        self.directory.log(self._clock.now(), event, **seat, **facts)
 
     def statistics(self) -> CrawlStatistics:
         """How the crawl stands now."""
@@ -284,7 +282,6 @@ class Agent:
             self._checkpoint.close()
             told = str(error) if isinstance(error, FykeError) else repr(error) if error else None
             self._note("closed", ending=self._ending or "error", error=told)
-            self._log_file.close()
 
 
 def may_begin_again(state: Mapping[str, Any]) -> bool:

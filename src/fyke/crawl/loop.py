@@ -42,8 +42,8 @@ from fyke.crawl.revisits import Revisits
 from fyke.frontier.frontier import Frontier, Need
 
 BEAT_S = 0.05
-LINGER_S = 0.005  # that what ended waits for more, while more is on its way
-ENOUGH = 16  # pages for a turn
+LINGER_S = 0.01  # that what ended waits for more, while more is on its way
+ENOUGH = 32  # pages for a turn
 GRACE_S = 2.0
 MERGE_SHARE = 4  # merges while visits run low may take one part in this many of the time
 

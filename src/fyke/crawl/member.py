@@ -12,8 +12,9 @@ import os
 import signal
 import socket
 import sys
+import traceback
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import uvloop
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import Division, division
 from fyke.core.config import Config
-from fyke.core.errors import FykeError
+from fyke.core.errors import AgentFailed, FykeError
 from fyke.crawl.agent import Agent
 from fyke.crawl.loop import Ending
 from fyke.crawl.opening import Seat
@@ -78,14 +79,21 @@ class Member:
 
     async def obey(self, reader: asyncio.StreamReader) -> None:
         """Do what the supervisor says, until it is gone."""
-        while line := await reader.readline():
-            order = json.loads(line)
-            self._orders[order["do"]](order)
+        with suppress(ConnectionError):
+            while line := await reader.readline():
+                order = json.loads(line)
+                self._orders[order["do"]](order)
         os._exit(1)
 
     def tell(self, **what: Any) -> None:
         """Tell the supervisor."""
         self._writer.write(json.dumps(what).encode() + b"\n")
+
+    async def end(self, **what: Any) -> None:
+        """The last that the supervisor is told; it may be gone, since another agent failed."""
+        with suppress(ConnectionError, RuntimeError):  # the latter is what uvloop says of a closed transport
+            self.tell(**what)
+            await self._writer.drain()
 
     def _stand(self, order: dict[str, Any]) -> None:
         stands = {number: agent.stand() for number, agent in self._agents.items()}
@@ -125,16 +133,25 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
             running = [asyncio.create_task(agent.run()) for agent in agents.values()]
             await _first_failure([*running, obeying], running)
             obeying.cancel()
-        member.tell(ended=True)
+        await member.end(ended=True)
     except FykeError as error:
-        member.tell(error=str(error), kind=type(error).__name__)
-        await writer.drain()
+        await member.end(error=str(error), kind=type(error).__name__)
         sys.exit(error.exit_status)
-    except Exception as error:
-        member.tell(error=f"an agent failed: {error!r}", kind="RuntimeError")
-        await writer.drain()
-        raise
-    await writer.drain()
+    except Exception as error:  # noqa: BLE001 - a fault of our own: a file has all of it, and the person one line
+        await member.end(error=_fault(directory, numbers, error), kind=AgentFailed.__name__)
+        sys.exit(AgentFailed.exit_status)
+
+
+def _fault(directory: CrawlDirectory, numbers: list[int], error: Exception) -> str:
+    """Write down how the agents failed; what to tell of it."""
+    path = directory.logs / f"fault-{numbers[0]}.txt"
+    with path.open("a", encoding="utf-8") as file:
+        traceback.print_exception(error, file=file)
+    what = f"{type(error).__name__}: {error}"
+    return (
+        f"an agent failed ({what}), which is a fault of Fyke: please report it, with {path}; fyke crawl --into"
+        f" {directory.path} goes on from the last checkpoint"
+    )
 
 
 async def _first_failure(watched: list["asyncio.Task[Any]"], until: list["asyncio.Task[Any]"]) -> None:

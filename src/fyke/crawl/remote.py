@@ -7,9 +7,9 @@ loop's next message to the frontier.
 
 from fyke.core.batches import concat
 from fyke.core.clock import Clock
-from fyke.core.messages import Links, Outcomes
+from fyke.core.messages import Links
 from fyke.crawl.mail import MESSAGE_ROWS, Outbox
-from fyke.crawl.post.events import Again, Answer, Done, Ended, Errand, Event, Found, Learned, Met, Visits
+from fyke.crawl.post.events import Again, Answer, Done, Ended, Errand, Event, Found, Heard, Met, Visits
 from fyke.crawl.post.office import Office
 from fyke.fetcher.engine import Fetcher
 from fyke.frontier.frontier import Frontier
@@ -61,14 +61,15 @@ class Remote:
                     self._rows += links.urls.num_rows
             case Ended(keys, ended, told):
                 urls = frontier.let_go(keys)
+                frontier.note_rests(ended)
                 if told is None:
                     frontier.put_done(ended)
                 else:
                     self.post.keep(told, urls, ended)
             case Done(ended):
                 frontier.put_done(ended)
-            case Learned(learned):
-                frontier.put_outcomes(Outcomes(learned=learned), now)
+            case Heard(outcomes):
+                frontier.put_outcomes(outcomes, now)
             case Again(urls, keys):
                 frontier.take_back(concat([urls, frontier.let_go(keys)]))
             case _:

@@ -19,7 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fyke.archive.asked import AskedLater
@@ -61,6 +61,7 @@ class _Known:
     stand: dict[str, Any] = field(default_factory=dict)  # its answer to the question `round`
     round: int = 0
     figures: dict[str, Any] = field(default_factory=dict)
+    statistics: CrawlStatistics = field(default_factory=CrawlStatistics)
     allowed: int = -1  # pages it may have in all; -1: it has not said how many it has
     checkpoints: int = 0
 
@@ -75,16 +76,16 @@ class Supervisor:
         self._moved = moved
         count = min(processes, of.agents)
         self._processes = [_Process(list(range(first, of.agents, count))) for first in range(count)]
-        self._known = {agent: _Known() for agent in range(of.agents)}
+        self._known = {agent: _Known(statistics=_before(directory, agent)) for agent in range(of.agents)}
         self._asked = AskedLater(directory.state)
         protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
         self._schemes = schemes_of(protocols)
         self._turns = Turns(directory.path)
         self._round = 0
-        self._quiet: tuple[Any, ...] | None = None  # what all said when nothing moved, the last time
+        self._idle: tuple[Any, ...] | None = None  # what all said when nothing moved, the last time
         self._checkpoint_at: tuple[Any, ...] | None = None  # the same, when checkpoints were asked for
         self._ending: Ending | None = None
-        self._failure: BaseException | None = None
+        self._failure: errors.FykeError | None = None
         self._held = False
         self._deaths = 0
         self._began = time.monotonic()
@@ -128,7 +129,7 @@ class Supervisor:
             )
         process.begun = process.ended = False
         for agent in process.agents:
-            self._known[agent] = _Known(figures=self._known[agent].figures)
+            self._known[agent] = replace(self._known[agent], stand={}, round=0, allowed=-1, checkpoints=0)
         reader, process.writer = await asyncio.open_connection(sock=ours, limit=LINE_BYTES)
         process.hearing = asyncio.create_task(self._hear(process, reader))
 
@@ -145,14 +146,26 @@ class Supervisor:
         status = await asyncio.to_thread(process.process.wait)
         if process.ended or self._failure is not None:
             return
-        self._deaths += 1
-        if self._deaths > DEATHS:
-            self._failure = RuntimeError(f"the agents {process.agents} die again and again, the last time by {status}")
+        try:
+            self._note_death(process, f"signal {-status}" if status < 0 else f"exit status {status}")
+        except errors.FykeError as error:
+            self._failure = error
             self._answered.set()
             return
         await asyncio.sleep(AGAIN_S)
         if not process.ended:
             await self._start(process)
+
+    def _note_death(self, process: _Process, how: str) -> None:
+        """A process died, in this way. Raises AgentFailed if that happens again and again, or DiskFull."""
+        self._directory.log(time.time(), "died", agents=process.agents, how=how)
+        self._deaths += 1
+        if self._deaths > DEATHS:
+            raise errors.AgentFailed(
+                f"the process of agent {process.agents[0]} ended {DEATHS} times without a checkpoint, at last by {how}:"
+                f" look for its end in the system's log (too little memory?); fyke crawl --into {self._directory.path}"
+                " goes on from the last checkpoint"
+            )
 
     def _heard(self, process: _Process, said: dict[str, Any]) -> None:
         if "begun" in said:
@@ -167,8 +180,8 @@ class Supervisor:
             known = self._known[said["agent"]]
             known.allowed -= said["recalled"]
         elif "error" in said:
-            kind = getattr(errors, said["kind"], RuntimeError)  # the latter is our own mistake
-            self._failure = self._failure or kind(said["error"])
+            kind: type[errors.FykeError] = getattr(errors, said["kind"], errors.AgentFailed)
+            self._failure = self._failure or kind.__new__(kind, said["error"])  # some are made of something else
             process.ended = True
         elif "ended" in said:
             process.ended = True
@@ -179,6 +192,7 @@ class Supervisor:
         figures = stand.pop("figures", None)
         if figures is not None:
             known.figures = figures
+            known.statistics = CrawlStatistics(**figures["statistics"])
         if known.allowed < 0:
             known.allowed = stand["pages"] + max(0, stand["pages_left"])
         if stand["checkpoints"] != known.checkpoints:
@@ -232,20 +246,17 @@ class Supervisor:
 
     def _judge(self, stands: list[dict[str, Any]]) -> None:
         """Whether the crawl ends now, or goes a level down, as all have answered the same question."""
-        if self._config.crawl.pages:
-            self._allow()
-            if self._has_its_pages(stands):
-                self.stop(Ending.PAGES)
-                return
-        if 0 < self._config.crawl.bytes <= self.statistics().bytes:
-            self.stop(Ending.BYTES)
+        if (ending := self._limit(stands)) is not None:
+            self.stop(ending)
             return
-        if not any(stand["answered"] for stand in stands) and _unreached(stands):
-            self.stop(Ending.UNREACHED)
+        idle = tuple(stand["activity"] for stand in stands) if all(stand["idle"] for stand in stands) else None
+        before, self._idle = self._idle, idle
+        if idle is None or idle != before:
             return
-        quiet = tuple(stand["activity"] for stand in stands) if all(stand["quiet"] for stand in stands) else None
-        before, self._quiet = self._quiet, quiet
-        if quiet is None or quiet != before:
+        waiting = [stand["rests_until"] for stand in stands if not stand["level_done"]]
+        if waiting:
+            if min(waiting) - time.time() > self._config.crawl.wait_s:
+                self.stop(Ending.RESTING)
             return
         taken = tuple(stand["checkpoints"] for stand in stands)
         if self._checkpoint_at is None:
@@ -256,11 +267,23 @@ class Supervisor:
                 self._done(stands)
             self._checkpoint_at = None
 
+    def _limit(self, stands: list[dict[str, Any]]) -> Ending | None:
+        """The limit that is reached."""
+        if self._config.crawl.pages:
+            self._allow()
+            if self._has_its_pages(stands):
+                return Ending.PAGES
+        if 0 < self._config.crawl.bytes <= self.statistics().bytes:
+            return Ending.BYTES
+        if not any(stand["answered"] for stand in stands) and _unreached(stands):
+            return Ending.UNREACHED
+        return None
+
     def _done(self, stands: list[dict[str, Any]]) -> None:
         """Nothing is left but what waits for the next level, or is blocked; and all is safe."""
         if any(stand["later"] for stand in stands):
             self._tell_all(do="descend", level=max(stand["level"] for stand in stands) + 1)
-            self._quiet = None
+            self._idle = None
         else:
             self.stop(Ending.BLOCKED if any(stand["blocked"] for stand in stands) else Ending.FINISHED)
 
@@ -296,8 +319,7 @@ class Supervisor:
 
     def statistics(self) -> CrawlStatistics:
         """How the crawl stands."""
-        told = [CrawlStatistics(**known.figures["statistics"]) for known in self._known.values() if known.figures]
-        sums = added(told)
+        sums = added([known.statistics for known in self._known.values()])
         memory = sums.memory_bytes + memory_bytes()
         self._peak = max(self._peak, memory)
         return CrawlStatistics(**{**sums.as_dict(), "memory_bytes": memory})
@@ -358,6 +380,12 @@ class Supervisor:
     def host_figures(self, host: str) -> dict[str, Any] | None:
         """How `host` stands, if it is among the slowest: others are known to their agents alone."""
         return next((one for one in self.figures()["slowest"] if one["host"] == host), None)
+
+
+def _before(directory: CrawlDirectory, agent: int) -> CrawlStatistics:
+    """How the agent stood when it was last told of, as long as it says nothing itself."""
+    totals = saved_state(CrawlDirectory(directory.path, agent).shard).get("totals", {})
+    return CrawlStatistics(**{**totals, "elapsed_s": 0.0, "memory_bytes": 0, "in_flight": 0})
 
 
 def _unreached(stands: list[dict[str, Any]]) -> bool:

@@ -128,7 +128,7 @@ class Fetcher:
         """Let `visit` wait at `host`, unless that was given up, or sleeps."""
         if host.retired:
             self._end(visit, Outcome.HOST_RETIRED, host.retired)
-        elif host.due - now > SOON_S and not self._rooms.shared:
+        elif host.due - now > SOON_S:
             self._given_back.append((visit, host.due))
         else:
             self.bench.add(host, visit)
@@ -136,9 +136,8 @@ class Fetcher:
         self.bench.leave(host, now)
 
     def _put_off(self, host: Host, chosen: Callable[[Host, float], Sequence[Visit]], now: float) -> None:
-        """Give back the visits that `host` does not come to soon, as `chosen` by the workbench. Where there are several
-        agents, they may be of another's shard, and stay."""
-        visits = () if self._rooms.shared else chosen(host, now)
+        """Give back the visits that `host` does not come to soon, as `chosen` by the workbench."""
+        visits = chosen(host, now)
         for visit in visits:
             if visit.purpose is Purpose.ROBOTS:
                 self._rules.rest_until(visit, max(host.due, visit.not_before), now)

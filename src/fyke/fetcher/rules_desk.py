@@ -218,9 +218,12 @@ class RulesDesk:
         that. Its origin is asked again then."""
         origin = visit.robots_of
         host = self._host_of(origin)
-        if host is None or host.key != visit.host:  # a redirect led here
+        if visit.errand or host is None or host.key != visit.host:  # a redirect led here
             rests = Exchange(visit, Outcome.THROTTLED, now, 0.0, detail="it redirects to a host that rests for long")
-            self._learn(rests, b"", now)
+            if visit.errand:
+                self.answers.append(rests)
+            else:
+                self._learn(rests, b"", now)
             return
         self._brought.discard(origin)
         host.rules_of(origin).on_the_way = False

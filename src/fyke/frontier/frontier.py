@@ -206,8 +206,7 @@ class Frontier:
         ended = outcomes.ended
         if ended.num_rows:
             self.window.ended(u64(ended, "key"), u64(ended, "host"))
-            asked = keep(ended, numbers(ended, "rest_s") >= 0)
-            self.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())
+            self.note_rests(ended)
             self.put_done(ended)
         columns = (outcomes.learned.column(name).to_pylist() for name in LEARNED.names)
         for origin, rules, until in zip(*columns, strict=True):
@@ -215,6 +214,11 @@ class Frontier:
         if outcomes.put_off.num_rows:
             self._put_off(outcomes.put_off, now)
         self.traps.learn(outcomes.judged)
+
+    def note_rests(self, ended: pa.RecordBatch) -> None:
+        """Visits that ended (schema `ENDED`) say how long their hosts rest, which is how much they may have out."""
+        asked = keep(ended, numbers(ended, "rest_s") >= 0)
+        self.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())
 
     def _put_off(self, visits: pa.RecordBatch, now: float) -> None:
         """Visits come back: they wait for room at their host, or asleep."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from fyke.core.batches import URLS, u64
 from fyke.core.document import Document
-from fyke.core.messages import ENDED, LEARNED, Links, Outcomes
+from fyke.core.messages import ENDED, JUDGED, LEARNED, PUT_OFF, Links, Outcomes
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.crawl.post.letters import Envelope, Letter
@@ -23,6 +23,7 @@ FRAME = struct.Struct("<II")
 MOST_RULES_BYTES = 1 << 20  # of a robots.txt as it came: more than is ever read
 _PART = struct.Struct("<I")
 MET = URLS.append(pa.field("source", pa.uint64()))  # links, with the domain of the page that each was met on
+PARTS = {"ended": ENDED, "learned": LEARNED, "put_off": PUT_OFF, "judged": JUDGED}  # of `Outcomes`
 Errands = Mapping[int, tuple[int, str, int]]  # by key: the agent that wants it, the origin of the rules, redirects
 Named = Sequence[tuple[str, tuple[str, ...], float]]  # hosts with their addresses, and until when those are believed
 
@@ -59,12 +60,12 @@ def links_opened(body: bytes) -> Links:
 
 
 def outcomes_sealed(outcomes: Outcomes) -> bytes:
-    return _joined((_packed(outcomes.ended), _packed(outcomes.learned)))
+    return _joined(_packed(getattr(outcomes, part)) for part in PARTS)
 
 
 def outcomes_opened(body: bytes) -> Outcomes:
-    ended, learned = _parts(body)
-    return Outcomes(_batch(ended, ENDED), _batch(learned, LEARNED))
+    parts = zip(PARTS.items(), _parts(body), strict=True)
+    return Outcomes(**{part: _batch(packed, schema) for (part, schema), packed in parts})
 
 
 def visits_sealed(visits: pa.RecordBatch, named: Iterable[Resolution] = (), errands: Errands | None = None) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from fyke.core.messages import Links
+from fyke.core.messages import Links, Outcomes
 from fyke.core.visits import Exchange, Visit
 from fyke.crawl.post.handed import Told
 
@@ -44,10 +44,10 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
-    """Rules that were learned (schema `LEARNED`)."""
+class Heard:
+    """What the frontier is to know besides: rules, visits that are out and were put off, pages that were judged."""
 
-    learned: pa.RecordBatch
+    outcomes: Outcomes  # none ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +79,4 @@ class Answer:
     exchange: Exchange
 
 
-Event = Met | Found | Ended | Done | Learned | Again | Visits | Errand | Answer
+Event = Met | Found | Ended | Done | Heard | Again | Visits | Errand | Answer

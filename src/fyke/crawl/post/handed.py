@@ -24,7 +24,7 @@ Invariant: each visit that was lent is out, ended or done; and a host has visits
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -92,10 +92,11 @@ class Handed:
         """`host`, which nobody asks, is asked by `agent` from now on."""
         self._pins[host] = _Pin(agent, 0, now + self._rest_s)
 
-    def unpin(self, now: float) -> None:
-        """Let go of hosts that nobody asks and that have rested; not of those of an agent that is not heard."""
+    def unpin(self, now: float, wanted: Container[int] = ()) -> None:
+        """Let go of hosts that nobody asks and that have rested; not of those that are `wanted`, since visits to them
+        are about to go out, nor of those of an agent that is not heard."""
         for host in [host for host, pin in self._pins.items() if not pin.out and pin.until <= now]:
-            if self._pins[host].agent not in self._others - self._ready:
+            if host not in wanted and self._pins[host].agent not in self._others - self._ready:
                 del self._pins[host]
 
     def reachable(self, agent: int) -> bool:

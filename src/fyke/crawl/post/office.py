@@ -18,18 +18,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.archive.division import Division
 from fyke.core.batches import EMPTY, Kind, concat, keep, numbers, u64
 from fyke.core.clock import Clock
 from fyke.core.messages import ENDED, Links, Outcomes
-from fyke.core.urls import Locator, host_keys, key_of, robots_url
+from fyke.core.urls import Locator, host_keys, key_of, locate, robots_url
 from fyke.core.visits import Exchange, Visit
 from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Dealings, Deeds, Mail
 from fyke.crawl.post.errands import Errands, without
-from fyke.crawl.post.events import Again, Done, Ended, Event, Found, Learned, Met, Visits
+from fyke.crawl.post.events import Again, Done, Ended, Event, Found, Heard, Met, Visits
 from fyke.crawl.post.guests import Guests
 from fyke.crawl.post.handed import Told
 from fyke.crawl.post.lent import Unsafe, ended_of, lent_rows, urls_of
@@ -171,9 +172,11 @@ class Office:
         return Found(Links(urls, links.sources[ours]), EMPTY if ours.all() else keep(links.urls, ~ours))
 
     def _told(self, sender: int, letter: Letter, outcomes: Outcomes, now: float) -> Iterator[Event]:
-        if outcomes.learned.num_rows:
-            self._rules_came(outcomes.learned, now)
-            yield Learned(outcomes.learned)
+        self._rules_came(outcomes.learned, now)
+        put_off = outcomes.put_off
+        out_yet = [self._handed.back(key, now) for key in u64(put_off, "key").tolist()]
+        put_off = keep(put_off, np.array(out_yet, np.bool_))
+        yield Heard(Outcomes(learned=outcomes.learned, put_off=put_off, judged=outcomes.judged))
         ended = outcomes.ended
         rows = list(zip(*(column.to_pylist() for column in ended.columns), strict=True))
         keys = self._dealings.told(sender, letter, u64(ended, "key").tolist(), rows, now)
@@ -207,9 +210,8 @@ class Office:
             yield Done(ended_of(rows))
         self.activity += len(deeds.done) + len(deeds.again) + len(deeds.lost)
         lost = self._routes.without_rules(deeds.lost)
-        again = [urls_of(rows) for rows in deeds.again]
-        if again or lost:
-            yield Again(concat(again), lost)
+        if deeds.again or lost:
+            yield Again(concat([urls_of(rows) for rows in deeds.again]), lost)
 
     def keep(self, told: Told, urls: pa.RecordBatch, ended: pa.RecordBatch) -> None:
         """The visits `urls` ended as `ended` says, and are not safe yet."""
@@ -227,8 +229,8 @@ class Office:
             for key, domain in [host_keys(name)]
             if self._division.shard_of(domain) == agent
         ]
-        body = self._dealings.holding(agent, self._guests.of_shard(agent), resting)
-        self._mailbag.keep(agent, Mail.HOLDS, json.dumps(body).encode())
+        holds = self._dealings.holding(agent, self._guests.of_shard(agent), resting)
+        self._mailbag.keep(agent, Mail.HOLDS, json.dumps(holds).encode())
 
     # --- links and outcomes
 
@@ -244,25 +246,30 @@ class Office:
         if not urls.num_rows:
             return links
         landed = (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0)  # every shard is to know
-        ours = self._outgoing.put_links(links, landed, now)
         if landed.any():
             others = self._division.shards_of(u64(urls, "domain")) != self._me
             self._events.append(Found(Links(EMPTY, links.sources[:0]), keep(urls, landed & others)))
-        return ours
+        return self._outgoing.put_links(links, landed, now)
 
     def _post_outcomes(self, outcomes: Outcomes, now: float) -> Outcomes:
-        ended, learned = outcomes.ended, outcomes.learned
-        if ended.num_rows:
-            shards = self._division.shards_of(u64(ended, "domain"))
-            keys, ours = u64(ended, "key"), shards == self._me
-            self._guests.drop(keys[~ours].tolist())
-            for key in keys[ours].tolist():
+        ours = {}
+        for part in columns.PARTS:
+            rows = getattr(outcomes, part)
+            ours[part] = self._outgoing.put(part, rows, self._shards_of(rows), now) if rows.num_rows else rows
+        for visits in (outcomes.ended, outcomes.put_off):  # made or not, they are not here any more
+            keys = u64(visits, "key").tolist()
+            self._guests.drop(keys)
+            for key in keys:
                 self._handed.back(key, now)
-            ended = self._outgoing.put_ended(ended, shards, now)
-        if learned.num_rows:
-            learned = self._outgoing.put_learned(learned, now)
-            self._rules_came(learned, now)
-        return Outcomes(ended, learned, judged=outcomes.judged)
+        self._rules_came(ours["learned"], now)
+        return Outcomes(**ours)
+
+    def _shards_of(self, rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        """The shards that rows of a part of `Outcomes` are for."""
+        if "domain" in rows.schema.names:
+            return self._division.shards_of(u64(rows, "domain"))
+        domains = [locate(f"{origin.decode()}/").domain for origin in rows.column("origin").to_pylist()]
+        return self._division.shards_of(np.array(domains, np.uint64))
 
     def flush(self) -> None:
         """Seal what waits for other shards."""
@@ -373,9 +380,8 @@ class Office:
 
     def state(self) -> dict[str, Any]:
         """What a restart needs. Say `flush` before, so that all is in letters."""
-        unsafe = self._unsafe.write(self._handed.unsafe())
         early = [[key, list(told), list(row)] for key, told, row in self._handed.early_rows()]
-        return {"letters": self._letters.state(), "unsafe": unsafe, "early": early}
+        return {"letters": self._letters.state(), "unsafe": self._unsafe.write(self._handed.unsafe()), "early": early}
 
     def dirty_files(self) -> list[Path]:
         """All files are the store's."""

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from fyke.archive.division import Division
 from fyke.core.batches import Mask, keep, u64
-from fyke.core.messages import NONE_ENDED, NONE_LEARNED, Links, Outcomes, links_of
-from fyke.core.urls import locate
+from fyke.core.messages import Links, Outcomes, links_of
 from fyke.crawl.mail import MESSAGE_ROWS
 from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Mail
@@ -30,8 +29,7 @@ class Outgoing:
         self._division = division
         self._mailbag = mailbag
         self._links: defaultdict[int, list[Links]] = defaultdict(list)
-        self._ended: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
-        self._learned: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
+        self._outcomes: defaultdict[int, dict[str, list[pa.RecordBatch]]] = defaultdict(dict)  # by parts
         self.rows = 0  # of all these
         self._since = 0.0  # when the first of them came
 
@@ -50,22 +48,13 @@ class Outgoing:
         ours = shards == self._me
         return Links(keep(links.urls, ours), links.sources[ours])
 
-    def put_ended(self, ended: pa.RecordBatch, shards: npt.NDArray[np.int64], now: float) -> pa.RecordBatch:
-        """Take the rows of `ended` whose `shards` are others; returns those of this one."""
+    def put(self, part: str, rows: pa.RecordBatch, shards: npt.NDArray[np.int64], now: float) -> pa.RecordBatch:
+        """Take the `rows` of this part of `Outcomes` whose `shards` are others; returns those of this one."""
         for shard in np.unique(shards[shards != self._me]).tolist():
-            rows = keep(ended, shards == shard)
-            self._ended[shard].append(rows)
-            self._note(rows.num_rows, now)
-        return keep(ended, shards == self._me)
-
-    def put_learned(self, learned: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        """The same for rules."""
-        domains = [locate(f"{origin.decode()}/").domain for origin in learned.column("origin").to_pylist()]
-        shards = self._division.shards_of(np.array(domains, np.uint64))
-        for shard in np.unique(shards[shards != self._me]).tolist():
-            self._learned[shard].append(keep(learned, shards == shard))
-            self._note(1, now)
-        return keep(learned, shards == self._me)
+            theirs = keep(rows, shards == shard)
+            self._outcomes[shard].setdefault(part, []).append(theirs)
+            self._note(theirs.num_rows, now)
+        return keep(rows, shards == self._me)
 
     def _note(self, rows: int, now: float) -> None:
         if not self.rows:
@@ -80,13 +69,9 @@ class Outgoing:
         """Put all that waits into letters."""
         for shard, links in self._links.items():
             self._mailbag.keep(shard, Mail.LINKS, columns.links_sealed(links_of(links)))
-        for shard in self._ended.keys() | self._learned.keys():
-            ended, learned = self._ended[shard], self._learned[shard]
-            outcomes = Outcomes(
-                pa.concat_batches(ended) if ended else NONE_ENDED,
-                pa.concat_batches(learned) if learned else NONE_LEARNED,
-            )
+        for shard, parts in self._outcomes.items():
+            outcomes = Outcomes(**{part: pa.concat_batches(rows) for part, rows in parts.items()})
             self._mailbag.keep(shard, Mail.OUTCOMES, columns.outcomes_sealed(outcomes))
-        for waiting in (self._links, self._ended, self._learned):
-            waiting.clear()
+        self._links.clear()
+        self._outcomes.clear()
         self.rows = 0

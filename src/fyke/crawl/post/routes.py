@@ -8,6 +8,7 @@ blocked.
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -98,7 +99,8 @@ class Routes:
         """Give hosts that have none an agent, where their address is known, and let go of what waits for that."""
         if now >= self._unpin_at:
             self._unpin_at = now + UNPIN_S
-            self._handed.unpin(now)
+            on_their_way = [u64(urls, "host").tolist() for batches in self._for.values() for urls in batches]
+            self._handed.unpin(now, set(chain.from_iterable(on_their_way)))
         for host in [host for host in self._waiting if host not in self._lookups]:
             agent = self._handed.agent_of(host)
             if agent is not None and host in self._moving:

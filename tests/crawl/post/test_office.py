@@ -1,0 +1,113 @@
+"""Two post offices with a network between them that loses nothing: what one lends, the other gives back or tells of."""
+
+import asyncio
+from math import inf
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from fyke.archive.division import Division
+from fyke.core.batches import EMPTY, U64, texts, u64, url_batch
+from fyke.core.clock import VirtualClock
+from fyke.core.messages import PUT_OFF, Links, Outcomes
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import locate
+from fyke.crawl.post.columns import FRAME, envelope_opened
+from fyke.crawl.post.events import Event, Heard, Visits
+from fyke.crawl.post.office import Office
+from fyke.disk.store import Store
+from fyke.fetcher.names import Resolution, Resolver
+from fyke.fetcher.rests import Rests
+
+TWO = Division(2, 2)
+ADDRESS = next(f"192.0.2.{last}" for last in range(256) if TWO.agent_of(f"192.0.2.{last}") == 1)
+NO_LINKS = Links(EMPTY, np.zeros(0, np.uint64))
+
+
+def _of_shard(shard: int) -> str:
+    """A URL whose domain is of that shard."""
+    urls = (f"http://host{number}.example{number}.com/" for number in range(100))
+    return next(url for url in urls if TWO.shard_of(locate(url).domain) == shard)
+
+
+class Offices:
+    """Those of both agents, each as a transport hands its frames to the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = VirtualClock()
+        self.offices = [self._opened(me, folder / str(me)) for me in range(2)]
+        for _ in range(4):  # until both have met
+            self.carry()
+
+    def _opened(self, me: int, folder: Path) -> Office:
+        folder.mkdir()
+        resolver = SimpleNamespace(
+            cached=lambda name: Resolution(name, Outcome.OK, (ADDRESS,), inf), load=lambda named: None
+        )
+        rooms = (
+            Store(folder),
+            cast(Resolver, resolver),
+            cast(Rests, SimpleNamespace(hosts=lambda now: [])),
+            self.clock,
+        )
+        transport = SimpleNamespace(send=lambda to, frame: self._send(to, frame))
+        return Office(me, TWO, transport, rooms, 1, {}, 100, asyncio.Event())
+
+    def _send(self, to: int, frame: bytes) -> None:
+        head, _ = FRAME.unpack_from(frame)
+        start = FRAME.size
+        self.offices[to].put(envelope_opened(frame[start : start + head], frame[start + head :]))
+
+    def carry(self) -> list[list[Event]]:
+        """Send all that waits; what came of it at each."""
+        now = self.clock.now()
+        events: list[list[Event]] = []
+        for office in self.offices:
+            office.send(now, idle=True)
+        for me, office in enumerate(self.offices):
+            events.append([*office.receive(now)])
+            if any(type(event).__name__ == "Met" for event in events[-1]):
+                office.hold(1 - me, [], now)
+        return events
+
+
+def _put_off(urls: pa.RecordBatch, until: float) -> Outcomes:
+    untils = pa.array(np.full(urls.num_rows, until))
+    return Outcomes(put_off=pa.RecordBatch.from_arrays([*urls.columns, untils, untils], schema=PUT_OFF))
+
+
+def _keys(urls: pa.RecordBatch) -> U64:
+    return u64(urls, "key")
+
+
+def test_a_visit_whose_host_sleeps_goes_back_to_the_shard_that_lent_it(tmp_path: Path) -> None:
+    """It is with nobody then, once; and what is told of it again changes nothing."""
+
+    async def lend_and_put_off() -> tuple[Any, ...]:
+        both = Offices(tmp_path)
+        shard, maker = both.offices
+        now = both.clock.now()
+        visits = url_batch([locate(_of_shard(0))])
+        assert not shard.route(visits, now).num_rows
+        (lent,) = (event.urls for event in both.carry()[1] if isinstance(event, Visits))
+        assert texts(lent) == texts(visits)
+        assert shard.lent
+        assert not maker.quiet
+        outcomes = _put_off(lent, now + 3600.0)
+        assert not maker.post(NO_LINKS, outcomes, now)[1].put_off.num_rows
+        (back,) = (event.outcomes.put_off for event in both.carry()[0] if isinstance(event, Heard))
+        assert _keys(back) == _keys(visits)
+        assert not shard.lent
+        for _ in range(3):
+            both.carry()
+        quiet = shard.quiet, maker.quiet
+        maker.post(NO_LINKS, outcomes, now)
+        again = [event.outcomes.put_off.num_rows for event in both.carry()[0] if isinstance(event, Heard)]
+        for office in both.offices:
+            office.close()
+        return *quiet, again
+
+    assert asyncio.run(lend_and_put_off()) == (True, True, [0])

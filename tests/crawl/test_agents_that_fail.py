@@ -1,0 +1,87 @@
+"""What a person is told of agents that fail or die: one line, and the rest in files."""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+from agent_laws import children
+
+from crawl.runs import command, crawl, settings, wait_until
+from crawl.small_site import small_site
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.division import Division
+from fyke.crawl.supervisor import Supervisor
+
+BREAKS = """
+from fyke.crawl.loop import Loop
+
+def turn(self):
+    raise ZeroDivisionError("a fault of our own")
+
+Loop.turn = turn
+
+class Module:
+    media_types = ()
+
+    def process(self, page):
+        pass
+"""
+
+
+def test_a_fault_of_our_own_is_one_line_and_a_file(tmp_path: Path) -> None:
+    (tmp_path / "breaks.py").write_text(BREAKS)
+    config = settings(tmp_path, plugins={"processors": ["breaks:Module"]})
+    into = tmp_path / "crawl"
+    with small_site() as site:
+        done = subprocess.run(
+            command(into, config, site.url, "--agents", "2"), capture_output=True, text=True, timeout=60, check=False,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    (told,) = (line for line in done.stderr.splitlines() if line.startswith("fyke: "))  # others say how it stands
+    assert "a fault of our own" in told
+    file = next((into / "logs").glob("fault-*.txt"))
+    assert "/logs/fault-" in told
+    assert "Traceback" in file.read_text()
+
+
+def test_an_agent_that_dies_is_in_the_log_and_the_crawl_goes_on(tmp_path: Path) -> None:
+    config, into = settings(tmp_path), tmp_path / "crawl"
+    with small_site(pages=12) as site:
+        last = site.hang["/p3"] = threading.Event()
+        crawl = subprocess.Popen(command(into, config, site.url, "--agents", "2"), stdout=subprocess.PIPE, text=True)
+        site.hanging.wait(60)
+        os.kill(children(crawl.pid)[0], signal.SIGKILL)
+        wait_until(lambda: '"died"' in (into / "logs" / "fyke.log").read_text())
+        last.set()
+        said, _ = crawl.communicate(timeout=60)
+        assert json.loads(said)["pages"] == 12
+    events = [json.loads(line) for line in (into / "logs" / "fyke.log").read_text().splitlines()]
+    (died,) = (event for event in events if event["event"] == "died")
+    assert died["how"] == "signal 9"
+    assert {event["agent"] for event in events if event["event"] == "begun"} == {0, 1}
+
+
+def test_a_crawl_that_goes_on_stands_where_it_stopped_before_its_agents_say_so(tmp_path: Path) -> None:
+    """Else the panel would take all pages of before for pages of its first second."""
+    config, into = settings(tmp_path), tmp_path / "crawl"
+    with small_site(pages=12) as site:
+        assert crawl(into, config, site.url, "--agents", "2", "--pages", "5").summary["pages"] == 5
+    directory = CrawlDirectory(into)
+    stands = Supervisor(directory, directory.config(), Division(2, 2), 2, moved=False).statistics()
+    assert stands.pages == 5
+    assert not stands.elapsed_s
+
+
+def test_what_waits_for_hosts_that_rest_for_long_ends_the_crawl_as_with_one_agent(tmp_path: Path) -> None:
+    """The visits have gone back to their shards, to sleep on disk; and they are made when the crawl goes on then."""
+    config, into = settings(tmp_path, politeness={"max_sleep_s": 7200.0}), tmp_path / "crawl"
+    with small_site(pages=12) as site:
+        site.answers["/p2"] = 503, {"Retry-After": "3600"}, b""
+        done = crawl(into, config, site.url, "--agents", "2", "--wait", "1s")
+    assert done.summary["ending"] == "resting", done.errors
+    assert done.summary["waiting"] > 0
