@@ -156,9 +156,10 @@ class CrawlDirectory:
             )
         for key in SAME_CRAWL:
             if before[key] != now[key]:
+                edited = f"; {key} may be edited in {self.settings}" if key in ("allow", "deny") else ""
                 raise OtherCrawl(
                     f"{self.path} holds another crawl ({key} = {literal(before[key])}, not {literal(now[key])}): choose"
-                    f" another folder with --into, or say only fyke crawl --into {self.path} to resume that one"
+                    f" another folder with --into, or say only fyke crawl --into {self.path} to resume that one{edited}"
                 )
 
 

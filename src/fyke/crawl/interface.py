@@ -63,7 +63,9 @@ class Crawl:
     is in `into` goes on as it was asked. Plug-ins are objects, used after those `config` names, in order.
 
     Iterate over it for its pages (`page.exchange.body` has been let go of; `page.content` is there); sitemaps and
-    feeds are none.
+    feeds are none. Each comes once, after it was archived. What a run archived whose loop was broken off or killed
+    does not come again: it is in the archive and the tables.
+
     Raises FykeError when it is made with what cannot be used, or opened where no crawl can be.
     """
 
