@@ -16,11 +16,32 @@ from fyke.core.visits import Exchange, Page
 
 PAGE_RELS = frozenset(
     {
-        "alternate", "amphtml", "appendix", "author", "bookmark", "canonical", "chapter", "contents", "copyright",
-        "first", "glossary", "help", "index", "last", "license", "next", "prev", "previous", "search", "section",
-        "start", "subsection", "toc", "top", "up",
+        "alternate",
+        "amphtml",
+        "appendix",
+        "author",
+        "bookmark",
+        "canonical",
+        "chapter",
+        "contents",
+        "copyright",
+        "first",
+        "glossary",
+        "help",
+        "index",
+        "last",
+        "license",
+        "next",
+        "prev",
+        "previous",
+        "section",
+        "start",
+        "subsection",
+        "toc",
+        "top",
+        "up",
     }
-)  # fmt: skip
+)  # fmt: skip; what `search` leads to is a description for browsers more often than a page
 REQUISITE_RELS = frozenset(
     {
         "stylesheet",

@@ -1,4 +1,4 @@
-"""What an installation costs, and whether it works: `python benches/packaging.py [EXTRA...]`.
+"""What an installation costs, and whether it works: `python benches/installing.py [EXTRA...]`.
 
 Builds the wheel, installs it into empty environments, by itself and with extras, and prints what each takes on the disk
 and how long `fyke --version` takes there (of processor time, the least of five). The environment without extras then
