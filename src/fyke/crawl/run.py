@@ -289,6 +289,8 @@ def freshness(standing: Mapping[str, Any]) -> str:
     late = standing["due"] - standing["chosen"]
     due = f"{standing['due']:,} due" + (f", {late:,} more than there is time for now" if late else "")
     then = f"{datetime.fromtimestamp(standing['next_at']):%Y-%m-%d %H:%M:%S}"
+    if not standing["pages"]:
+        return f"no page was fetched before the last plan; next plan at {then}"
     copies = counted(standing["pages"], "copy")
     return f"{share_text(standing['fresh'])} of {copies} fresh, as is believed; {due}; next plan at {then}"
 
