@@ -131,6 +131,34 @@ def test_what_is_broken_off_rests_too(tmp_path: Path) -> None:
         assert journal.due("@127.0.0.1") == ended + 20.0
 
 
+def test_what_was_aborted_starts_nothing(tmp_path: Path) -> None:
+    """Also where it had answers whose hosts would be looked at again: those who carry out requests may be gone."""
+    config, clock = Config.model_validate({"politeness": {"host_delay_s": 0, "address_delay_s": 0}}), VirtualClock()
+    server = Server(clock, b"")
+
+    async def crawl() -> None:
+        with (
+            closing(Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=False)) as journal,
+            HostBook(tmp_path / "hosts.sqlite") as book,
+        ):
+            rooms = Wiring(Workbench(config.politeness), Names(), book, journal, server, lambda: None, clock)  # type: ignore[arg-type]
+            fetcher = Fetcher(rooms, config, asyncio.Event())
+            fetcher.put(url_batch([locate(f"http://a.test/{n}") for n in range(9)]))
+            while len(server.asked) < 3:
+                fetcher.pump()
+                await asyncio.sleep(0)
+                clock.advance(0.25)
+            fetcher.abort()
+            asked = len(server.asked)
+            for _ in range(9):
+                await asyncio.sleep(0)
+                clock.advance(0.25)
+            assert len(server.asked) == asked
+            await fetcher.stop()
+
+    asyncio.run(crawl())
+
+
 HARD = b"User-agent: *\n" + b"".join(
     b"Disallow: /*%bb%b\n" % (b"a" * (20 + n % 60), b"a" * (20 + n // 60)) for n in range(4000)
 )

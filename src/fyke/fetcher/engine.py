@@ -109,6 +109,7 @@ class Fetcher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
         self._pumps_soon = False
+        self._aborted = False
         self._look_ahead_at = 0.0
         self.in_flight = 0
         self.stopping = False
@@ -252,6 +253,8 @@ class Fetcher:
     def pump(self) -> None:
         """Start every request that may start now, and come back when the next one may."""
         self._pumps_soon = False
+        if self._aborted:
+            return
         now = self._clock.now()
         if now >= self._look_ahead_at and not (self.stopping or self.held):
             self._look_ahead_at = now + LOOK_AHEAD_S
@@ -529,7 +532,8 @@ class Fetcher:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def abort(self) -> None:
-        """Break off what is under way: it stays a waiting visit."""
+        """Break off what is under way: it stays a waiting visit. Nothing is started any more."""
+        self._aborted = True
         self._rooms.abort()
 
 
