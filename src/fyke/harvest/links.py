@@ -82,6 +82,8 @@ class HtmlLinks:
             if (found := self._scanned(page, piece)) is not None:
                 self._note(page, found)
                 continue
+            if page.cut:  # what of it would be safe is not even asked
+                continue
             for part in parts(piece):
                 if trees == MOST_TREES:
                     page.cut = True
