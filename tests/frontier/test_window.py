@@ -41,6 +41,12 @@ def end(window: Window, done: list[tuple[int, int]]) -> None:
     window.ended(keys, np.array([one.host for one in located], np.uint64))
 
 
+def refilled(queues: Line, window: Window) -> Refill:
+    """`window`, filled out of the queues of a line; nothing else waits anywhere."""
+    store = queues.checkpoint.store
+    return Refill(queues.stage, window, Blocked(store), Asleep(store), Traps(store, 0))
+
+
 @pytest.mark.parametrize("visits", [16, 100, 1000])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_host_has_its_share_and_everything_comes_out_once(tmp_path: Path, visits: int, seed: int) -> None:
@@ -50,13 +56,7 @@ def test_a_host_has_its_share_and_everything_comes_out_once(tmp_path: Path, visi
     queues = line(tmp_path)
     queues.stage.put(rows(waiting))
     window = Window(visits, SHARE)
-    refill = Refill(
-        queues.stage,
-        window,
-        Blocked(queues.checkpoint.store),
-        Asleep(queues.checkpoint.store),
-        Traps(queues.checkpoint.store, 0),
-    )
+    refill = refilled(queues, window)
     out: list[tuple[int, int]] = []
     seen: Counter[tuple[int, int]] = Counter()
     now = 0.0
@@ -84,13 +84,7 @@ def test_a_slow_giant_delays_only_itself(tmp_path: Path) -> None:
     others = [(domain, number) for domain in range(1, 200) for number in range(10)]
     queues.stage.put(rows(others))
     window = Window(100, SHARE)
-    refill = Refill(
-        queues.stage,
-        window,
-        Blocked(queues.checkpoint.store),
-        Asleep(queues.checkpoint.store),
-        Traps(queues.checkpoint.store, 0),
-    )
+    refill = refilled(queues, window)
     left = set(others)
     for turn in range(1000):
         given = pages(refill.visits(float(turn)))
@@ -108,13 +102,7 @@ def test_hungry_hosts_are_fed_though_others_fill_the_line(tmp_path: Path) -> Non
     queues = line(tmp_path)
     queues.stage.put(rows([(0, number) for number in range(100)]))
     window = Window(4 * REFILL_ROWS, SHARE)
-    refill = Refill(
-        queues.stage,
-        window,
-        Blocked(queues.checkpoint.store),
-        Asleep(queues.checkpoint.store),
-        Traps(queues.checkpoint.store, 0),
-    )
+    refill = refilled(queues, window)
     refill.visits(0.0)
     queues.stage.put(rows([(domain, 0) for domain in range(1, 9 * REFILL_ROWS)]))
     fetched = 0

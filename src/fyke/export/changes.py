@@ -17,10 +17,9 @@ import pyarrow.compute as pc
 
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import SAME_TEXT
-from fyke.disk.files import written_whole
 from fyke.export.selection import RANGE_ROWS, says
 from fyke.export.source import Source
-from fyke.export.staging import FULL, REFUSED, writing
+from fyke.export.staging import column_once
 from fyke.search.ranges import Buckets, ranges_for
 
 _COLUMNS = ["key", "outcome", "noindex", "fingerprint", "fetched_at", "detail"]
@@ -43,29 +42,22 @@ Changes = npt.NDArray[np.uint8]
 def changes_since(source: Source, since: datetime, scratch: Path, *, noindex: bool) -> Changes:
     """A `Change` for each row of the pages table, as a file below `scratch` that is made once; `noindex`: pages that
     ask not to be indexed are pages. Raises DiskFull."""
+
+    def fill(found: Changes) -> None:
+        buckets = Buckets(scratch, "changes", ROW, ranges_for(len(found), RANGE_ROWS))
+        begin = 0
+        for batch in source.rows("pages", _COLUMNS):
+            some = _saying(batch, since, begin, noindex=noindex)
+            buckets.add(some["key"].copy(), some)
+            begin += batch.num_rows
+        for some in buckets:
+            last, change = of_pages(some)
+            found[last["row"].astype(np.int64)] = change
+        buckets.close()
+
     rows = source.until.pages
-    if not rows:
-        return np.zeros(0, np.uint8)
-    path = scratch / f"changes-{rows}"
-    if not path.exists():
-        with writing(path):
-            scratch.mkdir(exist_ok=True)
-        with written_whole(path, FULL, REFUSED, synced=False) as part:
-            with part.open("wb") as file:
-                file.truncate(rows)
-            found: Changes = np.memmap(part, np.uint8, "r+", shape=(rows,))
-            buckets = Buckets(scratch, "changes", ROW, ranges_for(rows, RANGE_ROWS))
-            begin = 0
-            for batch in source.rows("pages", _COLUMNS):
-                some = _saying(batch, since, begin, noindex=noindex)
-                buckets.add(some["key"].copy(), some)
-                begin += batch.num_rows
-            for some in buckets:
-                last, change = of_pages(some)
-                found[last["row"].astype(np.int64)] = change
-            buckets.close()
-            found.flush()  # type: ignore[attr-defined]
-    return np.memmap(path, np.uint8, "r", shape=(rows,))
+    changes: Changes = column_once(scratch / f"changes-{rows}", np.uint8, rows, fill)
+    return changes
 
 
 def _saying(batch: pa.RecordBatch, since: datetime, begin: int, *, noindex: bool) -> npt.NDArray[np.void]:

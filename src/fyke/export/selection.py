@@ -7,6 +7,7 @@ page is gone. Invariant: it is a function of the rows and the settings; memory h
 is a file of a byte a row.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,9 +20,8 @@ import pyarrow.compute as pc
 
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES
-from fyke.disk.files import written_whole
 from fyke.export.source import Source
-from fyke.export.staging import FULL, REFUSED, writing
+from fyke.export.staging import column_once
 from fyke.search.extract import PLAIN_TYPES
 from fyke.search.ranges import Buckets, ranges_for
 
@@ -47,33 +47,31 @@ class Selection:
 
 def select(source: Source, rule: Selection, scratch: Path) -> Chosen:
     """Which rows `rule` takes, bool[rows], as a file below `scratch` that is made once. Raises DiskFull."""
+
+    def fill(chosen: Chosen) -> None:
+        for at, batch in _placed(source, _COLUMNS):
+            chosen[at] = _readable(batch, rule) if rule.versions else says(batch)
+        if not rule.versions:
+            _keep_one(source, chosen, "key", scratch, last=True)
+            for at, batch in _placed(source, _COLUMNS):
+                chosen[at] &= _readable(batch, rule)
+        if not rule.copies:
+            _keep_one(source, chosen, "fingerprint", scratch, last=False)
+        if rule.since is not None:
+            for at, batch in _placed(source, ["fetched_at"]):
+                chosen[at] &= fetched_since(batch.column(0), rule.since)
+
     rows = source.until.pages
-    if not rows:
-        return np.zeros(0, np.bool_)
-    path = scratch / f"chosen-{rows}"
-    if not path.exists():
-        with writing(path):
-            scratch.mkdir(exist_ok=True)
-        with written_whole(path, FULL, REFUSED, synced=False) as part:
-            with part.open("wb") as file:
-                for batch in source.rows("pages", _COLUMNS):
-                    file.write((_readable(batch, rule) if rule.versions else says(batch)).tobytes())
-            chosen: Chosen = np.memmap(part, np.bool_, "r+", shape=(rows,))
-            if not rule.versions:
-                _keep_one(source, chosen, "key", scratch, last=True)
-                begin = 0
-                for batch in source.rows("pages", _COLUMNS):
-                    chosen[begin : begin + batch.num_rows] &= _readable(batch, rule)
-                    begin += batch.num_rows
-            if not rule.copies:
-                _keep_one(source, chosen, "fingerprint", scratch, last=False)
-            if rule.since is not None:
-                begin = 0
-                for batch in source.rows("pages", ["fetched_at"]):
-                    chosen[begin : begin + batch.num_rows] &= fetched_since(batch.column(0), rule.since)
-                    begin += batch.num_rows
-            chosen.flush()  # type: ignore[attr-defined]
-    return np.memmap(path, np.bool_, "r", shape=(rows,))
+    chosen: Chosen = column_once(scratch / f"chosen-{rows}", np.bool_, rows, fill)
+    return chosen
+
+
+def _placed(source: Source, columns: Sequence[str]) -> Iterator[tuple[slice, pa.RecordBatch]]:
+    """The rows of the pages table, and which they are."""
+    begin = 0
+    for batch in source.rows("pages", columns):
+        yield slice(begin, begin + batch.num_rows), batch
+        begin += batch.num_rows
 
 
 def fetched_since(times: pa.Array, since: datetime) -> Chosen:
@@ -99,14 +97,12 @@ def _readable(batch: pa.RecordBatch, rule: Selection) -> Chosen:
 def _keep_one(source: Source, chosen: Chosen, name: str, scratch: Path, *, last: bool) -> None:
     """Of the chosen rows with the same `name`, keep the first or the last."""
     buckets = Buckets(scratch, name, _ROW, ranges_for(source.until.pages, RANGE_ROWS))
-    begin = 0
-    for batch in source.rows("pages", [name]):
+    for at, batch in _placed(source, [name]):
         keys = batch.column(name).to_numpy()
-        wanted = chosen[begin : begin + len(keys)] & (keys != 0)
+        wanted = chosen[at] & (keys != 0)
         rows = np.empty(int(wanted.sum()), _ROW)
-        rows["key"], rows["row"] = keys[wanted], begin + np.flatnonzero(wanted)
+        rows["key"], rows["row"] = keys[wanted], at.start + np.flatnonzero(wanted)
         buckets.add(rows["key"].copy(), rows)
-        begin += len(keys)
     for some in buckets:
         chosen[_others(some, last=last)] = False
     buckets.close()

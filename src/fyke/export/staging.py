@@ -13,11 +13,15 @@ import errno
 import json
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
 
 from fyke.core.errors import ConfigurationError
 from fyke.disk import files
@@ -25,6 +29,7 @@ from fyke.disk import files
 PROGRESS = "progress.json"
 FULL = "free some space, and the same command goes on where it was"
 REFUSED = "mend it, or choose another place with --out"
+_AT_ONCE = 1 << 20  # rows of a column that is begun: at most 8 MiB of zeros
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +139,23 @@ class Staging:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+
+def column_once(path: Path, dtype: npt.DTypeLike, rows: int, fill: Callable[[npt.NDArray[Any]], None]) -> Any:
+    """A column of `rows` values as the file `path`, which `fill` makes of zeros if it is not there. Raises DiskFull."""
+    if not rows:
+        return np.zeros(0, dtype)
+    if not path.exists():
+        with writing(path):
+            path.parent.mkdir(exist_ok=True)
+        with files.written_whole(path, FULL, REFUSED, synced=False) as part:
+            with part.open("wb") as file:  # written, not only made long: a mapping cannot say that the disk is full
+                for begin in range(0, rows, _AT_ONCE):
+                    file.write(bytes(min(_AT_ONCE, rows - begin) * np.dtype(dtype).itemsize))
+            column = np.memmap(part, dtype, "r+", shape=(rows,))
+            fill(column)
+            column.flush()
+    return np.memmap(path, dtype, "r", shape=(rows,))
 
 
 def _delete(path: Path) -> None:
