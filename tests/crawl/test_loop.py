@@ -273,7 +273,7 @@ def test_every_page_is_kept_once_and_the_crawl_knows_its_end(tmp_path: Path) -> 
     assert crawl.worker.refused
     assert crawl.taken > 1
     assert crawl.fetcher.stopped
-    assert crawl.stage.traps.barren, "some of it waited for all else"
+    assert crawl.stage.stages.traps.barren, "some of it waited for all else"
     assert crawl.loop.idle
     crawl.close()
 
@@ -353,7 +353,7 @@ def test_what_is_under_way_at_the_end_has_its_time_and_then_waits(tmp_path: Path
     assert crawl.fetcher.aborted
     assert crawl.clock.now() - began >= GRACE_S
     assert crawl.worker.kept == Counter([came[0].url])
-    assert {url for urls in crawl.stage.window.rows() for url in texts(urls)} == set(under_way) - {came[0].url}
+    assert {url for urls in crawl.stage.stages.window.rows() for url in texts(urls)} == set(under_way) - {came[0].url}
     crawl.close()
 
 
@@ -403,10 +403,10 @@ def test_links_of_other_agents_are_in_the_frontier_before_a_checkpoint(tmp_path:
     outbox, nobody = crawl.engines.outbox, cast(Fetcher, SimpleNamespace(take_strayed=list))
     remote = Remote(crawl.stage, nobody, outbox, cast(Office, post), crawl.clock)
     loop = Loop(replace(crawl.engines, remote=remote), ASKED, crawl.clock, crawl.news)
-    accepted = crawl.stage.accepted
+    accepted = crawl.stage.stages.seen.pending
     remote.receive(crawl.clock.now())
-    assert crawl.stage.accepted == accepted
+    assert crawl.stage.stages.seen.pending == accepted
     loop.settle()
-    assert crawl.stage.accepted == accepted + 2
+    assert crawl.stage.stages.seen.pending == accepted + 2
     assert not remote.take_links()
     crawl.close()

@@ -167,7 +167,7 @@ class Crawl(Shard[Frontier, Progress]):
         pages = keep(visits, ~rules)
         for start in range(0, pages.num_rows, LEASED_ROWS):
             self.model.leased.append(pages.slice(start, LEASED_ROWS))
-        assert len(self.stage.window) == self.model.held
+        assert len(self.stage.stages.window) == self.model.held
         return moved or visits.num_rows > 0
 
     def answer(self) -> None:
@@ -228,17 +228,18 @@ class Crawl(Shard[Frontier, Progress]):
 
 def places(frontier: Frontier) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
     """Everywhere a URL may wait in a frontier that runs, in the words of `FrontierSeen.places`."""
-    yield UNCHECKED, frontier.seen.unchecked()
-    yield "for pages nearer to the seeds to be done", frontier.later.scan()
-    yield "for the budget of its domain to be known", frontier.domains.unchecked()
-    for queue in {queue.name: queue for queue in (*frontier.backlog.queues(), *frontier.beast.queues())}.values():
+    yield UNCHECKED, frontier.stages.seen.unchecked()
+    yield "for pages nearer to the seeds to be done", frontier.stages.later.scan()
+    yield "for the budget of its domain to be known", frontier.stages.domains.unchecked()
+    rounds = (*frontier.stages.backlog.queues(), *frontier.stages.beast.queues())
+    for queue in {queue.name: queue for queue in rounds}.values():
         over = queue.name.startswith("beast-over")
         yield "since its domain is over its budget" if over else "for its turn", queue.scan()
-    yield "for the robots.txt of its host", frontier.gate.scan()
-    yield "in line, on disk", frontier.ready.scan()
-    yield BLOCKED, frontier.blocked.scan()
-    yield TRAPPED, frontier.traps.scan()
-    yield "for its host's turn", frontier.window.rows()
+    yield "for the robots.txt of its host", frontier.stages.gate.scan()
+    yield "in line, on disk", frontier.stages.ready.scan()
+    yield BLOCKED, frontier.stages.blocked.scan()
+    yield TRAPPED, frontier.stages.traps.scan()
+    yield "for its host's turn", frontier.stages.window.rows()
 
 
 def counted(found: Iterator[tuple[str, Iterator[pa.RecordBatch]]]) -> dict[str, Counter[str]]:

@@ -233,13 +233,13 @@ def test_a_page_that_was_never_seen_again_is_believed_to_be_like_others_of_its_d
 def test_known_pages_have_their_share_of_what_is_handed_out_while_new_ones_wait(tmp_path: Path, share: float) -> None:
     crawl = Crawl(tmp_path, small_web(1), sizes=Sizes(batch=10, ready=10, ordered=20, asks=3))
     frontier = crawl.frontier
-    frontier.known_share = share
+    frontier.supply.known_share = share
     known, new = [(1, number) for number in range(400)], [(2, number) for number in range(400)]
-    learn(frontier.again, ended(known, Visited.THERE, News.CHANGED, DAY))
-    plan(frontier.again, 2 * DAY, None)
-    frontier.backlog.put(rows(new), np.zeros(0, np.uint64))
+    learn(frontier.stages.again, ended(known, Visited.THERE, News.CHANGED, DAY))
+    plan(frontier.stages.again, 2 * DAY, None)
+    frontier.stages.backlog.put(rows(new), np.zeros(0, np.uint64))
     came = []
-    while (batch := frontier._known_or_new(crawl.now)) is not None:
+    while (batch := frontier.supply.pull(crawl.now, None, dry=True)) is not None:
         came += [page(url)[0] for url in texts(batch)]
     assert abs(came[:400].count(1) - 400 * share) <= 10
     assert sorted(came) == [1] * 400 + [2] * 400

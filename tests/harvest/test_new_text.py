@@ -1,14 +1,15 @@
 """What counts as new text: sentences, and neither numbers, nor links, nor words that stand in the page's own URL."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fyke.core.batches import Kind, url_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Page, visits_of
-from fyke.harvest.new_text import ONE_IN, SMALL_DOMAIN, NewText, blocks
+from fyke.harvest import new_text
+from fyke.harvest.new_text import ONE_IN, SMALL_DOMAIN, NewText, blocks, letters_by_patterns
 
 AROUND = "<header>All that there is to know of rivers</header><footer>Written by many hands, for many years</footer>"
 
@@ -75,6 +76,19 @@ def words(number: int) -> str:
     return " ".join("abcdefghij"[int(digit)] * 5 + "klmnopqrst"[int(digit)] for digit in str(number * 7919))
 
 
+PIECES = [
+    b"<", b">", b"</", b"<a ", b"<A\x0b", b"<ab ", b"<a", b" href=x>", b"<script", b"</Script>", b"<STYLE>", b"</style",
+    b"<p>", b"</p>", b"<!--", b"-->", b"\n", b"\t", b" ", b"Two words", b"31.12.", b"\xc3\xa9", b"\x00", b"\xa0",
+]  # fmt: skip
+
+
+@pytest.mark.skipif(new_text.letters is None, reason="it was not compiled: there was no compiler")
+@settings(max_examples=500)
+@given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=5), max_size=60).map(b"".join))
+def test_letters_are_the_same_compiled(content: bytes) -> None:
+    assert new_text.letters(content).split() == letters_by_patterns(content).split()
+
+
 @given(st.binary(max_size=300))
 def test_any_bytes_have_blocks(content: bytes) -> None:
     assert all(block and b"<" not in block for block in blocks(content))
@@ -84,3 +98,4 @@ def test_any_bytes_have_blocks(content: bytes) -> None:
 def test_work_grows_with_length(piece: bytes) -> None:
     """A megabyte of each; what is read of it is bounded, and a second run is not needed to tell minutes from none."""
     assert len(blocks(piece * (1 << 20))) < 1 << 16
+    assert len(letters_by_patterns(piece * (1 << 16))) < 1 << 20

@@ -153,7 +153,7 @@ class Agent:
         rooms.passes.begin(now, rooms.archive.state()["serial"], forever=asked.forever)
         if self.config.crawl.pages:
             rooms.fetcher.pages_left = self.config.crawl.pages
-        self._note("again", number=len(rooms.passes.began), waiting=len(rooms.frontier.again))
+        self._note("again", number=len(rooms.passes.began), waiting=len(rooms.frontier.stages.again))
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -186,9 +186,9 @@ class Agent:
             "rests_until": frontier.rests_until(self._clock.now()),
             "activity": office.activity,
             "unsafe": office.unsafe,
-            "later": len(frontier.later),
+            "later": len(frontier.stages.later),
             "level": frontier.level,
-            "blocked": len(frontier.blocked),
+            "blocked": len(frontier.stages.blocked),
             "checkpoints": rooms.keeper.taken,
             "answered": rooms.barn.answered,
             "hosts": len(fetcher.bench),

@@ -44,8 +44,8 @@ def _host_rows(rooms: Rooms) -> Iterator[HostRow]:
 
 
 def _domain_rows(rooms: Rooms) -> Iterator[pa.RecordBatch]:
-    star, schema = rooms.frontier.star, SCHEMAS["domains"]
-    for names, records in rooms.frontier.domains.named():
+    star, schema = rooms.frontier.stages.star, SCHEMAS["domains"]
+    for names, records in rooms.frontier.stages.domains.named():
         budgets = star.budgets(records["in_degree"])
         columns = {
             "domain": names,

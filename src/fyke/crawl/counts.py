@@ -92,7 +92,7 @@ class Counts:
             memory_bytes=memory_bytes(),
             plugin_failures=dict(failures),
             again=self.passes.statistics(),
-            freshness=standing._asdict() if (standing := self.frontier.again.standing).at else {},
+            freshness=standing._asdict() if (standing := self.frontier.stages.again.standing).at else {},
         )
 
     def _rest_until(self, now: float) -> float:

@@ -12,7 +12,7 @@ from fyke.core.urls import locate
 from fyke.core.visits import Purpose
 from fyke.crawl.barn import Barn
 from fyke.crawl.mail import Outbox
-from fyke.fetcher.engine import Fetched
+from fyke.fetcher.returns import Fetched
 from fyke.harvest.new_text import NewText
 from fyke.harvest.worker import NOT_FOLLOWED, Harvest, Pointers, Reaped
 

@@ -205,7 +205,7 @@ class Rooms:
         config, prepared, loop = self._config, self._prepared, asyncio.get_running_loop()
         self.named_sitemaps = NamedSitemaps(saved.get("sitemaps", {}))
         self._redirects = Redirects(saved.get("redirects", {}))
-        self._past = Past(self.frontier.again, self._directory.path)
+        self._past = Past(self.frontier.stages.again, self._directory.path)
         self.barn = Barn(
             self.archive, self.pages, self.links if config.store.links else None, prepared.sinks, self.passes,
             [*zip(prepared.extractors, self.extracted.values(), strict=True)],
@@ -281,7 +281,7 @@ class Rooms:
         """Tell the frontier of visits that ended, batch by batch; sitemaps may be read once more."""
         self.pages.flush()
         self.named_sitemaps.clear()
-        yield from learn(self.frontier.again, self._directory.path)
+        yield from learn(self.frontier.stages.again, self._directory.path)
 
     def _keeper(self, checkpoint: Checkpoint) -> Keeper:
         writers: dict[str, Writer] = {"archive": self.archive, "pages": self.pages, "links": self.links}

@@ -11,27 +11,28 @@ Invariant: every visit that was put in is in the workbench, under way, or was ta
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, Kind, url_batch
+from fyke.core.batches import EMPTY, Kind
 from fyke.core.clock import Clock
 from fyke.core.config import Config
-from fyke.core.messages import SOON_S, Rules
+from fyke.core.messages import SOON_S
 from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slicer
-from fyke.core.urls import Locator
 from fyke.core.visits import Earlier, Exchange, Purpose, Visit, batch_of, visits_of
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.connections import Connections
-from fyke.fetcher.faults import FAULTS, FaultPolicy, Wait, retry_after
+from fyke.fetcher.fault_desk import FaultDesk
 from fyke.fetcher.host import Host
 from fyke.fetcher.host_desk import HostDesk
-from fyke.fetcher.names import Resolution, Resolver
+from fyke.fetcher.name_desk import NameDesk
+from fyke.fetcher.names import Resolver
 from fyke.fetcher.rests import Rests
+from fyke.fetcher.returns import Fetched, Returns
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.fetcher.rules_desk import RulesDesk
 from fyke.fetcher.wire.registry import Registry
@@ -71,16 +72,6 @@ class Wiring:
     shared: bool = False  # whether other agents ask other hosts of the same crawl
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """What came of visits since it was last asked for."""
-
-    exchanges: list[Exchange]
-    learned: list[tuple[str, Rules, float]]  # origins, what their robots.txt says, and until when (unix seconds)
-    sitemaps: list[str]  # that those robots.txt name
-    put_off: list[tuple[Visit, float]]  # visits that come back, and until when their hosts rest (unix seconds)
-
-
 class Fetcher:
     """Drives the workbench: call `put` with visits and `pump` whenever something may be due."""
 
@@ -92,21 +83,20 @@ class Fetcher:
         self.bench = rooms.bench
         self._clock = rooms.clock
         self._politeness = config.politeness
-        self._faults = FaultPolicy(config.politeness)
         self._connections = config.fetch.connections
         self._places = Connections(config.fetch.connections, other_connections)
         # Hosts whose turn it is, and for whom there is no connection, parked: newcomers and slow ones, and others.
         self._held_up: tuple[deque[Host], deque[Host]] = deque(), deque()
-        self._news = news
-        self._exchanges: list[Exchange] = []
-        self._given_back: list[tuple[Visit, float]] = []
-        self._strayed: list[pa.RecordBatch] = []
+        self._returns = Returns(news, rooms.clock)
         self._hosts = HostDesk(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock, rooms.ours)
         self._slicer = Slicer(self.pump)
         self._rules = RulesDesk(
             rooms.bench, self._hosts, rooms.book, config, rooms.clock, self._slicer, shared=rooms.shared
         )
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._faults = FaultDesk(rooms.bench, self._hosts, self._rules, self._returns, config.politeness, rooms.clock)
+        self._names = NameDesk(
+            rooms.bench, self._hosts, self._faults, rooms.resolver, self._returns, rooms.clock, self.pump
+        )
         self._alarm: asyncio.TimerHandle | None = None
         self._pumps_soon = False
         self._aborted = False
@@ -128,25 +118,13 @@ class Fetcher:
     def _add(self, host: Host, visit: Visit, now: float) -> None:
         """Let `visit` wait at `host`, unless that was given up, or sleeps."""
         if host.retired:
-            self._end(visit, Outcome.HOST_RETIRED, host.retired)
+            self._returns.end(visit, Outcome.HOST_RETIRED, host.retired)
         elif host.due - now > SOON_S:
-            self._given_back.append((visit, host.due))
+            self._returns.put_off(visit, host.due)
         else:
             self.bench.add(host, visit)
             return
         self.bench.leave(host, now)
-
-    def _put_off(self, host: Host, chosen: Callable[[Host, float], Sequence[Visit]], now: float) -> None:
-        """Give back the visits that `host` does not come to soon, as `chosen` by the workbench."""
-        visits = chosen(host, now)
-        for visit in visits:
-            if visit.purpose is Purpose.ROBOTS:
-                self._rules.rest_until(visit, max(host.due, visit.not_before), now)
-            else:
-                self._given_back.append((visit, host.due))
-        if visits:
-            self._news.set()
-            self.bench.leave(host, now)
 
     def _recalled(self, visits: pa.RecordBatch) -> list[Visit]:
         rows = visits_of(visits)
@@ -156,34 +134,26 @@ class Fetcher:
 
     def take(self) -> Fetched:
         """What came of visits since this was last asked."""
-        fetched = Fetched(self._exchanges, self._rules.learned, self._rules.sitemaps, self._given_back)
-        self._exchanges, self._rules.learned, self._rules.sitemaps, self._given_back = [], [], [], []
+        exchanges, put_off = self._returns.take()
+        fetched = Fetched(exchanges, self._rules.learned, self._rules.sitemaps, put_off)
+        self._rules.learned, self._rules.sitemaps = [], []
         return fetched
 
     def take_strayed(self) -> list[pa.RecordBatch]:
         """Visits (schema `URLS`) that are not made here, since their hosts moved, since this was last asked."""
-        strayed, self._strayed = self._strayed, []
-        return strayed
+        return self._returns.take_strayed()
 
     def recall(self, host: int) -> pa.RecordBatch:
         """The visits that wait at the host with this key, taken out (schema `URLS`): they are not made."""
         found = self.bench.get(host)
-        return EMPTY if found is None else batch_of(self._pages_of(self.bench.drain(found)))
-
-    def _pages_of(self, visits: Iterable[Visit]) -> Iterator[Visit]:
-        """Those of `visits`, which are not made, that are to pages; the others are put off."""
-        for visit in visits:
-            if visit.purpose is Purpose.PAGE:
-                yield visit
-            else:
-                self._rules.put_off(visit, self._clock.now())
+        return EMPTY if found is None else batch_of(self._faults.pages_of(self.bench.drain(found)))
 
     def recall_all(self, domains: Callable[[int], bool]) -> list[pa.RecordBatch]:
         """The same of every host in one of `domains` (by their keys); errands of others are forgotten."""
         recalled = []
         for host in [host for host in self.bench if domains(host.domain_key)]:
             visits = [visit for visit in self.bench.drain(host) if not visit.errand]
-            recalled.append(batch_of(self._pages_of(visits)))
+            recalled.append(batch_of(self._faults.pages_of(visits)))
         return recalled
 
     # -- errands: a robots.txt that redirects to a host of another agent ----------------------------
@@ -213,17 +183,17 @@ class Fetcher:
     @property
     def ended(self) -> int:
         """What waits to be taken: exchanges, and visits that come back."""
-        return len(self._exchanges) + len(self._given_back)
+        return len(self._returns)
 
     @property
     def idle(self) -> bool:
         """Whether nothing waits here, is under way, or waits to be taken."""
-        return not (self.bench.visits or self.in_flight or self.ended or self._strayed)
+        return not (self.bench.visits or self.in_flight) and self._returns.empty
 
     @property
     def has_its_pages(self) -> bool:
         """Whether as many pages were begun as there may be, and all have been taken."""
-        return self.pages_left == 0 and not self.in_flight and not self._exchanges
+        return self.pages_left == 0 and not self.in_flight and not self._returns.exchanges
 
     @property
     def unreached(self) -> bool:
@@ -246,7 +216,7 @@ class Fetcher:
             line = self._rules.refusal(host, robots, visit) if robots is not None else ""
             if line and robots is not None:
                 self._rules.take_sitemaps(host, robots)
-                self._end(visit, Outcome.ROBOTS_FORBADE, line)
+                self._returns.end(visit, Outcome.ROBOTS_FORBADE, line)
             else:  # robots.txt itself, rules that changed since, or that take longer to ask
                 self._add(host, visit, now)
 
@@ -270,7 +240,7 @@ class Fetcher:
         for hosts in (self.bench.crowded, self._rules.slowed):
             while hosts:
                 host = hosts.pop()
-                self._put_off(host, self.bench.put_off, now)
+                self._faults.put_off(host, self.bench.put_off, now)
         self._set_alarm(now)
 
     def _next(self, now: float) -> Host | None:
@@ -292,7 +262,7 @@ class Fetcher:
     @property
     def quiet(self) -> bool:
         """Whether nothing is on its way: no answer, no name."""
-        return not (self.in_flight or self._tasks or self._slicer)
+        return not (self.in_flight or len(self._names) or self._slicer)
 
     def _set_alarm(self, now: float) -> None:
         if self._alarm is not None:
@@ -309,8 +279,8 @@ class Fetcher:
 
     def _serve(self, host: Host, now: float) -> None:
         if host.retired:
-            self._abandon(host, Outcome.HOST_RETIRED, host.retired)
-        elif self._has_address(host, now):
+            self._faults.abandon(host, Outcome.HOST_RETIRED, host.retired)
+        elif self._names.has_address(host, now):
             self._request(host, now)
 
     def _request(self, host: Host, now: float) -> None:
@@ -341,15 +311,15 @@ class Fetcher:
             if not line:
                 self._start(host, visit)
                 return
-            self._end(visit, Outcome.ROBOTS_FORBADE, line)
-        self._put_off(host, self.bench.put_off_retries, now)
+            self._returns.end(visit, Outcome.ROBOTS_FORBADE, line)
+        self._faults.put_off(host, self.bench.put_off_retries, now)
         self.bench.rest(host)
 
     def _wait_for_rules(self, host: Host, visit: Visit, robots: RobotsRecord) -> None:
         """Put `visit` off until its origin's robots.txt is asked for again, or end it when that was in vain
         too often; other origins of the host (https beside a closed port 80) go on."""
         if robots.failures >= self._politeness.host_failures:
-            self._end(visit, Outcome.ROBOTS_UNREACHABLE, robots.reason)
+            self._returns.end(visit, Outcome.ROBOTS_UNREACHABLE, robots.reason)
         else:
             visit.not_before = robots.expires_at
             self.bench.add(host, visit)
@@ -362,14 +332,10 @@ class Fetcher:
         self._hosts.note_request(host, self._clock.now())
         self.in_flight += 1
         if visit.purpose is Purpose.PAGE:
-            self._count_started()
+            self.pages_left -= self.pages_left > 0
             if visit.earlier is not None and self._rooms.past is not None:
                 self._rooms.past.read(visit.earlier)
         self._rooms.protocols.fetch(visit, host.address.text, lambda exchange: self._done(host, exchange))
-
-    def _count_started(self) -> None:
-        if self.pages_left > 0:
-            self.pages_left -= 1
 
     def give_back(self, pages: int) -> None:
         """So many of what was begun as pages did not become any: others may be begun instead."""
@@ -387,10 +353,9 @@ class Fetcher:
             self.bench.finished(host, now, now - exchange.started_at)
             self._hosts.note_rest(host, now, address)
             return
-        wait_s = self._account(host, exchange, now)
+        wait_s = self._faults.account(host, exchange, now)
         visit = exchange.visit
-        again = self._faults.again(exchange.outcome, visit.tries) and not host.retired
-        again = again and visit.purpose is Purpose.PAGE
+        again = self._faults.again(host, exchange)
         if again:
             visit.tries += 1
             visit.not_before = now + wait_s
@@ -403,11 +368,8 @@ class Fetcher:
         if again:
             exchange.body.close()
         else:
-            self._hand_out(exchange)
-        if host.retired:
-            self._abandon(host, Outcome.HOST_RETIRED, host.retired)
-        else:
-            self._put_off(host, self.bench.put_off, now)
+            self._returns.put(exchange)
+        self._faults.settle(host, now)
         self._pump_soon()
 
     def _pump_soon(self) -> None:
@@ -415,92 +377,6 @@ class Fetcher:
         if not self._pumps_soon:
             self._pumps_soon = True
             asyncio.get_running_loop().call_soon(self.pump)
-
-    # -- what an answer costs the host -----------------------------------------------------------
-
-    def _account(self, host: Host, exchange: Exchange, now: float) -> float:
-        """Seconds that `host` must rest beyond its usual delay because of this answer."""
-        outcome, tries = exchange.outcome, exchange.visit.tries
-        host.failures = self._faults.failures(outcome, host.failures, tries)
-        self._retire_if_hopeless(host, outcome, exchange.detail)
-        host.last_seen = now
-        host.pages += outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE
-        self._hosts.changed(host)
-        asked_s = retry_after(exchange, now) if FAULTS[outcome].wait is Wait.THROTTLE else None
-        return self._faults.wait_s(outcome, host.failures, tries, asked_s)
-
-    def _retire_if_hopeless(self, host: Host, outcome: Outcome, detail: str) -> None:
-        if self._faults.gives_up(host.failures):
-            why = f" ({detail})" if detail else ""
-            host.retired = f"{host.failures} failures in a row, the last: {outcome}{why}"
-
-    # -- names -----------------------------------------------------------------------------------
-
-    def _has_address(self, host: Host, now: float) -> bool:
-        """Whether the address of `host` is known; if not, the host is parked until it is."""
-        if host.address is not None and host.addresses_until > now:
-            return True
-        answer = self._rooms.resolver.cached(host.name)
-        if answer is not None and answer.addresses:
-            self._settle(host, answer)
-            self.bench.rest(host)  # the address has its own order
-            return False
-        self.bench.park(host)
-        task = asyncio.get_running_loop().create_task(self._name(host))
-        self._tasks.add(task)
-        task.add_done_callback(self._task_ended)
-        return False
-
-    def _settle(self, host: Host, answer: Resolution) -> None:
-        """`host` is asked at an address of `answer`, or what waits for it goes back."""
-        if not self._hosts.learn_addresses(host, answer):
-            visits = self.bench.drain(host)
-            self._strayed.append(batch_of(self._pages_of(visit for visit in visits if not visit.errand)))
-            self._strayed.append(errands_of(visits))
-            self._news.set()
-
-    def _task_ended(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            asyncio.get_running_loop().call_exception_handler(
-                {"message": "looking up a name failed", "exception": task.exception()}
-            )
-
-    async def _name(self, host: Host) -> None:
-        answer = await self._rooms.resolver.resolve(host.name)
-        now = self._clock.now()
-        if answer.addresses:
-            self._settle(host, answer)
-        else:
-            self._unnamed(host, answer, now)
-        self.bench.unpark(host)
-        self.bench.leave(host, now)
-        self.pump()
-
-    def _unnamed(self, host: Host, answer: Resolution, now: float) -> None:
-        outcome = answer.outcome
-        if outcome is Outcome.DNS_FAILED:
-            host.failures += 1
-            self._retire_if_hopeless(host, outcome, answer.detail)
-            self._hosts.changed(host)
-            # Until the answer is believed no more: asked again sooner, the cache would fail, and not the name.
-            self.bench.sleep_until(host, max(now + self._faults.sleep_s(host.failures), answer.expires_at))
-            if host.retired:
-                self._abandon(host, Outcome.HOST_RETIRED, host.retired)
-            else:
-                self._put_off(host, self.bench.put_off, now)
-        else:
-            self._abandon(host, outcome, answer.detail)
-
-    def _abandon(self, host: Host, outcome: Outcome, detail: str) -> None:
-        for visit in self.bench.drain(host):
-            if visit.purpose is Purpose.PAGE:
-                self._end(visit, outcome, detail)
-            else:
-                self._rules.unmade(visit, outcome, detail, self._clock.now())
-        self.bench.rest(host)
-
-    # -- the book --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """Write down every host that changed: all that must last of what is known here is in the host book."""
@@ -511,35 +387,15 @@ class Fetcher:
         """The state of the robots.txt of a host, for the table of hosts."""
         return self._rules.state_of(name)
 
-    # -- ends ------------------------------------------------------------------------------------
-
-    def _end(self, visit: Visit, outcome: Outcome, detail: str) -> None:
-        """End `visit` without a request."""
-        self._hand_out(Exchange(visit, outcome, self._clock.now(), 0.0, detail=detail))
-
-    def _hand_out(self, exchange: Exchange) -> None:
-        self._exchanges.append(exchange)
-        self._news.set()
-
     async def stop(self) -> None:
         """Start nothing more, and let go of what waits for names."""
         self.stopping = True
         self._slicer.stop()
         if self._alarm is not None:
             self._alarm.cancel()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._names.stop()
 
     def abort(self) -> None:
         """Break off what is under way: it stays a waiting visit. Nothing is started any more."""
         self._aborted = True
         self._rooms.abort()
-
-
-def errands_of(visits: Iterable[Visit]) -> pa.RecordBatch:
-    """Errands as a `URLS` batch, by the keys that their agents know them by."""
-    errands = [visit for visit in visits if visit.errand]
-    return url_batch(
-        [Locator(visit.url.encode(), visit.errand, visit.host, visit.domain) for visit in errands], kind=Kind.RULES
-    )

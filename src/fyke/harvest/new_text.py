@@ -20,6 +20,11 @@ from fyke.core.batches import Kind
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES, Page, Purpose, Visit
 
+try:
+    from fyke.harvest.letters import letters
+except ImportError:  # there was no compiler when Fyke was installed
+    letters = None  # type: ignore[assignment]
+
 PLACES = 1 << 20  # blocks remembered, at most
 DOMAINS = 1 << 16  # counters, which domains share when there are more
 SMALL_DOMAIN = 4  # pages of a domain that are not read
@@ -30,9 +35,11 @@ READ_BYTES = 1 << 15  # of a page
 LEAST_LETTERS = 24
 LEAST_SHARE = 50
 MOST_WORDS = 16  # of a URL
+FIRST_PART = 8  # times the letters that are enough: so many new ones are read before the others
 _LETTERS = frozenset(range(ord("a"), ord("z") + 1)) | frozenset(range(128, 256))
 _DROPPED = bytes(byte for byte in range(256) if byte not in _LETTERS | {ord("\n")})
-# Linear, both: a match ends where the next one may begin, and a failure at the next < or >.
+# Linear, all: a match ends where the next one may begin, and a failure at the next < or >.
+_CODE = re.compile(rb"<(?:script|style)")
 _LINK = re.compile(rb"<a\s[^<>]*>[^<>]*")
 _TEXT = re.compile(rb">([^<>]+)")
 _WORD = re.compile(r"[a-z]{2,}")
@@ -75,13 +82,16 @@ class NewText:
     def _is_new(self, text: Sequence[bytes], visit: Visit) -> bool:
         """Remember the blocks `text`; whether enough of them is new, also without the words of the URL."""
         new = self._enter(text, visit.domain)
-        letters = 0
-        if new:
-            said = b"\n".join(new)
-            for word in _WORD.findall(visit.url.lower())[-MOST_WORDS:]:
-                said = said.replace(word.encode(), b"")
-            letters = sum(map(len, self._enter(said.split(), visit.domain ^ 1)))  # apart: most have none of those words
-        return letters >= LEAST_LETTERS and letters * LEAST_SHARE >= sum(map(len, text))
+        words = {word.encode() for word in _WORD.findall(visit.url.lower())[-MOST_WORDS:]}
+        least, brought, end = max(LEAST_LETTERS, sum(map(len, text)) / LEAST_SHARE), 0, 0
+        while brought < least and end < len(new):
+            begin, end = end, _behind(new, end, FIRST_PART * least) if not end else len(new)
+            said = b"\n".join(new[begin:end])
+            for word in words:
+                said = said.replace(word, b"")
+            # Apart from the others: most have none of those words.
+            brought += sum(map(len, self._enter(said.split(), visit.domain ^ 1)))
+        return brought >= least
 
     def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
         """Remember `text`; the blocks that were not met before."""
@@ -94,21 +104,33 @@ class NewText:
         return [text[at] for at in new]
 
 
+def _behind(text: Sequence[bytes], begin: int, most: float) -> int:
+    """Where the blocks from `begin` on have `most` letters together."""
+    for at in range(begin, len(text)):
+        most -= len(text[at])
+        if most <= 0:
+            return at + 1
+    return len(text)
+
+
 def blocks(content: bytes) -> list[bytes]:
     """The blocks of text in a page of HTML, each once, in order: their letters alone, in small."""
-    text = _LINK.sub(b"", _without_code(content[:READ_BYTES].lower()))
-    return list(dict.fromkeys(b"\n".join(_TEXT.findall(text)).translate(None, _DROPPED).split()))
+    read = letters_by_patterns if letters is None else letters
+    return list(dict.fromkeys(read(content[:READ_BYTES]).split()))
+
+
+def letters_by_patterns(content: bytes) -> bytes:
+    """The letters of each text between the tags of `content`, in small, a line or more for each."""
+    text = _LINK.sub(b"", _without_code(content.lower()))
+    return b"\n".join(_TEXT.findall(text)).translate(None, _DROPPED)
 
 
 def _without_code(content: bytes) -> bytes:
     """`content`, in small letters, without scripts and styles."""
-    for name in (b"script", b"style"):
-        kept, end = [], 0
-        while (begin := content.find(b"<" + name, end)) >= 0:
-            kept.append(content[end:begin])
-            end = content.find(b"</" + name, begin)
-            if end < 0:
-                end = len(content)
-                break
-        content = b"".join([*kept, content[end:]]) if kept else content
-    return content
+    kept, end = [], 0
+    while (code := _CODE.search(content, end)) is not None:
+        kept.append(content[end : code.start()])
+        end = content.find(b"</" + code[0][1:], code.end())
+        if end < 0:
+            return b"".join(kept)
+    return b"".join([*kept, content[end:]]) if kept else content

@@ -119,7 +119,7 @@ class Kept:
 
 def policy_bytes(simulation: Simulation) -> int:
     """Bytes written and read so far, in this process, by the queues in which URLs wait for their rounds."""
-    counts = [queue.statistics() for queue in simulation.frontier.beast.queues()]
+    counts = [queue.statistics() for queue in simulation.frontier.stages.beast.queues()]
     return sum(count.written_bytes + count.read_bytes for count in counts)
 
 

@@ -61,7 +61,7 @@ class Simulation:
         self._revisits: Revisits | None = None
         if web.spec.change_days:
             pages = Pages(web.spec.seed, web.spec.change_days, web.spec.bursty_share, START)
-            self.copies = Copies(pages, self.frontier.again, saved.get("copies", {}))
+            self.copies = Copies(pages, self.frontier.stages.again, saved.get("copies", {}))
             self._revisits = Revisits(self.frontier, lambda: iter(()), lambda: None, self.clock, config.revisit)
         rested_since = started if saved else 0.0
         self.fetcher = VirtualFetcher(

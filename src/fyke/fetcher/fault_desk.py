@@ -1,0 +1,108 @@
+"""What does an answer cost its host, and what becomes of visits to a host that fails or rests?
+
+The table is in `fyke.fetcher.faults`; here it is carried out.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from fyke.core.clock import Clock
+from fyke.core.config import PolitenessSection
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import Exchange, Purpose, Visit
+from fyke.fetcher.faults import FAULTS, FaultPolicy, Wait, retry_after
+from fyke.fetcher.host import Host
+from fyke.fetcher.host_desk import HostDesk
+from fyke.fetcher.returns import Returns
+from fyke.fetcher.rules_desk import RulesDesk
+from fyke.fetcher.workbench import Workbench
+
+
+class FaultDesk:
+    """Gives hosts up, lets them rest, and ends or puts off what waits for them."""
+
+    def __init__(
+        self,
+        bench: Workbench,
+        hosts: HostDesk,
+        rules: RulesDesk,
+        returns: Returns,
+        politeness: PolitenessSection,
+        clock: Clock,
+    ) -> None:
+        self._bench = bench
+        self._hosts = hosts
+        self._rules = rules
+        self._returns = returns
+        self._policy = FaultPolicy(politeness)
+        self._clock = clock
+
+    def account(self, host: Host, exchange: Exchange, now: float) -> float:
+        """Seconds that `host` must rest beyond its usual delay because of this answer."""
+        outcome, tries = exchange.outcome, exchange.visit.tries
+        host.failures = self._policy.failures(outcome, host.failures, tries)
+        self._retire_if_hopeless(host, outcome, exchange.detail)
+        host.last_seen = now
+        host.pages += outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE
+        self._hosts.changed(host)
+        asked_s = retry_after(exchange, now) if FAULTS[outcome].wait is Wait.THROTTLE else None
+        return self._policy.wait_s(outcome, host.failures, tries, asked_s)
+
+    def again(self, host: Host, exchange: Exchange) -> bool:
+        """Whether the page is visited again after this answer."""
+        visit = exchange.visit
+        again = self._policy.again(exchange.outcome, visit.tries) and not host.retired
+        return again and visit.purpose is Purpose.PAGE
+
+    def _retire_if_hopeless(self, host: Host, outcome: Outcome, detail: str) -> None:
+        if self._policy.gives_up(host.failures):
+            why = f" ({detail})" if detail else ""
+            host.retired = f"{host.failures} failures in a row, the last: {outcome}{why}"
+
+    def unnamed(self, host: Host, outcome: Outcome, detail: str, expires_at: float) -> None:
+        """The name of `host` has no address; that is believed until `expires_at` (unix seconds)."""
+        if outcome is not Outcome.DNS_FAILED:
+            self.abandon(host, outcome, detail)
+            return
+        host.failures += 1
+        self._retire_if_hopeless(host, outcome, detail)
+        self._hosts.changed(host)
+        # Until the answer is believed no more: asked again sooner, the cache would fail, and not the name.
+        now = self._clock.now()
+        self._bench.sleep_until(host, max(now + self._policy.sleep_s(host.failures), expires_at))
+        self.settle(host, now)
+
+    def settle(self, host: Host, now: float) -> None:
+        """Something ended at `host`: end what waits there if it was given up, or put off what it comes to too late."""
+        if host.retired:
+            self.abandon(host, Outcome.HOST_RETIRED, host.retired)
+        else:
+            self.put_off(host, self._bench.put_off, now)
+
+    def put_off(self, host: Host, chosen: Callable[[Host, float], Sequence[Visit]], now: float) -> None:
+        """Give back the visits that `host` does not come to soon, as `chosen` by the workbench."""
+        visits = chosen(host, now)
+        for visit in visits:
+            if visit.purpose is Purpose.ROBOTS:
+                self._rules.rest_until(visit, max(host.due, visit.not_before), now)
+            else:
+                self._returns.put_off(visit, host.due)
+        if visits:
+            self._returns.tell()
+            self._bench.leave(host, now)
+
+    def abandon(self, host: Host, outcome: Outcome, detail: str) -> None:
+        """End all that waits at `host`."""
+        for visit in self._bench.drain(host):
+            if visit.purpose is Purpose.PAGE:
+                self._returns.end(visit, outcome, detail)
+            else:
+                self._rules.unmade(visit, outcome, detail, self._clock.now())
+        self._bench.rest(host)
+
+    def pages_of(self, visits: Iterable[Visit]) -> Iterator[Visit]:
+        """Those of `visits`, which are not made here, that are to pages; the rules of robots.txt are put off."""
+        for visit in visits:
+            if visit.purpose is Purpose.PAGE:
+                yield visit
+            else:
+                self._rules.put_off(visit, self._clock.now())

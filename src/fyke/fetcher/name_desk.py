@@ -1,0 +1,83 @@
+"""Has a host an address that may be asked from here? Else its name is looked up while the host is parked."""
+
+import asyncio
+from collections.abc import Callable
+
+from fyke.core.clock import Clock
+from fyke.fetcher.fault_desk import FaultDesk
+from fyke.fetcher.host import Host
+from fyke.fetcher.host_desk import HostDesk
+from fyke.fetcher.names import Resolution, Resolver
+from fyke.fetcher.returns import Returns
+from fyke.fetcher.workbench import Workbench
+
+
+class NameDesk:
+    """Looks up the names of hosts at `bench`; `resumed` is called after each answer that was waited for."""
+
+    def __init__(
+        self,
+        bench: Workbench,
+        hosts: HostDesk,
+        faults: FaultDesk,
+        resolver: Resolver,
+        returns: Returns,
+        clock: Clock,
+        resumed: Callable[[], None],
+    ) -> None:
+        self._bench = bench
+        self._hosts = hosts
+        self._faults = faults
+        self._resolver = resolver
+        self._returns = returns
+        self._clock = clock
+        self._resumed = resumed
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        """How many names are being looked up."""
+        return len(self._tasks)
+
+    def has_address(self, host: Host, now: float) -> bool:
+        """Whether the address of `host` is known; if not, the host is parked until it is."""
+        if host.address is not None and host.addresses_until > now:
+            return True
+        answer = self._resolver.cached(host.name)
+        if answer is not None and answer.addresses:
+            self._settle(host, answer)
+            self._bench.rest(host)  # the address has its own order
+            return False
+        self._bench.park(host)
+        task = asyncio.get_running_loop().create_task(self._look_up(host))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return False
+
+    def _settle(self, host: Host, answer: Resolution) -> None:
+        """`host` is asked at an address of `answer`, or what waits for it goes back."""
+        if not self._hosts.learn_addresses(host, answer):
+            visits = self._bench.drain(host)
+            self._returns.stray(self._faults.pages_of(visit for visit in visits if not visit.errand), visits)
+
+    async def _look_up(self, host: Host) -> None:
+        answer = await self._resolver.resolve(host.name)
+        if answer.addresses:
+            self._settle(host, answer)
+        else:
+            self._faults.unnamed(host, answer.outcome, answer.detail, answer.expires_at)
+        self._bench.unpark(host)
+        self._bench.leave(host, self._clock.now())
+        self._resumed()
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": "looking up a name failed", "exception": task.exception()}
+            )
+
+    async def stop(self) -> None:
+        """Let go of what waits for names."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

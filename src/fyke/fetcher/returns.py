@@ -1,0 +1,92 @@
+"""What came of visits, until the loop takes it.
+
+Invariant: what was put in is taken out once.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from fyke.core.batches import Kind, url_batch
+from fyke.core.clock import Clock
+from fyke.core.messages import Rules
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import Locator
+from fyke.core.visits import Exchange, Visit, batch_of
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What came of visits since it was last asked for."""
+
+    exchanges: list[Exchange]
+    learned: list[tuple[str, Rules, float]]  # origins, what their robots.txt says, and until when (unix seconds)
+    sitemaps: list[str]  # that those robots.txt name
+    put_off: list[tuple[Visit, float]]  # visits that come back, and until when their hosts rest (unix seconds)
+
+
+class Returns:
+    """Sets `news` when there is something to take."""
+
+    def __init__(self, news: asyncio.Event, clock: Clock) -> None:
+        self._news = news
+        self._clock = clock
+        self._exchanges: list[Exchange] = []
+        self._put_off: list[tuple[Visit, float]] = []
+        self._strayed: list[pa.RecordBatch] = []
+
+    def __len__(self) -> int:
+        """How many visits wait to be taken, those that strayed aside."""
+        return len(self._exchanges) + len(self._put_off)
+
+    @property
+    def exchanges(self) -> int:
+        """How many exchanges wait to be taken."""
+        return len(self._exchanges)
+
+    @property
+    def empty(self) -> bool:
+        return not (self._exchanges or self._put_off or self._strayed)
+
+    def put(self, exchange: Exchange) -> None:
+        self._exchanges.append(exchange)
+        self._news.set()
+
+    def end(self, visit: Visit, outcome: Outcome, detail: str) -> None:
+        """End `visit` without a request."""
+        self.put(Exchange(visit, outcome, self._clock.now(), 0.0, detail=detail))
+
+    def put_off(self, visit: Visit, until: float) -> None:
+        """`visit` comes back: its host rests until then (unix seconds)."""
+        self._put_off.append((visit, until))
+        self.tell()
+
+    def tell(self) -> None:
+        """There is something to take, if only rules that were learned."""
+        self._news.set()
+
+    def stray(self, pages: Iterable[Visit], errands: Iterable[Visit]) -> None:
+        """Visits are not made here, since their hosts moved."""
+        self._strayed += (batch_of(pages), errands_of(errands))
+        self._news.set()
+
+    def take(self) -> tuple[list[Exchange], list[tuple[Visit, float]]]:
+        """Exchanges, and visits that come back with until when."""
+        taken = self._exchanges, self._put_off
+        self._exchanges, self._put_off = [], []
+        return taken
+
+    def take_strayed(self) -> list[pa.RecordBatch]:
+        """Visits (schema `URLS`) that are not made here."""
+        strayed, self._strayed = self._strayed, []
+        return strayed
+
+
+def errands_of(visits: Iterable[Visit]) -> pa.RecordBatch:
+    """Errands as a `URLS` batch, by the keys that their agents know them by."""
+    errands = [visit for visit in visits if visit.errand]
+    return url_batch(
+        [Locator(visit.url.encode(), visit.errand, visit.host, visit.domain) for visit in errands], kind=Kind.RULES
+    )

@@ -1,0 +1,154 @@
+"""What is in a shard of the frontier: its stages, opened, counted, saved and closed together.
+
+Invariant: `state` names every stage that has files, and `Stages` with that state holds the same rows again.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fyke.core.batches import URLS
+from fyke.core.choices import Enforcement
+from fyke.core.config import FrontierSection
+from fyke.core.plugins import CrawlOrder
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
+from fyke.frontier.again import Again
+from fyke.frontier.asleep import Asleep
+from fyke.frontier.beast import Backlog, Enforcer, enforcer
+from fyke.frontier.blocked import Blocked
+from fyke.frontier.budgets import budget_function
+from fyke.frontier.domains import Domains
+from fyke.frontier.ready import Ready
+from fyke.frontier.robots_gate import RobotsGate
+from fyke.frontier.seen import UrlSeen
+from fyke.frontier.sizes import Sizes
+from fyke.frontier.star import Star
+from fyke.frontier.traps import Traps
+from fyke.frontier.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierStatistics:
+    """Counts since the crawl began, and rows that wait."""
+
+    unique: int
+    unchecked: int  # for their check against the URLs seen
+    later: int  # for pages nearer to the seeds
+    again: int  # for their next visit
+    unweighed: int  # for the budget of their domain
+    rounds: int  # that BEAST spreads URLs over
+    waiting: int  # for their round
+    over_budget: int
+    without_rules: int  # for their host's robots.txt
+    ready: int
+    spilled: int  # for room at their host
+    out: int  # handed out
+    blocked: int  # for a person to take the block of their host back
+    asleep: int  # for their host, which rests for long
+    trapped: int  # behind everything else, since pages like them brought no new text
+    barren: int  # shapes of URLs of which that is so
+    domains: int
+    edges: int  # pairs of domains of which one links to the other
+
+    @property
+    def rows(self) -> int:
+        """URLs that wait to be fetched, wherever."""
+        rows = self.later + self.again + self.unweighed + self.waiting + self.over_budget
+        rows += self.without_rules + self.ready + self.spilled + self.out
+        return rows + self.blocked + self.asleep + self.trapped
+
+
+class Stages:
+    """The stages on the files of one `Store`, as `saved` has them; in the order in which a URL goes through them."""
+
+    def __init__(
+        self,
+        store: Store,
+        config: FrontierSection,
+        order: CrawlOrder,
+        *,
+        host_delay_s: float,
+        opened_at: float,
+        saved: Mapping[str, Any],
+        sizes: Sizes,
+    ) -> None:
+        memory, kind = config.table_memory_bytes, config.enforcement
+        self.seen = UrlSeen(store, 4 * memory, saved.get("seen"))
+        self.later = DiskQueue(store, "later", URLS, saved.get("later"))
+        self.domains = Domains(store, memory, saved.get("domains"))
+        function, budget = budget_function(config), config.default_budget_urls
+        self.star = Star(store, self.domains, function, budget, memory, saved.get("star"), sizes)
+        self.backlog = Backlog(store, saved.get("backlog"))
+        alone = kind is Enforcement.NONE
+        self.beast: Enforcer = self.backlog if alone else enforcer(kind, store, saved.get("beast"), sizes)
+        self.again = Again(store, memory, saved.get("again"))
+        self.traps = Traps(store, config.trap_pages, saved.get("traps"))
+        self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"), sizes)
+        self.ready = Ready(store, order, saved.get("ready"))
+        self.blocked = Blocked(store, saved.get("blocked"))
+        self.asleep = Asleep(store, saved.get("asleep"))
+        self.window = Window(config.window_visits, config.host_visits, host_delay_s)
+
+    def __repr__(self) -> str:
+        return f"Stages({len(self.seen)} seen, {self.seen.pending} unchecked, {self.beast!r}, {self.ready!r})"
+
+    @property
+    def nothing_near(self) -> bool:
+        """Whether nothing waits but for pages nearer to the seeds; what is out does not wait."""
+        asleep = len(self.gate) or len(self.asleep) or len(self.traps)
+        return self.again.spent and not (self._on_its_way or asleep)
+
+    @property
+    def others_wait(self) -> bool:
+        """Whether anything is out or waits that is no trap, but for what hosts that rest hold up."""
+        near = self._on_its_way or len(self.window)
+        return bool(near or not self.again.spent or self.gate.rests_until == 0)
+
+    @property
+    def _on_its_way(self) -> bool:
+        """Whether anything of this level is between being found and being ready, the robots gate aside."""
+        unplaced = self.seen.pending or self.star.pending or self.domains.pending
+        planned = len(self.backlog) or (len(self.beast) and not self.beast.stuck)
+        return bool(unplaced or planned or len(self.ready))
+
+    def rests_until(self, now: float) -> float:
+        """When the first of what waits may go on, where all of it waits for hosts that rest; 0 where it does not, or
+        nothing waits."""
+        until = min(self.asleep.wakes_at, self.gate.rests_until)
+        return 0.0 if self.others_wait or len(self.traps) or until == math.inf else max(now, until)
+
+    def statistics(self) -> FrontierStatistics:
+        enforced = self.beast.statistics()
+        backlog = len(self.backlog) if self.beast is not self.backlog else 0
+        return FrontierStatistics(
+            unique=len(self.seen),
+            unchecked=self.seen.pending,
+            later=len(self.later),
+            again=len(self.again),
+            unweighed=self.domains.unchecked_urls,
+            rounds=enforced["rounds"],
+            waiting=enforced["waiting"] + backlog,
+            over_budget=enforced["over_budget"],
+            without_rules=self.gate.statistics().waiting,
+            ready=self.ready.waiting,
+            spilled=self.ready.spilled,
+            out=len(self.window),
+            blocked=len(self.blocked),
+            asleep=len(self.asleep),
+            trapped=len(self.traps),
+            barren=self.traps.barren,
+            domains=len(self.domains),
+            edges=self.star.edges,
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Everything a restart needs; nothing found stays in memory only."""
+        kept = ("seen", "later", "star", "domains", "again", "backlog", "beast", "gate", "ready")
+        return {name: getattr(self, name).state() for name in (*kept, "blocked", "asleep", "traps")}
+
+    def close(self) -> None:
+        stages = (self.seen, self.later, self.star, self.domains, self.backlog, self.beast, self.gate, self.ready)
+        for stage in (*stages, self.again, self.blocked, self.asleep, self.traps):
+            stage.close()

@@ -1,0 +1,92 @@
+"""Which URLs are next to be fetched? Pulls them through the robots gate while the ready queues are low.
+
+A budget is a rate: so many URLs a round. A round lasts as long as a host without reputation takes for the default
+budget, and ends sooner only when the crawl runs dry. Else rounds would turn as fast as URLs are pulled, and while the
+honest hosts rest, those of a farm, which never end, would take all that is left.
+
+Pages that are visited again have their share of what is pulled, while new ones wait too. Traps are put aside before
+the rules of their hosts are asked for.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from fyke.frontier.sizes import Sizes
+from fyke.frontier.stages import Stages
+
+
+class Supply:
+    """Fills the ready queues of `stages` up to `ready_rows`; a round lasts `round_s` seconds."""
+
+    def __init__(
+        self, stages: Stages, sizes: Sizes, *, ready_rows: int, round_s: float, saved: Mapping[str, Any]
+    ) -> None:
+        self._stages = stages
+        self._sizes = sizes
+        self._ready_rows = ready_rows
+        self._round_s = round_s
+        self._round_ends_at = float(saved.get("round_ends_at", 0.0))  # unix seconds
+        self.known_share = 1.0  # of what is pulled, pages that are visited again, while new ones wait too
+        self._known_ahead = 0.0  # by so many rows they had more than that
+
+    def __repr__(self) -> str:
+        return f"Supply({self._stages.ready!r}, {self._stages.gate!r})"
+
+    def fill(self, now: float, level: int | None, *, hungry: bool, dry: bool) -> bool:
+        """Pull URLs while the ready queues are low; whether any moved. `level`: known pages up to this one, or None
+        for all; `dry`: the next round may begin before its time."""
+        ready, gate, traps = self._stages.ready, self._stages.gate, self._stages.traps
+        moved = False
+        while ready.waiting + gate.unchecked < self._ready_rows and gate.asks < self._sizes.asks:
+            batch = self.pull(now, level, dry=dry)
+            if batch is None:
+                break
+            wanted = traps.divert(batch)
+            ready.put(gate.put(wanted, now))
+            moved = True
+            if wanted.num_rows < batch.num_rows:  # there may be no end of them
+                break
+        moved |= gate.recheck(now, hungry=hungry)
+        if gate.full or (hungry and gate.unchecked):
+            for passed in gate.merge(now):
+                ready.put(passed)
+            moved = True
+        return moved
+
+    def put(self, urls: pa.RecordBatch, now: float) -> None:
+        """Let `urls`, which come back from being put aside, go the same way."""
+        if urls.num_rows:
+            self._stages.ready.put(self._stages.gate.put(urls, now))
+
+    def pull(self, now: float, level: int | None, *, dry: bool) -> pa.RecordBatch | None:
+        """The next URLs: of pages that are visited again their share, while new ones wait too."""
+        known_first = self._known_ahead <= 0
+        batch = self._known(level) if known_first else self._new(now, dry=dry)
+        if batch is not None:
+            share = self.known_share
+            self._known_ahead += batch.num_rows * (1 - share if known_first else -share)
+            return batch
+        self._known_ahead = 0.0
+        return self._new(now, dry=dry) if known_first else self._known(level)
+
+    def _known(self, level: int | None) -> pa.RecordBatch | None:
+        return self._stages.again.get(self._sizes.batch, level)
+
+    def _new(self, now: float, *, dry: bool) -> pa.RecordBatch | None:
+        batch = self._stages.backlog.get(self._sizes.batch)
+        return self._of_round(now, dry=dry) if batch is None else batch
+
+    def _of_round(self, now: float, *, dry: bool) -> pa.RecordBatch | None:
+        """URLs of the round that is read, or of the next one if that may begin."""
+        beast = self._stages.beast
+        before = beast.round
+        next_round = dry and not self._stages.ready.waiting
+        batch = beast.get(self._sizes.batch, next_round=next_round or now >= self._round_ends_at)
+        if beast.round != before:
+            self._round_ends_at = now + self._round_s
+        return batch
+
+    def state(self) -> dict[str, Any]:
+        return {"round_ends_at": self._round_ends_at}
