@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 from fyke.core.config import build, render
 from fyke.lab.simweb import (
     IntendedCrawl,

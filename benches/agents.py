@@ -26,7 +26,7 @@ def cpu_s() -> float:
 def main() -> None:
     """A line for each number of agents; start and end are taken off by a crawl of one page."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--pages", type=int, default=6000)
+    parser.add_argument("--pages", type=int, default=20_000)
     parser.add_argument("--agents", type=int, nargs="+", default=[1, 2])
     asked = parser.parse_args()
     with running_web(plain(pages=asked.pages, hosts=120)) as web:

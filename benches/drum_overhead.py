@@ -34,7 +34,8 @@ from url_seen.drum import DrumSeen
 from url_seen.run import QUEUED, Task, moved_bytes
 from url_seen.stream import URL_BYTES
 
-from fyke.disk import Checkpoint, DiskQueue
+from fyke.disk.checkpoint import Checkpoint
+from fyke.disk.queue import DiskQueue
 from fyke.lab.plan.model import BUFFER_BYTES, Workload, drum_overhead, least_overhead
 
 ENDLESS = 1 << 40  # links; as many are made as the merges take

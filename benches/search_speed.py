@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from fyke.archive import LinksTable, PagesTable, WarcWriter
-from fyke.archive.tables import links_batch
+from fyke.archive.tables import LinksTable, PagesTable, links_batch
+from fyke.archive.warc import WarcWriter
 from fyke.core.batches import LinkKind
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome

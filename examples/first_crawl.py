@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from fyke.archive import read_table
 from fyke.archive.directory import CrawlDirectory
+from fyke.archive.reading import read_table
 from fyke.core.config import build, load, render
 from fyke.lab.simweb import RunningWeb, lively, running_web
 

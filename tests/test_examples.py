@@ -18,7 +18,7 @@ import pytest
 
 import fyke as fyke_package
 from crawl.runs import FAST, archived, crawl, fyke, settings
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 from fyke.core.batches import url_batch
 from fyke.core.urls import locate
 from fyke.lab.simweb import RobotsShares, RunningWeb, plain, running_web

@@ -6,7 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from fyke.core.batches import U64
-from fyke.disk import Checkpoint, Drum
+from fyke.disk.checkpoint import Checkpoint
+from fyke.disk.drum import Drum
 from url_seen import Texts
 
 AUX = pa.schema([("url", pa.binary())])

@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from fyke.disk import Checkpoint, DiskQueue
+from fyke.disk.checkpoint import Checkpoint
+from fyke.disk.queue import DiskQueue
 from url_seen import UrlSeen
 from url_seen.stream import BATCH, Stream
 

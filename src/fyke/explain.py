@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from fyke.archive import SCHEMAS, segments
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import division
 from fyke.archive.inspect import in_use
+from fyke.archive.reading import segments
+from fyke.archive.schemas import SCHEMAS
 from fyke.core.batches import Kind, u64, url_batch
 from fyke.core.clock import SystemClock
 from fyke.core.config import Config, RevisitSection

@@ -7,8 +7,9 @@ from fastwarc.warc import ArchiveIterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.archive import Original, WarcWriter
 from fyke.archive.cdxj import media_type_of, read_lines, sort_lines
+from fyke.archive.records import Original
+from fyke.archive.warc import WarcWriter
 from fyke.core.document import Document
 
 

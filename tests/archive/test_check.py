@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from archive.conftest import link_rows
-from fyke.archive import LinksTable, PagesTable, RecordPlace, WarcWriter, check_archive
+from fyke.archive.check import check_archive
 from fyke.archive.repeats import Repeats
+from fyke.archive.tables import LinksTable, PagesTable
+from fyke.archive.warc import RecordPlace, WarcWriter
 from fyke.archive.warc_reading import read_records
 from fyke.core.document import Document
 

@@ -9,7 +9,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from archive.conftest import link_rows
-from fyke.archive import LinksTable, PagesTable, WarcWriter, read_table, segments
+from fyke.archive.reading import read_table, segments
+from fyke.archive.tables import LinksTable, PagesTable
+from fyke.archive.warc import WarcWriter
 from fyke.core.errors import StateDamaged
 
 ROWS = 12  # of a file

@@ -10,18 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archive.conftest import link_rows
-from fyke.archive import (
-    SCHEMAS,
-    HostRow,
-    LinksTable,
-    PagesTable,
-    RecordPlace,
-    read_table,
-    scan_table,
-    segments,
-    write_hosts,
-)
+from fyke.archive.reading import read_table, scan_table, segments
+from fyke.archive.schemas import SCHEMAS
+from fyke.archive.summaries import HostRow, write_hosts
 from fyke.archive.table_files import TableFiles
+from fyke.archive.tables import LinksTable, PagesTable
+from fyke.archive.warc import RecordPlace
 from fyke.core.batches import LinkKind
 from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
 from fyke.core.outcomes import Outcome

@@ -23,9 +23,11 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 from warcio.statusandheaders import StatusAndHeaders
 
-from fyke.archive import Original, WarcWriter, check_archive, read_table
 from fyke.archive.cdxj import read_lines
-from fyke.archive.records import Dates, RecordIds, digest_text
+from fyke.archive.check import check_archive
+from fyke.archive.reading import read_table
+from fyke.archive.records import Dates, Original, RecordIds, digest_text
+from fyke.archive.warc import WarcWriter
 from fyke.core.document import Document
 from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
 from fyke.core.outcomes import Outcome
@@ -355,7 +357,9 @@ from pathlib import Path
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
-from fyke.archive import SCHEMAS, LinksTable, PagesTable, WarcWriter
+from fyke.archive.schemas import SCHEMAS
+from fyke.archive.tables import LinksTable, PagesTable
+from fyke.archive.warc import WarcWriter
 from fyke.archive.tables import rows_batch
 
 folder, saved = Path(sys.argv[1]), Path(sys.argv[2])

@@ -11,8 +11,9 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
 from conformance.oracles import ORACLES, judge
-from fyke.archive import WarcWriter, check_archive
 from fyke.archive.cdxj import read_lines
+from fyke.archive.check import check_archive
+from fyke.archive.warc import WarcWriter
 from fyke.archive.warc_reading import read_records
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from conformance.oracles import ORACLES, judge
 from crawl.runs import Run, crawl, settings
 from crawl.small_site import SmallSite, small_site
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 
 SEEDS = {"StatisticsSelfTest": ["a.html", "b.html"], "Precedence3SelfTest": ["H.html"]}  # else index.html, seed.html
 

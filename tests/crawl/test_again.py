@@ -17,7 +17,7 @@ from warcio.archiveiterator import ArchiveIterator
 from crawl.nginx import NGINX, nginx
 from crawl.runs import crawl, crawl_killed, fyke, settings
 from crawl.small_site import Answer, SmallSite, small_site
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 from serve.kit import client
 
 needs_nginx = pytest.mark.skipif(not NGINX.exists(), reason="needs nginx")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from crawl.runs import crawl, settings
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 from fyke.core.batches import LinkKind
 from fyke.core.urls import pay_level_domain, split
 from fyke.lab.simweb import lively, plain, running_web

@@ -10,7 +10,7 @@ from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 
 from crawl.runs import archived, crawl, crawl_killed, fyke, settings
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 from fyke.core.urls import pay_level_domain, split
 from fyke.lab.simweb import (
     IntendedCrawl,

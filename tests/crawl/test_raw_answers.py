@@ -12,7 +12,7 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from crawl.raw_answers import RawServer, raw_answer, raw_server
 from crawl.runs import command, crawl, fyke, settings
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 from fyke.core.outcomes import Outcome
 
 NO_RULES = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"

@@ -21,7 +21,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawl.nginx import NGINX, nginx
 from crawl.runs import crawl, fyke, settings
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 
 DOCS = Path("/usr/share/doc")
 TREES = {"python3.11": (DOCS / "python3.11/html", 500), "postgresql-15": (DOCS / "postgresql-doc-15/html", 1000)}

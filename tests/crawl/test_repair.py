@@ -23,8 +23,9 @@ import pytest
 
 from crawl.runs import command, crawl, fyke, settings, wait_until
 from crawl.small_site import SmallSite, small_site
-from fyke.archive import check_archive, read_table, rows_recorded
+from fyke.archive.check import check_archive
 from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.reading import read_table, rows_recorded
 from fyke.archive.warc_reading import read_records
 from fyke.cli import main
 from fyke.core.errors import DirectoryInUse

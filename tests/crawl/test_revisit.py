@@ -12,7 +12,7 @@ import pytest
 
 from crawl.runs import command, crawl, fyke, settings, wait_until
 from crawl.small_site import Answer, SmallSite, small_site
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 from serve.kit import client
 
 LEAST_S = 0.4

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from crawl.runs import archived, command, crawl, crawl_killed, fyke, settings
 from crawl.small_site import SmallSite, small_site
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 from fyke.archive.seed_list import SeedList
 from fyke.core.errors import ConfigurationError
 from fyke.core.urls import SCHEMES

@@ -9,7 +9,7 @@ import fyke
 from crawl.runs import archived, crawl, settings
 from crawl.runs import fyke as command
 from crawl.small_site import SmallSite, small_site
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 from fyke.core.config import load
 from fyke.harvest.worker import DEEPEST_SITEMAP, NamedSitemaps
 

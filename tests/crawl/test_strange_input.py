@@ -10,7 +10,7 @@ import pytest
 
 from crawl.runs import FAST, Run, archived, crawl, fyke, settings
 from crawl.small_site import SmallSite, small_site
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 
 HTML = {"Content-Type": "text/html"}
 

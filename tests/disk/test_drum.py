@@ -342,7 +342,8 @@ FLAT = """
 import resource, sys
 from pathlib import Path
 import numpy as np, pyarrow as pa
-from fyke.disk import Checkpoint, Drum
+from fyke.disk.checkpoint import Checkpoint
+from fyke.disk.drum import Drum
 from fyke.disk.part import TableSizes
 from fyke.disk.runs import Runs
 aux = pa.schema([("url", pa.binary())])

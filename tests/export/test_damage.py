@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from crawl.runs import fyke
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 from search.archives import archive, html
 
 PAGES = 12

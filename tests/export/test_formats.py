@@ -17,7 +17,7 @@ from fastwarc.warc import ArchiveIterator
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from export.crawls import exported, lines
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 
 
 def test_parquet(crawl_of_the_web: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from export.crawls import ALL, contents, exported, killed_after_a_part
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 from fyke.core.errors import ConfigurationError, DirectoryInUse
 from fyke.export import Format, export
 from fyke.export.staging import Mark, Staging

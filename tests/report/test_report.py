@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from crawl.runs import crawl, settings
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 from fyke.cli import main
 from fyke.core.config import build, render
 from fyke.lab.simweb import lively, running_web

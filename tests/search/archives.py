@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import tantivy
 
-from fyke.archive import LinksTable, PagesTable, WarcWriter
-from fyke.archive.tables import links_batch
+from fyke.archive.tables import LinksTable, PagesTable, links_batch
+from fyke.archive.warc import WarcWriter
 from fyke.core.batches import LinkKind
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body

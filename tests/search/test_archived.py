@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fyke.archive import Original, RecordPlace, WarcWriter
+from fyke.archive.records import Original
+from fyke.archive.warc import RecordPlace, WarcWriter
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate

@@ -10,7 +10,7 @@ import pytest
 
 from crawl.runs import command, crawl, crawl_killed, fyke, settings
 from crawl.small_site import small_site
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 from fyke.search.following import follow_crawl
 from fyke.search.indexer import Indexer
 from search.archives import archive, contents, html, indexed

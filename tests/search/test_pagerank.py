@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fyke.archive import check_archive, read_table
+from fyke.archive.check import check_archive
+from fyke.archive.reading import read_table
 from fyke.core.batches import LinkKind
 from fyke.core.urls import key_of, pay_level_domain
 from fyke.search.graph import Graph, GraphBuilder

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fyke.archive import LinksTable, Original, PagesTable, WarcWriter
-from fyke.archive.tables import ExtractedTable, links_batch
+from fyke.archive.records import Original
+from fyke.archive.tables import ExtractedTable, LinksTable, PagesTable, links_batch
+from fyke.archive.warc import WarcWriter
 from fyke.core.batches import Kind
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink

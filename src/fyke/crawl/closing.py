@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from fyke.archive import SCHEMAS, HostRow, write_domains, write_hosts
 from fyke.archive.directory import CrawlDirectory
+from fyke.archive.schemas import SCHEMAS
+from fyke.archive.summaries import HostRow, write_domains, write_hosts
 from fyke.core.plugins import PageSink
 from fyke.crawl.opening import Rooms
 

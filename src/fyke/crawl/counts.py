@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fyke.archive import WarcWriter
 from fyke.archive.statistics import CrawlStatistics
+from fyke.archive.warc import WarcWriter
 from fyke.core.clock import Clock
 from fyke.core.memory import memory_bytes
 from fyke.core.outcomes import Outcome

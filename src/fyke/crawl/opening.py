@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fyke.archive import LinksTable, PagesTable, WarcWriter
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import Division
 from fyke.archive.table_files import series
-from fyke.archive.tables import ExtractedTable
+from fyke.archive.tables import ExtractedTable, LinksTable, PagesTable
+from fyke.archive.warc import WarcWriter
 from fyke.core.clock import Clock
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.archive import segments
+from fyke.archive.reading import segments
 from fyke.archive.reindexing import archive_files, serial_of
 from fyke.archive.warc_reading import Broken, read_block, read_head, taken_apart
 from fyke.core.batches import Kind, url_batch

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from fyke.archive import generation
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.inspect import archive_lengths
+from fyke.archive.reading import generation
 from fyke.archive.table_files import TABLES
 from fyke.core.errors import NotACrawl
 from fyke.export.staging import Mark

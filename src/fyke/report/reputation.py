@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.archive import read_file
+from fyke.archive.reading import read_file
 from fyke.archive.table_files import TABLES
 from fyke.report.sql import Questions, Rows
 

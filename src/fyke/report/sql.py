@@ -16,7 +16,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.archive import SCHEMAS, scan_table
+from fyke.archive.reading import scan_table
+from fyke.archive.schemas import SCHEMAS
 from fyke.archive.table_files import TABLES
 from fyke.core.batches import Kind
 from fyke.core.errors import DirectoryError, DiskFull, StateDamaged

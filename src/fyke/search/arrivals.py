@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from fyke.archive import SCHEMAS, TableFile, rows_recorded, scan_table, segments
 from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.reading import TableFile, rows_recorded, scan_table, segments
+from fyke.archive.schemas import SCHEMAS
 from fyke.archive.table_files import TABLES
 from fyke.archive.turns import rows_by_part, turns
 from fyke.core.errors import NotACrawl, StateDamaged

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from fyke.archive import generation
 from fyke.archive.directory import CrawlDirectory
+from fyke.archive.reading import generation
 from fyke.core.errors import NotACrawl
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import key_of, split

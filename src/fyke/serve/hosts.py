@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.archive import segments
 from fyke.archive.directory import CrawlDirectory
+from fyke.archive.reading import segments
 from fyke.core.urls import split
 from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.host import Host

@@ -13,9 +13,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from fyke.archive import read_table
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import division
+from fyke.archive.reading import read_table
 from fyke.core.errors import NotACrawl, StateDamaged
 from fyke.core.urls import key_of
 from fyke.frontier.looking import FrontierSeen, Known

@@ -23,7 +23,7 @@ Politeness by address needs nothing here: an address has one owner.
 Invariant: each visit that was lent is out, ended or done; and a host has visits out with one agent at most.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -57,6 +57,7 @@ class Handed:
         self._others = frozenset(others)
         self._rest_s = rest_s
         self._out: dict[int, _Out] = {}  # by the visit's key
+        self._of_life: Counter[tuple[int, int]] = Counter()  # of those, by agent and life
         self._ended: dict[tuple[int, int], deque[tuple[int, Any]]] = {}  # by agent and life: number, rows
         self._early: dict[int, tuple[Told, Any]] = {}  # by the visit's key
         self._under_way: dict[int, _Out] = {}  # since before this shard's last death
@@ -108,8 +109,20 @@ class Handed:
     def hand(self, agent: int, life: int, visits: Iterable[tuple[int, int]]) -> None:
         """`visits` (key and host each), at hosts pinned to `agent`, are with it in its present `life`."""
         for key, host in visits:
-            self._out[key] = _Out(agent, life, host)
+            self._put(key, _Out(agent, life, host))
             self._pins[host].out += 1
+
+    def _put(self, key: int, out: _Out) -> None:
+        self._out[key] = out
+        self._of_life[out.agent, out.life] += 1
+
+    def _take(self, key: int) -> _Out | None:
+        out = self._out.pop(key, None)
+        if out is not None:
+            self._of_life[out.agent, out.life] -= 1
+            if not self._of_life[out.agent, out.life]:
+                del self._of_life[out.agent, out.life]
+        return out
 
     @property
     def remembers(self) -> bool:
@@ -120,7 +133,7 @@ class Handed:
         """Whether the visit `key`, about to be handed out, is under way since before: it is out now, and not sent."""
         under_way = self._under_way.pop(key, None)
         if under_way is not None:
-            self._out[key] = under_way
+            self._put(key, under_way)
         return under_way is not None
 
     def early(self, key: int) -> tuple[Told, Any] | None:
@@ -134,14 +147,13 @@ class Handed:
         if out is None or out.agent != told.agent:
             self._early[key] = told, row
             return False
-        del self._out[key]
-        self._back(out, now)
+        self._back(self._take(key), now)
         return True
 
     def back(self, key: int, now: float) -> bool:
         """The visit `key` is with nobody any more, and nothing was told of it; whether it was out."""
         self._back(self._under_way.pop(key, None), now)
-        out = self._out.pop(key, None)
+        out = self._take(key)
         self._back(out, now)
         return out is not None
 
@@ -181,9 +193,11 @@ class Handed:
 
     def lost(self, agent: int, life: int, now: float) -> list[int]:
         """All lives of `agent` before `life` are settled: keys of visits that were out with them, and wait again."""
+        if not any(one == agent and before < life for one, before in self._of_life):
+            return []  # as it nearly always is
         keys = [key for key, out in self._out.items() if out.agent == agent and out.life < life]
         for key in keys:
-            self._back(self._out.pop(key), now)
+            self._back(self._take(key), now)
         return keys
 
     # --- meeting again

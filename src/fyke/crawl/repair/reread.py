@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from fyke.archive import SCHEMAS, Original, RecordPlace
 from fyke.archive.captures import Captures
+from fyke.archive.records import Original
 from fyke.archive.reindexing import REPLAYABLE, serial_of
+from fyke.archive.schemas import SCHEMAS
 from fyke.archive.tables import PAGE_ROWS, page_row, rows_batch
-from fyke.archive.warc import FOLDER
+from fyke.archive.warc import FOLDER, RecordPlace
 from fyke.archive.warc_reading import Broken, Record, read_block, read_records, taken_apart
 from fyke.core.batches import Kind
 from fyke.core.config import Config

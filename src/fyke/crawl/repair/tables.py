@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from fyke.archive import SCHEMAS, generation, read_file, rows_recorded, segments
 from fyke.archive.checksum import checksum_holds
 from fyke.archive.mending import Piece, fits, pieces, write_anew
-from fyke.archive.reading import GENERATION
+from fyke.archive.reading import GENERATION, generation, read_file, rows_recorded, segments
+from fyke.archive.schemas import SCHEMAS
 from fyke.archive.table_files import TABLES
 from fyke.core.batches import u64
 from fyke.core.errors import StateDamaged

@@ -1,0 +1,56 @@
+"""Memory of processes may be added up: what they share is not counted for each."""
+
+import mmap
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from fyke.core.memory import PAGE_BYTES, memory_bytes, peak_memory_bytes
+
+SHARED = 64 << 20
+READER = f"""
+import mmap, sys
+from fyke.core.memory import memory_bytes
+before = memory_bytes()
+with open(sys.argv[1], "rb") as file:
+    shared = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+for at in range(0, len(shared), {PAGE_BYTES}):
+    shared[at]
+print("ready", flush=True)
+sys.stdin.readline()
+print(memory_bytes() - before, flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_what_is_shared_is_counted_once(tmp_path: Path) -> None:
+    path = tmp_path / "shared"
+    path.write_bytes(os.urandom(SHARED))
+    readers = [
+        subprocess.Popen(
+            [sys.executable, "-c", READER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(3)
+    ]
+    grown = []
+    for told in ("ready", ""):
+        for reader in readers:
+            assert reader.stdin is not None and reader.stdout is not None
+            if not told:
+                reader.stdin.write("\n")
+                reader.stdin.flush()
+                grown.append(int(reader.stdout.readline()))
+            else:
+                assert reader.stdout.readline().strip() == told
+    for reader in readers:
+        reader.communicate("\n")
+    assert 0.8 * SHARED < sum(grown) < 1.5 * SHARED
+
+
+def test_what_is_had_alone_is_counted_whole() -> None:
+    before = memory_bytes()
+    own = mmap.mmap(-1, SHARED)
+    own.write(os.urandom(SHARED))
+    assert 0.9 * SHARED < memory_bytes() - before < 1.5 * SHARED
+    assert peak_memory_bytes() >= memory_bytes() * 0.9
