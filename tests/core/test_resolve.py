@@ -152,6 +152,13 @@ def test_short_links_below_a_long_base_are_bounded(href: str) -> None:
     assert b"http://h/x" in found.urls
 
 
+@pytest.mark.parametrize("host", ["http://h/", "//h/", "http://é.example/"])
+def test_long_links_that_are_written_out_are_all_taken(host: str) -> None:
+    """A sitemap of long URLs is as long as they are."""
+    links = [f"{host}{number}/{'a' * 200}" for number in range(2000)]
+    assert len(LinkResolver(most_bytes=100_000).resolve([("http://h/sitemap.xml", links)]).urls) == len(links)
+
+
 def test_what_memory_holds_does_not_grow_with_what_was_met() -> None:
     resolver = LinkResolver()
     for number in range(3):

@@ -7,8 +7,8 @@ reads and joins those; where it was not compiled, all hrefs become one text, and
 same, in three times the time. The others go to the WHATWG parser, one by one. Nothing is remembered but the keys of
 hosts, so a link costs the same however many different ones there are.
 
-A short link below a long base is a long URL: what the links of one page come to is bounded by `most_bytes`, and
-links behind that are dropped.
+A short link below a long base is a long URL: what the links of one page come to is bounded by `most_bytes`, or by
+what they are as written where that is more, up to `MOST_WRITTEN_BYTES`; links behind that are dropped.
 
 Invariant: within that bound, `resolve` gives exactly what `canonical` and `locate` of `fyke.core.urls` give of the
 schemes that are fetched, in order, repeats included.
@@ -35,6 +35,8 @@ except ImportError:  # there was no compiler when Fyke was installed
     join = None  # type: ignore[assignment]
 
 MOST_BYTES = 8 << 20
+MOST_WRITTEN_BYTES = 24 << 20  # of those that are written out, as in a sitemap of 50,000 with 500 bytes each
+SLACK = 8  # bytes that a link written out may lack of its URL
 
 Int = npt.NDArray[np.int64]
 
@@ -105,9 +107,13 @@ class LinkResolver:
         bases = [_base(url, self._schemes) for url, _ in pages]
         read = self._by_columns if join is None else self._one_by_one
         urls, keys, others = read(bases, [hrefs for _, hrefs in pages])
+        room = MOST_WRITTEN_BYTES
         for at, href, base in others:
             found = self._parsed(href, base.url)
             if found is not None:
+                room -= len(found.url)
+                if room < 0:  # a letter of another alphabet becomes nine bytes
+                    break
                 urls[at] = found.url
                 keys[at] = found[2:]
         return _located(urls, keys)
@@ -120,7 +126,7 @@ class LinkResolver:
         known: dict[bytes, tuple[int, int] | None] = {}
         for base, hrefs in zip(bases, hrefs_of, strict=True):
             first = len(urls)
-            found, left, own = join([*hrefs], base[1:5], len(base.url), self._most_bytes, known, _keys_of_root)
+            found, left, own = join([*hrefs], base[1:5], len(base.url), self._room(hrefs), known, _keys_of_root)
             urls += found
             others += [(first + at, hrefs[at], base) for at in left]
             named += [(first + at, keys) for at, keys in own]
@@ -144,11 +150,18 @@ class LinkResolver:
         base_bytes = np.array([len(base.url) for base in bases], np.int64)[page]
         size = np.where(links.plain, prefixes.sizes() - links.begin, base_bytes - links.start) + links.end
         before = np.cumsum(size) - size
-        within = before + size - before[(np.cumsum(counts) - counts)[page]] <= self._most_bytes
+        room = np.array([self._room(hrefs) for hrefs in hrefs_of], np.int64)[page]
+        within = before + size - before[(np.cumsum(counts) - counts)[page]] <= room
         urls = _joined(text, links, prefixes, links.plain & within & (size <= MAX_URL_BYTES))
         left = np.flatnonzero(~links.plain & within)
         others = [(at, hrefs[at], bases[number]) for at, number in zip(left.tolist(), page[left].tolist(), strict=True)]
         return urls, keys, others
+
+    def _room(self, hrefs: Sequence[str]) -> int:
+        """Bytes that the URLs of one page may come to."""
+        if len(hrefs) * MAX_URL_BYTES <= self._most_bytes:
+            return self._most_bytes
+        return max(self._most_bytes, min(sum(map(len, hrefs)) + SLACK * len(hrefs), MOST_WRITTEN_BYTES))
 
     def _parsed(self, href: str, base: str) -> Locator | None:
         """`href` by the WHATWG parser; None when it is no URL that can be fetched."""
