@@ -1,46 +1,65 @@
 """What a second agent costs: CPU a page and memory of the same crawl with 1 and 2 agents, in one run.
 
-    python benches/agents.py [--pages 6000] [--agents 1 2]
+    python benches/agents.py [--pages 20000] [--agents 1 2] [--rounds 3]
 
-A synthetic web without delays, whose server runs beside the crawler: on two cores it takes a part of them, so wall time
-says little, and CPU seconds of the crawler's own processes are what is compared.
+The plain web (`webs`), without delays. All processes of a crawl are held on one core and the server on the other, so
+that agents do not slow each other down: what is compared is how much there is to do, and not how well two cores share
+what is beside them. Of each crawl what it takes to start and end is taken off, as a crawl of one page tells it.
 """
 
 import argparse
+import json
+import os
 import resource
+import subprocess
 import tempfile
-import time
 from pathlib import Path
+from statistics import median
 
-from agent_laws import Crawls
+from peers import FYKE
+from webs import made, size_of
+from webs.alone import go_alone
+from webs.known import WEBS
+from webs.serving import CRAWLER_CORE, Served, served
 
-from fyke.lab.simweb import plain, running_web
 
-
-def cpu_s() -> float:
-    """CPU seconds of all children that have ended."""
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return spent.ru_utime + spent.ru_stime
+def crawled(web: Served, agents: int, *limit: str) -> tuple[float, dict[str, int]]:
+    """CPU seconds of a crawl's processes, and its summary."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [*FYKE.program(), "-m", "fyke", "crawl", web.web.first_page, "--scope", "web", "--config", web.settings, "--agents", str(agents),
+             "--into", f"{folder}/crawl", "--json", *limit],
+            check=True, capture_output=True, preexec_fn=lambda: os.sched_setaffinity(0, {CRAWLER_CORE}),
+        )  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, json.loads(done.stdout)
 
 
 def main() -> None:
-    """A line for each number of agents; start and end are taken off by a crawl of one page."""
-    parser = argparse.ArgumentParser()
+    """A line for each crawl, and the medians."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=20_000)
     parser.add_argument("--agents", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
-    with running_web(plain(pages=asked.pages, hosts=120)) as web:
-        for agents in asked.agents:
-            spent = []
-            for pages in (1, 10 * asked.pages):
-                with tempfile.TemporaryDirectory() as folder:
-                    before, began = cpu_s(), time.perf_counter()
-                    crawl = Crawls(Path(folder), web, {}).run(agents, "--pages", str(pages))
-                    spent.append((cpu_s() - before, time.perf_counter() - began))
-            cpu = (spent[1][0] - spent[0][0]) / crawl["pages"] * 1e6
-            rate = crawl["pages"] / (spent[1][1] - spent[0][1])
-            memory = crawl["peak_memory_bytes"] / 1e6
-            print(f"{agents} agents: {cpu:,.0f} µs of CPU a page, {rate:,.0f} pages/s, {memory:,.0f} MB at most")
+    plain = WEBS["plain"]
+    files = made(plain, size_of(plain, asked.pages))
+    go_alone()
+    costs: dict[int, list[float]] = {agents: [] for agents in asked.agents}
+    with tempfile.TemporaryDirectory() as name, served(plain, files, Path(name)) as web:
+        for agents in asked.agents * asked.rounds:
+            start_s, _ = crawled(web, agents, "--pages", "1")
+            cpu_s, summary = crawled(web, agents)
+            costs[agents].append((cpu_s - start_s) / summary["pages"] * 1e6)
+            print(
+                f"{agents} agents: {costs[agents][-1]:,.0f} µs of CPU a page, and {start_s:.1f} s to start and end;"
+                f" {summary['peak_memory_bytes'] / 1e6:,.0f} MB at most",
+                flush=True,
+            )
+    first = median(costs[asked.agents[0]])
+    for agents, some in costs.items():
+        print(f"{agents} agents: {median(some):,.0f} µs a page, {median(some) / first:.2f} times")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ from fyke.crawl.loop import Ending
 from fyke.crawl.member import LINE_BYTES
 
 ROUND_S = 0.1  # between two questions
-FIGURES_EVERY = 5  # rounds
+FIGURES_EVERY = 10  # rounds
 DEATHS = 20  # of processes, without a checkpoint in between, after which the crawl gives up
 AGAIN_S = 0.2  # before a process that died is started again
 
