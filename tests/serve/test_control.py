@@ -83,9 +83,11 @@ class Line:
 
 
 @contextmanager
-def running(tmp_path: Path, site: SmallSite, *more: str) -> Iterator[tuple[Path, Line, "subprocess.Popen[bytes]"]]:
+def running(
+    tmp_path: Path, site: SmallSite, *more: str, checkpoint_s: float = 0.5
+) -> Iterator[tuple[Path, Line, "subprocess.Popen[bytes]"]]:
     into = tmp_path / "crawl"
-    slow = settings(tmp_path, politeness={"address_delay_s": 0.03}, store={"checkpoint_s": 0.5})
+    slow = settings(tmp_path, politeness={"address_delay_s": 0.03}, store={"checkpoint_s": checkpoint_s})
     process = subprocess.Popen(
         command(into, slow, site.url, *more), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -118,6 +120,17 @@ def test_figures_pause_resume_stop(tmp_path: Path) -> None:
         assert line.order("stop")[0]
         assert process.wait(15) == 130
         assert not (into / "state" / SOCKET).exists()
+
+
+@pytest.mark.parametrize("agents", ["1", "2"])
+def test_status_says_what_a_running_crawl_says_and_not_what_its_checkpoint_did(tmp_path: Path, agents: str) -> None:
+    with (
+        small_site(pages=400) as site,
+        running(tmp_path, site, "--agents", agents, checkpoint_s=600) as (into, line, _),
+    ):
+        line.until(lambda now: now["statistics"]["pages"] > 5, timeout_s=30)
+        assert json.loads(fyke("status", str(into), "--json").stdout)["pages"] > 5
+        assert ": running\n" in fyke("status", str(into)).stdout
 
 
 def test_orders_that_are_none(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""Telling a crawl from another process what to do: by its control socket while it runs, else by its file.
+"""A crawl asked and told what to do from another process: by its control socket while it runs, else by its files.
 
-Used by `fyke block` and `fyke unblock`, and by `fyke serve`. A block is for a crawl that runs and for the next run
-alike: it is in `state/asked.json` before `block` returns, written by the crawl, or under its lock when none runs.
+Used by `fyke status`, `fyke block` and `fyke unblock`, and by `fyke serve`. A block is for a crawl that runs and for the
+next run alike: it is in `state/asked.json` before `block` returns, written by the crawl, or under its lock when none
+runs.
 """
 
 import asyncio
@@ -10,11 +11,14 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fyke.archive.asked import AskedLater, host_named
 from fyke.archive.directory import CrawlDirectory
+from fyke.archive.inspect import CrawlStatus, status_of
+from fyke.archive.statistics import CrawlStatistics
 from fyke.core.errors import BadUrl, DirectoryInUse
 from fyke.disk.checkpoint import held
 
@@ -38,6 +42,20 @@ def near(folder: Path, name: str = SOCKET) -> Iterator[str]:
         yield f"/proc/self/fd/{descriptor}/{name}"
     finally:
         os.close(descriptor)
+
+
+async def standing(directory: CrawlDirectory) -> CrawlStatus:
+    """How the crawl in `directory` stands: as it says itself while it runs and answers, else as its newest checkpoint
+    does. Raises NotACrawl."""
+    status = status_of(directory)
+    if status.state == "running":
+        with suppress(OSError, TimeoutError, ValueError, LookupError, TypeError):
+            async with asyncio.timeout(PATIENCE_S):
+                reader, writer = await connected(directory.state)
+                figures = json.loads(await reader.readline())["figures"]
+                writer.close()
+            status = replace(status, statistics=CrawlStatistics(**figures["statistics"]))
+    return status
 
 
 async def ordered(state: Path, what: str, **more: Any) -> tuple[bool, Any]:

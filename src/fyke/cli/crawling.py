@@ -157,7 +157,7 @@ def _pass(
 @app.command()
 def status(directory: Folder, as_json: AsJson = False) -> None:
     """How a crawl stands, running or not."""
-    now = rooms.inspect.status_of(rooms.directory.CrawlDirectory(directory))
+    now = asyncio.run(rooms.orders.standing(rooms.directory.CrawlDirectory(directory)))
     if as_json:
         print_json(now.as_dict())
         return
