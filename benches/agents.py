@@ -28,8 +28,8 @@ def crawled(web: Served, agents: int, *limit: str) -> tuple[float, dict[str, int
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [*FYKE.program(), "-m", "fyke", "crawl", web.web.first_page, "--scope", "web", "--config", web.settings, "--agents", str(agents),
-             "--into", f"{folder}/crawl", "--json", *limit],
+            [*FYKE.program(), "-m", "fyke", "crawl", web.web.first_page, "--scope", "web", "--config", web.settings,
+             "--agents", str(agents), "--into", f"{folder}/crawl", "--json", *limit],
             check=True, capture_output=True, preexec_fn=lambda: os.sched_setaffinity(0, {CRAWLER_CORE}),
         )  # fmt: skip
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
