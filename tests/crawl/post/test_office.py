@@ -12,9 +12,10 @@ import pyarrow as pa
 from fyke.archive.division import Division
 from fyke.core.batches import EMPTY, U64, texts, u64, url_batch
 from fyke.core.clock import VirtualClock
-from fyke.core.messages import PUT_OFF, Links, Outcomes
+from fyke.core.messages import PUT_OFF, Links, Outcomes, judged_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
+from fyke.core.visits import visits_of
 from fyke.crawl.post.columns import FRAME, envelope_opened
 from fyke.crawl.post.events import Event, Heard, Visits
 from fyke.crawl.post.office import Office
@@ -111,3 +112,29 @@ def test_a_visit_whose_host_sleeps_goes_back_to_the_shard_that_lent_it(tmp_path:
         return *quiet, again
 
     assert asyncio.run(lend_and_put_off()) == (True, True, [0])
+
+
+def test_what_a_page_was_judged_is_told_to_the_shard_of_its_domain(tmp_path: Path) -> None:
+    """Once, whoever fetched it: there the traps of that domain are known."""
+    told = [(_of_shard(shard), bool(fresh)) for shard in (0, 1) for fresh in (0, 1)]
+
+    async def judge() -> tuple[list[Any], list[Any]]:
+        both = Offices(tmp_path)
+        now = both.clock.now()
+        visits = [visits_of(url_batch([locate(url)]))[0] for url, _ in told]
+        judged = judged_batch([(visit, fresh) for visit, (_, fresh) in zip(visits, told, strict=True)])
+        own = _judged(both.offices[1].post(NO_LINKS, Outcomes(judged=judged), now)[1])
+        heard = []
+        for _ in range(3):
+            heard += [_judged(event.outcomes) for event in both.carry()[0] if isinstance(event, Heard)]
+        for office in both.offices:
+            office.close()
+        return own, [row for rows in heard for row in rows]
+
+    own, others = asyncio.run(judge())
+    assert own == [row for row in told if row[0] == _of_shard(1)]
+    assert others == [row for row in told if row[0] == _of_shard(0)]
+
+
+def _judged(outcomes: Outcomes) -> list[tuple[str, bool]]:
+    return list(zip(texts(outcomes.judged), outcomes.judged.column("fresh").to_pylist(), strict=True))
