@@ -1,8 +1,8 @@
 """A crawl asked and told what to do from another process: by its control socket while it runs, else by its files.
 
-Used by `fyke status`, `fyke block` and `fyke unblock`, and by `fyke serve`. A block is for a crawl that runs and for the
-next run alike: it is in `state/asked.json` before `block` returns, written by the crawl, or under its lock when none
-runs.
+Used by `fyke status`, `fyke block` and `fyke unblock`, and by `fyke serve`. A block is for a crawl that runs and for
+the next run alike: it is in `state/asked.json` before `block` returns, written by the crawl, or under its lock when
+none runs.
 """
 
 import asyncio

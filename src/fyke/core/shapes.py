@@ -4,6 +4,9 @@ Traps are made by programs, so their URLs are alike: a calendar's differ in numb
 parameters, a broken link's in how often a part repeats. A shape is the text of what stays; with the key of its host,
 or of its domain, it is a number (`shape_keys`). `fyke.frontier.traps` knows which of them bring nothing.
 
+What no shape depends on goes first (`skeleton`): a trap has a million URLs and a few skeletons, so that shapes are
+worked out for few of them.
+
 Pure, and bounded: of a URL the first `MOST_PARTS` parts of the path and names in the query count.
 """
 
@@ -12,13 +15,13 @@ from typing import NamedTuple
 
 import xxhash
 
-from fyke.core.urls import split
-
 MOST_PARTS = 24
 MOST_NAMES = 8
 DEEP_PARTS = 8  # from here on a path is deep
 LONG_URL = 256  # characters, from here on a URL is long
 _DIGITS = re.compile(r"[0-9]+")
+_VALUE = re.compile(r"=[^&]*")
+_MADE_UP = re.compile(r"(?<=/)[^/#]*+#[^/#]++#[^/#]++#[^/]*+")  # a part with three numbers and more
 
 
 class Shapes(NamedTuple):
@@ -30,12 +33,28 @@ class Shapes(NamedTuple):
     hosts: str  # how its host is named, which is a shape of its domain
 
 
-def shapes(url: str) -> Shapes:
-    """The shapes of a canonical URL."""
-    parts = split(url)
-    path, _, query = parts.target.partition("?")
-    steps = [_step(part) for part in path.split("/", MOST_PARTS)[1:]]
-    names = sorted({pair.partition("=")[0][:64] for pair in query.split("&", MOST_NAMES)[:MOST_NAMES] if pair})
+class Skeleton(NamedTuple):
+    """A canonical URL without what its shapes do not depend on."""
+
+    host: str  # with scheme; a # for each number
+    path: str  # the same, and a * for a part that looks made up
+    query: str  # without values
+    is_long: bool
+
+
+def skeleton(url: str) -> Skeleton:
+    """The skeleton of a canonical URL."""
+    place, _, query = url.partition("?")
+    place = _DIGITS.sub("#", place)
+    end = place.find("/", place.find("://") + 3)
+    path = _MADE_UP.sub("*", place[end:])
+    return Skeleton(place[:end], path, _VALUE.sub("", query) if query else "", len(url) >= LONG_URL)
+
+
+def shapes(of: Skeleton) -> Shapes:
+    """The shapes of the URLs that have this skeleton."""
+    steps = [part[:64] for part in of.path.split("/", MOST_PARTS)[1:]]
+    names = sorted({name[:64] for name in of.query.split("&", MOST_NAMES)[:MOST_NAMES] if name})
     asked = f"?{'&'.join(names)}" if names else ""
     sharp = [f"?{name}=" for name in names]
     if len(names) > 1:
@@ -45,24 +64,19 @@ def shapes(url: str) -> Shapes:
         sharp.append("a part that repeats")
     if len(steps) >= DEEP_PARTS:
         sharp.append(f"{DEEP_PARTS} parts and more")
-    if len(url) >= LONG_URL:
+    if of.is_long:
         sharp.append(f"{LONG_URL} characters and more")
     kinds = "/".join(step if step in ("#", "*", "") else "word" for step in steps)
     coarse = [f"/{kinds}{asked}", *(f"/{'/'.join(steps[:depth])}/…" for depth in (1, 2) if depth < len(steps)), "/…"]
-    labels = parts.host.split(".")
-    hosts = f"{len(labels)} labels, the first {'with' if _DIGITS.search(labels[0]) else 'without'} numbers"
+    labels = of.host.rpartition("/")[2].rpartition("@")[2].partition(":")[0].split(".")
+    hosts = f"{len(labels)} labels, the first {'with' if '#' in labels[0] else 'without'} numbers"
     return Shapes(f"/{'/'.join(steps)}{asked}", sharp, coarse, hosts)
 
 
-def _step(part: str) -> str:
-    """A part of a path without what may differ: numbers, and what looks made up."""
-    step = _DIGITS.sub("#", part[:64])
-    return "*" if step.count("#") > 2 else step
-
-
-def shape_keys(found: Shapes, host: int, domain: int, met_on: str = "") -> tuple[list[int], list[int]]:
-    """The keys of its sharp shapes, with its own first, and of its coarse ones, which are others for what was `met_on`
-    another sort of page; the last is its domain's."""
+def shape_keys(found: Shapes, host: int, domain: int, *, met_on_fresh: bool) -> tuple[list[int], list[int]]:
+    """The keys of its sharp shapes, with its own first, and of its coarse ones, which are others for what was met on
+    fresh pages; the last is its domain's."""
+    met_on = "fresh" if met_on_fresh else ""
     sharp = [xxhash.xxh3_64_intdigest(text.encode(), host) for text in (found.own, *found.sharp)]
     coarse = [xxhash.xxh3_64_intdigest((met_on + text).encode(), host) for text in found.coarse]
     return sharp, [*coarse, xxhash.xxh3_64_intdigest((met_on + found.hosts).encode(), domain)]

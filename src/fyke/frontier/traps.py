@@ -29,7 +29,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, keep, numbers, texts, u64
-from fyke.core.shapes import shape_keys, shapes
+from fyke.core.shapes import Skeleton, shape_keys, shapes, skeleton
 from fyke.disk.files import raw
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
@@ -146,9 +146,11 @@ class Traps:
             return
         seen = []
         tried: set[int] = set()
-        rows = zip(*_columns(judged), u64(judged, "key").tolist(), judged.column("fresh").to_pylist(), strict=True)
+        host_of, domain_of, via_of, key_of = (u64(judged, name).tolist() for name in ("host", "domain", "via", "key"))
+        rows = zip(texts(judged), host_of, domain_of, via_of, key_of, judged.column("fresh").to_pylist(), strict=True)
         for url, host, domain, via, key, fresh in rows:
-            sharp, coarse = shape_keys(shapes(url), host, domain, self._met_on(via))
+            met_on = bool(self._met_on_fresh(np.array([via], np.uint64))[0])
+            sharp, coarse = shape_keys(shapes(skeleton(url)), host, domain, met_on_fresh=met_on)
             own = sharp[0]
             seen += [(shape, host, 0, fresh, False) for shape in sharp]
             if own not in tried and not self._yields.knows(own):
@@ -191,36 +193,54 @@ class Traps:
         accused = np.isin(u64(urls, "host"), self._owners) | np.isin(u64(urls, "domain"), self._owners)
         keys = u64(urls, "key")
         accused &= (numbers(urls, "kind") == Kind.PAGE) & (keys % np.uint64(PROBE) != 0)
-        rows = np.array([row for row in np.flatnonzero(accused) if int(keys[row]) not in self._released], np.int64)
+        if self._released:
+            accused &= ~np.isin(keys, np.fromiter(self._released, np.uint64, len(self._released)))
+        rows = np.flatnonzero(accused)
         if len(rows):
             mask[rows] = self._deciding(urls.take(pa.array(rows)))[0] >= 0
         return mask
 
     def _deciding(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], Counts]:
         """For each of `urls` (n > 0 rows) the place among its shapes of the barren one that makes a trap of it, -1
-        where it is none; and the counts of all their shapes, one URL after the other."""
-        rows = zip(*_columns(urls), strict=True)
-        keys = [shape_keys(shapes(url), host, domain, self._met_on(via)) for url, host, domain, via in rows]
-        lengths = np.array([len(sharp) + len(coarse) for sharp, coarse in keys])
-        counts = self._yields.of(np.array([key for pair in keys for some in pair for key in some], np.uint64))
+        where it is none; and the counts of the shapes of the first one, and of others."""
+        which, keys = self._alike(urls)
+        lengths = np.array([len(some) for some in keys])
+        counts = self._yields.of(np.array([key for some in keys for key in some], np.uint64))
         starts = np.cumsum(lengths) - lengths
         places = np.arange(len(counts)) - np.repeat(starts, lengths)
         first = np.minimum.reduceat(np.where(counts["barren"], places, len(counts)), starts)
         own = counts[starts]
         fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
-        return np.where(fertile | (first == len(counts)), -1, first), counts
+        return np.where(fertile | (first == len(counts)), -1, first)[which], counts
 
-    def _met_on(self, via: int) -> str:
-        """What sort of page the one with key `via` was: what fresh pages lead to is apart from what others do."""
-        page = self._recent[via % RECENT]
-        return "fresh" if page["key"] == via and page["fresh"] else ""
+    def _alike(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], list[list[int]]]:
+        """Which of `urls` (n rows) have all shapes in common, int64[n]; and the keys of those, lot by lot."""
+        number: dict[tuple[Skeleton, int, bool], int] = {}
+        keys: list[list[int]] = []
+        which = np.empty(urls.num_rows, np.int64)
+        met_on = self._met_on_fresh(u64(urls, "via")).tolist()
+        rows = zip(texts(urls), u64(urls, "host").tolist(), u64(urls, "domain").tolist(), met_on, strict=True)
+        for row, (url, host, domain, fresh) in enumerate(rows):
+            like = skeleton(url), host, fresh
+            found = number.setdefault(like, len(keys))
+            if found == len(keys):
+                sharp, coarse = shape_keys(shapes(like[0]), host, domain, met_on_fresh=fresh)
+                keys.append(sharp + coarse)
+            which[row] = found
+        return which, keys
+
+    def _met_on_fresh(self, via: U64) -> Mask:
+        """Whether the pages with these keys (uint64[n]) were fresh: what they lead to is apart from what others do."""
+        pages = self._recent[via % np.uint64(RECENT)]
+        met: Mask = (pages["key"] == via) & pages["fresh"]
+        return met
 
     def explain(self, urls: pa.RecordBatch) -> str:
         """Why the URL in the first row is a trap, in words; empty when it is none."""
         places, counts = self._deciding(urls.slice(0, 1))
         if places[0] < 0:
             return ""
-        found = shapes(texts(urls)[0])
+        found = shapes(skeleton(texts(urls)[0]))
         words = (found.own, *found.sharp, *found.coarse, found.hosts)[places[0]]
         return (
             f"of the pages there whose URLs are like {words}, {counts['pages'][places[0]]} were read, and of the last"
@@ -272,8 +292,3 @@ class Traps:
 
     def close(self) -> None:
         self._queue.close()
-
-
-def _columns(urls: pa.RecordBatch) -> tuple[list[str], list[int], list[int], list[int]]:
-    host, domain, via = (u64(urls, name).tolist() for name in ("host", "domain", "via"))
-    return texts(urls), host, domain, via
