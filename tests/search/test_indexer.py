@@ -268,4 +268,12 @@ def test_tidy(tmp_path: Path) -> None:
     state = index_of(tmp_path).state()
     assert state is not None and state.settled
     kinds = {path.name.partition(".")[0] for path in (tmp_path / "index").iterdir()}
-    assert kinds == {"state", "lock", "lots", f"merge-{state.merge:06}", f"ranks-{state.ranks:06}", "engine-001"}
+    assert kinds == {
+        "state",
+        "lock",
+        "lots",
+        "near",
+        f"merge-{state.merge:06}",
+        f"ranks-{state.ranks:06}",
+        "engine-001",
+    }

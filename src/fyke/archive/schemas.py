@@ -88,7 +88,18 @@ DOMAINS = pa.schema(
     metadata={"description": "One row a pay-level domain, written when the crawl closes."},
 )
 
-SCHEMAS = {"pages": PAGES, "links": LINKS, "hosts": HOSTS, "domains": DOMAINS}
+NEAR = pa.schema(
+    [
+        _field("key", pa.uint64(), "Key of a page whose main text is nearly that of another."),
+        _field("near_of", pa.uint64(), "Key of the page that had this text first; which is in this column alone."),
+        _field(
+            "distance", pa.float32(), "Estimated share of runs of four words that not both have: 0 none, 0.15 most."
+        ),
+    ],
+    metadata={"description": "One row a page that says nearly what an earlier one said, written by fyke index."},
+)
+
+SCHEMAS = {"pages": PAGES, "links": LINKS, "hosts": HOSTS, "domains": DOMAINS, "near": NEAR}
 
 
 def journalled(schema: pa.Schema) -> pa.Schema:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from fyke.archive.checksum import write_checksum
-from fyke.archive.schemas import DOMAINS, HOSTS, journalled
+from fyke.archive.schemas import DOMAINS, HOSTS, NEAR, journalled
 from fyke.archive.table_files import TABLES, parquet_writer, series
 from fyke.archive.tables import rows_batch
 from fyke.disk.files import writing, written_whole
@@ -49,6 +49,11 @@ def write_domains(folder: Path, batches: Iterable[pa.RecordBatch], part: int = 0
     return _write(folder, series("domains", part), DOMAINS, batches)
 
 
+def write_near(folder: Path, batches: Iterable[pa.RecordBatch]) -> int:
+    """The table `near` (schema `NEAR`), in the same way."""
+    return _write(folder, "near", NEAR, batches)
+
+
 def _host_batches(rows: Iterator[HostRow]) -> Iterator[pa.RecordBatch]:
     while some := list(islice(rows, ROWS_IN_MEMORY)):
         timed = [(*row[:8], _micros(row.first_seen), _micros(row.last_seen)) for row in some]
@@ -65,6 +70,8 @@ def _write(folder: Path, name: str, schema: pa.Schema, batches: Iterable[pa.Reco
             for batch in batches:
                 writer.write_table(pa.Table.from_batches([batch]).cast(schema))
                 count += batch.num_rows
+        with writing(target):
+            target.unlink(missing_ok=True)  # with the new checksum the old file would look damaged
         write_checksum(part, target)
     return count
 

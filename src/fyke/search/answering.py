@@ -33,16 +33,23 @@ class Found:
     key: int
     host: int
     fingerprint: int
+    near: int  # its cluster of near-duplicates, 0 for none
     shard: int
     address: tantivy.DocAddress
 
 
 class Answer:
-    """What `compiled` (a query for each of `views`) finds; `grouped` by site where there are several."""
+    """What `compiled` (a query for each of `views`) finds; `grouped` by site where there are several.
 
-    def __init__(self, views: Sequence[View], compiled: Sequence[tantivy.Query], *, grouped: bool) -> None:
+    Of near-duplicates the best is listed, all of them if it is asked for the `whole` of a cluster.
+    """
+
+    def __init__(
+        self, views: Sequence[View], compiled: Sequence[tantivy.Query], *, grouped: bool, whole: bool = False
+    ) -> None:
         self._views = views
         self._compiled = compiled
+        self._whole = whole
         self._grouped = grouped and len({host for view in views for host in view.hosts}) > 1
         self.total = 0
 
@@ -63,7 +70,7 @@ class Answer:
         return sum(map(_count, results))
 
     def _listed(self, wanted: int, skip: Callable[[Found], bool]) -> list[Found]:
-        """The first `wanted` pages, at most `PER_SITE` of a site."""
+        """The first `wanted` pages, one of a cluster of near-duplicates and at most `PER_SITE` of a site."""
         window = max(_FIRST_WINDOW, 2 * wanted)
         while True:
             ranked, exhausted = self._ranked(window)
@@ -93,24 +100,33 @@ class Answer:
         return ranked, exhausted
 
     def _thinned(self, ranked: Iterator[Found]) -> list[Found]:
-        if not self._grouped:
-            return list(ranked)
         counts: Counter[int] = Counter()
+        clusters: set[int] = set()
         listed = []
         for found in ranked:
-            counts[found.host] += 1
-            if counts[found.host] <= PER_SITE:
-                listed.append(found)
+            if self._whole or found.near not in clusters:
+                clusters |= {found.near} - {0}
+                counts[found.host] += 1
+                if not self._grouped or counts[found.host] <= PER_SITE:
+                    listed.append(found)
         return listed
+
+    def _more_like_it(self, found: Found) -> int:
+        """Pages of its cluster that match, beyond this one."""
+        return max(0, self._matching("near", found.near) - 1) if found.near and not self._whole else 0
 
     def _more_from_site(self, found: Found) -> int:
         """Pages of the host that match, beyond those listed."""
+        return max(0, self._matching("host", found.host) - PER_SITE)
+
+    def _matching(self, field: str, value: int) -> int:
+        """How many pages match that have `value` in `field`."""
         count = 0
         for view, query in zip(self._views, self._compiled, strict=True):
-            host = tantivy.Query.term_query(view.schema, "host", found.host)
-            both = tantivy.Query.boolean_query([(Occur.Must, query), (Occur.Must, host)])
+            also = tantivy.Query.term_query(view.schema, field, value)
+            both = tantivy.Query.boolean_query([(Occur.Must, query), (Occur.Must, also)])
             count += _count(view.engine.search(both, 1))
-        return max(0, count - PER_SITE)
+        return count
 
     def _hit(self, found: Found, highlight: Highlighter, more: int) -> Hit:
         view = self._views[found.shard]
@@ -128,14 +144,16 @@ class Answer:
             language=language,
             score=round(found.score, 4),
             more_from_site=more,
+            more_like_it=self._more_like_it(found),
         )
 
 
 def _found(view: View, number: int, hits: Sequence[tuple[Any, tantivy.DocAddress]]) -> Iterator[Found]:
     addresses = [address for _, address in hits]
-    columns = [view.engine.fast_field_values(name, addresses) for name in ("key", "host", "fingerprint")]
-    for (score, address), key, host, fingerprint in zip(hits, *columns, strict=True):
-        yield Found(float(score), int(key or 0), int(host or 0), int(fingerprint or 0), number, address)
+    columns = [view.engine.fast_field_values(name, addresses) for name in ("key", "host", "fingerprint", "near")]
+    for (score, address), *numbers in zip(hits, *columns, strict=True):
+        key, host, fingerprint, near = (int(value or 0) for value in numbers)
+        yield Found(float(score), key, host, fingerprint, near, number, address)
 
 
 def _count(result: tantivy.SearchResult) -> int:

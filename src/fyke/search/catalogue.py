@@ -13,10 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.disk.files import written_whole
-from fyke.search.lots import ROWS, Fate, Lot
+from fyke.search.lots import NEAR, ROWS, Fate, Lot
 from fyke.search.ranges import Array, Buckets, append, mapped, ranges_for, sliced
 
-CATALOGUE = np.dtype([*ROWS.descr, ("lot", "<u4"), ("row", "<u4"), ("written", "<u8")])  # written: see merge
+CATALOGUE = np.dtype(
+    [*ROWS.descr, *NEAR.descr, ("lot", "<u4"), ("row", "<u4"), ("written", "<u8")]
+)  # written: see merge
+FIRST = np.dtype([("key", "<u8")])
 ALIASES = np.dtype([("key", "<u8"), ("page", "<u8")])
 _CANDIDATES = np.dtype([("fingerprint", "<u8"), ("other", "u1"), ("url_chars", "<u2"), ("key", "<u8")])
 
@@ -54,7 +57,10 @@ def _catalogued(lot: Lot, rows: Array) -> Array:
         out[name] = rows[name]
     out["lot"] = lot.number
     if len(rows):  # a slice of a sorted table without repeats
-        out["row"] = np.arange(len(rows)) + np.searchsorted(lot.rows["key"], rows["key"][0])
+        begin = int(np.searchsorted(lot.rows["key"], rows["key"][0]))
+        out["row"] = np.arange(begin, begin + len(rows))
+        for name in NEAR.names or ():
+            out[name] = lot.near[name][begin : begin + len(rows)]
     return out
 
 
@@ -67,6 +73,28 @@ def mark_current(catalogue: Array, offsets: npt.NDArray[np.int64], path: Path, r
         rows = sliced(catalogue, "key", at, ranges)
         current[offsets[rows["lot"]] + rows["row"]] = True
     return current
+
+
+def find_firsts(catalogue: Array, scratch: Path, ranges: int) -> Buckets:
+    """The pages that others are near to, `FIRST`, by ranges of their keys."""
+    found = Buckets(scratch, "firsts", FIRST, ranges)
+    for at in range(ranges):
+        rows = sliced(catalogue, "key", at, ranges)
+        near_of = np.unique(rows["near_of"][rows["fate"] == Fate.SHOWN])
+        near_of = near_of[near_of != 0]
+        found.add(near_of, near_of.astype(FIRST))
+    return found
+
+
+def near_pages(rows: Array, firsts: Array) -> tuple[Array, npt.NDArray[np.uint64]]:
+    """Of the catalogue's `rows` of a range those that are near another page, and the cluster of each: uint64[n].
+
+    A cluster has the key of its first page; 0 is none. Others are near to what that page once said, so it is of no
+    other cluster, whatever it says now.
+    """
+    is_first = np.isin(rows["key"], firsts["key"])
+    near = (rows["fate"] == Fate.SHOWN) & (rows["near_of"] != 0) & ~is_first
+    return rows[near], np.where(is_first, rows["key"], np.where(near, rows["near_of"], np.uint64(0)))
 
 
 def find_aliases(catalogue: Array, scratch: Path, path: Path, ranges: int) -> Array:

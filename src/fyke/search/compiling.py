@@ -31,8 +31,8 @@ from tantivy import FieldType
 from tantivy import Occur as Engine
 
 from fyke.search import grammar
-from fyke.search.grammar import Clause, Dated, Language, Occur, Part, SearchQuery, Site, Words
-from fyke.search.schema import LANGUAGES, Analysis, spelt, stem_field
+from fyke.search.grammar import Clause, Dated, Language, Near, Occur, Part, SearchQuery, Site, Words
+from fyke.search.schema import LANGUAGES, Analysis, schema, spelt, stem_field
 
 BOOSTS = {"title": 0.1, "headings": 0.1, "anchors": 0.1, "address": 0.1, "description": 0.04, "text": 0.12}  # as typed
 NAMED = {"title_stems": 0.4, "headings_stems": 0.3, "anchors_stems": 0.4, "address_stems": 0.2}  # all it says: 1
@@ -77,6 +77,13 @@ class Statistics:
             return False
         return self.is_filler(part) or all(map(self.common, self._analysis.words(part.text)))
 
+    def clusters(self, key: int) -> Iterator[int]:
+        """The clusters of near-duplicates that the page `key` is of in the indexes, 0 for none."""
+        query = tantivy.Query.term_query(schema(), "key", key)
+        for searcher in self._searchers:
+            found = searcher.search(query, 1).hits
+            yield from (int(near or 0) for near in searcher.fast_field_values("near", [at for _, at in found]))
+
     def frequency(self, field: str, term: str) -> int:
         """Pages with `term` in `field`."""
         return sum(self._frequencies(field, term))
@@ -104,8 +111,8 @@ def _rarity(pages: int, having: int) -> float:
 class Compiler:
     """Makes queries for index number `shard` of those that `statistics` is about."""
 
-    def __init__(self, schema: tantivy.Schema, analysis: Analysis, statistics: Statistics, shard: int = 0) -> None:
-        self._schema = schema
+    def __init__(self, fields: tantivy.Schema, analysis: Analysis, statistics: Statistics, shard: int = 0) -> None:
+        self._schema = fields
         self._analysis = analysis
         self._statistics = statistics
         self._shard = shard
@@ -183,11 +190,19 @@ class Compiler:
             return self._words(part, whole)
         if isinstance(part, Site):
             query = tantivy.Query.term_query(self._schema, "site", part.name, "basic")
+        elif isinstance(part, Near):
+            query = self._near_page(part.key)
         elif isinstance(part, Language):
             query = tantivy.Query.term_query(self._schema, "language", part.code, "basic")
         else:
             query = self._dated(part)
         return tantivy.Query.const_score_query(query, 0.0)
+
+    def _near_page(self, key: int) -> tantivy.Query:
+        """The page and those of its cluster, whichever index it is in."""
+        clusters = {cluster for cluster in self._statistics.clusters(key) if cluster}
+        fields = [("key", key), *(("near", cluster) for cluster in clusters)]
+        return _some_of([tantivy.Query.term_query(self._schema, name, value) for name, value in fields], 1)
 
     def _dated(self, part: Dated) -> tantivy.Query:
         last = None if part.end_s is None else part.end_s - 1

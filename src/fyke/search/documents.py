@@ -71,10 +71,11 @@ class Writing:
         self._delete(
             [key for key, anew in zip(keys, plan.column("anew").to_pylist(), strict=True) if again or not anew]
         )
-        rows = zip(keys, as_field(factors).tolist(), plan.column("anchors").to_pylist(), strict=True)
+        near, anchors_of = plan.column("near").to_pylist(), plan.column("anchors").to_pylist()
+        rows = zip(keys, as_field(factors).tolist(), near, anchors_of, strict=True)
         for block in lot.texts(plan.column("text").to_numpy()):
-            for text, (key, weight, anchors) in zip(_records(block), rows, strict=False):
-                self._writer.add_document(document(self._analysis, key, weight, anchors, *text))
+            for text, (key, weight, cluster, anchors) in zip(_records(block), rows, strict=False):
+                self._writer.add_document(document(self._analysis, key, weight, cluster, anchors, *text))
 
     def _delete(self, keys: list[int]) -> None:
         for key in keys:  # by query: the call for a term takes every number for a signed one, and finds none
@@ -104,14 +105,15 @@ def _records(block: pa.RecordBatch) -> Iterator[tuple[str, str, str, str, str, s
 
 
 def document(  # noqa: PLR0913 - the columns of TEXTS, as they come
-    analysis: Analysis, key: int, weight: float, anchors: list[str], url: str, title: str, headings: str,
+    analysis: Analysis, key: int, weight: float, near: int, anchors: list[str], url: str, title: str, headings: str,
     description: str, text: str, language: str, date_s: int, fetched_at: int, fingerprint: int,
 ) -> tantivy.Document:  # fmt: skip
-    """A page as the engine gets it; all but the first four are a row of TEXTS."""
+    """A page as the engine gets it; all but the first five are a row of TEXTS."""
     out = tantivy.Document()
     out.add_unsigned("key", key)
     out.add_float("weight", weight)
     out.add_unsigned("fingerprint", fingerprint)
+    out.add_unsigned("near", near)
     out.add_integer("date_s", date_s)
     out.add_integer("fetched_at", fetched_at)
     host = split(url).host

@@ -2,6 +2,7 @@
 
     state.json        the one file that says what counts
     lots/             what was read in the archive, some thousand pages to a lot; never changed
+    near/             which texts were met, and their bands: a shard of its own (`fyke.search.near`)
     merge-<n>.*       which page is current, and what is to be written
     engine-<n>/       the tantivy index
 
@@ -21,7 +22,7 @@ from pathlib import Path
 from fyke.core.errors import DirectoryError, NotACrawl
 from fyke.disk.files import lock, write_whole, writing
 
-FORMAT = 3  # of lots and merges; raise it when they, or what is read in a page, change
+FORMAT = 4  # of lots and merges; raise it when they, or what is read in a page, change
 INDEX = "index"
 ENGINE_META = "meta.json"  # tantivy's: where it is, there is an index
 
@@ -60,6 +61,7 @@ class IndexFolder:
         self.crawl = crawl
         self.path = crawl / INDEX
         self.lots = self.path / "lots"
+        self.near = self.path / "near"
         self._state = self.path / "state.json"
 
     def __repr__(self) -> str:
@@ -122,6 +124,7 @@ class IndexFolder:
                 kind, _, number = path.name.partition(".")[0].partition("-")
                 wanted = {"merge": state.merge, "ranks": state.ranks, "engine": state.engine_number}.get(kind)
                 unnamed = wanted is not None and (not number.isdecimal() or int(number) != wanted)
+                unnamed = unnamed or (path == self.near and not state.lots)
                 if unnamed or path.suffix == ".part" or kind == "scratch":
                     _delete(path)
             for path in self.lots.iterdir():

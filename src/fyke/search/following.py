@@ -23,7 +23,13 @@ LEAST_PAGES = 200
 SHARE = 0.1  # of the pages read
 RANK_GROWTH = 0.5  # of the links, while more are coming
 
-_PHASES = {"read": "reading pages", "rank": "ranking pages", "merge": "comparing with the index", "write": "writing"}
+_PHASES = {
+    "read": "reading pages",
+    "near": "comparing texts",
+    "rank": "ranking pages",
+    "merge": "comparing with the index",
+    "write": "writing",
+}
 
 
 def index_with_status(crawl: Path, console: Console, *, follow: bool, links_memory_bytes: int) -> Indexed:

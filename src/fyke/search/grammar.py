@@ -6,6 +6,7 @@
     a OR b             either, of the two beside it                   colour OR color pickers
     intitle:  inurl:   in the title, in the address                   intitle:howto inurl:library
     site:              on this host, or below this domain             site:docs.python.org
+    near:              says nearly what this page says                 near:https://example.org/a.html
     lang:              in this language                               lang:de
     after:  before:    dated from that day on, before that day        after:2024 before:2024-06-15
 
@@ -21,20 +22,22 @@ from datetime import UTC, datetime
 from enum import Enum
 
 from fyke.core.errors import BadQuery
+from fyke.core.urls import canonical, key_of
 
 MAX_CHARS = 2_000
 MAX_CLAUSES = 40
 
 _TOKEN = re.compile(
-    r'(?P<sign>[+-])?(?:(?P<field>site|inurl|intitle|lang|after|before):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))',
+    r'(?P<sign>[+-])?(?:(?P<field>site|near|inurl|intitle|lang|after|before):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))',
     re.IGNORECASE,
 )
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 _PORT = re.compile(r":\d*$")
 _OR = frozenset({"OR", "|"})
-_FILTER = re.compile(r"(site|inurl|intitle|lang|after|before):", re.IGNORECASE)
+_FILTER = re.compile(r"(site|near|inurl|intitle|lang|after|before):", re.IGNORECASE)
 _INSTEAD = {
     "site": "the name of a host or domain, such as site:docs.example.org",
+    "near": "the address of a page, such as near:https://example.org/a.html",
     "inurl": "a word of the address, such as inurl:library",
     "intitle": "a word of the title, such as intitle:howto",
     "lang": "a language by its two letters, such as lang:de",
@@ -69,6 +72,13 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class Near:
+    """Pages that say nearly what a page says, and this page; by its key."""
+
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
 class Language:
     """Pages in a language, by its ISO 639-1 code."""
 
@@ -83,7 +93,7 @@ class Dated:
     end_s: int | None = None
 
 
-Part = Words | Site | Language | Dated
+Part = Words | Site | Near | Language | Dated
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +120,15 @@ class SearchQuery:
     @property
     def of_one_site(self) -> bool:
         """Whether it asks for the pages of certain sites."""
-        return any(isinstance(part, Site) for c in self.clauses if c.occur is not Occur.NOT for part in c.parts)
+        return self.of_one_cluster or self._asks_for(Site)
+
+    @property
+    def of_one_cluster(self) -> bool:
+        """Whether it asks for the pages that are near certain ones."""
+        return self._asks_for(Near)
+
+    def _asks_for(self, kind: type[Part]) -> bool:
+        return any(isinstance(part, kind) for c in self.clauses if c.occur is not Occur.NOT for part in c.parts)
 
 
 def parse(text: str) -> SearchQuery:
@@ -124,7 +142,7 @@ def parse(text: str) -> SearchQuery:
             continue
         occur = {"+": Occur.MUST, "-": Occur.NOT}.get(match["sign"] or "", Occur.SHOULD)
         part = _part(match)
-        if isinstance(part, Site | Language | Dated) or (isinstance(part, Words) and part.where):
+        if isinstance(part, Site | Near | Language | Dated) or (isinstance(part, Words) and part.where):
             occur = Occur.MUST if occur is Occur.SHOULD else occur
         last = clauses[-1] if clauses else None
         if either and last is not None and occur is not Occur.NOT and last.occur is not Occur.NOT:
@@ -150,6 +168,8 @@ def _filter(field: str, value: str, begin: int) -> Part:
     """What `field:value` narrows the answer to. Raises BadQuery."""
     if field == "site" and (host := _host(value.partition("://")[2] or value)):
         return Site(host)
+    if field == "near" and (url := canonical(value)):
+        return Near(key_of(url))
     if field == "lang" and value.isalpha() and len(value) > 1:
         return Language(value.lower()[:2])
     if field in ("after", "before") and (day := _day(value)) is not None:

@@ -1,6 +1,7 @@
-"""From an archive to an index: the three phases of an increment, one after the other.
+"""From an archive to an index: the four phases of an increment, one after the other.
 
-    read    new rows of the pages table → pages of the archive → lots       (arrivals, archived, extract, lots)
+    read    new rows of the pages table → pages of the archive → lots       (arrivals, archived, extract, lots, sketch)
+    near    lots → which pages say nearly what an earlier one said           (near)
     merge   lots → which pages are current, what others call them → a plan   (merge), with PageRank (linkage)
     write   the plan → documents of the tantivy index                        (documents)
 
@@ -21,6 +22,7 @@ from typing import Any, Self
 
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.reading import generation
+from fyke.core.config import Config
 from fyke.core.errors import NotACrawl
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import key_of, split
@@ -30,8 +32,9 @@ from fyke.search.documents import Writing
 from fyke.search.extract import Extractor
 from fyke.search.folder import IndexFolder, IndexState, engine_version
 from fyke.search.linkage import rank_links
-from fyke.search.lots import Fate, LotWriter, Read
+from fyke.search.lots import Fate, Lot, LotWriter, Read
 from fyke.search.merge import merge
+from fyke.search.near import find_near
 from fyke.search.ranges import RANGE_ROWS
 from fyke.search.schema import Analysis, open_engine
 
@@ -53,6 +56,7 @@ class Limits:
     lot_bytes: int = LOT_BYTES
     range_rows: int = RANGE_ROWS
     links_memory_bytes: int = 1 << 30
+    table_memory_bytes: int = 0  # 0: as the crawl's settings have it
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class Indexer:
         self._limits = limits or Limits()
         self._progress = progress or (lambda phase, done, of: None)
         self._open = ExitStack()
-        self._archive = ArchiveReader(crawl, _product(crawl))
+        self._archive = ArchiveReader(crawl, _settings(crawl)[0])
         self._extractor = Extractor()
         self._read = self._written = self._deleted = 0
         self._planned = False  # by this process, so that nothing of the plan was written before
@@ -112,6 +116,7 @@ class Indexer:
         self._read = self._written = self._deleted = 0
         self._write()  # what an earlier run had decided
         self._read_pages()
+        self._find_near()
         self._rank(growth)
         if (self.state.merged_lots, self.state.merged_ranks) != (self.state.lots, self.state.ranks):
             self._merge()
@@ -200,7 +205,14 @@ class Indexer:
             return replace(_read(row, Fate.HIDDEN), extract=extract)
         return replace(_read(row, Fate.SHOWN, canonical=extract.canonical), extract=extract)
 
-    # --- merge and write
+    # --- near, merge and write
+
+    def _find_near(self) -> None:
+        if self.state.merged_lots == self.state.lots:
+            return
+        self._progress("near", 0, self.state.pages_read)
+        lots = [Lot(self.folder.lots, number) for number in range(self.state.lots)]
+        find_near(self.folder.near, lots, self._limits.table_memory_bytes or _settings(self.folder.crawl)[1])
 
     def _rank(self, growth: float) -> None:
         """Analyse the links anew if they have grown by more than the share `growth`."""
@@ -239,11 +251,12 @@ class Indexer:
         self._planned = False
 
 
-def _product(crawl: Path) -> str:
-    """The name by which the crawl was made: what robots directives may address."""
+def _settings(crawl: Path) -> tuple[str, int]:
+    """The name by which the crawl was made, which robots directives may address; and its memory for a table."""
+    config = Config()
     with suppress(NotACrawl):
-        return CrawlDirectory(crawl).config().agent.user_agent
-    return "fyke"
+        config = CrawlDirectory(crawl).config()
+    return config.agent.user_agent, config.frontier.table_memory_bytes
 
 
 def _read(row: dict[str, Any], fate: Fate, target: int = 0, canonical: int = 0) -> Read:

@@ -1,12 +1,15 @@
 """Lots: what was read in the archive, some thousand pages to a file; written once, then only read.
 
 The indexer writes them in the order of the pages table; merges read the numbers of all lots, the writing of
-documents reads their texts. A lot is four files:
+documents reads their texts. A lot is five files:
 
     <n>.rows.npy       ROWS, sorted by key, a key once: what became of each page
     <n>.texts.arrow    TEXTS, compressed: what the pages with a text say; `ROWS.text` is the place in it
     <n>.anchors.npy    ANCHORS, sorted by target: which row calls which URL what
     <n>.words.arrow    WORDS, sorted by hash: the wordings of the anchors
+    <n>.sketches.npy   SKETCHES, one for each text in order of arrival, also where the page was read again in this lot
+
+A sixth, `<n>.near.npy`, is written when its sketches were compared with those before: NEAR, a row for each of ROWS.
 
 Invariant: a lot is a function of the pages it was made of. Memory-mapped, so only what is asked for is read.
 """
@@ -26,9 +29,12 @@ import pyarrow.compute as pc
 from fyke.core.urls import key_of
 from fyke.disk.files import sync_file, writing
 from fyke.search.extract import Anchor, Extract
+from fyke.search.sketch import SKETCH, sketch
 
 Array = npt.NDArray[Any]
 
+FILES = ("rows.npy", "texts.arrow", "anchors.npy", "words.arrow", "sketches.npy")
+HEADER_BYTES = 1 << 10  # of an array file, at most
 TEXTS_TOGETHER = 64  # rows of a compressed block: what is read to get at one
 
 
@@ -50,12 +56,15 @@ ROWS = np.dtype(
         ("canonical", "<u8"),  # key of the address the page says is its own, or 0
         ("target", "<u8"),  # where it moved to, or 0
         ("text", "<i4"),  # place in TEXTS, or -1
+        ("sketch", "<i4"),  # place in SKETCHES, or -1
         ("url_chars", "<u2"),
         ("steps", "u1"),  # segments of the path
         ("fate", "u1"),
     ]
 )
 ANCHORS = np.dtype([("target", "<u8"), ("row", "<u4"), ("words", "<u4")])
+SKETCHES = np.dtype([("key", "<u8"), *SKETCH.descr])
+NEAR = np.dtype([("near_of", "<u8"), ("signs", "u1")])  # key of the first page that says nearly the same, or 0; how far
 TEXTS = pa.schema(
     [
         ("url", pa.string()),
@@ -74,7 +83,7 @@ WORDS = pa.schema([("hash", pa.uint64()), ("words", pa.string())])
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A page as it was read: its row (the fields of ROWS but `text`), its URL, and what it says if it is SHOWN.
+    """A page as it was read: its row (the fields of ROWS but places), its URL, and what it says if it is SHOWN.
 
     `extract` is also there for a page that is HIDDEN, for the sake of its anchors.
     """
@@ -89,6 +98,8 @@ class LotWriter:
 
     def __init__(self) -> None:
         self._pages: dict[int, Read] = {}
+        self._keys: list[int] = []
+        self._sketches: list[Array] = []
         self.size_bytes = 0
 
     def __repr__(self) -> str:
@@ -99,6 +110,10 @@ class LotWriter:
 
     def add(self, page: Read) -> None:
         """A page; one that is here already is replaced, unless it was fetched later."""
+        if page.row["fate"] == Fate.SHOWN and page.extract is not None:
+            page.row["sketch"] = len(self._sketches)
+            self._sketches.append(sketch(page.extract.text))
+            self._keys.append(page.row["key"])
         before = self._pages.get(page.row["key"])
         if before is None or before.row["fetched_at"] <= page.row["fetched_at"]:
             self._pages[page.row["key"]] = page
@@ -109,13 +124,14 @@ class LotWriter:
         """Write the lot `number` and make it safe. Raises DiskFull or DirectoryError."""
         pages = [self._pages[key] for key in sorted(self._pages)]
         shown = [page for page in pages if page.row["fate"] == Fate.SHOWN]
-        paths = [_path(folder, number, what) for what in ("rows.npy", "texts.arrow", "anchors.npy", "words.arrow")]
+        paths = [_path(folder, number, what) for what in FILES]
         with writing(folder):
             np.save(paths[0], _rows(pages), allow_pickle=False)
             _write_texts(paths[1], shown)
             anchors, words = _anchors(pages)
             np.save(paths[2], anchors, allow_pickle=False)
             _write_arrow(paths[3], WORDS, [words], None)
+            np.save(paths[4], _sketches(self._keys, self._sketches), allow_pickle=False)
             for path in (*paths, folder):
                 sync_file(path)
 
@@ -129,9 +145,17 @@ def _rows(pages: list[Read]) -> Array:
     place = 0
     for at, page in enumerate(pages):
         shown = page.row["fate"] == Fate.SHOWN
-        rows[at] = tuple({**page.row, "text": place if shown else -1}[name] for name in ROWS.names or ())
+        rows[at] = tuple({"sketch": -1, **page.row, "text": place if shown else -1}[name] for name in ROWS.names or ())
         place += shown
     return rows
+
+
+def _sketches(keys: list[int], sketches: list[Array]) -> Array:
+    out = np.zeros(len(keys), SKETCHES)
+    out["key"] = keys
+    for name in SKETCH.names or ():
+        out[name] = [one[name] for one in sketches] if sketches else 0
+    return out
 
 
 def _write_texts(path: Path, pages: list[Read]) -> None:
@@ -184,6 +208,27 @@ class Lot:
         return _mapped(_path(self._folder, self.number, "rows.npy"))
 
     @cached_property
+    def sketches(self) -> Array:
+        """SKETCHES, [n]."""
+        return _mapped(_path(self._folder, self.number, "sketches.npy"))
+
+    @cached_property
+    def near(self) -> Array:
+        """NEAR, [n]; there when its sketches were compared."""
+        return _mapped(_path(self._folder, self.number, "near.npy"))
+
+    def write_near(self, near: Array) -> None:
+        """NEAR for each of its sketches, [n], made safe. Raises DiskFull or DirectoryError."""
+        out = np.zeros(len(self.rows), NEAR)
+        shown = self.rows["sketch"] >= 0
+        out[shown] = near[self.rows["sketch"][shown]]
+        path = _path(self._folder, self.number, "near.npy")
+        with writing(self._folder):
+            np.save(path, out, allow_pickle=False)
+            sync_file(path)
+            sync_file(self._folder)
+
+    @cached_property
     def anchors(self) -> Array:
         """ANCHORS, [n]."""
         return _mapped(_path(self._folder, self.number, "anchors.npy"))
@@ -210,7 +255,7 @@ class Lot:
 
 
 def _mapped(path: Path) -> Array:
-    """An array file without reading it; one without rows cannot be mapped."""
-    if path.stat().st_size <= 128:
+    """An array file without reading it; one without rows, which cannot be mapped, is no longer than its header."""
+    if path.stat().st_size <= HEADER_BYTES:
         return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]
     return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]

@@ -9,6 +9,7 @@ Invariant: the plan's outcome, a document for each page that may be found, depen
 Memory holds one range of pages.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,25 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fyke.archive.schemas import NEAR
+from fyke.archive.summaries import write_near
 from fyke.disk.files import sync_file, writing
 from fyke.search.anchors import CurrentRows, digests, gathered, redirected, wordings
-from fyke.search.catalogue import CATALOGUE, find_aliases, looked_up, mark_current, merge_catalogue, ranges_of
+from fyke.search.catalogue import (
+    CATALOGUE,
+    find_aliases,
+    find_firsts,
+    looked_up,
+    mark_current,
+    merge_catalogue,
+    near_pages,
+    ranges_of,
+)
 from fyke.search.folder import IndexFolder, IndexState
 from fyke.search.lots import Fate, Lot
 from fyke.search.ranges import RANGE_ROWS, Array, Buckets, Keys, append, mapped, mixed, sliced
 from fyke.search.ranks import Ranks
+from fyke.search.sketch import SIGNS
 from fyke.search.weights import factors
 
 PLAN = pa.schema(
@@ -32,6 +45,7 @@ PLAN = pa.schema(
         ("lot", pa.uint32()),
         ("text", pa.int32()),
         ("factor", pa.float64()),
+        ("near", pa.uint64()),  # its cluster of near-duplicates: key of the first page, or 0
         ("anew", pa.bool_()),  # no document of this page was written before
         ("anchors", pa.list_(pa.string())),
     ]
@@ -63,11 +77,14 @@ def merge(folder: IndexFolder, state: IndexState, number: int, range_rows: int =
     offsets = np.concatenate([[0], np.cumsum([len(lot.rows) for lot in lots])]).astype(np.int64)
     standing = CurrentRows(lots, offsets, mark_current(catalogue, offsets, scratch / "current", ranges))
     moved = redirected(standing, aliases, scratch, ranges)
-    evidence = _Evidence(standing, aliases, moved, Ranks(folder, state))
+    firsts = find_firsts(catalogue, scratch, ranges)
+    write_near(folder.crawl, _near_batches(catalogue, firsts))
+    evidence = _Evidence(standing, aliases, moved, firsts, Ranks(folder, state))
     with _PlanWriter(folder, number) as plan:
         for at in range(ranges):
             _plan_range(plan, evidence, sliced(catalogue, "key", at, ranges), at)
     moved.close()
+    firsts.close()
     return plan.finish(path)
 
 
@@ -78,6 +95,7 @@ class _Evidence:
     standing: CurrentRows
     aliases: Array
     moved: Buckets
+    firsts: Buckets
     ranks: Ranks
 
     def is_alias(self, keys: Array, at: int) -> npt.NDArray[np.bool_]:
@@ -95,24 +113,36 @@ def _plan_range(plan: "_PlanWriter", evidence: _Evidence, rows: Array, at: int) 
     """Plan for the catalogue's `rows` of range `at`."""
     shown = (rows["fate"] == Fate.SHOWN) & ~evidence.is_alias(rows["key"], at)
     pages = rows[shown]
+    clusters = near_pages(pages, evidence.firsts.read(at))[1]
     keys = np.ascontiguousarray(pages["key"])
     anchors = evidence.anchors(keys, at)
     factor = factors(pages, evidence.ranks.of_pages(keys), evidence.ranks.of_domains(pages["domain"]))
-    signatures = _signatures(pages, factor, digests(anchors, len(pages)))
+    signatures = _signatures(pages, factor, digests(anchors, len(pages)) + mixed(clusters))
     changed = np.flatnonzero(signatures != pages["written"])
     anchors = anchors[np.isin(anchors["page"], changed)]
     anchors["page"] = np.searchsorted(changed, anchors["page"])
-    plan.write(pages[changed], factor[changed], wordings(evidence.standing, anchors, len(changed)))
+    texts = wordings(evidence.standing, anchors, len(changed))
+    plan.write(pages[changed], factor[changed], clusters[changed], texts)
     plan.delete(rows["key"][~shown & (rows["written"] != 0)])
     written = np.zeros(len(rows), np.uint64)
     written[shown] = signatures
     plan.note(written, len(pages))
 
 
-def _signatures(pages: Array, factor: Array, anchors: Keys) -> Keys:
-    """For each document a number that changes when it does, never 0, uint64[n]."""
+def _near_batches(catalogue: Array, firsts: Buckets) -> Iterator[pa.RecordBatch]:
+    """The rows of the table of near-duplicates."""
+    for at in range(firsts.ranges):
+        near, _ = near_pages(sliced(catalogue, "key", at, firsts.ranges), firsts.read(at))
+        distance = near["signs"].astype(np.float32) * np.float32(2 / SIGNS)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(near["key"]), pa.array(near["near_of"]), pa.array(distance)], schema=NEAR
+        )
+
+
+def _signatures(pages: Array, factor: Array, others: Keys) -> Keys:
+    """For each document a number that changes when it does, never 0, uint64[n]; `others`: by what comes from others."""
     place = pages["lot"].astype(np.uint64) << np.uint64(32) | pages["text"].astype(np.uint64)
-    signatures: Keys = mixed(mixed(mixed(place) + anchors) + factor.view(np.uint64)) | np.uint64(1)
+    signatures: Keys = mixed(mixed(mixed(place) + others) + factor.view(np.uint64)) | np.uint64(1)
     return signatures
 
 
@@ -137,13 +167,13 @@ class _PlanWriter:
             self._writer.close()
             self._file.close()
 
-    def write(self, pages: Array, factor: Array, anchors: list[list[str]]) -> None:
+    def write(self, pages: Array, factor: Array, clusters: Keys, anchors: list[list[str]]) -> None:
         """Documents to write, in the order of lots."""
         self._writes += len(pages)
         order = np.lexsort((pages["text"], pages["lot"]))
         pages = pages[order]
         columns = [pa.array(pages[name]) for name in ("key", "lot", "text")]
-        columns += [pa.array(factor[order]), pa.array(pages["written"] == 0)]
+        columns += [pa.array(factor[order]), pa.array(clusters[order]), pa.array(pages["written"] == 0)]
         columns.append(pa.array([anchors[at] for at in order.tolist()], pa.list_(pa.string())))
         with writing(self._paths["plan"]):
             self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=PLAN))

@@ -32,6 +32,8 @@ def _show_hit(hit: Hit, console: Console) -> None:
         console.print(_marked(hit.snippet), soft_wrap=not console.is_terminal)
     if hit.more_from_site:
         _line(console, f"{hit.more_from_site:,} more: site:{clean(hit.site)}", "dim")
+    if hit.more_like_it:
+        _line(console, f"and {hit.more_like_it:,} like it: near:{clean(hit.url)}", "dim")
     _line(console, "", "")
 
 

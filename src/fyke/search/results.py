@@ -13,7 +13,9 @@ Spans = tuple[tuple[str, bool], ...]
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A page found. `more_from_site` counts further pages of its host that match and are not listed."""
+    """A page found. `more_from_site` counts further pages of its host that match and are not listed, `more_like_it`
+    those that say nearly the same.
+    """
 
     url: str
     title: str
@@ -24,6 +26,7 @@ class Hit:
     language: str
     score: float
     more_from_site: int = 0
+    more_like_it: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,9 @@ def schema() -> tantivy.Schema:
     build = tantivy.SchemaBuilder()
     build.add_unsigned_field("key", stored=True, indexed=True, fast=True)
     build.add_unsigned_field("fingerprint", stored=True, fast=True)
+    build.add_unsigned_field(
+        "near", stored=True, indexed=True, fast=True
+    )  # key of its cluster of near-duplicates, or 0
     build.add_unsigned_field("host", stored=True, indexed=True, fast=True)  # key of the host
     for name in ("url", "language"):
         build.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")

@@ -13,7 +13,8 @@
             print(link.url, "calls it", link.words)
 
 Where the pages are of several sites (hosts), an answer holds at most two of each, and says how many more there
-are; a query with `site:` lists them all.
+are; a query with `site:` lists them all. So it is with pages that say nearly the same, of which the best is listed;
+`near:` lists those like a page.
 
 Invariant: an answer is of one state of each index. May be called from several threads.
 """
@@ -77,7 +78,8 @@ class Searcher:
         views = self._views()
         statistics = Statistics([view.engine for view in views], self._analysis)
         question = parse(query)
-        answer = Answer(views, self._compiled(views, statistics, question), grouped=not question.of_one_site)
+        compiled = self._compiled(views, statistics, question)
+        answer = Answer(views, compiled, grouped=not question.of_one_site, whole=question.of_one_cluster)
         highlight = Highlighter(self._analysis, self._weights(question, statistics))
         hits = tuple(answer.hits(max(0, offset), max(0, limit), highlight, lambda found: False))
         suggestion = self._suggestion(views, statistics, question, answer.total) if answer.total < FEW else None

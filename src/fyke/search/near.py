@@ -1,0 +1,216 @@
+"""Which pages say nearly what an earlier one said: sketches go in, and out comes the first page of each cluster.
+
+    lots ─► bands ─► Drum ─► candidates ─► signs ─► first page ─► <lot>.near.npy
+
+Called by the indexer when there are new lots. A band is a key of a Drum, and its value the number of the text that had
+it first (`check_update`, the first is kept): who asks with a band that is there has a candidate. Texts are numbered in
+order of arrival, also those of pages that were read again. In this order it is decided what they are:
+
+    a text near the first text of a candidate's cluster joins it, that with the fewest signs different where there are
+    several; any other is the first of its own
+
+So a cluster is what is near its first text. It does not drift by chains, in which each is near the one before it and
+the last has nothing of the first. A page that changed is known by each of its texts.
+
+Invariant: what a text is depends on those before it alone, not on lots, runs, or when the Drum merges. The folder
+`near/` is a checkpointed shard, and `met` in it a row of `MET` a text: both are cut back to the newest checkpoint, and
+what came later is done again. Memory: the Drum's, and `TOGETHER` texts with their candidates.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from fyke.core.errors import StateDamaged
+from fyke.disk import Checkpoint, Combine, Drum
+from fyke.disk.files import cut, raw, writing
+from fyke.search.lots import NEAR, Lot
+from fyke.search.ranges import Array, Buckets, Keys
+from fyke.search.sketch import BANDS, MOST_SIGNS, SIGNS
+
+TOGETHER_BITS = 14
+TOGETHER = 1 << TOGETHER_BITS  # texts decided at a time
+_ROW = pa.schema([("row", pa.uint64())])
+_CANDIDATES = np.dtype([("row", "<u8"), ("earlier", "<u8")])
+MET = np.dtype(  # page: key of the page that had the first text; apart: signs that differ from it
+    [("key", "<u8"), ("first", "<u8"), ("page", "<u8"), ("apart", "u1"), ("signs", "u1", (SIGNS // 8,))]
+)
+
+
+def find_near(folder: Path, lots: Sequence[Lot], memory_bytes: int) -> None:
+    """See that each of `lots` has its NEAR, with what is remembered in `folder` and so much memory for its table.
+
+    What is remembered can be made anew of the lots, and is where it was damaged. Raises DiskFull, DirectoryError.
+    """
+    try:
+        with Clusters(folder, memory_bytes) as clusters:
+            clusters.take(lots)
+    except StateDamaged:
+        with writing(folder):
+            shutil.rmtree(folder)
+        with Clusters(folder, memory_bytes) as clusters:
+            clusters.take(lots)
+
+
+class Clusters:
+    """All texts met, open to take in more. Raises StateDamaged, DirectoryInUse, DirectoryError, DiskFull."""
+
+    def __init__(self, folder: Path, memory_bytes: int) -> None:
+        self._folder = folder
+        self._memory_bytes = memory_bytes
+        self._open = ExitStack()
+
+    def __repr__(self) -> str:
+        return f"Clusters({str(self._folder)!r}, {self.rows} texts of {self.lots} lots)"
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opening:
+            self._checkpoint = opening.enter_context(Checkpoint(self._folder))
+            counters, store = self._checkpoint.counters, self._checkpoint.store
+            self.lots, self.rows = int(counters.get("lots", 0)), int(counters.get("rows", 0))
+            self._done = self.rows  # of which it is decided what they are
+            self._bands = opening.enter_context(
+                Drum(
+                    store, "bands", store.participant("bands"), value=np.uint64, aux=_ROW, combine=Combine.KEEP_FIRST,
+                    memory_bytes=self._memory_bytes,
+                )
+            )  # fmt: skip
+            self._path = self._folder / "met"
+            with writing(self._path):
+                self._met = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            opening.callback(os.close, self._met)
+            cut(self._path, self.rows * MET.itemsize)
+            self._open = opening.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._open.close()
+
+    def take(self, lots: Sequence[Lot]) -> None:
+        """Compare the sketches of those of `lots`, all from the first on, that are not taken in yet."""
+        waiting: list[Lot] = []
+        for lot in lots[self.lots :]:
+            waiting.append(lot)
+            self._submit(lot.sketches)
+            if self._bands.full:
+                self._decide(waiting)
+                waiting = []
+        if waiting:
+            self._decide(waiting)
+
+    def _submit(self, sketches: Array) -> None:
+        met = np.zeros(len(sketches), MET)
+        numbers = np.arange(self.rows, self.rows + len(met), dtype=np.uint64)
+        met["key"] = met["page"] = sketches["key"]
+        met["first"] = numbers
+        met["signs"] = sketches["signs"]
+        self._write(self.rows, met)
+        self.rows += len(met)
+        there = sketches["bands"].any(axis=1)
+        keys, rows = sketches["bands"][there].reshape(-1), np.repeat(numbers[there], BANDS)
+        self._bands.check_update(keys, rows, pa.RecordBatch.from_arrays([pa.array(rows)], schema=_ROW))
+
+    # --- what each of the texts that wait is
+
+    def _decide(self, lots: list[Lot]) -> None:
+        """Decide what the texts of `lots` are, all that wait, and make it safe."""
+        candidates = self._candidates()
+        for at, found in enumerate(candidates):
+            if len(found):
+                begin = self._done + at * TOGETHER
+                rows = self._read(begin, min(self.rows, begin + TOGETHER))
+                self._join(begin, rows, found)
+                self._write(begin, rows)
+        candidates.close()
+        for lot in lots:
+            end = self._done + len(lot.sketches)
+            lot.write_near(_near(self._read(self._done, end)))
+            self._done = end
+        self.lots += len(lots)
+        counters = {"lots": self.lots, "rows": self.rows}
+        snapshot = self._checkpoint.take({"bands": self._bands.state()}, counters, [self._path])
+        snapshot.make_durable()
+        self._checkpoint.committed(snapshot)
+
+    def _candidates(self) -> Buckets:
+        """_CANDIDATES of the texts that wait, in ranges of `TOGETHER` texts."""
+        bits = max(0, (self.rows - self._done - 1) >> TOGETHER_BITS).bit_length()
+        found = Buckets(self._folder / "scratch", "candidates", _CANDIDATES, 1 << bits)
+        for answers in self._bands.merge():
+            assert answers.aux is not None and answers.values is not None
+            rows = answers.aux.column("row").to_numpy()
+            some = np.flatnonzero(answers.found & (answers.values != rows))
+            pairs = np.empty(len(some), _CANDIDATES)
+            pairs["row"], pairs["earlier"] = rows[some], answers.values[some]
+            found.add((pairs["row"] - np.uint64(self._done)) << np.uint64(64 - TOGETHER_BITS - bits), pairs)
+        return found
+
+    def _join(self, begin: int, rows: Array, found: Array) -> None:
+        """Let each of `rows` (MET, from number `begin` on) join the nearest of the clusters that `found` leads to."""
+        pages, place = rows["key"].tolist(), rows["first"].tolist()
+        firsts = dict(self._firsts(np.unique(found["earlier"][found["earlier"] < begin])))
+        signs = dict(self._signs({*firsts.values()}))
+        own = [int.from_bytes(one.tobytes(), "little") for one in rows["signs"]]
+        for number, earlier in _grouped(found):
+            at = number - begin
+            among = {firsts[one] if one < begin else place[one - begin] for one in earlier}
+            nearest, first = min(
+                ((own[at] ^ (signs[one][1] if one < begin else own[one - begin])).bit_count(), one) for one in among
+            )
+            if nearest <= MOST_SIGNS:
+                place[at] = first
+                rows["apart"][at] = nearest
+                rows["page"][at] = signs[first][0] if first < begin else pages[first - begin]
+        rows["first"] = place
+
+    def _firsts(self, numbers: Keys) -> Iterator[tuple[int, int]]:
+        """Each of `numbers` with that of the first text of its cluster."""
+        for number in numbers.tolist():
+            yield number, int(self._read(number, number + 1)["first"][0])
+
+    def _signs(self, numbers: set[int]) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Each of `numbers` with the key of its page, and its signs as a number."""
+        for number in sorted(numbers):
+            row = self._read(number, number + 1)[0]
+            yield number, (int(row["key"]), int.from_bytes(row["signs"].tobytes(), "little"))
+
+    # --- texts met, on disk
+
+    def _read(self, begin: int, end: int) -> Array:
+        size = (end - begin) * MET.itemsize
+        with writing(self._path):
+            data = bytearray(os.pread(self._met, size, begin * MET.itemsize))
+        if len(data) != size:
+            raise StateDamaged(f"{self._path} is shorter than it was")
+        return np.frombuffer(data, MET)
+
+    def _write(self, begin: int, rows: Array) -> None:
+        data, done = raw(rows), 0
+        with writing(self._path):
+            while done < len(data):
+                done += os.pwrite(self._met, data[done:], begin * MET.itemsize + done)
+
+
+def _grouped(found: Array) -> Iterator[tuple[int, list[int]]]:
+    """Of candidates each row in order, with those before it."""
+    found = found[np.lexsort((found["earlier"], found["row"]))]
+    bounds = np.flatnonzero(np.append(True, found["row"][1:] != found["row"][:-1])).tolist()
+    rows, earlier = found["row"].tolist(), found["earlier"].tolist()
+    for begin, end in zip(bounds, [*bounds[1:], len(rows)], strict=True):
+        yield rows[begin], earlier[begin:end]
+
+
+def _near(met: Array) -> Array:
+    """NEAR of texts met; a page that is near an earlier text of its own is near none."""
+    out = np.zeros(len(met), NEAR)
+    other: Any = met["page"] != met["key"]
+    out["near_of"] = np.where(other, met["page"], 0)
+    out["signs"] = np.where(other, met["apart"], 0)
+    return out
