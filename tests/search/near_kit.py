@@ -44,12 +44,26 @@ def like(dice: np.random.Generator, sketches: Array, resemblance: npt.NDArray[np
     return out
 
 
+PLANTED = (1.0, 0.95, 0.9, 0.85, 0.8)
+
+
+def planted(lots: int, size: int) -> Iterator[Array]:
+    """Sketches of so many lots with keys 1, 2, ...; the last tenth of each is like the tenth before, by `PLANTED`."""
+    dice, tenth = np.random.default_rng(7), size // 10
+    for number in range(lots):
+        keys = np.arange(number * size, (number + 1) * size) + 1
+        made = random_sketches(dice, size, keys)
+        made[-tenth:] = like(dice, made[-2 * tenth : -tenth], np.array(PLANTED)[(keys[-tenth:] - 1) % len(PLANTED)])
+        made["key"] = keys
+        yield made
+
+
 def lot_of(folder: Path, number: int, sketches: Array) -> Lot:
     """A lot with these sketches, and what else a comparison reads; a page twice in it counts by its last."""
     keys, last = np.unique(sketches["key"][::-1], return_index=True)
     rows = np.zeros(len(keys), ROWS)
     rows["key"], rows["fate"], rows["sketch"] = keys, Fate.SHOWN, len(sketches) - 1 - last
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / f"{number:06}.rows.npy", rows)
     np.save(folder / f"{number:06}.sketches.npy", sketches)
     return Lot(folder, number)
@@ -69,6 +83,5 @@ def nears(lots: Sequence[Lot]) -> dict[int, tuple[int, int]]:
     """Of each page that is near another, by the last lot that has it: the key of that other, and signs that differ."""
     found: dict[int, tuple[int, int]] = {}
     for lot in lots:
-        for key, (near_of, signs) in zip(lot.rows["key"].tolist(), lot.near.tolist(), strict=True):
-            found[key] = near_of, signs
+        found.update(zip(lot.rows["key"].tolist(), lot.near.tolist(), strict=True))
     return {key: near for key, near in found.items() if near[0]}

@@ -95,7 +95,7 @@ def test_unrelated_texts_are_never_near() -> None:
 
 
 def test_the_formula_is_what_the_constants_say() -> None:
-    """Half way between near-duplicates (0.9) and what is none (0.8), and a text that differs by a twentieth is found."""
+    """Half way between near-duplicates (0.9) and what is none (0.8); what differs by a twentieth is found."""
     assert (BANDS, BAND_BINS, SHINGLE_WORDS) == (8, 10, 4)
     assert 1 - 2 * MOST_SIGNS / SIGNS > 0.85 > 1 - 2 * (MOST_SIGNS + 1) / SIGNS
     assert formula(1.0) == 1 and formula(0.95) > 0.99 and formula(0.9) > 0.9 and formula(0.75) < 0.01

@@ -207,9 +207,9 @@ class Lot:
         """ROWS, [n]."""
         return _mapped(_path(self._folder, self.number, "rows.npy"))
 
-    @cached_property
+    @property
     def sketches(self) -> Array:
-        """SKETCHES, [n]."""
+        """SKETCHES, [n]; read once, so nothing of them is kept."""
         return _mapped(_path(self._folder, self.number, "sketches.npy"))
 
     @cached_property
@@ -219,9 +219,9 @@ class Lot:
 
     def write_near(self, near: Array) -> None:
         """NEAR for each of its sketches, [n], made safe. Raises DiskFull or DirectoryError."""
-        out = np.zeros(len(self.rows), NEAR)
-        shown = self.rows["sketch"] >= 0
-        out[shown] = near[self.rows["sketch"][shown]]
+        places = _mapped(_path(self._folder, self.number, "rows.npy"))["sketch"]
+        out = np.zeros(len(places), NEAR)
+        out[places >= 0] = near[places[places >= 0]]
         path = _path(self._folder, self.number, "near.npy")
         with writing(self._folder):
             np.save(path, out, allow_pickle=False)
