@@ -164,7 +164,7 @@ def _clusters(sketched: Array, one: Array, other: Array, exact: Array, memory_by
         f"\nclusters: {len(found):,} pages are near {len({near_of for near_of, _ in found.values()}):,} others;"
         f" precision at 0.8 of these {_precise(named)}\n"
         f"pairs of J ≥ 0.9 in one cluster {same[exact >= 0.9].mean():.4f},"
-        f" pages with an earlier one like that which are members {(first != np.arange(len(first)))[copies].mean():.4f}\n"
+        f" pages with such an earlier one that are members {(first != np.arange(len(first)))[copies].mean():.4f}\n"
         f"pairs in one cluster that have J ≥ 0.8: {(exact[same] >= 0.8).sum() / max(1, pairs):.4f} of {pairs:,}"
     )
 
@@ -203,7 +203,7 @@ def _scale(count: int, memory_bytes: int) -> None:
         for lots, sketches in enumerate(planted(-(-count // LOT), LOT)):
             lot_of(folder / "lots", lots, sketches)
         print(
-            f"{count:,} texts in {lots + 1:,} lots, made in {time.monotonic() - begun:.0f} s; table {memory_bytes >> 20} MiB"
+            f"{count:,} texts in {lots + 1:,} lots, in {time.monotonic() - begun:.0f} s; table {memory_bytes >> 20} MiB"
         )
         before, at = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, 0
         for share in range(1, 6):

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -17,6 +19,7 @@ from fyke.archive.schemas import PAGES
 from fyke.archive.table_files import parquet_writer
 from fyke.disk.files import sync_file
 from fyke.export import page_text, selection
+from fyke.export.near_column import near_column
 from fyke.export.prose import plain
 from fyke.export.source import RowRange, Source
 from fyke.export.staging import Mark, Staging, writing
@@ -27,7 +30,14 @@ MERGE_ROWS = 8_192
 
 _TEXT = pa.field("text", pa.string(), metadata={"description": "The main content; null where there is none to read."})
 _LANGUAGE = pa.field("language", pa.string(), metadata={"description": "Of the text, ISO 639-1; null without one."})
-SCHEMA = PAGES.append(_TEXT).append(_LANGUAGE).with_metadata({"description": "One row a visit, with what it brought."})
+_SAID = "Key of the page that had this text first, or nearly; null where none had, or no index says so."
+_NEAR_OF = pa.field("near_of", pa.uint64(), metadata={"description": _SAID})
+SCHEMA = (
+    PAGES.append(_TEXT)
+    .append(_LANGUAGE)
+    .append(_NEAR_OF)
+    .with_metadata({"description": "One row a visit, with what it brought."})
+)
 
 
 class Sheets(ABC):
@@ -105,6 +115,7 @@ class PageExport(Sheets):
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
         self._chosen = selection.select(self._source, self._rule, self._staging.scratch)
+        self._near = near_column(self._source, self._staging.scratch)
         with page_text.Reading(self._source, plain) as self._reading:
             yield from super().parts(mark)
 
@@ -131,7 +142,8 @@ class PageExport(Sheets):
             languages.append(said.language if said else None)
             size += len(said.text) if said else 0
             if size >= GROUP_BYTES or at == len(wanted) - 1:
-                yield _joined(batch.slice(begin, len(texts)), texts, languages)
+                near = self._near[first + begin : first + begin + len(texts)]
+                yield _joined(batch.slice(begin, len(texts)), texts, languages, near)
                 texts, languages, size, begin = [], [], 0, at + 1
 
 
@@ -139,6 +151,9 @@ def _row(columns: pa.RecordBatch, at: int) -> dict[str, Any]:
     return {name: column[at].as_py() for name, column in zip(columns.schema.names, columns.columns, strict=True)}
 
 
-def _joined(batch: pa.RecordBatch, texts: list[str | None], languages: list[str | None]) -> pa.Table:
-    arrays = [*batch.columns, pa.array(texts, pa.string()), pa.array(languages, pa.string())]
+def _joined(
+    batch: pa.RecordBatch, texts: list[str | None], languages: list[str | None], near: npt.NDArray[np.uint64]
+) -> pa.Table:
+    own = [pa.array(texts, pa.string()), pa.array(languages, pa.string()), pa.array(near, mask=near == 0)]
+    arrays = [*batch.columns, *own]
     return pa.Table.from_arrays(arrays, schema=SCHEMA)

@@ -22,6 +22,7 @@ from fyke.archive.schemas import PAGES, journalled
 from fyke.export import page_text, selection
 from fyke.export.changes import Change, changes_since
 from fyke.export.growing import GrowingFile
+from fyke.export.near_column import near_column
 from fyke.export.prose import plain
 from fyke.export.source import RowRange, Source
 from fyke.export.staging import Mark, Staging
@@ -87,6 +88,7 @@ class JsonLines(_Lines):
             self._chosen = self._changed > 0
         else:
             self._chosen = selection.select(self._source, self._rule, self._staging.scratch)
+        self._near = near_column(self._source, self._staging.scratch)
         with page_text.Reading(self._source, plain) as self._reading:
             yield from super().parts(mark)
 
@@ -97,11 +99,12 @@ class JsonLines(_Lines):
     def _lines(self, part: RowRange) -> tuple[bytes, int]:
         chosen = self._chosen[part.begin : part.end]
         words = map(change_in_words, self._changed[part.begin : part.end][chosen]) if self._changes else repeat("")
-        lines = [line for line in map(self._line, chosen_rows(part, self._chosen), words) if line]
+        near = self._near[part.begin : part.end][chosen].tolist()
+        lines = [line for line in map(self._line, chosen_rows(part, self._chosen), words, near) if line]
         self.unreadable = self._reading.unreadable
         return b"".join(lines), len(lines)
 
-    def _line(self, row: dict[str, Any], change: str) -> bytes:
+    def _line(self, row: dict[str, Any], change: str, near_of: int) -> bytes:
         fetched_at = row["fetched_at"].isoformat().replace("+00:00", "Z")
         told: dict[str, Any] = {"change": change} if change else {}
         if change == "gone":
@@ -114,6 +117,7 @@ class JsonLines(_Lines):
             "language": said.language, "fetched_at": fetched_at,
             "status": row["status"], **{name: row[name] for name in _FACTS},
             "key": f"{row['key']:016x}", "fingerprint": f"{row['fingerprint']:016x}",
+            "near_of": f"{near_of:016x}" if near_of else None,
         }  # fmt: skip
         return _json(entry)
 

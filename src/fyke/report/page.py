@@ -26,6 +26,7 @@ from fyke.quantities import bytes_text, count_text, number, share_text, time_tex
 from fyke.report import charts, comparison
 from fyke.report.broken import BrokenLinks
 from fyke.report.languages import languages
+from fyke.report.near import near_duplicates
 from fyke.report.reputation import standing
 from fyke.report.shown import shown
 from fyke.report.sql import Questions
@@ -72,6 +73,7 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
         spoken, sample = languages(questions, crawl.path)
         config = crawl.config()
         links = BrokenLinks(questions) if config.store.links else None
+        near = near_duplicates(questions)
         broken = [*links.worst(BROKEN_LINKS, PAGES_OF_EACH)] if links else []
     values = {
         "version": VERSION,
@@ -84,6 +86,7 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
         "stand": stand,
         "links": links,
         "broken": broken,
+        "near": near,
         "charts": {
             "course": [*charts.of_time(found), *charts.of_outcomes(found)],
             "pages": [

@@ -175,7 +175,7 @@ class TableRepair:
     def _summaries(self) -> Iterator[Note]:
         """Tables that are written whole: one that is damaged goes aside until it is written again."""
         again = {"hosts-00000": "when the crawl stops", "domains-00000": "when the crawl stops"}
-        for name in (*again, "pagerank", "domainrank"):
+        for name in (*again, "near-00000", "pagerank", "domainrank"):
             path = self._case.folder / TABLES / f"{name}.parquet"
             schema = SCHEMAS.get(name.partition("-")[0])
             columns = schema.names if schema is not None else ["key", "pagerank"]
@@ -185,7 +185,7 @@ class TableRepair:
                 for _ in read_file(path, columns, schema):
                     pass
             except StateDamaged:
-                if schema is None:
+                if name not in again:
                     self._new_generation()
                 self._case.aside.take(path)
                 self._case.drop_checksum(path)

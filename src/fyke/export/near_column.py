@@ -1,0 +1,54 @@
+"""Which pages say nearly what an earlier one said, as a column beside the table of pages.
+
+Read by the formats that hold text, where `fyke index` has found that out. Invariant: an export sees the table as it was
+when its column was made, though an index may be made meanwhile; memory holds one range of keys.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fyke.archive import scan_table
+from fyke.export.selection import RANGE_ROWS
+from fyke.export.source import Source
+from fyke.export.staging import column_once
+from fyke.search.ranges import Buckets, ranges_for
+
+_ROW = np.dtype([("key", "<u8"), ("value", "<u8")])  # value: a row of the pages table, or what it is near
+
+
+def near_column(source: Source, scratch: Path) -> npt.NDArray[np.uint64]:
+    """For each row of the pages table the key of the page that its page is near, or 0: uint64[rows].
+
+    A file below `scratch` that is made once. Raises DiskFull, StateDamaged.
+    """
+
+    def fill(column: npt.NDArray[np.uint64]) -> None:
+        ranges = ranges_for(source.until.pages, RANGE_ROWS)
+        near, rows = (Buckets(scratch, name, _ROW, ranges) for name in ("near", "rows"))
+        for batch in scan_table(source.path, "near", ["key", "near_of"]):
+            _add(near, batch.column(0).to_numpy(), batch.column(1).to_numpy())
+        begin = 0
+        for batch in source.rows("pages", ["key"]) if near.rows else ():
+            _add(rows, batch.column(0).to_numpy(), np.arange(begin, begin + batch.num_rows))
+            begin += batch.num_rows
+        for some, others in zip(rows, near, strict=True):
+            if len(some) and len(others):
+                others = others[np.argsort(others["key"])]
+                places = np.minimum(np.searchsorted(others["key"], some["key"]), len(others) - 1)
+                same = others["key"][places] == some["key"]
+                column[some["value"][same]] = others["value"][places[same]]
+        for buckets in (near, rows):
+            buckets.close()
+
+    rows = source.until.pages
+    found: npt.NDArray[np.uint64] = column_once(scratch / f"near-{rows}", np.uint64, rows, fill)
+    return found
+
+
+def _add(buckets: Buckets, keys: npt.NDArray[np.uint64], values: npt.NDArray[Any]) -> None:
+    rows = np.empty(len(keys), _ROW)
+    rows["key"], rows["value"] = keys, values
+    buckets.add(keys, rows)

@@ -1,0 +1,37 @@
+"""Pages that say nearly what another said: how many, and of which pages there are most.
+
+Called by `fyke.report.page`. The table is written by `fyke index`. Invariant: bounded, as in `fyke.report.survey`.
+"""
+
+from dataclasses import dataclass
+
+from fyke.report.sql import Questions, Rows
+
+MOST_CLUSTERS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NearDuplicates:
+    """`clusters`: how many pages others are near to; `largest`: URL of the first page, pages near it, URL of one."""
+
+    pages: int
+    clusters: int
+    largest: Rows
+
+
+def near_duplicates(questions: Questions) -> NearDuplicates | None:
+    """What is known of near-duplicates; None where no index was made."""
+    if not questions.has("near"):
+        return None
+    ((pages, clusters),) = questions.ask("select count(*), count(distinct near_of) from near", near=["near_of"])
+    largest = questions.ask(
+        "with largest as materialized (select near_of, count(*) as pages, min(key) as one from near group by near_of"
+        " order by 2 desc, 1 limit ?), named as materialized (select key, any_value(url) as url from pages"
+        " where key in (select near_of from largest union all select one from largest) group by key)"
+        " select first.url, pages, other.url from largest join named first on first.key = near_of"
+        " join named other on other.key = one order by pages desc, near_of",
+        MOST_CLUSTERS,
+        near=["key", "near_of"],
+        pages=["key", "url"],
+    )
+    return NearDuplicates(pages, clusters, largest)

@@ -1,0 +1,160 @@
+"""From pages to what people see of near-duplicates: the table, search, the report, exports."""
+
+import io
+import json
+from pathlib import Path
+from random import Random
+
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from crawl.runs import fyke
+from fyke.archive import check_archive, read_table
+from fyke.core.config import build, render
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import key_of
+from fyke.search.indexer import Limits
+from fyke.search.printing import show
+from fyke.search.searcher import Searcher
+from search.archives import Answer, Archive, archive, contents, html, indexed, searched, urls
+from search.webs import WORDS
+
+DICE = Random(4)
+TEXT = DICE.choices(WORDS, k=300)
+OTHER = DICE.choices(WORDS, k=300)
+
+
+def edited(words: list[str], *places: int) -> str:
+    return " ".join("changed" if place in places else word for place, word in enumerate(words))
+
+
+def near(folder: Path) -> dict[str, tuple[str, float]]:
+    """The table: of each URL the one that it is near, and how far."""
+    names = {row["key"]: row["url"] for row in read_table(folder, "pages", ["key", "url"]).to_pylist()}
+    rows = read_table(folder, "near").to_pylist()
+    return {names[row["key"]]: (names[row["near_of"]], row["distance"]) for row in rows}
+
+
+VISITS = [
+    ("http://a.example/first", html("First", edited(TEXT))),
+    ("http://a.example/lone", html("Lone", edited(OTHER))),
+    ("http://b.example/same", html("The same", edited(TEXT), head="<style>p {}</style>")),
+    ("http://a.example/near", html("Near", edited(TEXT, 100))),
+    ("http://b.example/short", html("Short", "river lantern")),
+    ("http://c.example/short", html("Short", "river lantern")),
+]
+
+
+def test_the_table(tmp_path: Path) -> None:
+    """Equal texts are at no distance, whatever is around them; what is short or unlike is not there."""
+    archive(tmp_path, VISITS)
+    indexed(tmp_path)
+    found = near(tmp_path)
+    assert found.keys() == {"http://b.example/same", "http://a.example/near"}
+    assert {first for first, _ in found.values()} == {"http://a.example/first"}
+    # The titles are headings too, and so a line of the main text: one shingle, or a few, differ.
+    assert all(0 <= distance < 0.16 for _, distance in found.values())
+    assert not list(check_archive(tmp_path))
+
+
+def test_equal_texts_are_at_no_distance(tmp_path: Path) -> None:
+    heads = ["", "<style>p {}</style>", "<!-- 7 -->", "<meta name=x content=y>"]
+    archive(tmp_path, [(f"http://{n}.example/", html("One", edited(TEXT), head=head)) for n, head in enumerate(heads)])
+    indexed(tmp_path)
+    assert near(tmp_path) == {f"http://{n}.example/": ("http://0.example/", 0.0) for n in (1, 2, 3)}
+
+
+def test_search_lists_one_and_can_list_all(tmp_path: Path) -> None:
+    folder = archive(tmp_path, VISITS)
+    with searched(folder) as searcher:
+        query = f"{TEXT[0]} {TEXT[1]}"
+        results = searcher.search(query, limit=50)
+        alike = {"http://a.example/first", "http://b.example/same", "http://a.example/near"}
+        (hit,) = [hit for hit in results.hits if hit.url in alike]
+        assert hit.more_like_it == 2
+        assert [one.more_like_it for one in results.hits if one.url not in alike] == [0] * (len(results.hits) - 1)
+        for url in alike:
+            assert set(urls(searcher, f"near:{url} {query}")) == set(urls(searcher, f"near:{url}")) == alike
+        assert urls(searcher, "near:http://a.example/lone") == ["http://a.example/lone"]
+        assert urls(searcher, "near:http://nowhere.example/") == []
+        told = io.StringIO()
+        show(results, Console(file=told, width=100))
+        assert f"and 2 like it: near:{hit.url}" in told.getvalue()
+
+
+def test_what_grows_keeps_its_answers(tmp_path: Path) -> None:
+    """As if it had been indexed in one go; a page that others are near to stays the first, whatever it says later."""
+    made = Archive(tmp_path / "steps")
+    visits = [
+        *VISITS,
+        ("http://a.example/first", html("First", edited(OTHER, 7))),
+        ("http://d.example/", html("Late", edited(TEXT, 200))),
+        ("http://a.example/near", html("Near", "something else altogether " * 20)),
+        ("http://e.example/", html("Like the lone one", edited(OTHER, 8))),
+    ]
+    for url, answer in visits:
+        made.visit(url, answer)
+        made.flush()
+        indexed(tmp_path / "steps")
+    made.close()
+    whole = archive(tmp_path / "whole", visits)
+    indexed(whole, Limits())
+    assert near(tmp_path / "steps") == near(whole)
+    assert contents(tmp_path / "steps") == contents(whole)
+    firsts = {url: first for url, (first, _) in near(whole).items()}
+    assert firsts == {
+        "http://b.example/same": "http://a.example/first", "http://d.example/": "http://a.example/first",
+        "http://e.example/": "http://a.example/lone",
+    }  # fmt: skip
+
+
+def test_gone_pages_and_hidden_ones_are_near_none(tmp_path: Path) -> None:
+    made = Archive(tmp_path)
+    for url, answer in VISITS:
+        made.visit(url, answer)
+    made.visit("http://a.example/near", Answer("", 404))
+    made.visit("http://a.example/near", Answer("", 404), Outcome.GONE)
+    made.visit("http://b.example/same", html("x", edited(TEXT), head='<meta name="robots" content="noindex">'))
+    made.close()
+    indexed(tmp_path)
+    assert near(tmp_path) == {}
+    with Searcher([tmp_path]) as searcher:
+        assert {hit.more_like_it for hit in searcher.search(TEXT[0]).hits} == {0}
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Path:
+    """With settings, as the command line wants them."""
+    archive(tmp_path / "there", VISITS)
+    (tmp_path / "there" / "fyke.toml").write_text(render(build({"crawl": {"seeds": ["http://a.example/"]}}, "x")))
+    return tmp_path / "there"
+
+
+def test_exports_have_it_as_a_column(crawl: Path, tmp_path: Path) -> None:
+    for indexes in (False, True):
+        if indexes:
+            indexed(crawl)
+        lines, table = tmp_path / f"{indexes}.jsonl", tmp_path / f"{indexes}.parquet"
+        for out, to in ((lines, "jsonl"), (table, "parquet")):
+            done = fyke("export", str(crawl), "--to", to, "--out", str(out))
+            assert done.returncode == 0, done.stderr
+        entries = {entry["url"]: entry for entry in map(json.loads, lines.read_text().splitlines())}
+        rows = {row["url"]: row["near_of"] for row in pq.read_table(table).to_pylist()}
+        assert len(rows) == len(VISITS) and len(entries) == len(VISITS) - 1  # none is left out but an exact copy
+        first = key_of("http://a.example/first")
+        for url, of in rows.items():
+            wanted = first if indexes and url in ("http://b.example/same", "http://a.example/near") else None
+            assert of == wanted
+            assert url not in entries or entries[url]["near_of"] == (f"{of:016x}" if of else None)
+
+
+def test_the_report_counts_them(crawl: Path) -> None:
+    assert fyke("report", str(crawl)).returncode == 0
+    assert "Near-duplicates" not in (crawl / "report.html").read_text()
+    indexed(crawl)
+    done = fyke("report", str(crawl))
+    assert done.returncode == 0, done.stderr
+    text = (crawl / "report.html").read_text()
+    assert "2 pages say nearly what one of 1 other said" in text
+    assert "a.example/first" in text
