@@ -1,6 +1,7 @@
 """Search and copies as a browser without script gets them."""
 
 import re
+from html import unescape
 from pathlib import Path
 from urllib.parse import quote
 
@@ -45,6 +46,21 @@ def test_a_crawl_that_has_ended_takes_no_orders(plums: Path) -> None:
         for path in ("/crawl/fruit", "/crawl/fruit/host/fruit.example"):
             page = ask.get(path).text
             assert re.search(r'<(?:div|section)[^>]* id="(?:all-orders|steer)"[^>]* hidden>', page), path
+
+
+def test_near_duplicates_are_one_result_and_can_be_seen(tmp_path: Path) -> None:
+    words = [f"{one}{other}" for one in ("plum", "stone", "tree", "fruit") for other in range(60)]
+    visits = [(f"http://{n}.example/?a=1&b=%3C", html(f"Copy {n}", f"{' '.join(words)} {n}")) for n in range(4)]
+    visits.append(("http://other.example/", html("Another", "plum1 and nothing else " * 20)))
+    near = archive(tmp_path / "near", visits)
+    indexed(near)
+    with client(near) as ask:
+        page = ask.get("/", params={"q": "plum1"}).text
+        assert page.count('<li class="hit">') == 2
+        (link,) = re.findall(r'<a href="([^"]*)">and 3 like it<', page)
+        assert ask.get(unescape(link)).text.count('<li class="hit">') == 4
+        hits = ask.get("/api/search", params={"q": "plum1"}).json()["hits"]
+        assert [hit["more_like_it"] for hit in hits if ".example/?" in hit["url"]] == [3]
 
 
 def test_groups_and_filters(plums: Path) -> None:
