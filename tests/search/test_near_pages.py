@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from crawl.runs import fyke
-from fyke.archive import check_archive, read_table
+from fyke.archive.check import check_archive
+from fyke.archive.reading import read_table
 from fyke.core.config import build, render
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import key_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fyke.archive import scan_table
+from fyke.archive.reading import scan_table
 from fyke.export.selection import RANGE_ROWS
 from fyke.export.source import Source
 from fyke.export.staging import column_once

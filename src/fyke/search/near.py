@@ -29,8 +29,10 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.core.errors import StateDamaged
-from fyke.disk import Checkpoint, Combine, Drum
+from fyke.disk.checkpoint import Checkpoint
+from fyke.disk.drum import Drum
 from fyke.disk.files import cut, raw, writing
+from fyke.disk.operations import Combine
 from fyke.search.lots import NEAR, Lot
 from fyke.search.ranges import Array, Buckets, Keys
 from fyke.search.sketch import BANDS, MOST_SIGNS, SIGNS
