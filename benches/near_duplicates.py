@@ -13,6 +13,7 @@ that is found beside the formula, texts a second and memory. Pages to tune on ca
 
 import argparse
 import importlib.util
+import re
 import resource
 import sys
 import tempfile
@@ -43,6 +44,7 @@ from search.near_kit import PLANTED, cut_into_lots, formula, lot_of, nears, plan
 Array = Any
 CLASSES = ((0.95, 1.01), (0.9, 0.95), (0.8, 0.9), (0.5, 0.8))
 LOT = 8_000
+_WORD = re.compile(r"[^\W_]+")
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 
 
@@ -178,7 +180,7 @@ def _peer(texts: list[str], one: Array, other: Array, exact: Array) -> None:
     hashes, found = [], set()
     for number, text in enumerate(texts):
         made = MinHash(num_perm=128)
-        words = text.lower().split()
+        words = _WORD.findall(text.lower())
         made.update_batch([" ".join(words[at : at + 4]).encode() for at in range(max(1, len(words) - 3))])
         found |= {(number, near) for near in index.query(made) if made.jaccard(hashes[near]) >= 0.85}
         index.insert(number, made)

@@ -217,8 +217,9 @@ def test_a_damaged_record_costs_its_page_alone(finished: Path, tmp_path: Path) -
 
 DAMAGED = [
     "tables/pages-*.parquet", "tables/links-*.parquet", "tables/hosts-*.parquet", "tables/domains-*.parquet",
-    "tables/pagerank.parquet", "tables/domainrank.parquet", "tables/near-*.parquet", "tables/*.arrows", "warc/*.warc.gz", "warc/*.cdxj*",
-    "state/shard-0000/manifest-*.json", "state/shard-0000/*.seg", "state/hosts.sqlite", "tables/*.xxh3",
+    "tables/near-*.parquet", "tables/pagerank.parquet", "tables/domainrank.parquet", "tables/*.arrows",
+    "warc/*.warc.gz", "warc/*.cdxj*", "state/shard-0000/manifest-*.json", "state/shard-0000/*.seg",
+    "state/hosts.sqlite", "tables/*.xxh3",
 ]  # fmt: skip
 
 

@@ -24,8 +24,8 @@ def index(
 ) -> None:
     """Make a crawl's pages searchable: what is new since the last time.
 
-    It can be stopped at any time, and goes on where it was. Run it beside a crawl with --follow. It also finds pages that
-    say nearly what an earlier one said: DIR/tables/near-00000.parquet.
+    It can be stopped at any time, and goes on where it was. Run it beside a crawl with --follow. It also finds pages
+    that say nearly what an earlier one said: DIR/tables/near-00000.parquet.
 
     Exit status: 0 all is indexed, 1 all but pages that could not be read from the archive.
     """
@@ -54,8 +54,8 @@ def search(
     """Which pages answer a query.
 
     Words, "phrases", +must, -not, this OR that, site:example.org, inurl:x, intitle:x, lang:en, after:2024-01-31,
-    before:2025, near:URL. Quote the query for the shell. Of pages that say nearly the same the best is listed, and near:
-    with the address of one lists all.
+    before:2025, near:URL. Quote the query for the shell. Of pages that say nearly the same the best is listed;
+    near: with the address of one lists all.
 
     Exit status: 0 something was found, 1 nothing was, 2 wrong usage, 3 there is no index.
     """
