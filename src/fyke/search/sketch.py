@@ -36,11 +36,12 @@ MOST_SIGNS = 19  # that differ between near-duplicates
 SKETCH = np.dtype([("bands", "<u8", (BANDS,)), ("signs", "u1", (SIGNS // 8,))])  # all zeros without a sketch
 
 _APART = np.uint64(0x9E3779B97F4A7C15)
-_POSITIONS = 64  # of a word that are told apart
-_BYTES = mixed(np.arange(1, 257))
-_POWERS = mixed(np.arange(257, 257 + _POSITIONS)) | np.uint64(1)
+_POSITIONS = 64  # of a word that are told apart; 256 of them are a multiple
 _LONG = 0xE0  # the first byte of a character of three bytes
 _IN_WORD = np.array([chr(byte).isalnum() if byte < 0x80 else True for byte in range(256)])
+_TERMS = (mixed(np.arange(1, 256 * _POSITIONS + 1)).reshape(_POSITIONS, 256) * _IN_WORD).reshape(
+    -1
+)  # a hash's, by byte
 
 
 def sketch(text: str) -> Array:
@@ -66,10 +67,10 @@ def word_hashes(text: str) -> Keys:
     starts = np.flatnonzero(begins)
     if not len(starts):
         return np.zeros(0, np.uint64)
-    data, inside = data[starts[0] :], inside[starts[0] :]
-    starts = starts - starts[0]
-    place = np.arange(len(data)) - np.repeat(starts, np.diff(np.append(starts, len(data))))
-    terms = np.where(inside, _BYTES[data] * _POWERS[place % _POSITIONS], np.uint64(0))
+    lengths = np.diff(starts, append=len(data), prepend=0)
+    place = np.arange(len(data)).astype(np.uint8)
+    place -= np.repeat(np.append(0, starts).astype(np.uint8), lengths)  # in its word, and what is before the first word
+    terms = _TERMS[(place % _POSITIONS).astype(np.uint16) << 8 | data]
     return mixed(np.add.reduceat(terms, starts))
 
 
@@ -88,8 +89,9 @@ def shingles(words: Keys) -> Keys:
     """The hashes of the shingles of a text with the word hashes `words`, sorted, each once: uint64[n]."""
     found = words[: len(words) - SHINGLE_WORDS + 1]
     for at in range(1, SHINGLE_WORDS):
-        found = mixed(found * _APART + words[at : len(words) - SHINGLE_WORDS + 1 + at])
-    return np.unique(found)
+        found = found * _APART + words[at : len(words) - SHINGLE_WORDS + 1 + at]
+    found = np.sort(mixed(found))
+    return found[np.append(True, found[1:] != found[:-1])]
 
 
 def _least(found: Keys, bins: int) -> Keys:
