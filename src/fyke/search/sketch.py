@@ -90,8 +90,9 @@ def shingles(words: Keys) -> Keys:
     found = words[: len(words) - SHINGLE_WORDS + 1]
     for at in range(1, SHINGLE_WORDS):
         found = found * _APART + words[at : len(words) - SHINGLE_WORDS + 1 + at]
-    found = np.sort(mixed(found))
-    return found[np.append(True, found[1:] != found[:-1])]
+    ordered = np.sort(mixed(found))
+    once: Keys = ordered[np.append(True, ordered[1:] != ordered[:-1])]
+    return once
 
 
 def _least(found: Keys, bins: int) -> Keys:
