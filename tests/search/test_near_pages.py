@@ -7,6 +7,8 @@ from random import Random
 
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from rich.console import Console
 
 from crawl.runs import fyke
@@ -108,6 +110,37 @@ def test_what_grows_keeps_its_answers(tmp_path: Path) -> None:
         "http://b.example/same": "http://a.example/first", "http://d.example/": "http://a.example/first",
         "http://e.example/": "http://a.example/lone",
     }  # fmt: skip
+
+
+BASES = [Random(seed).choices(WORDS, k=120) for seed in range(3)]
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    visits=st.lists(
+        st.tuples(st.integers(0, 11), st.sampled_from(BASES), st.lists(st.integers(0, 119), max_size=3)), min_size=5
+    ),
+    step=st.integers(1, 9),
+)
+def test_pages_that_come_and_change(
+    tmp_path_factory: pytest.TempPathFactory, visits: list[tuple[int, list[str], list[int]]], step: int
+) -> None:
+    """In steps as in one go; and a page that others are near to is near none, whatever became of it since."""
+    folder = tmp_path_factory.mktemp("pages")
+    pages = [(f"http://{page}.example/", html("Page", edited(words, *places))) for page, words, places in visits]
+    made = Archive(folder / "steps")
+    for number, (url, answer) in enumerate(pages):
+        made.visit(url, answer)
+        if number % step == 0:
+            made.flush()
+            indexed(folder / "steps")
+    made.close()
+    indexed(folder / "steps")
+    whole = archive(folder / "whole", pages)
+    indexed(whole, Limits())
+    found = near(whole)
+    assert found == near(folder / "steps")
+    assert not found.keys() & {first for first, _ in found.values()}
 
 
 def test_gone_pages_and_hidden_ones_are_near_none(tmp_path: Path) -> None:
