@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fyke.search.sketch import (
     BAND_BINS,
     BANDS,
-    LEAST_WORDS,
+    LEAST_SHINGLES,
     MOST_SIGNS,
     SHINGLE_WORDS,
     SIGNS,
@@ -39,7 +39,7 @@ def jaccard(one: str, other: str) -> float:
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.integers(0, 1 << 30), st.integers(LEAST_WORDS, 600))
+@given(st.integers(0, 1 << 30), st.integers(2 * LEAST_SHINGLES, 600))
 def test_what_is_between_words_does_not_count(seed: int, words: int) -> None:
     dice = np.random.default_rng(seed)
     said = text(dice, words)
@@ -67,7 +67,14 @@ def test_any_text_has_words(text: str) -> None:
     hashes = word_hashes(text)
     assert len(hashes) == len(found)
     assert len(np.unique(hashes)) == len(set(found))
-    assert (sketch(text)["bands"].any() > 0) == (len(found) >= LEAST_WORDS)
+    runs = {tuple(found[at : at + SHINGLE_WORDS]) for at in range(len(found) - SHINGLE_WORDS + 1)}
+    assert len(shingles(hashes)) == len(runs)
+    assert sketch(text)["bands"].any() == (len(runs) >= LEAST_SHINGLES)
+
+
+def test_what_repeats_itself_says_no_more() -> None:
+    """A text of few different runs has no sketch, however long it is: its estimates would be by chance."""
+    assert not sketch("the river flows slowly through the meadows. " * 500)["bands"].any()
 
 
 def test_edits_are_found_at_the_rate_of_the_formula() -> None:
@@ -90,7 +97,9 @@ def test_edits_are_found_at_the_rate_of_the_formula() -> None:
 
 def test_unrelated_texts_are_never_near() -> None:
     dice = np.random.default_rng(5)
-    sketches = np.array([sketch(" ".join(text(dice, int(words)))) for words in dice.integers(LEAST_WORDS, 900, 1_500)])
+    sketches = np.array(
+        [sketch(" ".join(text(dice, int(words)))) for words in dice.integers(2 * LEAST_SHINGLES, 900, 1_500)]
+    )
     assert len(np.unique(sketches["bands"])) == sketches["bands"].size  # so none is a candidate of another
 
 
