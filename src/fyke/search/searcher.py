@@ -93,7 +93,7 @@ class Searcher:
         if page is None:
             return ()
         own = int(page.get_first("fingerprint") or 0)
-        answer = Answer(views, [_like(view, page) for view in views], grouped=True)
+        answer = Answer(views, [_like(view, page) for view in views], grouped=True, whole=True)
         highlight = Highlighter(self._analysis, {})
         return tuple(answer.hits(0, limit, highlight, lambda found: found.key == key or 0 < found.fingerprint == own))
 
