@@ -57,9 +57,10 @@ from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor
+from fyke.harvest.named_sitemaps import NamedSitemaps
 from fyke.harvest.new_text import NewText
 from fyke.harvest.redirects import Redirects
-from fyke.harvest.worker import Harvest, NamedSitemaps
+from fyke.harvest.worker import Harvest
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +275,7 @@ class Rooms:
         if again is not None and again.forever:
             revisits = Revisits(self.frontier, self.learn, self.book.forgive, self._clock, self._config.revisit)
         new_text = NewText() if self._config.frontier.trap_pages else None
-        gathering = Gathering(self._harvest, self.barn, new_text)
+        gathering = Gathering(self._harvest, self.barn, new_text, listens=revisits is not None)
         return Engines(self.frontier, self.fetcher, gathering, self.outbox, remote, revisits)
 
     def learn(self) -> Iterator[None]:

@@ -148,6 +148,7 @@ class Frontier:
         if outcomes.put_off.num_rows:
             self._put_off(outcomes.put_off, now)
         self.stages.traps.learn(outcomes.judged)
+        self.stages.again.note(outcomes.dated)
 
     def note_rests(self, ended: pa.RecordBatch) -> None:
         """Visits that ended (schema `ENDED`) say how long their hosts rest, which is how much they may have out."""

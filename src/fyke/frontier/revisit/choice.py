@@ -3,7 +3,8 @@
 A plan is two passes over them. The first counts (`Choice.count`) those that are due, by what a visit is worth; then it
 is known how many of each worth there is room for (`settle`); the second takes these (`take`). A page is due when
 
-- its copy is out of date with a chance of `CHANCE` or more, by what is believed of it, or is `greatest_s` old;
+- its copy is out of date with a chance of `CHANCE` or more, by what is believed of it and what lists say, or is
+  `greatest_s` old;
 - and it was not asked for in the last `least_s`, nor, where it brings nothing, for as long as that goes on: who is away
   for three days is asked again after three more.
 
@@ -21,6 +22,7 @@ import numpy.typing as npt
 
 from fyke.core.batches import U64, Mask
 from fyke.frontier.revisit.belief import Belief, Column
+from fyke.frontier.revisit.signals import Trust, counted_age, credit
 from fyke.frontier.revisit.worth import worth
 
 CHANCE = 0.05
@@ -47,6 +49,8 @@ class Resting(NamedTuple):
     tried: Column  # when they were last asked for
     belief: Belief
     first: Mask  # lists of pages, whose visits are worth more than any other's
+    trusted: Trust
+    signals: Column  # of changes since `at`
 
 
 class Standing(NamedTuple):
@@ -147,9 +151,10 @@ class Choice:
         due = np.flatnonzero(due_at(resting, self._terms, self._now) <= self._now)
         cells, bins = self._table.shape
         age = np.maximum(self._now - resting.at[due], 1.0)
-        belief = Belief(*(column[due] for column in resting.belief))
+        belief, trusted = Belief(*(column[due] for column in resting.belief)), _of(resting.trusted, due)
+        counts_for = counted_age(belief, trusted, resting.signals[due], age)
         with np.errstate(divide="ignore"):
-            worths = np.log2(worth(belief, np.ones(len(age)), age)) * self._each + self._offset
+            worths = np.log2(worth(belief, np.ones(len(age)), counts_for)) * self._each + self._offset
         worths[resting.first[due]] = bins
         return due, (_cells(resting.host[due], cells) * bins + np.clip(worths, 0, bins - 1)).astype(np.intp)
 
@@ -159,18 +164,31 @@ def due_at(resting: Resting, terms: Terms, now: float) -> Column:
     since, was visited now."""
     at, tried = np.minimum(resting.at, now), np.minimum(resting.tried, now)
     shape, time = resting.belief
-    with np.errstate(over="ignore"):
-        likely = time * np.expm1(-np.log1p(-CHANCE) / shape)  # solves 1 - (time / (time + s)) ^ shape = CHANCE
+    left = np.maximum(_unannounced(resting) - np.log1p(-CHANCE), 0.0)
+    with np.errstate(over="ignore"):  # solves 1 - (time / (time + s)) ^ shape = CHANCE for what was not announced
+        likely = time * np.expm1(left / shape) / (1.0 - resting.trusted.recall)
     outdated = at + np.minimum(np.where(resting.first, 0.0, likely), terms.greatest_s)
     due: Column = np.maximum(outdated, tried + np.maximum(np.minimum(tried - at, terms.greatest_s), terms.least_s))
     return due
 
 
 def _unchanged(resting: Resting, now: float) -> Column:
-    """The chance that the pages are as their copies: the mean of e^-(rate age) over what is believed of the rates."""
+    """The chance that the pages are as their copies: the mean of e^-(rate age) over what is believed of the rates of
+    changes that nobody announces, times that of all signals being false."""
     shape, time = resting.belief
-    chance: Column = np.exp(-shape * np.log1p(np.maximum(now - resting.at, 0.0) / time))
+    age = np.maximum(now - resting.at, 0.0) * (1.0 - resting.trusted.recall)
+    chance: Column = np.exp(_unannounced(resting) - shape * np.log1p(age / time))
     return chance
+
+
+def _unannounced(resting: Resting) -> Column:
+    """The logarithm of the chance that all signals are false."""
+    found: Column = resting.signals * np.log1p(-credit(resting.belief, resting.trusted))
+    return found
+
+
+def _of(trusted: Trust, rows: npt.NDArray[np.intp]) -> Trust:
+    return Trust(*(column[rows] for column in trusted))
 
 
 def _cells(hosts: U64, cells: int) -> npt.NDArray[np.int64]:
