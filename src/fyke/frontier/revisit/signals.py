@@ -33,10 +33,12 @@ EVIDENCE = np.dtype(
         ("visits", "<f4"),
         ("changed", "<f4"),  # of these, that found a change
         ("announced", "<f4"),  # of the changed ones, after a signal
-        ("silent", "<f4"),  # changes without a signal: as many as are likely where there was one
-        ("expected", "<f4"),  # and as many as there would be meanwhile if none were announced
+        ("silent", "<f4"),  # changes in times without a signal: as many as are likely where a visit found any
+        ("expected", "<f4"),  # and as many as were believed to come in these times, if none are announced
+        ("found", "<f4"),  # the same two, of all times
+        ("believed", "<f4"),
+        ("quiet", "<f4"),  # time before the first change after a visit, of all visits
         ("false", "<f4"),  # signals before visits that found no change
-        ("quiet", "<f4"),  # time before the first change, of all visits
     ]
 )
 Evidence = npt.NDArray[Any]  # dtype `EVIDENCE`
@@ -50,13 +52,15 @@ class Trust(NamedTuple):
 
 
 def trust(evidence: Evidence) -> Trust:
-    """What `evidence` of n hosts comes to, doubts taken off: as if one signal more had been false, and a standard
-    deviation more of silent changes found."""
-    found = {name: evidence[name].astype(np.float64) for name in EVIDENCE.names or ()}
-    silent = (found["silent"] + np.sqrt(found["silent"] + 1.0) + 1.0) / (found["expected"] + 1.0)
-    announced = found["announced"] / (found["changed"] + 2.0)
+    """What `evidence` of n hosts comes to, doubts taken off: as if one signal more had been false, and two standard
+    deviations more of silent changes found. Where fewer changes are found than were believed to come, with signals and
+    without, it is the belief that was wrong."""
+    of = {name: evidence[name].astype(np.float64) for name in EVIDENCE.names or ()}
+    right = np.minimum((of["found"] + 1.0) / (of["believed"] + 1.0), 1.0)
+    silent = (of["silent"] + 2.0 * np.sqrt(of["silent"] + 1.0)) / (right * of["expected"] + 1.0)
+    announced = of["announced"] / (of["changed"] + 2.0)
     recall = np.clip(np.minimum(1.0 - silent, announced), 0.0, MOST_RECALL)
-    return Trust(recall, (found["false"] + 1.0) / np.maximum(found["quiet"], LEAST))
+    return Trust(recall, (of["false"] + 1.0) / np.maximum(of["quiet"], LEAST))
 
 
 def no_trust(count: int) -> Trust:
@@ -95,15 +99,18 @@ def learned(evidence: Evidence, belief: Belief, signals: Column, change: Mask, s
     as before the visit."""
     gap = np.maximum(since, LEAST)
     missed = np.clip(belief.mean * gap, 1e-6, 700.0)  # changes, as is expected; e^700 is the greatest there is
-    silent = np.maximum((1.0 - trust(evidence).recall) * missed, 1e-6)
+    without = signals == 0
+    rest = np.maximum(np.where(without, 1.0 - trust(evidence).recall, 1.0) * missed, 1e-6)
     added = np.zeros(len(gap), EVIDENCE)
     added["visits"] = 1.0
     added["changed"] = change
-    added["announced"] = change & (signals > 0)
-    added["silent"] = np.where(change & (signals == 0), silent / -np.expm1(-silent), 0.0)
-    added["expected"] = np.where(signals == 0, missed, 0.0)
+    added["announced"] = change & ~without
+    added["found"] = np.where(change, rest / -np.expm1(-rest), 0.0)
+    added["believed"] = missed
+    added["silent"], added["expected"] = added["found"] * without, missed * without
+    quiet = np.where(change, 1.0 / missed - 1.0 / np.expm1(missed), 1.0)
     added["false"] = np.where(change, 0.0, signals)
-    added["quiet"] = np.where(change, gap * (1.0 / missed - 1.0 / np.expm1(missed)), gap)
+    added["quiet"] = gap * quiet
     return added
 
 
