@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from frontier.shard import Shard, at, page, rows
 from frontier.small_web import Crawl, small_web
 from fyke.core.batches import Kind, texts
+from fyke.core.messages import DATED
 from fyke.disk.store import Store
 from fyke.frontier.again import COPY, ENDED, Again, News, Visited
 from fyke.frontier.revisit.choice import Terms
@@ -244,3 +245,46 @@ def test_known_pages_have_their_share_of_what_is_handed_out_while_new_ones_wait(
     assert abs(came[:400].count(1) - 400 * share) <= 10
     assert sorted(came) == [1] * 400 + [2] * 400
     crawl.close()
+
+
+def note(again: Again, pages: Sequence[Page], when: float) -> None:
+    keys = np.array([at(*one).key for one in pages], np.uint64)
+    again.note(pa.RecordBatch.from_arrays([pa.array(keys), pa.array(np.full(len(pages), when))], schema=DATED))
+
+
+def test_lists_that_proved_true_bring_visits_and_others_do_not(tmp_path: Path) -> None:
+    """Domain 1 announces its changes, 2 says each day that all has changed; both change alike."""
+    shard, rng = opened(tmp_path), np.random.default_rng(3)
+    honest, lying = [(1, number) for number in range(40)], [(2, number) for number in range(40)]
+    learn(shard.stage, ended([*honest, *lying], Visited.THERE, News.CHANGED, DAY))
+    changed: set[Page] = set()
+    for day in range(2, 60):
+        new = {one for one in [*honest, *lying] if rng.random() < 0.1}
+        changed |= new
+        note(shard.stage, sorted((new & set(honest)) | set(lying)), (day - 0.5) * DAY)
+        plan(shard.stage, day * DAY, 20)
+        if day == 30:
+            shard.save()
+            shard.restart()
+        for one in taken(shard.stage):
+            learn(shard.stage, ended([one], Visited.THERE, News.CHANGED if one in changed else News.SAME, day * DAY))
+            changed.discard(one)
+    plan(shard.stage, 60 * DAY, None)
+    learn(shard.stage, ended(taken(shard.stage), Visited.THERE, News.SAME, 60 * DAY))
+    note(shard.stage, [honest[7], *lying], 60.5 * DAY)
+    plan(shard.stage, 61 * DAY, 10)
+    found = taken(shard.stage)
+    assert honest[7] in found and sum(one in honest for one in found) == 1
+    shard.close()
+
+
+def test_a_signal_is_of_no_worth_once_its_page_was_visited(tmp_path: Path) -> None:
+    shard = opened(tmp_path)
+    learn(shard.stage, ended([(1, 0)], Visited.THERE, News.CHANGED, DAY))
+    note(shard.stage, [(1, 0)], 2 * DAY)
+    plan(shard.stage, 3 * DAY, None)
+    learn(shard.stage, ended(taken(shard.stage), Visited.THERE, News.CHANGED, 3 * DAY))
+    plan(shard.stage, 4 * DAY, 0)
+    assert len(shard.stage._told.gathered(0.0)) == 0
+    assert shard.stage._evidence.values_of(np.array([at(1, 0).host], np.uint64))["announced"][0] == 1
+    shard.close()
