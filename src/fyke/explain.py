@@ -177,7 +177,14 @@ def _due(
     at = found[0]["fetched_at"].timestamp() if found else 0.0
     first = np.array([last["kind"] == "listing"])
     resting = Resting(
-        np.zeros(1, np.uint64), np.array([at]), np.array([tried]), belief, first, told[0], np.array([told[1]])
+        np.zeros(1, np.uint64),
+        np.array([at]),
+        np.array([tried]),
+        belief,
+        first,
+        told[0],
+        np.array([told[1]]),
+        np.ones(1),
     )
     due = float(due_at(resting, Terms(asked.least_s, asked.greatest_s), SystemClock().now())[0])
     when = f"it is due from {datetime.fromtimestamp(due, UTC):%Y-%m-%d %H:%M:%S} UTC on"

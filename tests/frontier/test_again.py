@@ -19,6 +19,7 @@ from fyke.disk.store import Store
 from fyke.frontier.again import COPY, ENDED, Again, News, Visited
 from fyke.frontier.revisit.choice import Terms
 from fyke.frontier.sizes import Sizes
+from fyke.frontier.weights import Weights
 
 DAY = 86400.0
 Page = tuple[int, int]
@@ -288,3 +289,40 @@ def test_a_signal_is_of_no_worth_once_its_page_was_visited(tmp_path: Path) -> No
     assert len(shard.stage._told.gathered(0.0)) == 0
     assert shard.stage._evidence.values_of(np.array([at(1, 0).host], np.uint64))["announced"][0] == 1
     shard.close()
+
+
+def visits_of_days(again: Again, pages: Sequence[Page], days: int, a_day: int) -> dict[Page, int]:
+    """How often each of `pages`, which change each fourth day, is visited when there is time for so many visits."""
+    learn(again, ended(pages, Visited.THERE, News.CHANGED, DAY))
+    visits = dict.fromkeys(pages, 0)
+    for day in range(2, 2 + days):
+        plan(again, day * DAY, a_day)
+        for one in taken(again):
+            visits[one] += 1
+            news = News.CHANGED if (day + one[1]) % 4 == 0 else News.SAME
+            learn(again, ended([one], Visited.THERE, news, day * DAY))
+    return visits
+
+
+def test_heavy_pages_are_visited_more_often_and_light_ones_too(tmp_path: Path) -> None:
+    pages = [(number % 5, number) for number in range(40)]
+    heavy = pages[::8]
+    shard = opened(tmp_path)
+    keys = np.array([at(*one).key for one in heavy], np.uint64)
+    shard.stage.weights = Weights(keys=keys, weights=np.full(len(heavy), 30, np.float32))
+    visits = visits_of_days(shard.stage, pages, 60, 4)
+    others = [visits[one] for one in pages if one not in heavy]
+    assert min(visits[one] for one in heavy) > 2 * max(others) and min(others) > 0
+    shard.close()
+
+
+def test_pages_of_domains_that_many_link_to_are_visited_more_often(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path, small_web(1))
+    domains, again = crawl.frontier.stages.domains, crawl.frontier.stages.again
+    again.weights = Weights(by_in_degree=True)
+    domains.add(np.array([at(1, 0).domain], np.uint64), in_degree=50)
+    pages = [(number % 5, number) for number in range(40)]
+    visits = visits_of_days(again, pages, 60, 4)
+    of_domain = [sum(count for page, count in visits.items() if page[0] == number) for number in range(5)]
+    assert of_domain[1] > 2 * max(of_domain[:1] + of_domain[2:]) and min(visits.values()) > 0
+    crawl.close()

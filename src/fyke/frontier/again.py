@@ -27,15 +27,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import U64, URLS, Kind, Mask, keep, numbers, u64
+from fyke.core.batches import U64, URLS, Kind, Mask, keep, numbers, u64, with_column
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Combine, Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
+from fyke.frontier.domains import Domains
 from fyke.frontier.revisit.belief import Belief, Column, faded, prior
 from fyke.frontier.revisit.choice import Choice, Lines, Resting, Standing, Terms
 from fyke.frontier.revisit.signals import EVIDENCE, Trust, added_up, learned, no_trust, seen, trust
 from fyke.frontier.told import Signals, Told
+from fyke.frontier.weights import Weights
 
 BATCH_ROWS = 8192
 USUAL_S = 30 * 86400.0  # between changes of a page of which nothing is known
@@ -103,8 +105,13 @@ class _Visits(NamedTuple):
 class Again:
     """The queue of known pages, those that rest, and what is known of all."""
 
-    def __init__(self, store: Store, memory_bytes: int, state: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, store: Store, memory_bytes: int, state: Mapping[str, Any] | None = None, domains: Domains | None = None
+    ) -> None:
+        """`domains` know the in-degrees, where pages are weighed by these."""
         saved = state or {}
+        self._domains = domains
+        self.weights = Weights()
         self._known = Drum(store, "known", saved.get("known"), value=KNOWN, aux=ENDED, memory_bytes=memory_bytes)
         self._copies = Drum(store, "copies", saved.get("copies"), value=COPY, memory_bytes=memory_bytes)
         self._habits = Drum(
@@ -191,7 +198,14 @@ class Again:
         at, tried, shape, time = (rested.column(name).to_numpy().astype(np.float64) for name in BELIEVED)
         hosts, first = u64(rested, "host"), numbers(rested, "kind") == Kind.LISTING
         told = signals.since(u64(rested, "key"), at)
-        return Resting(hosts, at, tried, Belief(shape, time), first, self._trust_of(hosts), told)
+        weight = self.weights.of(rested)
+        return Resting(hosts, at, tried, Belief(shape, time), first, self._trust_of(hosts), told, weight)
+
+    def _weighed(self, urls: pa.RecordBatch) -> pa.RecordBatch:
+        """`urls` with the in-degrees of their domains, where pages are weighed by these."""
+        if self._domains is None or not self.weights.by_in_degree:
+            return urls
+        return with_column(urls, "in_degree", self._domains.in_degrees(u64(urls, "domain")))
 
     def _trust_of(self, hosts: U64) -> Trust:
         if not len(self._evidence):
@@ -207,7 +221,7 @@ class Again:
             self._lines.visited(u64(answers.aux, "host")[answers.values["visited"] != Visited.NEVER])
             believed = {name: records[name] for name in ("at", "shape", "time")}
             believed["tried"] = answers.aux.column("at").to_numpy()
-            urls = answers.aux.select(URLS.names)
+            urls = self._weighed(answers.aux.select(URLS.names))
             rests = [*urls.columns, *(pa.array(believed[name]) for name in BELIEVED)]
             there = records["visited"] != Visited.GONE
             self._resting.put(keep(pa.RecordBatch.from_arrays(rests, schema=RESTING), there))

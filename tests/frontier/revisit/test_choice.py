@@ -47,13 +47,23 @@ def resting(
         if signals
         else no_trust(count),
         rng.integers(0, 4, count).astype(float) if signals else np.zeros(count),
+        np.exp(rng.normal(0, 3, count)) if signals else np.ones(count),
     )
 
 
 def part(pages: Resting, of: slice) -> Resting:
     belief = Belief(*(column[of] for column in pages.belief))
     trusted = Trust(*(column[of] for column in pages.trusted))
-    return Resting(pages.host[of], pages.at[of], pages.tried[of], belief, pages.first[of], trusted, pages.signals[of])
+    return Resting(
+        pages.host[of],
+        pages.at[of],
+        pages.tried[of],
+        belief,
+        pages.first[of],
+        trusted,
+        pages.signals[of],
+        pages.weight[of],
+    )
 
 
 def chosen(choice: Choice, pages: Resting) -> npt.NDArray[np.bool_]:
@@ -80,11 +90,11 @@ def test_the_worthiest_of_what_is_due_are_chosen_as_far_as_there_is_room(
     assert all(have <= most for have, most in zip(of_host, wanted, strict=True))
     assert taken.sum() == min(room, sum(wanted))
     ages = counted_age(pages.belief, pages.trusted, pages.signals, np.maximum(NOW - pages.at, 1.0))
-    worths = worth(pages.belief, np.ones(count), ages)
+    worths = worth(pages.belief, pages.weight, ages)
     for host in range(3):  # within a host, and within the quarter of a doubling that is one bin
         mine = pages.host == host
         if (taken & mine).any() and (due & ~taken & mine).any():
-            assert worths[due & ~taken & mine].max() <= 2**0.25 * max(worths[taken & mine].min(), 1.0) * 1.001
+            assert worths[due & ~taken & mine].max() <= 2**0.25 * max(worths[taken & mine].min(), 2**-10) * 1.001
     assert (choice.standing.due, choice.standing.chosen) == (due.sum(), taken.sum())
 
 

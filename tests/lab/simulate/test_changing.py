@@ -33,7 +33,8 @@ def test_versions_only_grow_and_as_fast_as_the_rates_say(bursty):
 
 
 def test_a_crawl_that_never_ends_keeps_up(tmp_path):
-    wanted = replace(asked("star-beast"), spec=replace(FINITE, change_days=8.0))
+    spec, seldom = replace(FINITE, change_days=8.0, listed_share=0.2), {"least_s": DAY / 2}
+    wanted = replace(asked("star-beast"), spec=spec, revisit=seldom)
     with kept(tmp_path, wanted) as simulation:
         simulate(simulation, 2500)
     with kept(tmp_path, wanted) as simulation:  # goes on where it was
@@ -67,6 +68,6 @@ def test_lists_say_what_their_kind_says():
     for (recall, precision), (changes, announced, dates) in zip(LISTS, counts, strict=True):
         assert changes > 50
         if recall:
-            assert abs(announced / changes - recall) < 0.15 and announced / dates > precision - 0.15
+            assert recall - 0.1 < announced / changes < recall + 0.3 and announced / dates > precision - 0.15
         else:
             assert dates > 2 * changes

@@ -51,6 +51,7 @@ class Resting(NamedTuple):
     first: Mask  # lists of pages, whose visits are worth more than any other's
     trusted: Trust
     signals: Column  # of changes since `at`
+    weight: Column
 
 
 class Standing(NamedTuple):
@@ -103,7 +104,7 @@ class Choice:
         self._terms = terms
         self._room = room
         # Worth by its logarithm: a bin is 1/32 of a doubling, or a quarter where there is a row for each cell.
-        shape, self._each, self._offset = ((1, 4096), 32, 2048) if room is None else ((CELLS, 128), 4, 0)
+        shape, self._each, self._offset = ((1, 4096), 32, 2048) if room is None else ((CELLS, 216), 4, 40)
         self._table = np.zeros(shape, np.int64)  # pages by cell and worth: that are due, and once settled, to be taken
         self._pages = self._due = self._chosen = 0
         self._fresh = 0.0
@@ -154,7 +155,7 @@ class Choice:
         belief, trusted = Belief(*(column[due] for column in resting.belief)), _of(resting.trusted, due)
         counts_for = counted_age(belief, trusted, resting.signals[due], age)
         with np.errstate(divide="ignore"):
-            worths = np.log2(worth(belief, np.ones(len(age)), counts_for)) * self._each + self._offset
+            worths = np.log2(worth(belief, resting.weight[due], counts_for)) * self._each + self._offset
         worths[resting.first[due]] = bins
         return due, (_cells(resting.host[due], cells) * bins + np.clip(worths, 0, bins - 1)).astype(np.intp)
 
