@@ -34,8 +34,9 @@ from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.domains import Domains
 from fyke.frontier.revisit.belief import Belief, Column, faded, prior
+from fyke.frontier.revisit.calibration import Calibration
 from fyke.frontier.revisit.choice import Choice, Lines, Resting, Standing, Terms
-from fyke.frontier.revisit.signals import EVIDENCE, Trust, added_up, learned, no_trust, seen, trust
+from fyke.frontier.revisit.signals import EVIDENCE, Trust, added_up, fresh_chance, learned, no_trust, seen, trust
 from fyke.frontier.told import Signals, Told
 from fyke.frontier.weights import Weights
 
@@ -125,6 +126,7 @@ class Again:
         self._left = len(self._queue)  # rows that were not looked at for this level
         self._lines = Lines()
         self.standing = Standing(*saved.get("standing", ()))
+        self._calibration = Calibration(saved.get("calibration", (0.0, 0.0, 0.0)))
         self._changes, self._time = saved.get("sums", (0.0, 0.0))  # of all pages: changes seen, in so much time
         self.rows = int(saved.get("rows", 0))  # of the table of pages that were learned
 
@@ -164,7 +166,7 @@ class Again:
         self._absorb(signals)
         self._copies.settle()
         self._resting.state()  # all in files: a checkpoint does not move it under the scan
-        choice = Choice(now, terms, self._lines.room() if by_line else None)
+        choice = Choice(now, terms, self._lines.room() if by_line else None, self._calibration)
         lists = False
         for rested in self._resting.scan():
             resting = self._read(rested, signals)
@@ -273,6 +275,8 @@ class Again:
         change = visits.news == News.CHANGED
         trusted = Trust(*(column[of] for column in trust(evidence)))
         speak = (np.bincount(of, visits.signals, len(hosts)) + evidence["visits"] > 0)[of] & again
+        believed = fresh_chance(visits.belief, trusted, visits.signals, visits.since)
+        self._calibration.note(believed[again], change[again], visits.since[again])
         if speak.any():
             belief = Belief(*(column[speak] for column in visits.belief))
             added = learned(evidence[of[speak]], belief, visits.signals[speak], change[speak], visits.since[speak])
@@ -330,6 +334,7 @@ class Again:
             "queue": self._queue.state(),
             "resting": self._resting.state(),
             "learned": self._learned.state(),
+            "calibration": self._calibration.state(),
             "sums": [self._changes, self._time],
             "rows": self.rows,
             "standing": list(self.standing),

@@ -22,7 +22,8 @@ import numpy.typing as npt
 
 from fyke.core.batches import U64, Mask
 from fyke.frontier.revisit.belief import Belief, Column
-from fyke.frontier.revisit.signals import Trust, counted_age, credit
+from fyke.frontier.revisit.calibration import Calibration
+from fyke.frontier.revisit.signals import Trust, all_false, counted_age, fresh_chance
 from fyke.frontier.revisit.worth import worth
 
 CHANCE = 0.05
@@ -59,7 +60,7 @@ class Standing(NamedTuple):
 
     at: float = 0.0  # unix seconds; 0: there was no plan
     pages: int = 0
-    fresh: float = 0.0  # of them, as is believed
+    fresh: float = 0.0  # of them, as is believed and visits have proved
     due: int = 0
     chosen: int = 0
     next_at: float = 0.0  # unix seconds: when the next plan is made
@@ -99,7 +100,11 @@ class Lines:
 class Choice:
     """The choice of one plan at `now` (unix seconds): all that is due, as far as there is `room`."""
 
-    def __init__(self, now: float, terms: Terms, room: Room | None = None) -> None:
+    def __init__(
+        self, now: float, terms: Terms, room: Room | None = None, calibration: Calibration | None = None
+    ) -> None:
+        """`calibration` says how fresh copies are that are believed to be."""
+        self._calibration = calibration or Calibration()
         self._now = now
         self._terms = terms
         self._room = room
@@ -120,7 +125,9 @@ class Choice:
         self._pages += len(resting.at)
         self._due += len(due)
         seen = resting.at > 0
-        self._fresh += float(np.sum(_unchanged(resting, self._now)[seen]))
+        age = np.maximum(self._now - resting.at, 0.0)
+        believed = fresh_chance(resting.belief, resting.trusted, resting.signals, age)
+        self._fresh += float(np.sum(self._calibration.fresh(believed)[seen]))
 
     def settle(self) -> bool:
         """All were counted: find how many of each cell and worth there is room for, the most worth first. Whether there
@@ -165,27 +172,12 @@ def due_at(resting: Resting, terms: Terms, now: float) -> Column:
     since, was visited now."""
     at, tried = np.minimum(resting.at, now), np.minimum(resting.tried, now)
     shape, time = resting.belief
-    left = np.maximum(_unannounced(resting) - np.log1p(-CHANCE), 0.0)
+    left = np.maximum(all_false(resting.belief, resting.trusted, resting.signals) - np.log1p(-CHANCE), 0.0)
     with np.errstate(over="ignore"):  # solves 1 - (time / (time + s)) ^ shape = CHANCE for what was not announced
         likely = time * np.expm1(left / shape) / (1.0 - resting.trusted.recall)
     outdated = at + np.minimum(np.where(resting.first, 0.0, likely), terms.greatest_s)
     due: Column = np.maximum(outdated, tried + np.maximum(np.minimum(tried - at, terms.greatest_s), terms.least_s))
     return due
-
-
-def _unchanged(resting: Resting, now: float) -> Column:
-    """The chance that the pages are as their copies: the mean of e^-(rate age) over what is believed of the rates of
-    changes that nobody announces, times that of all signals being false."""
-    shape, time = resting.belief
-    age = np.maximum(now - resting.at, 0.0) * (1.0 - resting.trusted.recall)
-    chance: Column = np.exp(_unannounced(resting) - shape * np.log1p(age / time))
-    return chance
-
-
-def _unannounced(resting: Resting) -> Column:
-    """The logarithm of the chance that all signals are false."""
-    found: Column = resting.signals * np.log1p(-credit(resting.belief, resting.trusted))
-    return found
 
 
 def _of(trusted: Trust, rows: npt.NDArray[np.intp]) -> Trust:

@@ -81,6 +81,20 @@ def counted_age(belief: Belief, trusted: Trust, signals: Column, age: Column) ->
     return found
 
 
+def fresh_chance(belief: Belief, trusted: Trust, signals: Column, age: Column) -> Column:
+    """The chance that copies of this `age` are as their pages: that none of the changes came that nobody announces, the
+    mean of e^-(rate age) over what is believed of the rate, and that all signals are false."""
+    silent = belief.shape * np.log1p((1.0 - trusted.recall) * age / belief.time)
+    chance: Column = np.exp(all_false(belief, trusted, signals) - silent)
+    return chance
+
+
+def all_false(belief: Belief, trusted: Trust, signals: Column) -> Column:
+    """The logarithm of the chance that all signals are false."""
+    found: Column = signals * np.log1p(-credit(belief, trusted))
+    return found
+
+
 def seen(belief: Belief, trusted: Trust, signals: Column, change: Mask, since: Column) -> Belief:
     """After visits `since` after those before, with so many `signals` meanwhile, which found pages changed where
     `change`. That there was none says the same with signals as without. An announced change is one that was counted; a
