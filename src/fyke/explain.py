@@ -133,7 +133,7 @@ def _visits(rows: list[dict[str, Any]]) -> list[str]:
 def _next_visit(directory: CrawlDirectory, config: Config, at: Locator, rows: list[dict[str, Any]]) -> list[str]:
     """How often the page changes, as far as visits that found it tell, and when it is due, if it is visited again."""
     frontier = _frontier(directory, config, at)
-    record, forever, told = None, False, (no_trust(1), 0.0)
+    record, forever, told = None, False, (no_trust(1), 0.0, 0.0)
     if frontier is not None:
         with frontier:
             record, forever = frontier.known(at.key), frontier.standing.at > 0
@@ -156,6 +156,8 @@ def _next_visit(directory: CrawlDirectory, config: Config, at: Locator, rows: li
         facts.append(
             f"it changes every {_span(1 / float(belief.mean[0]))} or so, most likely every {often} to {seldom}"
         )
+    if told[2]:
+        facts.append(f"it links to a new page every {_span(1 / told[2])} or so")
     if told[1]:
         chance = share_text(float(credit(belief, told[0])[0]))
         times = counted(int(told[1]), "time")
@@ -168,7 +170,7 @@ def _next_visit(directory: CrawlDirectory, config: Config, at: Locator, rows: li
 def _due(
     asked: RevisitSection,
     belief: Belief,
-    told: tuple[Trust, float],
+    told: tuple[Trust, float, float],
     found: list[dict[str, Any]],
     last: dict[str, Any],
 ) -> str:
@@ -176,16 +178,9 @@ def _due(
     tried = last["fetched_at"].timestamp()
     at = found[0]["fetched_at"].timestamp() if found else 0.0
     first = np.array([last["kind"] == "listing"])
-    resting = Resting(
-        np.zeros(1, np.uint64),
-        np.array([at]),
-        np.array([tried]),
-        belief,
-        first,
-        told[0],
-        np.array([told[1]]),
-        np.ones(1),
-    )
+    fetched_at, tried_at, signals, finds = (np.array([number]) for number in (at, tried, told[1], told[2]))
+    host, weight = np.zeros(1, np.uint64), np.ones(1)
+    resting = Resting(host, fetched_at, tried_at, belief, first, told[0], signals, weight, finds)
     due = float(due_at(resting, Terms(asked.least_s, asked.greatest_s), SystemClock().now())[0])
     when = f"it is due from {datetime.fromtimestamp(due, UTC):%Y-%m-%d %H:%M:%S} UTC on"
     if due <= tried + asked.least_s:

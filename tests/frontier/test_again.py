@@ -15,8 +15,9 @@ from frontier.shard import Shard, at, page, rows
 from frontier.small_web import Crawl, small_web
 from fyke.core.batches import Kind, texts
 from fyke.core.messages import DATED
+from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
-from fyke.frontier.again import COPY, ENDED, Again, News, Visited
+from fyke.frontier.again import COPY, ENDED, RESTING_BEFORE, Again, News, Visited
 from fyke.frontier.revisit.choice import Terms
 from fyke.frontier.sizes import Sizes
 from fyke.frontier.weights import Weights
@@ -326,3 +327,49 @@ def test_pages_of_domains_that_many_link_to_are_visited_more_often(tmp_path: Pat
     of_domain = [sum(count for page, count in visits.items() if page[0] == number) for number in range(5)]
     assert of_domain[1] > 2 * max(of_domain[:1] + of_domain[2:]) and min(visits.values()) > 0
     crawl.close()
+
+
+def test_pages_that_bring_links_are_visited_more_often_and_none_is_for_those_of_its_first_visit(tmp_path: Path) -> None:
+    shard = opened(tmp_path)
+    pages = [(number % 5, number) for number in range(40)]
+    hubs = pages[::8]
+    keys = {one: at(*one).key for one in pages}
+    shard.stage.met(np.array([*keys.values()] * 9, np.uint64))  # nothing is known yet
+    learn(shard.stage, ended(pages, Visited.THERE, News.CHANGED, DAY))
+    visits, last = dict.fromkeys(pages, 0), dict.fromkeys(pages, 1)
+    for day in range(2, 62):
+        plan(shard.stage, day * DAY, 4)
+        for one in taken(shard.stage):
+            visits[one] += 1
+            if one in hubs:  # two new links a day
+                shard.stage.met(np.array([keys[one]] * (2 * (day - last[one])), np.uint64))
+            last[one] = day
+            learn(shard.stage, ended([one], Visited.THERE, News.CHANGED, day * DAY))
+        if day == 30:
+            shard.save()
+            shard.restart()
+    others = [visits[one] for one in pages if one not in hubs]
+    assert min(visits[one] for one in hubs) > 2 * max(others) and min(others) > 0
+    rates = [shard.stage._found.rate_of(keys[one]) * DAY for one in pages]
+    assert [rate > 0 for rate in rates] == [one in hubs for one in pages]
+    assert all(0.5 < rate < 4 for rate in rates if rate)
+    shard.close()
+
+
+def test_pages_that_rested_before_new_links_counted_rest_on(tmp_path: Path) -> None:
+    """A directory of an earlier version."""
+    shard = opened(tmp_path)
+    pages = [(1, number) for number in range(20)]
+    learn(shard.stage, ended(pages, Visited.THERE, News.CHANGED, DAY))
+    plan(shard.stage, 2 * DAY, 0)
+    rested = pa.concat_batches([*shard.stage._resting.scan()]).select(RESTING_BEFORE.names)
+    old = DiskQueue(shard.checkpoint.store, "resting", RESTING_BEFORE)
+    old.put(rested)
+    state = {name: part for name, part in shard.stage.state().items() if name not in ("rests", "found", "told")}
+    again = Again(shard.checkpoint.store, 1 << 20, {**state, "resting": old.state()})
+    assert again.resting == 20
+    plan(again, 3 * DAY, 5)
+    assert (len(again), again.resting) == (5, 15)
+    assert sorted(page(url) for batch in again.scan() for url in texts(batch)) == sorted(taken(again))
+    again.close()
+    shard.close()

@@ -12,7 +12,7 @@ What earlier visits brought is in two Drums by the URL's key: `known`, the histo
 `copies`, where the newest answer with its content is archived. Both are asked when a page is handed out. A third,
 `habits`, adds up how often pages of a domain change: what is believed of one that was seen little. What lists say of
 changes waits in `told`; how far it is believed of a host (`revisit.signals`) is in `evidence`, of hosts that said
-anything.
+anything. `found` has the pages that brought links to new ones.
 
 All is read and written in sequence: what was known is merged with the visits since the last plan, and a plan reads
 those that rest twice and writes them once (a pass with lists: three times and twice). It goes on batch by batch, and a
@@ -33,6 +33,7 @@ from fyke.disk.operations import Combine, Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.domains import Domains
+from fyke.frontier.found import Found
 from fyke.frontier.revisit.belief import Belief, Column, faded, prior
 from fyke.frontier.revisit.calibration import Calibration
 from fyke.frontier.revisit.choice import Choice, Lines, Resting, Standing, Terms
@@ -79,8 +80,9 @@ COPY = np.dtype(
 )
 HABIT = np.dtype([("changes", "<u4"), ("time", "<u8")])  # of a domain's pages: changes seen, in so many seconds
 ENDED = pa.schema([*URLS, ("visited", pa.uint8()), ("news", pa.uint8()), ("at", pa.float64())])
-BELIEVED = ("at", "tried", "shape", "time")  # of a page that rests: as in KNOWN, and when it was last asked for
-_TYPES = (pa.float64(), pa.float64(), pa.float32(), pa.float32())
+BELIEVED = ("at", "tried", "shape", "time", "finds")  # as in KNOWN; when it was last asked for; new links a second
+_TYPES = (pa.float64(), pa.float64(), pa.float32(), pa.float32(), pa.float32())
+RESTING_BEFORE = pa.schema([*URLS, *zip(BELIEVED[:-1], _TYPES[:-1], strict=True)])  # when new links did not count
 RESTING = pa.schema([*URLS, *zip(BELIEVED, _TYPES, strict=True)])
 LEARNED = pa.schema([("key", pa.uint64()), ("record", pa.binary(KNOWN.itemsize))])
 
@@ -120,8 +122,10 @@ class Again:
         )
         self._evidence = Drum(store, "evidence", saved.get("evidence"), value=EVIDENCE, memory_bytes=memory_bytes)
         self._told = Told(store, saved.get("told"))
+        self._found = Found(store, memory_bytes, saved.get("found"))
         self._queue = DiskQueue(store, "again", URLS, saved.get("queue"))
-        self._resting = DiskQueue(store, "resting", RESTING, saved.get("resting"))
+        self._resting = DiskQueue(store, "rests", RESTING, saved.get("rests"))
+        self._rested_before = DiskQueue(store, "resting", RESTING_BEFORE, saved.get("resting"))
         self._learned = DiskQueue(store, "learned", LEARNED, saved.get("learned"))
         self._left = len(self._queue)  # rows that were not looked at for this level
         self._lines = Lines()
@@ -139,7 +143,7 @@ class Again:
     @property
     def resting(self) -> int:
         """Pages that wait for a pass in which a visit is worth it."""
-        return len(self._resting)
+        return len(self._resting) + len(self._rested_before)
 
     # --- a pass begins
 
@@ -157,6 +161,12 @@ class Again:
     def note(self, dated: pa.RecordBatch) -> None:
         """Lists say when pages changed (schema `DATED`); the next plan hears of it."""
         self._told.note(dated)
+
+    def met(self, pages: U64) -> None:
+        """A URL that nobody had met was found on each of `pages` (uint64[n], with repeats)."""
+        if not len(self._known):
+            return
+        self._found.note(pages[self._known.values_of(pages)["visited"] != Visited.NEVER])
 
     def plan(self, now: float, terms: Terms, *, by_line: bool = False) -> Iterator[None]:
         """Let pages wait for a visit: of those that are due at `now` (unix seconds) on these `terms` the ones whose
@@ -197,11 +207,11 @@ class Again:
 
     def _read(self, rested: pa.RecordBatch, signals: Signals) -> Resting:
         """Pages that rest (schema `RESTING`), for a choice."""
-        at, tried, shape, time = (rested.column(name).to_numpy().astype(np.float64) for name in BELIEVED)
+        at, tried, shape, time, finds = (rested.column(name).to_numpy().astype(np.float64) for name in BELIEVED)
         hosts, first = u64(rested, "host"), numbers(rested, "kind") == Kind.LISTING
         told = signals.since(u64(rested, "key"), at)
         weight = self.weights.of(rested)
-        return Resting(hosts, at, tried, Belief(shape, time), first, self._trust_of(hosts), told, weight)
+        return Resting(hosts, at, tried, Belief(shape, time), first, self._trust_of(hosts), told, weight, finds)
 
     def _weighed(self, urls: pa.RecordBatch) -> pa.RecordBatch:
         """`urls` with the in-degrees of their domains, where pages are weighed by these."""
@@ -223,6 +233,8 @@ class Again:
             self._lines.visited(u64(answers.aux, "host")[answers.values["visited"] != Visited.NEVER])
             believed = {name: records[name] for name in ("at", "shape", "time")}
             believed["tried"] = answers.aux.column("at").to_numpy()
+            since, again = _since(answers.aux, answers.values)
+            believed["finds"] = self._found.learn(answers.keys, again, since).astype(np.float32)
             urls = self._weighed(answers.aux.select(URLS.names))
             rests = [*urls.columns, *(pa.array(believed[name]) for name in BELIEVED)]
             there = records["visited"] != Visited.GONE
@@ -232,8 +244,11 @@ class Again:
             if self._known.full:
                 self._known.settle()
         self._known.settle()
-        self._habits.settle()
-        self._evidence.settle()
+        for part in (self._habits, self._evidence, self._found):
+            part.settle()
+        for rested in _all_of(self._rested_before):
+            none = pa.array(np.zeros(rested.num_rows, np.float32))
+            self._resting.put(pa.RecordBatch.from_arrays([*rested.columns, none], schema=RESTING))
 
     def _learn(self, ended: pa.RecordBatch, before: Values, signals: Signals) -> Values:
         """The records of pages after their visits, by those from `before`. They are written when the merge is over."""
@@ -246,8 +261,7 @@ class Again:
         usual = (self._changes + 1) / (self._time + USUAL_S)
         common = prior(habits["changes"].astype(np.float64), habits["time"].astype(np.float64), usual)
         belief = Belief(np.where(first, common.shape, before["shape"]), np.where(first, common.time, before["time"]))
-        since = np.maximum(at - before["at"], 1.0)
-        again = (before["at"] > 0) & (news != News.NONE)
+        since, again = _since(ended, before)
         visits = _Visits(u64(ended, "host"), belief, signals.since(u64(ended, "key"), before["at"]), news, since)
         after = faded(self._judge(visits, again & (numbers(ended, "kind") != Kind.LISTING)), common)
         for name, old, new in zip(("shape", "time"), belief, after, strict=True):
@@ -332,7 +346,9 @@ class Again:
             "evidence": self._evidence.state(),
             "told": self._told.state(),
             "queue": self._queue.state(),
-            "resting": self._resting.state(),
+            "rests": self._resting.state(),
+            "resting": self._rested_before.state(),
+            "found": self._found.state(),
             "learned": self._learned.state(),
             "calibration": self._calibration.state(),
             "sums": [self._changes, self._time],
@@ -341,10 +357,16 @@ class Again:
         }
 
     def close(self) -> None:
-        for part in (self._known, self._copies, self._habits, self._evidence, self._told):
+        for part in (self._known, self._copies, self._habits, self._evidence, self._told, self._found):
             part.close()
-        for queue in (self._queue, self._resting, self._learned):
+        for queue in (self._queue, self._resting, self._rested_before, self._learned):
             queue.close()
+
+
+def _since(ended: pa.RecordBatch, before: Values) -> tuple[Column, Mask]:
+    """How long after the visits before these `ended`, in seconds, and which brought what had been brought before."""
+    again: Mask = (before["at"] > 0) & (numbers(ended, "news") != News.NONE)
+    return np.maximum(ended.column("at").to_numpy() - before["at"], 1.0), again
 
 
 def _all_of(queue: DiskQueue) -> Iterator[pa.RecordBatch]:

@@ -24,6 +24,7 @@ from fyke.frontier.again import ENDED, KNOWN
 from fyke.frontier.asleep import WAITING, asleep_queues
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
+from fyke.frontier.found import Found
 from fyke.frontier.revisit.choice import Standing
 from fyke.frontier.revisit.signals import EVIDENCE, Trust, trust
 from fyke.frontier.robots_gate import RECORD
@@ -55,7 +56,7 @@ class FrontierSeen:
         beside = {name: self._store.participant(name) or None for name in ("leased", "blocked")}
         self._state: Mapping[str, Any] = {**beside, **self._store.participant("frontier")}
         self._config = config
-        self._opened: list[UrlSeen | Domains | Drum | DiskQueue | Star | Told | Traps] = []
+        self._opened: list[UrlSeen | Domains | Drum | DiskQueue | Found | Star | Told | Traps] = []
 
     def __repr__(self) -> str:
         return f"FrontierSeen({self._store!r})"
@@ -116,14 +117,16 @@ class FrontierSeen:
         found, record = known.get(key)
         return record if found else None
 
-    def told(self, at: Locator, since: float) -> tuple[Trust, float]:
-        """How far the host of the page `at` is believed when it says that pages changed, and how many times it said
-        so of this one after `since` (unix seconds)."""
+    def told(self, at: Locator, since: float) -> tuple[Trust, float, float]:
+        """How far the host of the page `at` is believed when it says that pages changed, how many times it said so of
+        this one after `since` (unix seconds), and how many new links a second the page brings."""
         state = self._state.get("again", {})
         drum = Drum(self._store, "evidence", state.get("evidence"), value=EVIDENCE)
         told = Told(self._store, state.get("told"))
-        self._opened += [drum, told]
-        return trust(drum.values_of(np.array([at.host], np.uint64))), told.of(at.key, since)
+        found = Found(self._store, self._config.table_memory_bytes, state.get("found"))
+        self._opened += [drum, told, found]
+        trusted = trust(drum.values_of(np.array([at.host], np.uint64)))
+        return trusted, told.of(at.key, since), found.rate_of(at.key)
 
     def _rounds(self) -> dict[str, Any]:
         enforcer = self._state.get("beast", {})

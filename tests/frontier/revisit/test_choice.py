@@ -19,6 +19,7 @@ from fyke.frontier.revisit.choice import (
     Terms,
     due_at,
 )
+from fyke.frontier.revisit.finds import finding
 from fyke.frontier.revisit.signals import MOST_RECALL, Trust, counted_age, credit, no_trust
 from fyke.frontier.revisit.worth import worth
 
@@ -48,6 +49,7 @@ def resting(
         else no_trust(count),
         rng.integers(0, 4, count).astype(float) if signals else np.zeros(count),
         np.exp(rng.normal(0, 3, count)) if signals else np.ones(count),
+        rng.choice([0.0, 0.1 / DAY, 5 / DAY], count) if signals else np.zeros(count),
     )
 
 
@@ -63,6 +65,7 @@ def part(pages: Resting, of: slice) -> Resting:
         trusted,
         pages.signals[of],
         pages.weight[of],
+        pages.finds[of],
     )
 
 
@@ -91,6 +94,7 @@ def test_the_worthiest_of_what_is_due_are_chosen_as_far_as_there_is_room(
     assert taken.sum() == min(room, sum(wanted))
     ages = counted_age(pages.belief, pages.trusted, pages.signals, np.maximum(NOW - pages.at, 1.0))
     worths = worth(pages.belief, pages.weight, ages)
+    worths += pages.weight * finding(pages.finds, np.maximum(NOW - pages.at, 1.0))
     for host in range(3):  # within a host, and within the quarter of a doubling that is one bin
         mine = pages.host == host
         if (taken & mine).any() and (due & ~taken & mine).any():
@@ -109,7 +113,9 @@ def test_a_page_is_due_when_it_is_likely_to_have_changed_and_not_too_soon(seed: 
     usual = (due > pages.tried + HOUR) & (due < pages.at + 30 * DAY) & (pages.tried == pages.at)
     silent, true = 1.0 - pages.trusted.recall, credit(pages.belief, pages.trusted)
     chance = 1 - (time / (time + silent * (due - pages.at))) ** shape * (1 - true) ** pages.signals
-    assert chance[usual & (due > pages.at)] == pytest.approx(CHANCE)
+    brings = pages.finds * (due - pages.at)
+    usual &= due > pages.at
+    assert np.maximum(chance, brings)[usual] == pytest.approx(CHANCE)
     away = pages.tried > pages.at
     assert (due[away] >= pages.tried[away] + np.minimum(pages.tried - pages.at, 30 * DAY)[away]).all()
 

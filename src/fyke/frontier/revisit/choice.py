@@ -3,8 +3,8 @@
 A plan is two passes over them. The first counts (`Choice.count`) those that are due, by what a visit is worth; then it
 is known how many of each worth there is room for (`settle`); the second takes these (`take`). A page is due when
 
-- its copy is out of date with a chance of `CHANCE` or more, by what is believed of it and what lists say, or is
-  `greatest_s` old;
+- its copy is out of date with a chance of `CHANCE` or more, by what is believed of it and what lists say, or it links
+  to a new page with such a chance, or is `greatest_s` old;
 - and it was not asked for in the last `least_s`, nor, where it brings nothing, for as long as that goes on: who is away
   for three days is asked again after three more.
 
@@ -23,6 +23,7 @@ import numpy.typing as npt
 from fyke.core.batches import U64, Mask
 from fyke.frontier.revisit.belief import Belief, Column
 from fyke.frontier.revisit.calibration import Calibration
+from fyke.frontier.revisit.finds import finding
 from fyke.frontier.revisit.signals import Trust, all_false, counted_age, fresh_chance
 from fyke.frontier.revisit.worth import worth
 
@@ -53,6 +54,7 @@ class Resting(NamedTuple):
     trusted: Trust
     signals: Column  # of changes since `at`
     weight: Column
+    finds: Column  # new links a second
 
 
 class Standing(NamedTuple):
@@ -162,7 +164,10 @@ class Choice:
         belief, trusted = Belief(*(column[due] for column in resting.belief)), _of(resting.trusted, due)
         counts_for = counted_age(belief, trusted, resting.signals[due], age)
         with np.errstate(divide="ignore"):
-            worths = np.log2(worth(belief, resting.weight[due], counts_for)) * self._each + self._offset
+            index = worth(belief, resting.weight[due], counts_for) + resting.weight[due] * finding(
+                resting.finds[due], age
+            )
+            worths = np.log2(index) * self._each + self._offset
         worths[resting.first[due]] = bins
         return due, (_cells(resting.host[due], cells) * bins + np.clip(worths, 0, bins - 1)).astype(np.intp)
 
@@ -175,6 +180,8 @@ def due_at(resting: Resting, terms: Terms, now: float) -> Column:
     left = np.maximum(all_false(resting.belief, resting.trusted, resting.signals) - np.log1p(-CHANCE), 0.0)
     with np.errstate(over="ignore"):  # solves 1 - (time / (time + s)) ^ shape = CHANCE for what was not announced
         likely = time * np.expm1(left / shape) / (1.0 - resting.trusted.recall)
+    with np.errstate(divide="ignore"):
+        likely = np.minimum(likely, CHANCE / resting.finds)
     outdated = at + np.minimum(np.where(resting.first, 0.0, likely), terms.greatest_s)
     due: Column = np.maximum(outdated, tried + np.maximum(np.minimum(tried - at, terms.greatest_s), terms.least_s))
     return due
