@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from frontier.shard import Shard, at, page, rows
 from frontier.small_web import Crawl, small_web
 from fyke.core.batches import Kind, texts
-from fyke.core.messages import DATED
+from fyke.core.messages import DATED, Links
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.again import COPY, ENDED, RESTING_BEFORE, Again, News, Visited
@@ -373,3 +373,21 @@ def test_pages_that_rested_before_new_links_counted_rest_on(tmp_path: Path) -> N
     assert sorted(page(url) for batch in again.scan() for url in texts(batch)) == sorted(taken(again))
     again.close()
     shard.close()
+
+
+def test_only_urls_that_nobody_had_met_count_for_the_page_they_were_found_on(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path, small_web(1))
+    again, known, unknown = crawl.frontier.stages.again, at(1, 0).key, at(2, 0).key
+    learn(again, ended([(1, 0)], Visited.THERE, News.CHANGED, DAY))
+
+    def find(pages: Sequence[Page], on: int) -> int:
+        crawl.frontier.put_links(Links(rows(pages, via=on), np.zeros(len(pages), np.uint64)))
+        for _ in crawl.frontier.plan_again(2 * DAY, Terms(most=0)):
+            pass
+        return int(again._found._new.values_of(np.array([on], np.uint64))["links"][0])
+
+    assert find([(3, 1), (3, 2)], known) == 0  # of its first visit: no plan was made since
+    assert find([(3, 2), (3, 3), (3, 4)], known) == 2
+    assert find([(3, 4), (3, 5)], unknown) == 0
+    assert find([(3, 5)], known) == 2
+    crawl.close()
