@@ -1,7 +1,8 @@
 """When a page was changed, as sitemaps and feeds have it.
 
 Called for each entry of a list. Sitemaps, Atom, JSON Feed and Dublin Core write dates as W3C and RFC 3339 have them,
-RSS as RFC 822 does. A day without an hour means its end, since the page may have changed until then.
+RSS as RFC 822 does. A day without an hour means its begin: who was visited on that day may have been before the change
+or after it, and a signal that no visit ends would be a false one from then on.
 
 `credible` are those dates that are worth to be told on. They are not believed for that: what a host's dates have proved
 decides (`fyke.frontier.revisit.signals`).
@@ -17,6 +18,7 @@ MOST_CHARS = 40
 MOST_OF_ENTRY = 100  # links: a page in as many languages
 FEW = 3  # entries that may well have changed on one day, or at once
 DAY_S = 86400.0
+SKEW_S = 60.0  # between clocks
 
 
 class Entries:
@@ -60,15 +62,15 @@ def time_of(text: str) -> float:
         stamp = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     except (ValueError, TypeError, IndexError, OverflowError):
         return 0.0
-    return max(0.0, stamp + DAY_S if len(text) == 10 else stamp)
+    return max(0.0, stamp)
 
 
 def credible(dated: Mapping[str, float], since: float, now: float) -> dict[str, float]:
     """Those of `dated` (by href, unix seconds) that may say of a change that the same list did not tell when it was
     read at `since`: with a day of grace, since lists are made from time to time, and days differ around the world.
 
-    One date for all entries is that of the list, and one that is to come is none.
+    One date for all entries is that of the list, and one that is to come is none until it has.
     """
     if len(dated) > FEW and len(set(dated.values())) == 1:
         return {}
-    return {href: min(at, now) for href, at in dated.items() if since - DAY_S < at <= now + DAY_S}
+    return {href: at for href, at in dated.items() if since - DAY_S < at <= now + SKEW_S}
