@@ -56,7 +56,7 @@ def trust(evidence: Evidence) -> Trust:
     deviations more of silent changes found. Where fewer changes are found than were believed to come, with signals and
     without, it is the belief that was wrong."""
     of = {name: evidence[name].astype(np.float64) for name in EVIDENCE.names or ()}
-    right = np.minimum((of["found"] + 1.0) / (of["believed"] + 1.0), 1.0)
+    right = (of["found"] + 1.0) / (of["believed"] + 1.0)
     silent = (of["silent"] + 2.0 * np.sqrt(of["silent"] + 1.0)) / (right * of["expected"] + 1.0)
     announced = of["announced"] / (of["changed"] + 2.0)
     recall = np.clip(np.minimum(1.0 - silent, announced), 0.0, MOST_RECALL)
