@@ -11,7 +11,7 @@ the index is made of (`worth`), so a signal counts as the age at which as many c
 through the index and never around it. Fetching at each signal, as lists invite to, costs more than not to listen.
 
 Both numbers are learned of each host from its visits. Signals before a visit that found no change were false. Where
-pages change without a signal as often as they are believed to change in all, nothing was announced: so a host whose
+pages change without a signal as often as with one, for the time they had, nothing was announced: so a host whose
 dates are made up is believed to announce nothing, also where it announces everything. The share of changes that had a
 signal would not tell: visits come sooner after a signal, and what came without one is found together.
 
@@ -53,8 +53,8 @@ class Trust(NamedTuple):
 
 def trust(evidence: Evidence) -> Trust:
     """What `evidence` of n hosts comes to, doubts taken off: as if one signal more had been false, and two standard
-    deviations more of silent changes found. Where fewer changes are found than were believed to come, with signals and
-    without, it is the belief that was wrong."""
+    deviations more of silent changes found. Where visits find more or fewer changes than were believed to come, with
+    signals and without, it is the belief that was wrong."""
     of = {name: evidence[name].astype(np.float64) for name in EVIDENCE.names or ()}
     right = (of["found"] + 1.0) / (of["believed"] + 1.0)
     silent = (of["silent"] + 2.0 * np.sqrt(of["silent"] + 1.0)) / (right * of["expected"] + 1.0)
