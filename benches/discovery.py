@@ -8,8 +8,8 @@ two units of time, in the mean. A visit to an old page shows the links that are 
 hundred visits find, *share* that of all that appear, *stale* the harmonic staleness of the old pages, all in the second
 half of the time.
 
-*Uniform* visits all in turn; *Dasgupta* those first that showed most new pages a visit so far (the rule by past yield
-of Dasgupta et al., WWW 2007), every tenth visit in turn to learn of others; *changes alone* is Fyke's index without
+*Uniform* visits all in turn; *Dasgupta* those first that showed most new pages a visit so far (past yield, the
+simplest form of the rules of Dasgupta et al., WWW 2007), every tenth visit in turn to learn of others; *changes alone* is Fyke's index without
 what it is worth that a page brings links.
 """
 

@@ -4,8 +4,8 @@ A page that links to new pages at the rate d has, at age t, links to d t of them
 costs as much as `UNMET` copies that miss a change, since of it everything is missing. So the index of `worth` grows by
 `UNMET` d t^2 / 2: its U for the cost D(t) = `UNMET` d t (a square-root rule, as for any cost that grows so). What
 counts as new is what URL-seen lets pass, so of many pages that link to the same one only the first to say so is paid.
-That sets it apart from the rules of Dasgupta et al. (The discoverability of the web, WWW 2007), which visit the pages
-that brought most before, again and again.
+That sets it apart from rules by past yield, as in Dasgupta et al. (The discoverability of the web, WWW 2007), by which
+pages that showed most new links before are visited first, however lately they were.
 
 The rate is the mean of a Gamma distribution: what the page brought, and a little of what pages bring that never brought
 anything (`common`). Those themselves are not visited for it: that a page changes is reason enough.
