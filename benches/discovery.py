@@ -9,8 +9,8 @@ hundred visits find, *share* that of all that appear, *stale* the harmonic stale
 half of the time.
 
 *Uniform* visits all in turn; *Dasgupta* those first that showed most new pages a visit so far (past yield, the
-simplest form of the rules of Dasgupta et al., WWW 2007), every tenth visit in turn to learn of others; *changes alone* is Fyke's index without
-what it is worth that a page brings links.
+simplest form of the rules of Dasgupta et al., WWW 2007), every tenth visit in turn to learn of others; *changes
+alone* is Fyke's index without what it is worth that a page brings links.
 """
 
 import sys
