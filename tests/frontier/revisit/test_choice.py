@@ -12,6 +12,7 @@ from fyke.frontier.revisit.choice import (
     CHANCE,
     LEAST,
     LEAST_OF_CELL,
+    LIST,
     Choice,
     Lines,
     Resting,
@@ -83,7 +84,9 @@ def chosen(choice: Choice, pages: Resting) -> npt.NDArray[np.bool_]:
 def test_the_worthiest_of_what_is_due_are_chosen_as_far_as_there_is_room(
     seed: int, count: int, room: int, cell: int
 ) -> None:
-    pages = resting(count, np.random.default_rng(seed), tried_later=bool(seed % 2), signals=bool(seed // 2 % 2))
+    pages = resting(
+        count, np.random.default_rng(seed), tried_later=bool(seed % 2), signals=bool(seed // 2 % 2), lists=seed % 3 / 4
+    )
     choice = Choice(NOW, TERMS, Room(room, np.full(CELLS, cell)))
     taken = chosen(choice, pages)
     due = due_at(pages, TERMS, NOW) <= NOW
@@ -93,8 +96,9 @@ def test_the_worthiest_of_what_is_due_are_chosen_as_far_as_there_is_room(
     assert all(have <= most for have, most in zip(of_host, wanted, strict=True))
     assert taken.sum() == min(room, sum(wanted))
     ages = counted_age(pages.belief, pages.trusted, pages.signals, np.maximum(NOW - pages.at, 1.0))
-    worths = worth(pages.belief, pages.weight, ages)
-    worths += pages.weight * finding(pages.finds, np.maximum(NOW - pages.at, 1.0))
+    weight = pages.weight * np.where(pages.first, LIST, 1.0)
+    worths = worth(pages.belief, weight, ages)
+    worths += weight * finding(pages.finds, np.maximum(NOW - pages.at, 1.0))
     for host in range(3):  # within a host, and within the quarter of a doubling that is one bin
         mine = pages.host == host
         if (taken & mine).any() and (due & ~taken & mine).any():
@@ -152,3 +156,18 @@ def test_a_line_follows_what_is_visited() -> None:
         waiting -= visited
     assert 100 <= waiting + 100 <= 200
     assert lines.room().in_all <= LEAST
+
+
+def test_a_host_with_more_lists_than_time_has_its_pages_visited_too() -> None:
+    rng = np.random.default_rng(5)
+    pages, begun = resting(400, rng, hosts=1), NOW - 90 * DAY
+    pages = pages._replace(first=rng.random(400) < 0.9, at=np.full(400, begun), tried=np.full(400, begun))
+    longest = np.zeros(400)
+    for hour in range(24 * 60):
+        now = NOW + hour * HOUR
+        choice = Choice(now, TERMS, Room(1000, np.full(CELLS, 20)))
+        choice.count(pages)
+        taken = choice.take(pages) if choice.settle() else np.zeros(400, np.bool_)
+        pages = pages._replace(at=np.where(taken, now, pages.at), tried=np.where(taken, now, pages.tried))
+        longest = np.maximum(longest, (now - pages.at) * (hour > 240))
+    assert longest.max() < 30 * DAY

@@ -8,6 +8,9 @@ is known how many of each worth there is room for (`settle`); the second takes t
 - and it was not asked for in the last `least_s`, nor, where it brings nothing, for as long as that goes on: who is away
   for three days is asked again after three more.
 
+In a pass lists of pages come before all; in a crawl that never ends each counts as `LIST` pages. There a host with more
+lists than it can be asked for would else have no page visited any more.
+
 How many there is room for is learned from how many were visited (`Lines`): twice as many as since the last plan, less
 those that still wait. So the line is not empty while pages are due, and not longer than what is visited in two plans,
 whatever bounds that: politeness, the network, or this machine. The same holds for each host, so that a large and slow
@@ -28,6 +31,7 @@ from fyke.frontier.revisit.signals import Trust, all_false, counted_age, fresh_c
 from fyke.frontier.revisit.worth import worth
 
 CHANCE = 0.05
+LIST = 10.0  # pages that a list is worth, where there is no time for all
 CELLS = 2048
 LEAST_OF_CELL = 32  # pages that may wait in any case
 LEAST = 1024  # and in all
@@ -50,7 +54,7 @@ class Resting(NamedTuple):
     at: Column  # unix seconds: when they were last known to be as their copies; 0: never
     tried: Column  # when they were last asked for
     belief: Belief
-    first: Mask  # lists of pages, whose visits are worth more than any other's
+    first: Mask  # lists of pages, which say what to visit
     trusted: Trust
     signals: Column  # of changes since `at`
     weight: Column
@@ -163,12 +167,12 @@ class Choice:
         age = np.maximum(self._now - resting.at[due], 1.0)
         belief, trusted = Belief(*(column[due] for column in resting.belief)), _of(resting.trusted, due)
         counts_for = counted_age(belief, trusted, resting.signals[due], age)
+        weight = resting.weight[due] * np.where(resting.first[due], LIST, 1.0)
         with np.errstate(divide="ignore"):
-            index = worth(belief, resting.weight[due], counts_for) + resting.weight[due] * finding(
-                resting.finds[due], age
-            )
+            index = worth(belief, weight, counts_for) + weight * finding(resting.finds[due], age)
             worths = np.log2(index) * self._each + self._offset
-        worths[resting.first[due]] = bins
+        if self._room is None:
+            worths[resting.first[due]] = bins
         return due, (_cells(resting.host[due], cells) * bins + np.clip(worths, 0, bins - 1)).astype(np.intp)
 
 
