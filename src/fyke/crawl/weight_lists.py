@@ -21,17 +21,12 @@ MOST = 1 << 22
 COLUMNS = pa.schema([("url", pa.string()), ("weight", pa.float32())])
 
 
-def check_weights(asked: str) -> None:
-    """Raises ConfigurationError where `asked` is neither empty, nor a word that is known, nor a file."""
-    if asked and asked != IN_DEGREE and not Path(asked).is_file():
-        raise ConfigurationError(f"revisit.weights = {asked!r}: there is no such file; or say {IN_DEGREE!r}")
-
-
 def read_weights(asked: str) -> Weights:
     """The weights that the setting `asked` for. Raises ConfigurationError for a file that has none, or too many."""
     if not asked or asked == IN_DEGREE:
         return Weights(by_in_degree=asked == IN_DEGREE)
-    check_weights(asked)
+    if not Path(asked).is_file():
+        raise ConfigurationError(f"revisit.weights = {asked!r}: there is no such file; or say {IN_DEGREE!r}")
     keys, weights = [np.empty(0, np.uint64)], [np.empty(0, np.float32)]
     rows = 0
     try:
