@@ -103,20 +103,26 @@ class Crawler:
         pages = len(self.world.rates)
         self.ages = np.random.default_rng(7).random(pages)  # who is first, where all are alike
         self._changes, self._time = np.zeros(self.world.domains.max() + 1), np.zeros(self.world.domains.max() + 1)
-        self.belief = self._prior(np.arange(pages))
+        self.belief = self.prior(np.arange(pages))
         self.scaled = np.ones(pages)
 
-    def _prior(self, pages: Counts) -> Belief:
+    def prior(self, pages: Counts) -> Belief:
+        """What is believed of pages by the others of their domains."""
         domains = self.world.domains[pages]
         mean = (self._changes.sum() + 1.0) / (self._time.sum() + 1.0)
         return prior(self._changes[domains], self._time[domains], float(mean))
 
+    def count(self, pages: Counts, changed: Mask) -> None:
+        """Visits to `pages` tell of their domains."""
+        domains = self.world.domains[pages]
+        np.add.at(self._changes, domains, changed)
+        np.add.at(self._time, domains, self.ages[pages])
+
     def visit(self, pages: Counts, changed: Mask, rule: "Rule") -> None:
         """Learn from visits to `pages`, and scale their intervals by `rule`."""
-        ages, domains = self.ages[pages], self.world.domains[pages]
-        np.add.at(self._changes, domains, changed)
-        np.add.at(self._time, domains, ages)
-        after = faded(seen(Belief(*(own[pages] for own in self.belief)), changed, ages), self._prior(pages))
+        ages = self.ages[pages]
+        self.count(pages, changed)
+        after = faded(seen(Belief(*(own[pages] for own in self.belief)), changed, ages), self.prior(pages))
         for own, new in zip(self.belief, after, strict=True):
             own[pages] = new
         scaled = self.scaled[pages] * np.where(changed, rule.after_change, rule.without)

@@ -36,7 +36,8 @@ from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.looking import BLOCKED, TRAPPED, FrontierSeen
 from fyke.frontier.revisit.belief import Belief, bounds, prior, seen
 from fyke.frontier.revisit.choice import CHANCE, Resting, Terms, due_at
-from fyke.quantities import counted, duration
+from fyke.frontier.revisit.signals import Trust, credit, no_trust
+from fyke.quantities import counted, duration, share_text
 
 USUAL_S = 30 * 86400.0  # between changes of a page of which nothing is known
 
@@ -132,10 +133,11 @@ def _visits(rows: list[dict[str, Any]]) -> list[str]:
 def _next_visit(directory: CrawlDirectory, config: Config, at: Locator, rows: list[dict[str, Any]]) -> list[str]:
     """How often the page changes, as far as visits that found it tell, and when it is due, if it is visited again."""
     frontier = _frontier(directory, config, at)
-    record, forever = None, False
+    record, forever, told = None, False, (no_trust(1), 0.0, 0.0)
     if frontier is not None:
         with frontier:
             record, forever = frontier.known(at.key), frontier.standing.at > 0
+            told = frontier.told(at, float(record["at"]) if record is not None else 0.0)
             where = next((words for words, batches in frontier.places() if _holds(batches, at)), "")
     found = [row for row in rows if row["outcome"] in ("ok", "too_large", "unchanged")]
     if record is None or not record["shape"]:
@@ -154,17 +156,31 @@ def _next_visit(directory: CrawlDirectory, config: Config, at: Locator, rows: li
         facts.append(
             f"it changes every {_span(1 / float(belief.mean[0]))} or so, most likely every {often} to {seldom}"
         )
+    if told[2]:
+        facts.append(f"it links to a new page every {_span(1 / told[2])} or so")
+    if told[1]:
+        chance = share_text(float(credit(belief, told[0])[0]))
+        times = counted(int(told[1]), "time")
+        facts.append(f"a sitemap or feed has said {times} since then that it changed, true with a chance of {chance}")
     if forever and rows[-1]["outcome"] != "gone":
-        facts.append(f"it waits {where}" if where else _due(config.revisit, belief, found[-1:], rows[-1]))
+        facts.append(f"it waits {where}" if where else _due(config.revisit, belief, told, found[-1:], rows[-1]))
     return facts
 
 
-def _due(asked: RevisitSection, belief: Belief, found: list[dict[str, Any]], last: dict[str, Any]) -> str:
+def _due(
+    asked: RevisitSection,
+    belief: Belief,
+    told: tuple[Trust, float, float],
+    found: list[dict[str, Any]],
+    last: dict[str, Any],
+) -> str:
     """When a page that rests is due, and why then, in words."""
     tried = last["fetched_at"].timestamp()
     at = found[0]["fetched_at"].timestamp() if found else 0.0
     first = np.array([last["kind"] == "listing"])
-    resting = Resting(np.zeros(1, np.uint64), np.array([at]), np.array([tried]), belief, first)
+    fetched_at, tried_at, signals, finds = (np.array([number]) for number in (at, tried, told[1], told[2]))
+    host, weight = np.zeros(1, np.uint64), np.ones(1)
+    resting = Resting(host, fetched_at, tried_at, belief, first, told[0], signals, weight, finds)
     due = float(due_at(resting, Terms(asked.least_s, asked.greatest_s), SystemClock().now())[0])
     when = f"it is due from {datetime.fromtimestamp(due, UTC):%Y-%m-%d %H:%M:%S} UTC on"
     if due <= tried + asked.least_s:

@@ -4,6 +4,7 @@ import random
 import signal
 import subprocess
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -97,3 +98,25 @@ def test_killed_at_any_moment_it_loses_no_page(tmp_path: Path) -> None:
     assert len(found) == 20
     assert_none_came_early(found)
     assert fyke("check", str(into)).returncode == 0
+
+
+def test_what_a_sitemap_says_of_a_page_is_known_until_its_next_visit(tmp_path: Path) -> None:
+    """A date of before the visit says nothing."""
+    into = tmp_path / "crawl"
+    config = settings(tmp_path, revisit={"least_s": LEAST_S, "greatest_s": 3600}, store={"checkpoint_s": 0.2})
+    with small_site(8) as site:
+        site.answers["/robots.txt"] = lambda: (200, {}, f"Sitemap: {site.url}sitemap.xml".encode())
+
+        def sitemap() -> Answer:
+            dates = {"p1": "2020-01-01", "p3": datetime.now(UTC).isoformat(), "p4": "2021-02-03"}
+            rows = (f"<url><loc>{site.url}{page}</loc><lastmod>{at}</lastmod></url>" for page, at in dates.items())
+            entries = "".join(rows)
+            return 200, {"Content-Type": "text/xml"}, f"<urlset>{entries}</urlset>".encode()
+
+        site.answers["/sitemap.xml"] = sitemap
+        assert crawl(into, config, site.url).status == 0
+        run_until(into, config, lambda: site.asked["/sitemap.xml"] >= 4, signal.SIGINT)
+        assert site.asked["/p3"] == 1
+    said = "a sitemap or feed has said"
+    assert said in fyke("why", str(into), f"{site.url}p3").stdout
+    assert said not in fyke("why", str(into), f"{site.url}p1").stdout

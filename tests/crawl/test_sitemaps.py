@@ -11,7 +11,7 @@ from crawl.runs import fyke as command
 from crawl.small_site import SmallSite, small_site
 from fyke.archive.reading import read_table
 from fyke.core.config import load
-from fyke.harvest.worker import DEEPEST_SITEMAP, NamedSitemaps
+from fyke.harvest.named_sitemaps import DEEPEST_SITEMAP, NamedSitemaps
 
 XML = {"Content-Type": "text/xml"}
 HTML = {"Content-Type": "text/html"}

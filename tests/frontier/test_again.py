@@ -14,10 +14,13 @@ from hypothesis import strategies as st
 from frontier.shard import Shard, at, page, rows
 from frontier.small_web import Crawl, small_web
 from fyke.core.batches import Kind, texts
+from fyke.core.messages import DATED, Links
+from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
-from fyke.frontier.again import COPY, ENDED, Again, News, Visited
+from fyke.frontier.again import COPY, ENDED, RESTING_BEFORE, Again, News, Visited
 from fyke.frontier.revisit.choice import Terms
 from fyke.frontier.sizes import Sizes
+from fyke.frontier.weights import Weights
 
 DAY = 86400.0
 Page = tuple[int, int]
@@ -243,4 +246,148 @@ def test_known_pages_have_their_share_of_what_is_handed_out_while_new_ones_wait(
         came += [page(url)[0] for url in texts(batch)]
     assert abs(came[:400].count(1) - 400 * share) <= 10
     assert sorted(came) == [1] * 400 + [2] * 400
+    crawl.close()
+
+
+def note(again: Again, pages: Sequence[Page], when: float) -> None:
+    keys = np.array([at(*one).key for one in pages], np.uint64)
+    again.note(pa.RecordBatch.from_arrays([pa.array(keys), pa.array(np.full(len(pages), when))], schema=DATED))
+
+
+def test_lists_that_proved_true_bring_visits_and_others_do_not(tmp_path: Path) -> None:
+    """Domain 1 announces its changes, 2 says each day that all has changed; both change alike."""
+    shard, rng = opened(tmp_path), np.random.default_rng(3)
+    honest, lying = [(1, number) for number in range(40)], [(2, number) for number in range(40)]
+    learn(shard.stage, ended([*honest, *lying], Visited.THERE, News.CHANGED, DAY))
+    changed: set[Page] = set()
+    for day in range(2, 60):
+        new = {one for one in [*honest, *lying] if rng.random() < 0.1}
+        changed |= new
+        note(shard.stage, sorted((new & set(honest)) | set(lying)), (day - 0.5) * DAY)
+        plan(shard.stage, day * DAY, 20)
+        if day == 30:
+            shard.save()
+            shard.restart()
+        for one in taken(shard.stage):
+            learn(shard.stage, ended([one], Visited.THERE, News.CHANGED if one in changed else News.SAME, day * DAY))
+            changed.discard(one)
+    plan(shard.stage, 60 * DAY, None)
+    learn(shard.stage, ended(taken(shard.stage), Visited.THERE, News.SAME, 60 * DAY))
+    note(shard.stage, [honest[7], *lying], 60.5 * DAY)
+    plan(shard.stage, 61 * DAY, 10)
+    found = taken(shard.stage)
+    assert honest[7] in found and sum(one in honest for one in found) == 1
+    shard.close()
+
+
+def test_a_signal_is_of_no_worth_once_its_page_was_visited(tmp_path: Path) -> None:
+    shard = opened(tmp_path)
+    learn(shard.stage, ended([(1, 0)], Visited.THERE, News.CHANGED, DAY))
+    note(shard.stage, [(1, 0)], 2 * DAY)
+    plan(shard.stage, 3 * DAY, None)
+    learn(shard.stage, ended(taken(shard.stage), Visited.THERE, News.CHANGED, 3 * DAY))
+    plan(shard.stage, 4 * DAY, 0)
+    assert len(shard.stage._told.gathered(0.0)) == 0
+    assert shard.stage._evidence.values_of(np.array([at(1, 0).host], np.uint64))["announced"][0] == 1
+    shard.close()
+
+
+def visits_of_days(again: Again, pages: Sequence[Page], days: int, a_day: int) -> dict[Page, int]:
+    """How often each of `pages`, which change each fourth day, is visited when there is time for so many visits."""
+    learn(again, ended(pages, Visited.THERE, News.CHANGED, DAY))
+    visits = dict.fromkeys(pages, 0)
+    for day in range(2, 2 + days):
+        plan(again, day * DAY, a_day)
+        for one in taken(again):
+            visits[one] += 1
+            news = News.CHANGED if (day + one[1]) % 4 == 0 else News.SAME
+            learn(again, ended([one], Visited.THERE, news, day * DAY))
+    return visits
+
+
+def test_heavy_pages_are_visited_more_often_and_light_ones_too(tmp_path: Path) -> None:
+    pages = [(number % 5, number) for number in range(40)]
+    heavy = pages[::8]
+    shard = opened(tmp_path)
+    keys = np.array([at(*one).key for one in heavy], np.uint64)
+    shard.stage.weights = Weights(keys=keys, weights=np.full(len(heavy), 30, np.float32))
+    visits = visits_of_days(shard.stage, pages, 60, 4)
+    others = [visits[one] for one in pages if one not in heavy]
+    assert min(visits[one] for one in heavy) > 2 * max(others) and min(others) > 0
+    shard.close()
+
+
+def test_pages_of_domains_that_many_link_to_are_visited_more_often(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path, small_web(1))
+    domains, again = crawl.frontier.stages.domains, crawl.frontier.stages.again
+    again.weights = Weights(by_in_degree=True)
+    domains.add(np.array([at(1, 0).domain], np.uint64), in_degree=50)
+    pages = [(number % 5, number) for number in range(40)]
+    visits = visits_of_days(again, pages, 60, 4)
+    of_domain = [sum(count for page, count in visits.items() if page[0] == number) for number in range(5)]
+    assert of_domain[1] > 2 * max(of_domain[:1] + of_domain[2:]) and min(visits.values()) > 0
+    crawl.close()
+
+
+def test_pages_that_bring_links_are_visited_more_often_and_none_is_for_those_of_its_first_visit(tmp_path: Path) -> None:
+    shard = opened(tmp_path)
+    pages = [(number % 5, number) for number in range(40)]
+    hubs = pages[::8]
+    keys = {one: at(*one).key for one in pages}
+    shard.stage.met(np.array([*keys.values()] * 9, np.uint64))  # nothing is known yet
+    learn(shard.stage, ended(pages, Visited.THERE, News.CHANGED, DAY))
+    visits, last = dict.fromkeys(pages, 0), dict.fromkeys(pages, 1)
+    for day in range(2, 62):
+        plan(shard.stage, day * DAY, 4)
+        for one in taken(shard.stage):
+            visits[one] += 1
+            if one in hubs:  # two new links a day
+                shard.stage.met(np.array([keys[one]] * (2 * (day - last[one])), np.uint64))
+            last[one] = day
+            learn(shard.stage, ended([one], Visited.THERE, News.CHANGED, day * DAY))
+        if day == 30:
+            shard.save()
+            shard.restart()
+    others = [visits[one] for one in pages if one not in hubs]
+    assert min(visits[one] for one in hubs) > 2 * max(others) and min(others) > 0
+    rates = [shard.stage._found.rate_of(keys[one]) * DAY for one in pages]
+    assert [rate > 0 for rate in rates] == [one in hubs for one in pages]
+    assert all(0.5 < rate < 4 for rate in rates if rate)
+    shard.close()
+
+
+def test_pages_that_rested_before_new_links_counted_rest_on(tmp_path: Path) -> None:
+    """A directory of an earlier version."""
+    shard = opened(tmp_path)
+    pages = [(1, number) for number in range(20)]
+    learn(shard.stage, ended(pages, Visited.THERE, News.CHANGED, DAY))
+    plan(shard.stage, 2 * DAY, 0)
+    rested = pa.concat_batches([*shard.stage._resting.scan()]).select(RESTING_BEFORE.names)
+    old = DiskQueue(shard.checkpoint.store, "resting", RESTING_BEFORE)
+    old.put(rested)
+    state = {name: part for name, part in shard.stage.state().items() if name not in ("rests", "found", "told")}
+    again = Again(shard.checkpoint.store, 1 << 20, {**state, "resting": old.state()})
+    assert again.resting == 20
+    plan(again, 3 * DAY, 5)
+    assert (len(again), again.resting) == (5, 15)
+    assert sorted(page(url) for batch in again.scan() for url in texts(batch)) == sorted(taken(again))
+    again.close()
+    shard.close()
+
+
+def test_only_urls_that_nobody_had_met_count_for_the_page_they_were_found_on(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path, small_web(1))
+    again, known, unknown = crawl.frontier.stages.again, at(1, 0).key, at(2, 0).key
+    learn(again, ended([(1, 0)], Visited.THERE, News.CHANGED, DAY))
+
+    def find(pages: Sequence[Page], on: int) -> int:
+        crawl.frontier.put_links(Links(rows(pages, via=on), np.zeros(len(pages), np.uint64)))
+        for _ in crawl.frontier.plan_again(2 * DAY, Terms(most=0)):
+            pass
+        return int(again._found._new.values_of(np.array([on], np.uint64))["links"][0])
+
+    assert find([(3, 1), (3, 2)], known) == 0  # of its first visit: no plan was made since
+    assert find([(3, 2), (3, 3), (3, 4)], known) == 2
+    assert find([(3, 4), (3, 5)], unknown) == 0
+    assert find([(3, 5)], known) == 2
     crawl.close()

@@ -14,7 +14,8 @@ from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
-from fyke.harvest.worker import Harvest, NamedSitemaps, Sheaf
+from fyke.harvest.named_sitemaps import NamedSitemaps
+from fyke.harvest.worker import Harvest, Sheaf
 
 BODIES = [b"<title>%d</title><a href=/%d>" % (number, number) + b"x" * 300 * (number % 3) for number in range(9)]
 

@@ -17,7 +17,8 @@ from fyke.core.visits import Exchange, Visit
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser
 from fyke.harvest.content_seen import ContentSeen
-from fyke.harvest.worker import NOT_FOLLOWED, Harvest, NamedSitemaps
+from fyke.harvest.named_sitemaps import NamedSitemaps
+from fyke.harvest.worker import NOT_FOLLOWED, Harvest
 
 HREFS = [
     "?page=2", " ?page=2", "\t?\npage=2", "http:?page=2", "HTTP:?x", "?", "http:?", "", "#top", "http:#top", "http:",

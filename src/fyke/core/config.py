@@ -187,6 +187,9 @@ class RevisitSection(_Section):
     greatest_s: Seconds = Field(
         30 * 86400.0, description="A page is due when it is likely to have changed, and after this time in any case."
     )
+    weights: str = Field(
+        "", description="What visits are worth: in-degree, a CSV or Parquet file of url and weight; empty: all alike."
+    )
 
 
 class StoreSection(_Section):

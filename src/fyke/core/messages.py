@@ -61,9 +61,11 @@ LEARNED = pa.schema(
         ("until", pa.float64()),  # unix seconds; of UNREACHABLE: when it is tried again
     ]
 )
+DATED = pa.schema([("key", pa.uint64()), ("at", pa.float64())])  # unix seconds: when a list says that a page changed
 NONE_ENDED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in ENDED], schema=ENDED)
 NONE_LEARNED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in LEARNED], schema=LEARNED)
 NONE_JUDGED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in JUDGED], schema=JUDGED)
+NONE_DATED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in DATED], schema=DATED)
 NONE_PUT_OFF = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in PUT_OFF], schema=PUT_OFF)
 
 
@@ -78,13 +80,14 @@ class Links:
 @dataclass(frozen=True, slots=True)
 class Outcomes:
     """Visits that are over (schema `ENDED`), what was learned of robots.txt files (schema `LEARNED`), visits that
-    were handed out and come back, since their host does not come to them soon (schema `PUT_OFF`), and ended ones
-    whose pages were read for new text (schema `JUDGED`)."""
+    were handed out and come back, since their host does not come to them soon (schema `PUT_OFF`), ended ones whose
+    pages were read for new text (schema `JUDGED`), and what lists say of when pages changed (schema `DATED`)."""
 
     ended: pa.RecordBatch = field(default_factory=lambda: NONE_ENDED)
     learned: pa.RecordBatch = field(default_factory=lambda: NONE_LEARNED)
     put_off: pa.RecordBatch = field(default_factory=lambda: NONE_PUT_OFF)
     judged: pa.RecordBatch = field(default_factory=lambda: NONE_JUDGED)
+    dated: pa.RecordBatch = field(default_factory=lambda: NONE_DATED)
 
 
 def soon_visits(rest_s: float, most: int) -> int:

@@ -48,6 +48,7 @@ class Earlier:
     missing: bool = False  # whether the visit before found nothing there: 404 or 410
     place: tuple[int, int, int] | None = None
     fingerprint: int = 0  # of that content
+    at: float = 0.0  # unix seconds: when it was brought, or last found to be as it was
     etag: str = ""
     modified: str = ""  # the Last-Modified, as the server wrote it
     original: tuple[str, str, str] | None = None
@@ -160,7 +161,8 @@ class PageLinks:
     """What a page points at, as written in it but for encoded queries; `base` is what they are relative to.
 
     `pages` are links to follow, `nofollow` links the page asks not to follow, `requisites` what is
-    needed to show it, `listings` the sitemaps that a sitemap index names.
+    needed to show it, `listings` the sitemaps that a sitemap index names. `dated` is when those of `pages` changed of
+    which a sitemap or feed says so: unix seconds.
     """
 
     base: str
@@ -168,6 +170,7 @@ class PageLinks:
     nofollow: list[str] = field(default_factory=list)
     requisites: list[str] = field(default_factory=list)
     listings: list[str] = field(default_factory=list)
+    dated: dict[str, float] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.pages) + len(self.nofollow) + len(self.requisites) + len(self.listings)

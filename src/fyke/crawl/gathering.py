@@ -4,9 +4,10 @@ The loop hands in what the fetcher gave. Invariant: what came of a visit is kept
 """
 
 import numpy as np
+import pyarrow as pa
 
 from fyke.core.batches import Kind, keep, url_batch, url_columns
-from fyke.core.messages import Links
+from fyke.core.messages import DATED, Links
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Purpose
@@ -20,10 +21,12 @@ from fyke.harvest.worker import NOT_FOLLOWED, Harvest, Pointers, Reaped
 class Gathering:
     """Reads exchanges by `harvest` and stores them in `barn`; `new_text`, where it is given, says which are fresh."""
 
-    def __init__(self, harvest: Harvest, barn: Barn, new_text: NewText | None = None) -> None:
+    def __init__(self, harvest: Harvest, barn: Barn, new_text: NewText | None = None, *, listens: bool = False) -> None:
+        """Where it `listens`, what lists say of changes is handed on."""
         self._harvest = harvest
         self._barn = barn
         self._new_text = new_text
+        self._listens = listens
 
     def __repr__(self) -> str:
         return f"Gathering({self._harvest!r}, {self._barn!r})"
@@ -48,6 +51,8 @@ class Gathering:
             self._barn.store(sheaf)
             if len(sheaf.pointers.via):
                 outbox.put_links(links_to_follow(sheaf.pointers))
+                if self._listens and sheaf.pointers.dated.any():
+                    outbox.put_dated(dates_of(sheaf.pointers))
             errands += sum(self._tell(reaped, outbox) for reaped in sheaf.reaped)
         for origin, rules, until in fetched.learned:
             outbox.put_learned(origin, rules, until)
@@ -66,6 +71,13 @@ class Gathering:
                 outbox.put_judged(visit, fresh)
         begun = outcome is Outcome.OK or (outcome is Outcome.UNCHANGED and reaped.exchange.status != 304)
         return visit.purpose is Purpose.PAGE and begun and not reaped.is_page
+
+
+def dates_of(pointers: Pointers) -> pa.RecordBatch:
+    """What lists among `pointers` say of when pages of their own domains changed (schema `DATED`)."""
+    said = (pointers.dated > 0) & (pointers.found.domain == pointers.source)
+    columns = [pa.array(pointers.found.key[said]), pa.array(pointers.dated[said])]
+    return pa.RecordBatch.from_arrays(columns, schema=DATED)
 
 
 def links_to_follow(pointers: Pointers) -> Links:

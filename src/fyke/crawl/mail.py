@@ -18,7 +18,17 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.core.batches import EMPTY, U64, Kind, Mask, keep, numbers, u64
-from fyke.core.messages import Links, Outcomes, Rules, ended_batch, judged_batch, learned_batch, links_of, put_off_batch
+from fyke.core.messages import (
+    NONE_DATED,
+    Links,
+    Outcomes,
+    Rules,
+    ended_batch,
+    judged_batch,
+    learned_batch,
+    links_of,
+    put_off_batch,
+)
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator
 from fyke.core.visits import Visit
@@ -89,6 +99,7 @@ class Outbox:
         self._learned: list[tuple[str, Rules, float]] = []
         self._put_off: list[tuple[Visit, float]] = []
         self._judged: list[tuple[Visit, bool]] = []
+        self._dated: list[pa.RecordBatch] = []
         self.links = 0  # ever put in, sent or not
 
     def __repr__(self) -> str:
@@ -129,6 +140,10 @@ class Outbox:
         """The page that `visit` brought was read: whether it had new text. `put_ended` comes for it as well."""
         self._judged.append((visit, fresh))
 
+    def put_dated(self, dated: pa.RecordBatch) -> None:
+        """Lists say when pages changed (schema `DATED`)."""
+        self._dated.append(dated)
+
     def put_learned(self, origin: str, rules: Rules, until: float) -> None:
         """What the robots.txt of `origin` says until `until` (unix seconds)."""
         self._learned.append((origin, rules, until))
@@ -149,8 +164,9 @@ class Outbox:
             learned_batch(self._learned),
             put_off_batch(self._put_off),
             judged_batch(self._judged),
+            pa.concat_batches([NONE_DATED, *self._dated]),
         )
-        self._ended, self._learned, self._put_off, self._judged = [], [], [], []
+        self._ended, self._learned, self._put_off, self._judged, self._dated = [], [], [], [], []
         return outcomes
 
     def forget_links(self) -> None:

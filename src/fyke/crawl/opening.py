@@ -37,6 +37,7 @@ from fyke.crawl.post.mailbag import Transport
 from fyke.crawl.post.office import Office
 from fyke.crawl.remote import Remote
 from fyke.crawl.revisits import Revisits
+from fyke.crawl.weight_lists import read_weights
 from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.access import Sites
 from fyke.fetcher.book import HostBook, SharedBook
@@ -57,9 +58,10 @@ from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor
+from fyke.harvest.named_sitemaps import NamedSitemaps
 from fyke.harvest.new_text import NewText
 from fyke.harvest.redirects import Redirects
-from fyke.harvest.worker import Harvest, NamedSitemaps
+from fyke.harvest.worker import Harvest
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class Prepared:
             server_of(server)
         if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
             raise ConfigurationError(f"fetch.ca_file = {config.fetch.ca_file!r}: there is no such file")
+        self.weights = read_weights(config.revisit.weights)
         self.other_connections = other_connections(config.fetch.connections)
         self.filtering = filters_for(config.crawl, self.seeds, sorted(self.schemes), self.filters)
 
@@ -272,9 +275,10 @@ class Rooms:
         if self.office is not None:
             remote = Remote(self.frontier, self.fetcher, self.outbox, self.office, self._clock)
         if again is not None and again.forever:
+            self.frontier.stages.again.weights = self._prepared.weights
             revisits = Revisits(self.frontier, self.learn, self.book.forgive, self._clock, self._config.revisit)
         new_text = NewText() if self._config.frontier.trap_pages else None
-        gathering = Gathering(self._harvest, self.barn, new_text)
+        gathering = Gathering(self._harvest, self.barn, new_text, listens=revisits is not None)
         return Engines(self.frontier, self.fetcher, gathering, self.outbox, remote, revisits)
 
     def learn(self) -> Iterator[None]:

@@ -191,10 +191,11 @@ class Past:
         before = self._again.before(keys) if len(keys) else None
         if before is None:
             return
-        for visit, visited, copy in zip(visits, before.visited.tolist(), before.copies, strict=True):
+        rows = zip(visits, before.visited.tolist(), before.copies, before.at.tolist(), strict=True)
+        for visit, visited, copy, at in rows:
             if visited != Visited.NEVER:
                 place = (int(copy["file"]), int(copy["offset"]), int(copy["length"])) if copy["length"] else None
-                visit.earlier = Earlier(visited == Visited.MISSING, place, int(copy["fingerprint"]))
+                visit.earlier = Earlier(visited == Visited.MISSING, place, int(copy["fingerprint"]), at)
 
     def read(self, earlier: Earlier) -> None:
         """Note what the record of the newest copy says. Where it cannot be read, the page is asked for as a new one."""

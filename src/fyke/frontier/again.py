@@ -10,7 +10,9 @@ like any: they were let through by their domain's budget once.
 
 What earlier visits brought is in two Drums by the URL's key: `known`, the history of a page in a few numbers, and
 `copies`, where the newest answer with its content is archived. Both are asked when a page is handed out. A third,
-`habits`, adds up how often pages of a domain change: what is believed of one that was seen little.
+`habits`, adds up how often pages of a domain change: what is believed of one that was seen little. What lists say of
+changes waits in `told`; how far it is believed of a host (`revisit.signals`) is in `evidence`, of hosts that said
+anything. `found` has the pages that brought links to new ones.
 
 All is read and written in sequence: what was known is merged with the visits since the last plan, and a plan reads
 those that rest twice and writes them once (a pass with lists: three times and twice). It goes on batch by batch, and a
@@ -25,13 +27,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import U64, URLS, Kind, Mask, keep, numbers, u64
+from fyke.core.batches import U64, URLS, Kind, Mask, keep, numbers, u64, with_column
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Combine, Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
-from fyke.frontier.revisit.belief import Belief, faded, prior, seen
+from fyke.frontier.domains import Domains
+from fyke.frontier.found import Found
+from fyke.frontier.revisit.belief import Belief, Column, faded, prior
+from fyke.frontier.revisit.calibration import Calibration
 from fyke.frontier.revisit.choice import Choice, Lines, Resting, Standing, Terms
+from fyke.frontier.revisit.signals import EVIDENCE, Trust, added_up, fresh_chance, learned, no_trust, seen, trust
+from fyke.frontier.told import Signals, Told
+from fyke.frontier.weights import Weights
 
 BATCH_ROWS = 8192
 USUAL_S = 30 * 86400.0  # between changes of a page of which nothing is known
@@ -72,8 +80,9 @@ COPY = np.dtype(
 )
 HABIT = np.dtype([("changes", "<u4"), ("time", "<u8")])  # of a domain's pages: changes seen, in so many seconds
 ENDED = pa.schema([*URLS, ("visited", pa.uint8()), ("news", pa.uint8()), ("at", pa.float64())])
-BELIEVED = ("at", "tried", "shape", "time")  # of a page that rests: as in KNOWN, and when it was last asked for
-_TYPES = (pa.float64(), pa.float64(), pa.float32(), pa.float32())
+BELIEVED = ("at", "tried", "shape", "time", "finds")  # as in KNOWN; when it was last asked for; new links a second
+_TYPES = (pa.float64(), pa.float64(), pa.float32(), pa.float32(), pa.float32())
+RESTING_BEFORE = pa.schema([*URLS, *zip(BELIEVED[:-1], _TYPES[:-1], strict=True)])  # when new links did not count
 RESTING = pa.schema([*URLS, *zip(BELIEVED, _TYPES, strict=True)])
 LEARNED = pa.schema([("key", pa.uint64()), ("record", pa.binary(KNOWN.itemsize))])
 
@@ -82,25 +91,46 @@ class Before(NamedTuple):
     """What earlier visits to n pages brought; zero where there were none."""
 
     visited: npt.NDArray[np.uint8]  # a `Visited` for each
+    at: Column  # unix seconds: when their content was last brought, or found to be the same
     copies: Values  # dtype `COPY`
+
+
+class _Visits(NamedTuple):
+    """Visits that ended, n rows."""
+
+    host: U64
+    belief: Belief  # before
+    signals: Column  # since the visit before
+    news: npt.NDArray[np.integer]
+    since: Column  # seconds
 
 
 class Again:
     """The queue of known pages, those that rest, and what is known of all."""
 
-    def __init__(self, store: Store, memory_bytes: int, state: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, store: Store, memory_bytes: int, state: Mapping[str, Any] | None = None, domains: Domains | None = None
+    ) -> None:
+        """`domains` know the in-degrees, where pages are weighed by these."""
         saved = state or {}
+        self._domains = domains
+        self.weights = Weights()
         self._known = Drum(store, "known", saved.get("known"), value=KNOWN, aux=ENDED, memory_bytes=memory_bytes)
         self._copies = Drum(store, "copies", saved.get("copies"), value=COPY, memory_bytes=memory_bytes)
         self._habits = Drum(
             store, "habits", saved.get("habits"), value=HABIT, combine=Combine.ADD, memory_bytes=memory_bytes
         )
+        self._evidence = Drum(store, "evidence", saved.get("evidence"), value=EVIDENCE, memory_bytes=memory_bytes)
+        self._told = Told(store, saved.get("told"))
+        self._found = Found(store, memory_bytes, saved.get("found"))
         self._queue = DiskQueue(store, "again", URLS, saved.get("queue"))
-        self._resting = DiskQueue(store, "resting", RESTING, saved.get("resting"))
+        self._resting = DiskQueue(store, "rests", RESTING, saved.get("rests"))
+        self._rested_before = DiskQueue(store, "resting", RESTING_BEFORE, saved.get("resting"))
         self._learned = DiskQueue(store, "learned", LEARNED, saved.get("learned"))
         self._left = len(self._queue)  # rows that were not looked at for this level
         self._lines = Lines()
         self.standing = Standing(*saved.get("standing", ()))
+        self._calibration = Calibration(saved.get("calibration", (0.0, 0.0, 0.0)))
         self._changes, self._time = saved.get("sums", (0.0, 0.0))  # of all pages: changes seen, in so much time
         self.rows = int(saved.get("rows", 0))  # of the table of pages that were learned
 
@@ -113,7 +143,7 @@ class Again:
     @property
     def resting(self) -> int:
         """Pages that wait for a pass in which a visit is worth it."""
-        return len(self._resting)
+        return len(self._resting) + len(self._rested_before)
 
     # --- a pass begins
 
@@ -125,37 +155,49 @@ class Again:
             self._copies.settle()
         self._known.check(u64(ended, "key"), aux=ended)
         if self._known.full:
-            self._absorb()
+            self._absorb(self._told.gathered(0.0))
         self.rows += ended.num_rows
+
+    def note(self, dated: pa.RecordBatch) -> None:
+        """Lists say when pages changed (schema `DATED`); the next plan hears of it."""
+        self._told.note(dated)
+
+    def met(self, pages: U64) -> None:
+        """A URL that nobody had met was found on each of `pages` (uint64[n], with repeats)."""
+        if not len(self._known):
+            return
+        self._found.note(pages[self._known.values_of(pages)["visited"] != Visited.NEVER])
 
     def plan(self, now: float, terms: Terms, *, by_line: bool = False) -> Iterator[None]:
         """Let pages wait for a visit: of those that are due at `now` (unix seconds) on these `terms` the ones whose
         visits are worth most; `by_line`, as many as there is room for. They wait once the plan is read to its end; it
         may rest, and be given up, after each batch."""
-        self._absorb()
+        signals = self._told.gathered(now - terms.greatest_s if terms.greatest_s else 0.0)
+        self._absorb(signals)
         self._copies.settle()
         self._resting.state()  # all in files: a checkpoint does not move it under the scan
-        choice = Choice(now, terms, self._lines.room() if by_line else None)
+        choice = Choice(now, terms, self._lines.room() if by_line else None, self._calibration)
         lists = False
         for rested in self._resting.scan():
-            resting = _resting(rested)
+            resting = self._read(rested, signals)
             choice.count(resting)
             lists |= bool(resting.first.any())
             yield
         if choice.settle():
-            yield from self._choose(choice, lists_first=lists and not by_line)
+            yield from self._choose(choice, signals, lists_first=lists and not by_line)
+        self._told.settle(signals)
         self._left = len(self._queue)
         self.standing = choice.standing if by_line else Standing()
 
-    def _choose(self, choice: Choice, *, lists_first: bool) -> Iterator[None]:
+    def _choose(self, choice: Choice, signals: Signals, *, lists_first: bool) -> Iterator[None]:
         if lists_first:
             for rested in _all_of(self._resting):
                 listings = numbers(rested, "kind") == Kind.LISTING
-                self._move(keep(rested, listings), choice.take(_resting(keep(rested, listings))))
+                self._move(keep(rested, listings), choice.take(self._read(keep(rested, listings), signals)))
                 self._resting.put(keep(rested, ~listings))
                 yield
         for rested in _all_of(self._resting):
-            self._move(rested, choice.take(_resting(rested)))
+            self._move(rested, choice.take(self._read(rested, signals)))
             yield
 
     def _move(self, rested: pa.RecordBatch, chosen: Mask) -> None:
@@ -163,26 +205,52 @@ class Again:
         self._resting.put(keep(rested, ~chosen))
         self._lines.wait(u64(rested, "host")[chosen])
 
-    def _absorb(self) -> None:
+    def _read(self, rested: pa.RecordBatch, signals: Signals) -> Resting:
+        """Pages that rest (schema `RESTING`), for a choice."""
+        at, tried, shape, time, finds = (rested.column(name).to_numpy().astype(np.float64) for name in BELIEVED)
+        hosts, first = u64(rested, "host"), numbers(rested, "kind") == Kind.LISTING
+        told = signals.since(u64(rested, "key"), at)
+        weight = self.weights.of(rested)
+        return Resting(hosts, at, tried, Belief(shape, time), first, self._trust_of(hosts), told, weight, finds)
+
+    def _weighed(self, urls: pa.RecordBatch) -> pa.RecordBatch:
+        """`urls` with the in-degrees of their domains, where pages are weighed by these."""
+        if self._domains is None or not self.weights.by_in_degree:
+            return urls
+        return with_column(urls, "in_degree", self._domains.in_degrees(u64(urls, "domain")))
+
+    def _trust_of(self, hosts: U64) -> Trust:
+        if not len(self._evidence):
+            return no_trust(len(hosts))
+        unique, of = np.unique(hosts, return_inverse=True)
+        return Trust(*(column[of] for column in trust(self._evidence.values_of(unique))))
+
+    def _absorb(self, signals: Signals) -> None:
         """Look up what was known of the pages whose visits ended, learn from these, and let the pages rest."""
         for answers in self._known.merge():
             assert answers.aux is not None and answers.values is not None
-            records = self._learn(answers.aux, answers.values)
+            records = self._learn(answers.aux, answers.values, signals)
             self._lines.visited(u64(answers.aux, "host")[answers.values["visited"] != Visited.NEVER])
             believed = {name: records[name] for name in ("at", "shape", "time")}
             believed["tried"] = answers.aux.column("at").to_numpy()
-            urls = answers.aux.select(URLS.names)
+            since, again = _since(answers.aux, answers.values)
+            believed["finds"] = self._found.learn(answers.keys, again, since).astype(np.float32)
+            urls = self._weighed(answers.aux.select(URLS.names))
             rests = [*urls.columns, *(pa.array(believed[name]) for name in BELIEVED)]
             there = records["visited"] != Visited.GONE
             self._resting.put(keep(pa.RecordBatch.from_arrays(rests, schema=RESTING), there))
-        for learned in _all_of(self._learned):
-            self._known.update(u64(learned, "key"), _records(learned.column("record")))
+        for records_of in _all_of(self._learned):
+            self._known.update(u64(records_of, "key"), _records(records_of.column("record")))
             if self._known.full:
                 self._known.settle()
         self._known.settle()
-        self._habits.settle()
+        for part in (self._habits, self._evidence, self._found):
+            part.settle()
+        for rested in _all_of(self._rested_before):
+            none = pa.array(np.zeros(rested.num_rows, np.float32))
+            self._resting.put(pa.RecordBatch.from_arrays([*rested.columns, none], schema=RESTING))
 
-    def _learn(self, ended: pa.RecordBatch, before: Values) -> Values:
+    def _learn(self, ended: pa.RecordBatch, before: Values, signals: Signals) -> Values:
         """The records of pages after their visits, by those from `before`. They are written when the merge is over."""
         news, at = numbers(ended, "news"), ended.column("at").to_numpy()
         records = before.copy()
@@ -193,9 +261,9 @@ class Again:
         usual = (self._changes + 1) / (self._time + USUAL_S)
         common = prior(habits["changes"].astype(np.float64), habits["time"].astype(np.float64), usual)
         belief = Belief(np.where(first, common.shape, before["shape"]), np.where(first, common.time, before["time"]))
-        since = np.maximum(at - before["at"], 1.0)
-        again = (before["at"] > 0) & (news != News.NONE)
-        after = faded(seen(belief, news == News.CHANGED, since), common)
+        since, again = _since(ended, before)
+        visits = _Visits(u64(ended, "host"), belief, signals.since(u64(ended, "key"), before["at"]), news, since)
+        after = faded(self._judge(visits, again & (numbers(ended, "kind") != Kind.LISTING)), common)
         for name, old, new in zip(("shape", "time"), belief, after, strict=True):
             records[name] = np.where(again, new, old)
         records["at"] = np.where(news != News.NONE, at, before["at"])
@@ -212,6 +280,25 @@ class Again:
         )
         self._learned.put(pa.RecordBatch.from_arrays([ended.column("key"), raw], schema=LEARNED))
         return records
+
+    def _judge(self, visits: "_Visits", again: Mask) -> Belief:
+        """What is believed of pages after `visits`, by what their hosts said before; those to pages visited `again`
+        are evidence of how far it is true."""
+        hosts, of = np.unique(visits.host, return_inverse=True)
+        evidence = self._evidence.values_of(hosts)
+        change = visits.news == News.CHANGED
+        trusted = Trust(*(column[of] for column in trust(evidence)))
+        speak = (np.bincount(of, visits.signals, len(hosts)) + evidence["visits"] > 0)[of] & again
+        believed = fresh_chance(visits.belief, trusted, visits.signals, visits.since)
+        self._calibration.note(believed[again], change[again], visits.since[again])
+        if speak.any():
+            belief = Belief(*(column[speak] for column in visits.belief))
+            added = learned(evidence[of[speak]], belief, visits.signals[speak], change[speak], visits.since[speak])
+            spoke = np.unique(of[speak])
+            self._evidence.update(hosts[spoke], added_up(evidence, added, of[speak])[spoke])
+            if self._evidence.full:
+                self._evidence.settle()
+        return seen(visits.belief, trusted, visits.signals, change, visits.since)
 
     # --- visits
 
@@ -242,7 +329,8 @@ class Again:
         """What earlier visits to the pages with `keys` (uint64[n]) brought; None when nothing is known of any page."""
         if not len(self._known):
             return None
-        return Before(self._known.values_of(keys)["visited"], self._copies.values_of(keys))
+        known = self._known.values_of(keys)
+        return Before(known["visited"], known["at"], self._copies.values_of(keys))
 
     # --- life
 
@@ -255,17 +343,30 @@ class Again:
             "known": self._known.state(),
             "copies": self._copies.state(),
             "habits": self._habits.state(),
+            "evidence": self._evidence.state(),
+            "told": self._told.state(),
             "queue": self._queue.state(),
-            "resting": self._resting.state(),
+            "rests": self._resting.state(),
+            "resting": self._rested_before.state(),
+            "found": self._found.state(),
             "learned": self._learned.state(),
+            "calibration": self._calibration.state(),
             "sums": [self._changes, self._time],
             "rows": self.rows,
             "standing": list(self.standing),
         }
 
     def close(self) -> None:
-        for part in (self._known, self._copies, self._habits, self._queue, self._resting, self._learned):
+        for part in (self._known, self._copies, self._habits, self._evidence, self._told, self._found):
             part.close()
+        for queue in (self._queue, self._resting, self._rested_before, self._learned):
+            queue.close()
+
+
+def _since(ended: pa.RecordBatch, before: Values) -> tuple[Column, Mask]:
+    """How long after the visits before these `ended`, in seconds, and which brought what had been brought before."""
+    again: Mask = (before["at"] > 0) & (numbers(ended, "news") != News.NONE)
+    return np.maximum(ended.column("at").to_numpy() - before["at"], 1.0), again
 
 
 def _all_of(queue: DiskQueue) -> Iterator[pa.RecordBatch]:
@@ -278,8 +379,3 @@ def _all_of(queue: DiskQueue) -> Iterator[pa.RecordBatch]:
 
 def _records(column: pa.FixedSizeBinaryArray) -> Values:
     return np.frombuffer(column.buffers()[1], KNOWN, column.offset + len(column))[column.offset :]
-
-
-def _resting(rested: pa.RecordBatch) -> Resting:
-    at, tried, shape, time = (rested.column(name).to_numpy().astype(np.float64) for name in BELIEVED)
-    return Resting(u64(rested, "host"), at, tried, Belief(shape, time), numbers(rested, "kind") == Kind.LISTING)

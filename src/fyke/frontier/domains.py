@@ -119,6 +119,12 @@ class Domains:
         found, value = self._drum.get(domain)
         return value if found else None
 
+    def in_degrees(self, domains: U64) -> npt.NDArray[np.uint32]:
+        """How many other domains link to each of `domains` (uint64[n]), with all that waits. Reads the disk."""
+        unique, of = np.unique(domains, return_inverse=True)
+        found: npt.NDArray[np.uint32] = self._drum.values_of(unique)["in_degree"][of]
+        return found
+
     def unchecked(self) -> Iterator[pa.RecordBatch]:
         """URLs that wait for the record of their domain."""
         for _, _, urls in self._drum.scan_pending():

@@ -148,6 +148,7 @@ class Frontier:
         if outcomes.put_off.num_rows:
             self._put_off(outcomes.put_off, now)
         self.stages.traps.learn(outcomes.judged)
+        self.stages.again.note(outcomes.dated)
 
     def note_rests(self, ended: pa.RecordBatch) -> None:
         """Visits that ended (schema `ENDED`) say how long their hosts rest, which is how much they may have out."""
@@ -226,6 +227,7 @@ class Frontier:
     def _advance(self) -> None:
         """Merge the URLs found with those seen; the new ones go on to their domain's budget."""
         for unique in self.stages.seen.merge():
+            self.stages.again.met(u64(unique, "via"))
             for start in range(0, unique.num_rows, self._sizes.batch):  # what comes at once is held at once, and copied
                 urls = unique.slice(start, self._sizes.batch)
                 if self._by_level:
@@ -282,6 +284,8 @@ class Frontier:
 
     def plan_again(self, now: float, terms: Terms, *, by_line: bool = False) -> Iterator[None]:
         """Visit known pages once more, as `Again.plan` has it: level by level, if that is how the crawl goes."""
+        if self.stages.seen.pending:  # so that what first visits found is not taken for news
+            self._advance()
         yield from self.stages.again.plan(now, terms, by_line=by_line)
         self.level = 0
 

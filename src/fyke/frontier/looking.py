@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from fyke.core.batches import URLS, u64
 from fyke.core.config import FrontierSection
-from fyke.core.urls import key_of
+from fyke.core.urls import Locator, key_of
 from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Values
@@ -24,10 +24,13 @@ from fyke.frontier.again import ENDED, KNOWN
 from fyke.frontier.asleep import WAITING, asleep_queues
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
+from fyke.frontier.found import Found
 from fyke.frontier.revisit.choice import Standing
+from fyke.frontier.revisit.signals import EVIDENCE, Trust, trust
 from fyke.frontier.robots_gate import RECORD
 from fyke.frontier.seen import UrlSeen
 from fyke.frontier.star import Star
+from fyke.frontier.told import Told
 from fyke.frontier.traps import Traps
 
 BLOCKED = "since its host is blocked"  # a place where URLs wait
@@ -53,7 +56,7 @@ class FrontierSeen:
         beside = {name: self._store.participant(name) or None for name in ("leased", "blocked")}
         self._state: Mapping[str, Any] = {**beside, **self._store.participant("frontier")}
         self._config = config
-        self._opened: list[UrlSeen | Domains | Drum | DiskQueue | Star | Traps] = []
+        self._opened: list[UrlSeen | Domains | Drum | DiskQueue | Found | Star | Told | Traps] = []
 
     def __repr__(self) -> str:
         return f"FrontierSeen({self._store!r})"
@@ -113,6 +116,17 @@ class FrontierSeen:
         self._opened.append(known)
         found, record = known.get(key)
         return record if found else None
+
+    def told(self, at: Locator, since: float) -> tuple[Trust, float, float]:
+        """How far the host of the page `at` is believed when it says that pages changed, how many times it said so of
+        this one after `since` (unix seconds), and how many new links a second the page brings."""
+        state = self._state.get("again", {})
+        drum = Drum(self._store, "evidence", state.get("evidence"), value=EVIDENCE)
+        told = Told(self._store, state.get("told"))
+        found = Found(self._store, self._config.table_memory_bytes, state.get("found"))
+        self._opened += [drum, told, found]
+        trusted = trust(drum.values_of(np.array([at.host], np.uint64)))
+        return trusted, told.of(at.key, since), found.rate_of(at.key)
 
     def _rounds(self) -> dict[str, Any]:
         enforcer = self._state.get("beast", {})

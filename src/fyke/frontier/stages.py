@@ -83,7 +83,7 @@ class Stages:
         self.backlog = Backlog(store, saved.get("backlog"))
         alone = kind is Enforcement.NONE
         self.beast: Enforcer = self.backlog if alone else enforcer(kind, store, saved.get("beast"), sizes)
-        self.again = Again(store, memory, saved.get("again"))
+        self.again = Again(store, memory, saved.get("again"), self.domains)
         self.traps = Traps(store, config.trap_pages, saved.get("traps"))
         self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"), sizes)
         self.ready = Ready(store, order, saved.get("ready"))

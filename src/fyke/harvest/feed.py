@@ -11,6 +11,7 @@ import json
 from typing import Any
 
 from fyke.core.visits import Page
+from fyke.harvest.dates import Entries, time_of
 from fyke.harvest.links import MOST_LINKS, HtmlLinks, collapsed, fit
 from fyke.harvest.sitemap import ROOTS, add_links
 from fyke.harvest.xmlscan import Attributes, Enough, root_of, scan, seen_from
@@ -18,7 +19,9 @@ from fyke.harvest.xmlscan import Attributes, Enough, root_of, scan, seen_from
 MAX_JSON_BYTES = 8 << 20  # which become ten times as much in memory
 _FEEDS = frozenset({"rss", "rdf", "feed", "channel"})
 _OWNERS = frozenset({"item", "entry", "channel", "feed", "rdf", "rss"})
-_PAGE_RELS = frozenset({"", "alternate", "next", "prev", "previous", "prev-archive", "next-archive"})
+_DATES = frozenset({"updated", "modified", "pubdate", "date"})  # Atom, RSS and its Dublin Core
+_OF_ENTRY = frozenset({"", "alternate"})
+_PAGE_RELS = _OF_ENTRY | frozenset({"next", "prev", "previous", "prev-archive", "next-archive"})
 
 
 class XmlLinks:
@@ -64,6 +67,10 @@ class JsonFeed:
             return
         items = feed.get("items")
         entries = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+        for item in entries:
+            changed = time_of(_text(item.get("date_modified")) or _text(item.get("date_published")))
+            if changed and _text(item.get("url")):
+                page.links.dated[item["url"]] = changed
         links = [feed.get("home_page_url"), feed.get("next_url")]
         links += [item.get(name) for item in entries for name in ("url", "external_url")]
         page.links.pages += fit([link for link in links if isinstance(link, str)])
@@ -85,15 +92,19 @@ def _text(value: Any) -> str:
 
 def _read_feed(page: Page, content: bytes) -> None:
     found: list[str] = []
+    entries = Entries()
 
     def see(name: str, parent: str, attributes: Attributes, text: str, base: str) -> None:
         if len(found) > MOST_LINKS:
             raise Enough
-        if name == "link" and parent in _OWNERS:
-            if attributes.get("href") is None:
-                found.append(seen_from(base, text, page.url))
-            elif attributes.get("rel", "").lower() in _PAGE_RELS:
-                found.append(seen_from(base, attributes["href"], page.url))
+        rel = attributes.get("rel", "").lower() if "href" in attributes else ""
+        if name == "link" and parent in _OWNERS and rel in _PAGE_RELS:
+            found.append(seen_from(base, attributes.get("href", text), page.url))
+            entries.link(found[-1] if rel in _OF_ENTRY else "")  # a feed's own page changes with its first entry
+        elif name in _DATES:
+            entries.date(text)
+        elif name in _OWNERS:
+            entries.end()
         elif name == "guid" and attributes.get("ispermalink", attributes.get("isPermaLink")) != "false":
             if text.startswith(("http://", "https://")):
                 found.append(text)
@@ -102,3 +113,4 @@ def _read_feed(page: Page, content: bytes) -> None:
 
     scan(content, page.url, see)
     page.links.pages += fit(found)
+    page.links.dated |= entries.dated()

@@ -12,6 +12,7 @@ from itertools import islice
 from fyke.core.batches import Kind
 from fyke.core.codings import gunzip
 from fyke.core.visits import Page
+from fyke.harvest.dates import Entries
 from fyke.harvest.links import MOST_LINKS
 from fyke.harvest.xmlscan import Attributes, Enough, root_of, scan, seen_from
 
@@ -63,7 +64,8 @@ def _root_within(page: Page) -> str:
 
 def add_links(page: Page, root: str, content: bytes) -> None:
     """Add what the sitemap `content` names to `page`: sitemaps when its root is an index, else pages."""
-    found = sitemap_links(content, page.url)
+    found, dated = sitemap_links(content, page.url)
+    page.links.dated |= dated
     if root == "sitemapindex":
         page.links.listings += found
     else:
@@ -82,17 +84,24 @@ def text_links(content: bytes) -> list[str]:
     return [line[1].decode("utf-8", "replace") for line in lines]
 
 
-def sitemap_links(content: bytes, url: str) -> list[str]:
-    """The locations in the XML sitemap or sitemap index (UTF-8) at `url`, and the alternates of each."""
+def sitemap_links(content: bytes, url: str) -> tuple[list[str], dict[str, float]]:
+    """The locations in the XML sitemap or sitemap index (UTF-8) at `url`, and the alternates of each; and when those
+    changed of which it says so (unix seconds)."""
     found: dict[str, None] = {}
+    entries = Entries()
 
     def see(name: str, parent: str, attributes: Attributes, text: str, base: str) -> None:
         if len(found) > MOST_LINKS:
             raise Enough
         if name == "loc":
             if parent in _ENTRIES:
-                found[seen_from(base, text, url)] = None
+                location = seen_from(base, text, url)
+                found[location] = None
+                entries.link(location)
+        elif name == "lastmod":
+            entries.date(text)
         elif name in _ENTRIES:
+            entries.end()
             if text.startswith(("http://", "https://")):  # without its <loc>
                 found[seen_from(base, text, url)] = None
         elif name == "link" and attributes.get("rel") == "alternate":
@@ -100,7 +109,7 @@ def sitemap_links(content: bytes, url: str) -> list[str]:
 
     scan(content, url, see)
     found.pop("", None)
-    return list(found)
+    return list(found), entries.dated()
 
 
 def unfold(data: bytes, limit: int = MAX_UNFOLDED_BYTES) -> bytes:

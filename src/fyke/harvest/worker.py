@@ -8,13 +8,14 @@ the folder, and for a page with links like `?page=2`, which keep the page's own 
 Invariant: every exchange that goes in comes out once, whatever its bytes; those with large pages come out later.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from fyke.core.batches import U64, Kind, LinkKind
 from fyke.core.config import FetchSection
@@ -27,51 +28,20 @@ from fyke.core.visits import HTML_TYPES, SAME_TEXT, Earlier, Exchange, Page, Pur
 from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
+from fyke.harvest.dates import credible
 from fyke.harvest.headers import said_of_links
 from fyke.harvest.media import label_of
+from fyke.harvest.named_sitemaps import NamedSitemaps
 from fyke.harvest.redirects import MOST_HOPS, Redirects
 from fyke.harvest.same_text import MOST_TEXT_BYTES, same_text
 
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
 SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however short it is
-DEEPEST_SITEMAP = 3  # indexes above a sitemap; sitemaps.org allows one
-MOST_SITEMAPS = 50_000  # that the indexes of one host may name, in all
-INDEXING_HOSTS = 10_000  # whose sitemaps are counted at a time
+Times = npt.NDArray[np.float64]
 NOT_FOLLOWED = 255  # in place of a `Kind`
 CopyOf = Callable[[Earlier, int], tuple[bytes, bytes] | None]  # head and body of the newest copy, if not longer
 TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
-
-
-class NamedSitemaps:
-    """How many sitemaps the indexes of each host have named, so that no chain of indexes is without end.
-
-    Bounded: of many hosts, those that named few are forgotten. Keys are those of hosts.
-    """
-
-    def __init__(self, saved: Mapping[str, int], most: int = MOST_SITEMAPS, hosts: int = INDEXING_HOSTS) -> None:
-        self._named = Counter({int(host): count for host, count in saved.items()})
-        self._most = most
-        self._hosts = hosts
-
-    def admitted(self, host: int, found: int, level: int) -> int:
-        """How many of the next `found` may be read; `level` indexes lie between them and a robots.txt, a seed or a
-        page."""
-        if level > DEEPEST_SITEMAP:
-            return 0
-        admitted = min(found, max(0, self._most - self._named[host]))
-        self._named[host] += admitted
-        if len(self._named) > self._hosts:
-            self._named = Counter(dict(self._named.most_common(self._hosts // 2)))
-        return admitted
-
-    def clear(self) -> None:
-        """Count anew: all indexes are read again."""
-        self._named.clear()
-
-    def state(self) -> dict[str, int]:
-        """What a checkpoint records."""
-        return {str(host): count for host, count in self._named.items()}
 
 
 class Group(NamedTuple):
@@ -81,6 +51,7 @@ class Group(NamedTuple):
     hrefs: Sequence[str]
     depth: int
     kind: int  # the `Kind` as which they go to the frontier; NOT_FOLLOWED: they do not
+    dated: Mapping[str, float] = MappingProxyType({})  # when some of them changed, by href, as the page says
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +64,10 @@ class Pointers:
     row: Int  # a `LinkKind`
     depth: Int
     kind: Int  # a `Kind`, or NOT_FOLLOWED
+    dated: Times  # unix seconds: when it changed, as the page says; 0: it does not
 
 
-NO_POINTERS = Pointers(NOWHERE, NOWHERE.key, NOWHERE.key, NOWHERE.link, NOWHERE.link, NOWHERE.link)
+NO_POINTERS = Pointers(NOWHERE, NOWHERE.key, NOWHERE.key, NOWHERE.link, NOWHERE.link, NOWHERE.link, np.zeros(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +288,7 @@ class Harvest:
             np.array([group.row for _, group in groups], np.int64)[of],
             np.array([group.depth for _, group in groups], np.int64)[of],
             kind,
+            _dates(groups)[found.link],
         )
         return Sheaf(reaped, pointers)
 
@@ -339,12 +312,26 @@ def groups_of(page: Page, level: int = 0) -> list[Group]:
         ]
     else:
         groups = [
-            Group(LinkKind.PAGE, links.pages, visit.depth + 1, Kind.PAGE),
+            Group(LinkKind.PAGE, links.pages, visit.depth + 1, Kind.PAGE, _said(page)),
             Group(LinkKind.REQUISITE, links.requisites, visit.depth + 1, Kind.REQUISITE),
             Group(LinkKind.NOFOLLOW, links.nofollow, 0, NOT_FOLLOWED),
         ]
         groups.append(Group(LinkKind.PAGE, links.listings, level, Kind.LISTING))
     return [group for group in groups if group.hrefs]
+
+
+def _said(page: Page) -> Mapping[str, float]:
+    """When pages changed, as a list says, as far as it did not say so before."""
+    exchange = page.exchange
+    before = exchange.visit.earlier.at if exchange.visit.earlier is not None else 0.0
+    return credible(page.links.dated, before, exchange.started_at) if page.links.dated else {}
+
+
+def _dates(groups: Sequence[tuple[_Read, Group]]) -> Times:
+    """The dates of all links of `groups`, in order."""
+    if not any(group.dated for _, group in groups):
+        return np.zeros(sum(len(group.hrefs) for _, group in groups))
+    return np.array([group.dated.get(href, 0.0) for _, group in groups for href in group.hrefs])
 
 
 def opened(parser: Parser, limits: FetchSection, exchange: Exchange) -> Page:

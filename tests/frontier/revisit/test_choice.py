@@ -12,6 +12,7 @@ from fyke.frontier.revisit.choice import (
     CHANCE,
     LEAST,
     LEAST_OF_CELL,
+    LIST,
     Choice,
     Lines,
     Resting,
@@ -19,6 +20,8 @@ from fyke.frontier.revisit.choice import (
     Terms,
     due_at,
 )
+from fyke.frontier.revisit.finds import finding
+from fyke.frontier.revisit.signals import MOST_RECALL, Trust, counted_age, credit, no_trust
 from fyke.frontier.revisit.worth import worth
 
 HOUR, DAY = 3600.0, 86400.0
@@ -27,7 +30,13 @@ TERMS = Terms(HOUR, 30 * DAY)
 
 
 def resting(
-    count: int, rng: np.random.Generator, hosts: int = 3, *, tried_later: bool = False, lists: float = 0.0
+    count: int,
+    rng: np.random.Generator,
+    hosts: int = 3,
+    *,
+    tried_later: bool = False,
+    lists: float = 0.0,
+    signals: bool = False,
 ) -> Resting:
     at = NOW - rng.uniform(0, 90, count) * DAY
     return Resting(
@@ -36,12 +45,29 @@ def resting(
         np.minimum(at + (rng.uniform(0, 9, count) * DAY if tried_later else 0.0), NOW),
         Belief(rng.uniform(0.3, 9, count), rng.uniform(0.1, 90, count) * DAY),
         rng.random(count) < lists,
+        Trust(rng.uniform(0, MOST_RECALL, count), np.exp(rng.normal(0, 2, count)) / DAY)
+        if signals
+        else no_trust(count),
+        rng.integers(0, 4, count).astype(float) if signals else np.zeros(count),
+        np.exp(rng.normal(0, 3, count)) if signals else np.ones(count),
+        rng.choice([0.0, 0.1 / DAY, 5 / DAY], count) if signals else np.zeros(count),
     )
 
 
 def part(pages: Resting, of: slice) -> Resting:
     belief = Belief(*(column[of] for column in pages.belief))
-    return Resting(pages.host[of], pages.at[of], pages.tried[of], belief, pages.first[of])
+    trusted = Trust(*(column[of] for column in pages.trusted))
+    return Resting(
+        pages.host[of],
+        pages.at[of],
+        pages.tried[of],
+        belief,
+        pages.first[of],
+        trusted,
+        pages.signals[of],
+        pages.weight[of],
+        pages.finds[of],
+    )
 
 
 def chosen(choice: Choice, pages: Resting) -> npt.NDArray[np.bool_]:
@@ -58,7 +84,9 @@ def chosen(choice: Choice, pages: Resting) -> npt.NDArray[np.bool_]:
 def test_the_worthiest_of_what_is_due_are_chosen_as_far_as_there_is_room(
     seed: int, count: int, room: int, cell: int
 ) -> None:
-    pages = resting(count, np.random.default_rng(seed), tried_later=bool(seed % 2))
+    pages = resting(
+        count, np.random.default_rng(seed), tried_later=bool(seed % 2), signals=bool(seed // 2 % 2), lists=seed % 3 / 4
+    )
     choice = Choice(NOW, TERMS, Room(room, np.full(CELLS, cell)))
     taken = chosen(choice, pages)
     due = due_at(pages, TERMS, NOW) <= NOW
@@ -67,25 +95,31 @@ def test_the_worthiest_of_what_is_due_are_chosen_as_far_as_there_is_room(
     wanted = [min(cell, int((due & (pages.host == host)).sum())) for host in range(3)]
     assert all(have <= most for have, most in zip(of_host, wanted, strict=True))
     assert taken.sum() == min(room, sum(wanted))
-    worths = worth(pages.belief, np.ones(count), NOW - pages.at)
+    ages = counted_age(pages.belief, pages.trusted, pages.signals, np.maximum(NOW - pages.at, 1.0))
+    weight = pages.weight * np.where(pages.first, LIST, 1.0)
+    worths = worth(pages.belief, weight, ages)
+    worths += weight * finding(pages.finds, np.maximum(NOW - pages.at, 1.0))
     for host in range(3):  # within a host, and within the quarter of a doubling that is one bin
         mine = pages.host == host
         if (taken & mine).any() and (due & ~taken & mine).any():
-            assert worths[due & ~taken & mine].max() <= 2**0.25 * max(worths[taken & mine].min(), 1.0) * 1.001
+            assert worths[due & ~taken & mine].max() <= 2**0.25 * max(worths[taken & mine].min(), 2**-10) * 1.001
     assert (choice.standing.due, choice.standing.chosen) == (due.sum(), taken.sum())
 
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 1 << 30))
 def test_a_page_is_due_when_it_is_likely_to_have_changed_and_not_too_soon(seed: int) -> None:
-    pages = resting(40, np.random.default_rng(seed), tried_later=True)
+    pages = resting(40, np.random.default_rng(seed), tried_later=True, signals=bool(seed % 2))
     due = due_at(pages, TERMS, NOW)
     assert (due >= pages.tried + HOUR).all()
     assert (due <= np.maximum(pages.at, pages.tried) + 30 * DAY).all()
     shape, time = pages.belief
     usual = (due > pages.tried + HOUR) & (due < pages.at + 30 * DAY) & (pages.tried == pages.at)
-    chance = 1 - (time / (time + due - pages.at)) ** shape
-    assert chance[usual] == pytest.approx(CHANCE)
+    silent, true = 1.0 - pages.trusted.recall, credit(pages.belief, pages.trusted)
+    chance = 1 - (time / (time + silent * (due - pages.at))) ** shape * (1 - true) ** pages.signals
+    brings = pages.finds * (due - pages.at)
+    usual &= due > pages.at
+    assert np.maximum(chance, brings)[usual] == pytest.approx(CHANCE)
     away = pages.tried > pages.at
     assert (due[away] >= pages.tried[away] + np.minimum(pages.tried - pages.at, 30 * DAY)[away]).all()
 
@@ -122,3 +156,18 @@ def test_a_line_follows_what_is_visited() -> None:
         waiting -= visited
     assert 100 <= waiting + 100 <= 200
     assert lines.room().in_all <= LEAST
+
+
+def test_a_host_with_more_lists_than_time_has_its_pages_visited_too() -> None:
+    rng = np.random.default_rng(5)
+    pages, begun = resting(400, rng, hosts=1), NOW - 90 * DAY
+    pages = pages._replace(first=rng.random(400) < 0.9, at=np.full(400, begun), tried=np.full(400, begun))
+    longest = np.zeros(400)
+    for hour in range(24 * 60):
+        now = NOW + hour * HOUR
+        choice = Choice(now, TERMS, Room(1000, np.full(CELLS, 20)))
+        choice.count(pages)
+        taken = choice.take(pages) if choice.settle() else np.zeros(400, np.bool_)
+        pages = pages._replace(at=np.where(taken, now, pages.at), tried=np.where(taken, now, pages.tried))
+        longest = np.maximum(longest, (now - pages.at) * (hour > 240))
+    assert longest.max() < 30 * DAY

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from fyke.lab.simulate import texts
-from fyke.lab.simulate.changing import Pages
+from fyke.lab.simulate.changing import LISTS, MOST_LISTED, Lists, Pages
+from fyke.lab.simulate.domain_sizes import DomainSizes
 from fyke.lab.simulate.keep import kept, simulate
 from lab.simulate.runs import FINITE, asked
 
@@ -32,7 +33,8 @@ def test_versions_only_grow_and_as_fast_as_the_rates_say(bursty):
 
 
 def test_a_crawl_that_never_ends_keeps_up(tmp_path):
-    wanted = replace(asked("star-beast"), spec=replace(FINITE, change_days=8.0))
+    spec, seldom = replace(FINITE, change_days=8.0, listed_share=0.2), {"least_s": DAY / 2}
+    wanted = replace(asked("star-beast"), spec=spec, revisit=seldom)
     with kept(tmp_path, wanted) as simulation:
         simulate(simulation, 2500)
     with kept(tmp_path, wanted) as simulation:  # goes on where it was
@@ -42,3 +44,30 @@ def test_a_crawl_that_never_ends_keeps_up(tmp_path):
     assert seen.pages > 500 and seen.revisits > 300
     assert 0.75 < seen.fresh <= 1 and 0.05 < seen.changed / seen.revisits < 0.95
     assert abs(standing.fresh - seen.fresh) < 0.2
+
+
+def test_lists_say_what_their_kind_says():
+    """Of the changes of some days that precise lists announce, imprecise ones, and those that lie."""
+    spec = replace(FINITE, domains=400, change_days=8.0)
+    pages, domains = Pages(spec.seed, 8.0, 0.0, 0.0), DomainSizes(spec)
+    lists = Lists(spec.seed, pages, domains, 0.6)
+    every = np.arange(spec.domains)
+    listed = lists.there(every, np.zeros_like(every))
+    assert 0.5 < listed.mean() < 0.7 and not lists.there(every, np.ones_like(every)).any()
+    counts = np.zeros((len(LISTS), 3))  # changes, those announced, dates
+    for domain in every[listed].tolist():
+        page = np.arange(1, min(domains.pages[domain], MOST_LISTED))
+        of = np.full(len(page), domain)
+        text = texts.written(of, domains.host_of(of, page), page)
+        changed, at = pages.last_change(text, 20 * DAY, 22 * DAY)
+        assert (pages.versions(text, at) == pages.versions(text, 22 * DAY))[changed].all()
+        told = lists.told(domain, 20 * DAY, 22 * DAY)
+        said = np.isin(texts.keys(text), told.column("key").to_numpy())
+        counts[lists.kind(domain)] += changed.sum(), (changed & said).sum(), said.sum()
+        assert ((told.column("at").to_numpy() >= 20 * DAY) & (told.column("at").to_numpy() <= 22 * DAY)).all()
+    for (recall, precision), (changes, announced, dates) in zip(LISTS, counts, strict=True):
+        assert changes > 50
+        if recall:
+            assert recall - 0.1 < announced / changes < recall + 0.3 and announced / dates > precision - 0.15
+        else:
+            assert dates > 2 * changes

@@ -3,9 +3,13 @@
 A plan is two passes over them. The first counts (`Choice.count`) those that are due, by what a visit is worth; then it
 is known how many of each worth there is room for (`settle`); the second takes these (`take`). A page is due when
 
-- its copy is out of date with a chance of `CHANCE` or more, by what is believed of it, or is `greatest_s` old;
+- its copy is out of date with a chance of `CHANCE` or more, by what is believed of it and what lists say, or it links
+  to a new page with such a chance, or is `greatest_s` old;
 - and it was not asked for in the last `least_s`, nor, where it brings nothing, for as long as that goes on: who is away
   for three days is asked again after three more.
+
+In a pass lists of pages come before all; in a crawl that never ends each counts as `LIST` pages. There a host with more
+lists than it can be asked for would else have no page visited any more.
 
 How many there is room for is learned from how many were visited (`Lines`): twice as many as since the last plan, less
 those that still wait. So the line is not empty while pages are due, and not longer than what is visited in two plans,
@@ -21,9 +25,13 @@ import numpy.typing as npt
 
 from fyke.core.batches import U64, Mask
 from fyke.frontier.revisit.belief import Belief, Column
+from fyke.frontier.revisit.calibration import Calibration
+from fyke.frontier.revisit.finds import finding
+from fyke.frontier.revisit.signals import Trust, all_false, counted_age, fresh_chance
 from fyke.frontier.revisit.worth import worth
 
 CHANCE = 0.05
+LIST = 10.0  # pages that a list is worth, where there is no time for all
 CELLS = 2048
 LEAST_OF_CELL = 32  # pages that may wait in any case
 LEAST = 1024  # and in all
@@ -46,7 +54,11 @@ class Resting(NamedTuple):
     at: Column  # unix seconds: when they were last known to be as their copies; 0: never
     tried: Column  # when they were last asked for
     belief: Belief
-    first: Mask  # lists of pages, whose visits are worth more than any other's
+    first: Mask  # lists of pages, which say what to visit
+    trusted: Trust
+    signals: Column  # of changes since `at`
+    weight: Column
+    finds: Column  # new links a second
 
 
 class Standing(NamedTuple):
@@ -54,7 +66,7 @@ class Standing(NamedTuple):
 
     at: float = 0.0  # unix seconds; 0: there was no plan
     pages: int = 0
-    fresh: float = 0.0  # of them, as is believed
+    fresh: float = 0.0  # of them, as is believed and visits have proved
     due: int = 0
     chosen: int = 0
     next_at: float = 0.0  # unix seconds: when the next plan is made
@@ -94,12 +106,16 @@ class Lines:
 class Choice:
     """The choice of one plan at `now` (unix seconds): all that is due, as far as there is `room`."""
 
-    def __init__(self, now: float, terms: Terms, room: Room | None = None) -> None:
+    def __init__(
+        self, now: float, terms: Terms, room: Room | None = None, calibration: Calibration | None = None
+    ) -> None:
+        """`calibration` says how fresh copies are that are believed to be."""
+        self._calibration = calibration or Calibration()
         self._now = now
         self._terms = terms
         self._room = room
         # Worth by its logarithm: a bin is 1/32 of a doubling, or a quarter where there is a row for each cell.
-        shape, self._each, self._offset = ((1, 4096), 32, 2048) if room is None else ((CELLS, 128), 4, 0)
+        shape, self._each, self._offset = ((1, 4096), 32, 2048) if room is None else ((CELLS, 216), 4, 40)
         self._table = np.zeros(shape, np.int64)  # pages by cell and worth: that are due, and once settled, to be taken
         self._pages = self._due = self._chosen = 0
         self._fresh = 0.0
@@ -115,7 +131,9 @@ class Choice:
         self._pages += len(resting.at)
         self._due += len(due)
         seen = resting.at > 0
-        self._fresh += float(np.sum(_unchanged(resting, self._now)[seen]))
+        age = np.maximum(self._now - resting.at, 0.0)
+        believed = fresh_chance(resting.belief, resting.trusted, resting.signals, age)
+        self._fresh += float(np.sum(self._calibration.fresh(believed)[seen]))
 
     def settle(self) -> bool:
         """All were counted: find how many of each cell and worth there is room for, the most worth first. Whether there
@@ -147,10 +165,14 @@ class Choice:
         due = np.flatnonzero(due_at(resting, self._terms, self._now) <= self._now)
         cells, bins = self._table.shape
         age = np.maximum(self._now - resting.at[due], 1.0)
-        belief = Belief(*(column[due] for column in resting.belief))
+        belief, trusted = Belief(*(column[due] for column in resting.belief)), _of(resting.trusted, due)
+        counts_for = counted_age(belief, trusted, resting.signals[due], age)
+        weight = resting.weight[due] * np.where(resting.first[due], LIST, 1.0)
         with np.errstate(divide="ignore"):
-            worths = np.log2(worth(belief, np.ones(len(age)), age)) * self._each + self._offset
-        worths[resting.first[due]] = bins
+            index = worth(belief, weight, counts_for) + weight * finding(resting.finds[due], age)
+            worths = np.log2(index) * self._each + self._offset
+        if self._room is None:
+            worths[resting.first[due]] = bins
         return due, (_cells(resting.host[due], cells) * bins + np.clip(worths, 0, bins - 1)).astype(np.intp)
 
 
@@ -159,18 +181,18 @@ def due_at(resting: Resting, terms: Terms, now: float) -> Column:
     since, was visited now."""
     at, tried = np.minimum(resting.at, now), np.minimum(resting.tried, now)
     shape, time = resting.belief
-    with np.errstate(over="ignore"):
-        likely = time * np.expm1(-np.log1p(-CHANCE) / shape)  # solves 1 - (time / (time + s)) ^ shape = CHANCE
+    left = np.maximum(all_false(resting.belief, resting.trusted, resting.signals) - np.log1p(-CHANCE), 0.0)
+    with np.errstate(over="ignore"):  # solves 1 - (time / (time + s)) ^ shape = CHANCE for what was not announced
+        likely = time * np.expm1(left / shape) / (1.0 - resting.trusted.recall)
+    with np.errstate(divide="ignore"):
+        likely = np.minimum(likely, CHANCE / resting.finds)
     outdated = at + np.minimum(np.where(resting.first, 0.0, likely), terms.greatest_s)
     due: Column = np.maximum(outdated, tried + np.maximum(np.minimum(tried - at, terms.greatest_s), terms.least_s))
     return due
 
 
-def _unchanged(resting: Resting, now: float) -> Column:
-    """The chance that the pages are as their copies: the mean of e^-(rate age) over what is believed of the rates."""
-    shape, time = resting.belief
-    chance: Column = np.exp(-shape * np.log1p(np.maximum(now - resting.at, 0.0) / time))
-    return chance
+def _of(trusted: Trust, rows: npt.NDArray[np.intp]) -> Trust:
+    return Trust(*(column[rows] for column in trusted))
 
 
 def _cells(hosts: U64, cells: int) -> npt.NDArray[np.int64]:

@@ -2,8 +2,9 @@
 
 `Pages` says how often a page has changed by any time: a Poisson process, by halving (how many changes fall into the
 first half of a stretch is binomial), or for some pages one that is on for a tenth of the time, at ten times the rate.
-Rates are lognormal by domain and by page. `Copies` tells the frontier of visits as the table of pages does in a crawl,
-by version numbers in place of contents, and follows a sample of the pages to see what was missed: no crawler knows.
+Rates are lognormal by domain and by page. `Lists` say of some of it. `Copies` tells the frontier of visits as the table
+of pages does in a crawl, by version numbers in place of contents, and of what lists say; it follows a sample of the
+pages to see what was missed: no crawler knows.
 
 Invariant: versions are a pure function of spec, page and time.
 """
@@ -15,19 +16,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import U64
+from fyke.core.batches import U64, Kind, Mask
+from fyke.core.messages import DATED
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Visit, batch_of
 from fyke.crawl.passes import Past
 from fyke.frontier.again import COPY, ENDED, Again, News, Visited
 from fyke.lab.simulate import texts
 from fyke.lab.simulate.chance import F64, I64, dice, high, spread
+from fyke.lab.simulate.domain_sizes import DomainSizes
 from fyke.lab.simulate.texts import Text
 
 HALVINGS = 31  # of 68 years, down to a second
 MOST_SAMPLED = 20_000
 BURST_SHARE = 0.1  # of the time
-_RATE_OF_DOMAIN, _RATE_OF_PAGE, _BURSTS, _CHANGES = 401, 402, 403, 404
+BISECTIONS = 6
+LISTS = ((0.9, 0.9), (0.5, 0.5), (0.0, 1.0))  # share of changes announced, and of dates that are right
+LIE_S = 43200.0  # a page of a list that lies is said to have changed each day, in the mean
+MOST_LISTED = 500
+_RATE_OF_DOMAIN, _RATE_OF_PAGE, _BURSTS, _CHANGES, _LISTED, _PRECISION, _ANNOUNCED = range(401, 408)
 _OF_DOMAIN, _OF_PAGE = 1.2, 0.9  # sigmas
 
 
@@ -40,14 +47,29 @@ class Pages:
         self._bursty_share = bursty_share
         self._start = start
 
-    def versions(self, text: Text, now: float) -> I64:
+    def rates(self, domain: I64, page: I64) -> F64:
+        """How often each page changes a second, in the mean of a long time."""
+        rate = self._rate * spread(dice(self._seed, _RATE_OF_DOMAIN, domain), _OF_DOMAIN)
+        return rate * spread(dice(self._seed, _RATE_OF_PAGE, domain, page), _OF_PAGE)
+
+    def last_change(self, text: Text, since: float, now: float) -> tuple[Mask, F64]:
+        """Which of the pages changed in that time, and when last, nearly."""
+        newest = self.versions(text, now)
+        begin, end = np.full(len(text), since), np.full(len(text), now)
+        changed: Mask = newest > self.versions(text, since)
+        for _ in range(BISECTIONS if changed.any() else 0):
+            middle = (begin + end) / 2
+            later = self.versions(text, middle) < newest
+            begin, end = np.where(later, middle, begin), np.where(later, end, middle)
+        return changed, end
+
+    def versions(self, text: Text, now: float | F64) -> I64:
         """How often each of the pages with these URLs has changed until `now`: int64[n]."""
         domain, _, page = texts.read(text)
-        rate = self._rate * spread(dice(self._seed, _RATE_OF_DOMAIN, domain), _OF_DOMAIN)
-        rate *= spread(dice(self._seed, _RATE_OF_PAGE, domain, page), _OF_PAGE)
+        rate = self.rates(domain, page)
         return _count(dice(self._seed, _CHANGES, domain, page), rate, self._time_on(domain, page, rate, now))
 
-    def _time_on(self, domain: I64, page: I64, rate: F64, now: float) -> F64:
+    def _time_on(self, domain: I64, page: I64, rate: F64, now: float | F64) -> F64:
         """The time so far, of bursty pages that in bursts, as long as it takes for ten changes otherwise."""
         time = np.full(len(page), now - self._start)
         rolls = dice(self._seed, _BURSTS, domain, page)
@@ -103,11 +125,48 @@ class TrueFreshness(NamedTuple):
     changed: int  # of those
 
 
+class Lists:
+    """Lists of `domains`, on the home pages of a `share` of them: a third precise, a third imprecise, a third lying."""
+
+    def __init__(self, seed: int, pages: Pages, domains: DomainSizes, share: float) -> None:
+        self._seed = seed
+        self._pages = pages
+        self._domains = domains
+        self._share = share
+
+    def there(self, domain: I64, page: I64) -> Mask:
+        """Which pages are lists."""
+        listed = high(dice(self._seed, _LISTED, domain)) < self._share
+        found: Mask = ~self._domains.is_spam(domain) & (page == 0) & listed
+        return found
+
+    def kind(self, domain: int) -> int:
+        """Which of `LISTS` that of `domain` is like."""
+        return int(dice(self._seed, _PRECISION, np.array([domain]))[0] % np.uint64(len(LISTS)))
+
+    def told(self, domain: int, since: float, now: float) -> pa.RecordBatch:
+        """What the list of `domain` says of changes in that time (schema `DATED`)."""
+        page = np.arange(1, min(int(self._domains.pages[domain]), MOST_LISTED), dtype=np.int64)
+        of = np.full(len(page), domain)
+        text = texts.written(of, self._domains.host_of(of, page), page)
+        chance, begun = high(dice(self._seed, _LISTED, page, of)), np.full(len(page), int(since))
+        recall, precision = LISTS[self.kind(domain)]
+        changed, at = self._pages.last_change(text, since, now)
+        real = changed & (high(dice(self._seed, _ANNOUNCED, of, page, (at * 8).astype(np.int64))) < recall)
+        often = recall * (1 - precision) / precision * self._pages.rates(of, page) if recall else 0.5 / LIE_S
+        false = high(dice(self._seed, _PRECISION, of, page, begun)) < -np.expm1(-often * (now - since))
+        said = real | false
+        when = np.where(real, at, since + chance * (now - since))
+        columns = [pa.array(texts.keys(text)[said]), pa.array(when[said])]
+        return pa.RecordBatch.from_arrays(columns, schema=DATED)
+
+
 class Copies:
     """What a crawl has of `pages`, as `again` is told."""
 
-    def __init__(self, pages: Pages, again: Again, saved: dict[str, Any]) -> None:
+    def __init__(self, pages: Pages, lists: Lists, again: Again, saved: dict[str, Any]) -> None:
         self._pages = pages
+        self._lists = lists
         self._again = again
         self._past = Past(again, Path())
         self._below = int(saved.get("below", 1 << 64))  # pages with lower keys are sampled
@@ -122,13 +181,15 @@ class Copies:
         """Visits that ended `now`: what became of them beside what earlier ones brought."""
         if not visits:
             return []
-        versions = self._pages.versions(texts.of_strings([visit.url for visit in visits]), now) + 1
+        text = texts.of_strings([visit.url for visit in visits])
+        versions = self._pages.versions(text, now) + 1
         came = np.array([outcome is Outcome.OK for outcome in outcomes])
         known = np.array([visit.earlier is not None and visit.earlier.place is not None for visit in visits])
         before = np.array([visit.earlier.fingerprint if visit.earlier is not None else 0 for visit in visits])
         same = came & known & (before == versions)
         self._revisits += int((came & known).sum())
         self._changed += int((came & known & ~same).sum())
+        self._read_lists(visits, text, came, now)
         copies = np.zeros(len(visits), COPY)
         copies["fingerprint"], copies["length"] = versions, 1
         news = np.where(same, News.SAME, np.where(came, News.CHANGED, News.NONE)).astype(np.uint8)
@@ -137,6 +198,14 @@ class Copies:
         self._again.learn(rows, came, copies)
         self._sample(visits, versions, came)
         return [Outcome.UNCHANGED if one else outcome for one, outcome in zip(same.tolist(), outcomes, strict=True)]
+
+    def _read_lists(self, visits: Sequence[Visit], text: Text, came: Mask, now: float) -> None:
+        domain, _, page = texts.read(text)
+        for row in np.flatnonzero(came & self._lists.there(domain, page)).tolist():
+            visit = visits[row]
+            visit.kind = Kind.LISTING
+            if visit.earlier is not None and visit.earlier.at:
+                self._again.note(self._lists.told(int(domain[row]), visit.earlier.at, now))
 
     def _sample(self, visits: Sequence[Visit], versions: I64, came: np.typing.NDArray[np.bool_]) -> None:
         for visit, version, there in zip(visits, versions.tolist(), came.tolist(), strict=True):

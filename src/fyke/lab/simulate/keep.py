@@ -42,10 +42,12 @@ class SimulationSettings:
     politeness: Mapping[str, Any] | None = None  # settings of that section over the policy's
     frontier: Mapping[str, Any] | None = None
     fetch: Mapping[str, Any] | None = None
+    revisit: Mapping[str, Any] | None = None
 
     def config(self) -> Config:
         """Raises ConfigurationError or PluginError for what is not there."""
         sections = {"politeness": self.politeness, "frontier": self.frontier, "fetch": self.fetch}
+        sections["revisit"] = self.revisit
         config = config_of(self.policy, self.order, **{name: section or {} for name, section in sections.items()})
         crawl_order(config.frontier)
         return config

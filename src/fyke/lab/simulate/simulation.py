@@ -22,7 +22,7 @@ from fyke.crawl.revisits import Revisits
 from fyke.disk.store import Store
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier
-from fyke.lab.simulate.changing import Copies, Pages
+from fyke.lab.simulate.changing import Copies, Lists, Pages
 from fyke.lab.simulate.fetcher import VirtualFetcher, VirtualHarvest
 from fyke.lab.simulate.tally import Tally, tally_of
 from fyke.lab.simulate.texts import Text
@@ -61,7 +61,8 @@ class Simulation:
         self._revisits: Revisits | None = None
         if web.spec.change_days:
             pages = Pages(web.spec.seed, web.spec.change_days, web.spec.bursty_share, START)
-            self.copies = Copies(pages, self.frontier.stages.again, saved.get("copies", {}))
+            lists = Lists(web.spec.seed, pages, web.domains, web.spec.listed_share)
+            self.copies = Copies(pages, lists, self.frontier.stages.again, saved.get("copies", {}))
             self._revisits = Revisits(self.frontier, lambda: iter(()), lambda: None, self.clock, config.revisit)
         rested_since = started if saved else 0.0
         self.fetcher = VirtualFetcher(

@@ -48,6 +48,7 @@ class VirtualWebSpec:
     page_bytes: int = 20_000  # median
     change_days: float = 0.0  # median time between changes of a page; 0: pages do not change
     bursty_share: float = 0.3  # of pages that change: in bursts
+    listed_share: float = 0.6  # of domains with pages that change: the home page lists when the others changed
 
     def __post_init__(self) -> None:
         honest = self.outward_links + math.ceil(self.branching) + 2

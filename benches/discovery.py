@@ -1,0 +1,165 @@
+"""How many new pages are found by visiting old ones again, of which few link to them: four policies over one web.
+
+    .venv/bin/python benches/discovery.py [pages]
+
+Old pages change at lognormal rates (sigma 1.5, median 1). In a unit of time new pages appear, a twentieth of the old
+ones; one to three old pages link to each, by Zipf's law over all of them, change by it, and let go of the link after
+two units of time, in the mean. A visit to an old page shows the links that are there. *Found* is how many new pages a
+hundred visits find, *share* that of all that appear, *stale* the harmonic staleness of the old pages, all in the second
+half of the time.
+
+*Uniform* visits all in turn; *Dasgupta* those first that showed most new pages a visit so far (past yield, the
+simplest form of the rules of Dasgupta et al., WWW 2007), every tenth visit in turn to learn of others; *changes
+alone* is Fyke's index without what it is worth that a page brings links.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from freshness import HARMONIC, MOST_MISSED, Column, Counts
+
+from fyke.frontier.revisit.belief import Belief, faded, prior, seen
+from fyke.frontier.revisit.finds import brought, finding, rates
+from fyke.frontier.revisit.worth import worth
+
+BUDGETS = (0.1, 0.3, 1.0)
+TIME = 30.0
+STEPS = 1500
+APPEAR = 0.05  # new pages, for each old one and unit of time
+LIFE = 2.0  # of a link
+SKEW = 1.0  # of Zipf's law
+LEARNING = 0.1  # of the visits by Dasgupta's rule, in turn
+
+
+@dataclass
+class Web:
+    """Old pages, and new ones by the step in which they appear, with the old ones that link to them."""
+
+    changes: npt.NDArray[np.uint16]  # [steps, pages]
+    appear: Counts  # [new]: steps, sorted
+    pages: Counts  # [new, 3]: who links to it; -1: nobody
+    until: Counts  # [new, 3]: before which step it is there
+
+
+def web(pages: int, seed: int = 5) -> Web:
+    rng = np.random.default_rng(seed)
+    changes = rng.poisson(np.exp(rng.normal(0, 1.5, pages)) * TIME / STEPS, (STEPS, pages))
+    popular = rng.permutation(pages)
+    chance = np.cumsum(1.0 / np.arange(1, pages + 1) ** SKEW)
+    new = rng.poisson(APPEAR * pages * TIME)
+    appear = np.sort(rng.integers(0, STEPS, new))
+    linking = popular[np.searchsorted(chance, rng.random((new, 3)) * chance[-1])]
+    linking[np.arange(3) >= rng.integers(1, 4, new)[:, None]] = -1
+    for step, some in zip(appear, linking, strict=True):
+        np.add.at(changes[step], some[some >= 0], 1)
+    until = appear[:, None] + np.ceil(rng.exponential(LIFE * STEPS / TIME, (new, 3))).astype(np.int64)
+    return Web(np.minimum(changes, 60_000).astype(np.uint16), appear, linking, until)
+
+
+@dataclass
+class Crawler:
+    """What is known of old pages, by visits."""
+
+    pages: int
+    ages: Column = field(init=False)
+    belief: Belief = field(init=False)
+    links: Column = field(init=False)
+    time: Column = field(init=False)
+    visits: Column = field(init=False)
+    shown: Column = field(init=False)  # new pages, also those that another page had shown
+
+    def __post_init__(self) -> None:
+        self.ages = np.random.default_rng(7).random(self.pages) * 1e-3
+        none = np.zeros(self.pages)
+        self._common = prior(none, none, 1.0)
+        self.belief = Belief(*(part.copy() for part in self._common))
+        self.links, self.time, self.visits, self.shown = (np.zeros(self.pages) for _ in range(4))
+        self._first = np.array([1.0, 10.0])
+
+    def visit(self, pages: Counts, changed: npt.NDArray[np.bool_], new: Column, shown: Column) -> None:
+        ages = self.ages[pages]
+        fresh = self.links[pages] == 0
+        self._first += new[fresh].sum(), ages[fresh].sum()
+        links, time = brought(self.links[pages], self.time[pages], new, ages)
+        self.links[pages], self.time[pages] = links * (links > 0), time * (links > 0)
+        common = Belief(*(part[pages] for part in self._common))
+        after = faded(seen(Belief(*(part[pages] for part in self.belief)), changed, ages), common)
+        for own, one in zip(self.belief, after, strict=True):
+            own[pages] = one
+        self.visits[pages] += 1
+        self.shown[pages] += shown
+        self.ages[pages] = 0.0
+
+    def finding(self) -> Column:
+        return finding(rates(self.links, self.time, self._first[0] / self._first[1]), self.ages)
+
+    def changing(self) -> Column:
+        return worth(self.belief, np.ones(self.pages), self.ages)
+
+
+Index = Callable[[Crawler], Column]
+
+
+def dasgupta(crawler: Crawler) -> Column:
+    past = (crawler.shown + 1e-9) / np.maximum(crawler.visits, 1) + 1e9 * (crawler.visits == 0)
+    return np.where(np.random.default_rng(int(crawler.visits.sum())).random() < LEARNING, crawler.ages, past)
+
+
+POLICIES: dict[str, Index] = {
+    "uniform": lambda crawler: crawler.ages,
+    "Dasgupta": dasgupta,
+    "changes alone": Crawler.changing,
+    "Fyke": lambda crawler: crawler.changing() + crawler.finding(),
+}
+
+
+def run(where: Web, budget: float, index: Index) -> tuple[float, float, float]:
+    """New pages found by a hundred visits, their share of all, the staleness of the old ones."""
+    steps, pages = where.changes.shape
+    crawler, missed = Crawler(pages), np.zeros(pages, np.int64)
+    linked: list[list[tuple[int, int]]] = [[] for _ in range(pages)]
+    found_at = np.full(len(where.appear), -1)
+    next_new, visits, stale, room = 0, 0, 0.0, 0.0
+    for step in range(steps):
+        missed = np.minimum(missed + where.changes[step], MOST_MISSED)
+        while next_new < len(where.appear) and where.appear[next_new] == step:
+            for page, until in zip(where.pages[next_new].tolist(), where.until[next_new].tolist(), strict=True):
+                if page >= 0:
+                    linked[page].append((next_new, until))
+            next_new += 1
+        crawler.ages += TIME / steps
+        room += budget * TIME / steps * pages
+        count, room = int(room), room % 1
+        chosen = np.argpartition(index(crawler), -count)[-count:] if count else np.zeros(0, np.int64)
+        new, shown = np.zeros(count), np.zeros(count)
+        for row, page in enumerate(chosen.tolist()):
+            there = [one for one, until in linked[page] if until > step]
+            unmet = [one for one in there if found_at[one] < 0]
+            found_at[unmet] = step
+            new[row], shown[row] = len(set(unmet)), len(there)
+            linked[page] = []
+        crawler.visit(chosen, missed[chosen] > 0, new, shown)
+        missed[chosen] = 0
+        if step >= steps // 2:
+            visits += count
+            stale += float(HARMONIC[missed].mean())
+    late = where.appear >= steps // 2
+    found = found_at[late] >= 0
+    return 100 * float(found.sum()) / visits, float(found.mean()), stale / (steps - steps // 2)
+
+
+def compare(pages: int) -> None:
+    where = web(pages)
+    print("| policy | " + " | ".join(f"{budget} visits" for budget in BUDGETS) + " |\n|---|" + "---:|" * len(BUDGETS))
+    for name, index in POLICIES.items():
+        found = (run(where, budget, index) for budget in BUDGETS)
+        print(
+            f"| {name} | " + " | ".join(f"{new:.1f} / {share:.0%} / {stale:.2f}" for new, share, stale in found) + " |"
+        )
+
+
+if __name__ == "__main__":
+    compare(int(sys.argv[1]) if sys.argv[1:] else 5000)

@@ -1,0 +1,76 @@
+"""When a page was changed, as sitemaps and feeds have it.
+
+Called for each entry of a list. Sitemaps, Atom, JSON Feed and Dublin Core write dates as W3C and RFC 3339 have them,
+RSS as RFC 822 does. A day without an hour means its begin: who was visited on that day may have been before the change
+or after it, and a signal that no visit ends would be a false one from then on.
+
+`credible` are those dates that are worth to be told on. They are not believed for that: what a host's dates have proved
+decides (`fyke.frontier.revisit.signals`).
+
+Invariant: never raises, whatever the text; the work is bounded.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+MOST_CHARS = 40
+MOST_OF_ENTRY = 100  # links: a page in as many languages
+FEW = 3  # entries that may well have changed on one day, or at once
+DAY_S = 86400.0
+SKEW_S = 60.0  # between clocks
+
+
+class Entries:
+    """The entries of one list, as their elements come: links and a date of each, in any order."""
+
+    def __init__(self) -> None:
+        self._dated: dict[str, float] = {}
+        self._links: list[str] = []
+        self._date = ""
+
+    def link(self, href: str) -> None:
+        """The entry is of the page at `href`, if that is one."""
+        if href and len(self._links) < MOST_OF_ENTRY:
+            self._links.append(href)
+
+    def date(self, text: str) -> None:
+        """It changed then; of several dates the last counts."""
+        self._date = text or self._date
+
+    def end(self) -> None:
+        """The entry is over, or the next one begins."""
+        at = time_of(self._date) if self._links and self._date else 0.0
+        if at:
+            self._dated |= dict.fromkeys(self._links, at)
+        self._links.clear()
+        self._date = ""
+
+    def dated(self) -> dict[str, float]:
+        """When the pages changed of which the list says so, unix seconds."""
+        self.end()
+        return self._dated
+
+
+def time_of(text: str) -> float:
+    """The time that `text` names, unix seconds; 0 for what names none, or a month."""
+    text = text[: MOST_CHARS + 1].strip()
+    if not 10 <= len(text) <= MOST_CHARS:
+        return 0.0
+    try:
+        found = datetime.fromisoformat(text) if text[:4].isdigit() else parsedate_to_datetime(text)
+        stamp = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return 0.0
+    return max(0.0, stamp)
+
+
+def credible(dated: Mapping[str, float], since: float, now: float) -> dict[str, float]:
+    """Those of `dated` (by href, unix seconds) that may say of a change that the same list did not tell when it was
+    read at `since`: with a day of grace, since lists are made from time to time, and days differ around the world.
+
+    One date for all entries is that of the list, and one that is to come is none until it has.
+    """
+    if len(dated) > FEW and len(set(dated.values())) == 1:
+        return {}
+    return {href: at for href, at in dated.items() if since - DAY_S < at <= now + SKEW_S}
