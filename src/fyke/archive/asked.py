@@ -4,12 +4,12 @@ The file `asked.json` in the crawl's folder `state`. Written by the running craw
 read by both, and by those who explain. Invariant: what was asked is safe on the disk before it is answered.
 """
 
-import json
 from pathlib import Path
 
 from fyke.core.errors import BadUrl, StateDamaged
 from fyke.core.urls import canonical, split
 from fyke.disk.files import write_whole
+from fyke.disk.sealed import sealed, unsealed_or_old
 
 BLOCKED_NAMED = 5  # blocked hosts, in a line for people
 
@@ -24,9 +24,9 @@ class AskedLater:
         self.blocked: list[str] = []
         if self._path.is_file():
             try:
-                found = json.loads(self._path.read_text())
+                found = unsealed_or_old("asked", self._path.read_bytes())
                 self.seeds, self.blocked = list(found["seeds"]), list(found["blocked"])
-            except (ValueError, KeyError, TypeError):
+            except (OSError, ValueError, KeyError, TypeError):
                 raise StateDamaged(f"{self._path} is damaged: put it back from a copy, or delete it") from None
 
     def __repr__(self) -> str:
@@ -40,8 +40,7 @@ class AskedLater:
 
     def save(self) -> None:
         """Make it safe on the disk. Raises DiskFull or DirectoryError."""
-        text = json.dumps({"seeds": self.seeds, "blocked": self.blocked}, indent=1) + "\n"
-        write_whole(self._path, text.encode())
+        write_whole(self._path, sealed("asked", {"seeds": self.seeds, "blocked": self.blocked}))
 
 
 def host_named(text: str) -> str:

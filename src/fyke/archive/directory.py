@@ -14,13 +14,16 @@ that holds anything but a crawl is never written to.
 import errno
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from xxhash import xxh3_64_intdigest
+
+from fyke.archive.checksum import checksum_path
 from fyke.archive.division import division
 from fyke.archive.seed_list import SeedList
 from fyke.core.config import Config, literal, load, render
@@ -30,6 +33,7 @@ from fyke.disk.checkpoint import newest
 from fyke.disk.files import write_whole, writing
 
 SAME_CRAWL = ("seeds", "scope", "depth", "allow", "deny", "requisites")
+EDITED = ("allow", "deny")  # of these, what a person may edit in fyke.toml
 
 LEAST_ROOM_BYTES = 1 << 20  # with less it is not worth beginning
 
@@ -104,14 +108,25 @@ class CrawlDirectory:
         if self.holds_crawl:
             self.compare(config, listed)
         with self._writing():
-            left = os.statvfs(self.path)
-            if left.f_bavail * left.f_frsize < LEAST_ROOM_BYTES:
+            if room_bytes(self.path) < LEAST_ROOM_BYTES:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if listed is not None and not self.holds_crawl:
                 self.listed.write(listed)
             write_whole(self.settings, render(config).encode())  # a folder is a crawl from here on
             for folder in (self.warc, self.tables, self.logs):
                 folder.mkdir(exist_ok=True)
+
+    def settings_digests(self, config: Config) -> dict[str, int]:
+        """What a checkpoint remembers of `config`: of the file as it is recorded, and of what makes it this crawl."""
+        same = {key: getattr(config.crawl, key) for key in SAME_CRAWL if key not in EDITED}
+        words = repr((same, config.extract)).encode()
+        return {"file": xxh3_64_intdigest(render(config).encode()), "crawl": xxh3_64_intdigest(words)}
+
+    def settings_fault(self, saved: Mapping[str, Any]) -> str:
+        """How `fyke.toml` differs from what the last run wrote, by the checkpoint `saved`; empty where it does not."""
+        digests = saved.get("settings")
+        same = not digests or digests["file"] == xxh3_64_intdigest(self.settings.read_bytes())
+        return "" if same else "it is not what the last run wrote: it was edited since, or is damaged"
 
     def forget(self) -> None:
         """Delete the state of a crawl that has brought nothing, so that it begins anew; the lock is held."""
@@ -132,7 +147,8 @@ class CrawlDirectory:
         """Whether nothing is here but what a start leaves that broke off before `record`."""
         lock = self.shard / "lock"
         parts = (path.with_name(f"{path.name}.part") for path in (self.settings, self.listed.path))
-        ours = {*parts, self.listed.path, self.state, self.shard, lock, self.supervised}
+        listed = self.listed.path
+        ours = {*parts, listed, checksum_path(listed), self.state, self.shard, lock, self.supervised}
         return all(path in ours for path in self.path.rglob("*"))
 
     def _writing(self) -> AbstractContextManager[None]:
@@ -156,11 +172,17 @@ class CrawlDirectory:
             )
         for key in SAME_CRAWL:
             if before[key] != now[key]:
-                edited = f"; {key} may be edited in {self.settings}" if key in ("allow", "deny") else ""
+                edited = f"; {key} may be edited in {self.settings}" if key in EDITED else ""
                 raise OtherCrawl(
                     f"{self.path} holds another crawl ({key} = {literal(before[key])}, not {literal(now[key])}): choose"
                     f" another folder with --into, or say only fyke crawl --into {self.path} to resume that one{edited}"
                 )
+
+
+def room_bytes(folder: Path) -> int:
+    """What may still be written into `folder`; 0 where no more files may be made. Raises OSError."""
+    left = os.statvfs(folder)
+    return left.f_bavail * left.f_frsize if left.f_favail or not left.f_files else 0
 
 
 def saved_state(directory: Path) -> dict[str, Any]:

@@ -5,7 +5,6 @@ a shard without domains, and addresses of their own. It never shrinks; one proce
 part of the crawl's directory: its state, and its own series of files in archive and tables.
 """
 
-import json
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +16,7 @@ import xxhash
 from fyke.core.batches import U64
 from fyke.core.errors import StateDamaged
 from fyke.disk.files import write_whole
+from fyke.disk.sealed import sealed, unsealed_or_old
 
 
 class Division(NamedTuple):
@@ -49,9 +49,9 @@ def division(state: Path) -> Division:
     if not path.is_file():
         return Division()
     try:
-        found = json.loads(path.read_text())
+        found = unsealed_or_old("agents", path.read_bytes())
         return Division(int(found["shards"]), int(found["agents"]))
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         raise StateDamaged(f"{path} is damaged: put it back from a copy") from None
 
 
@@ -60,5 +60,5 @@ def divide(state: Path, agents: int, *, begun: bool) -> Division:
     before = division(state)
     wanted = Division(before.shards if begun else agents, max(agents, before.agents if begun else 1))
     if wanted != before:
-        write_whole(state / "agents.json", json.dumps(wanted._asdict()).encode() + b"\n")
+        write_whole(state / "agents.json", sealed("agents", wanted._asdict()))
     return wanted

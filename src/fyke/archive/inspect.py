@@ -23,6 +23,7 @@ from fyke.core.errors import StateDamaged
 from fyke.disk import manifest as manifests
 from fyke.disk.files import Reader, is_locked
 from fyke.disk.frames import verify
+from fyke.disk.sealed import database_fault, journal_fault
 
 TAIL_BYTES = 64 << 10  # of the log: more than its last line
 
@@ -94,6 +95,12 @@ def in_use(directory: CrawlDirectory) -> bool:
 def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], None]) -> Iterator[Fault]:
     """Every fault in the checkpoint, the archive and the tables of `directory`. Raises NotACrawl."""
     directory.config()
+    if what := directory.listed.fault():
+        yield Fault(str(directory.listed.path), what)
+    try:
+        AskedLater(directory.state)
+    except StateDamaged as error:
+        yield Fault(str(directory.state), str(error))
     states = []
     for part in directory.parts:
         try:
@@ -106,7 +113,9 @@ def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], N
             if not state and any(directory.warc.glob("*.warc.gz")):
                 yield Fault(str(part.shard), "there is an archive and no manifest: the state is gone")
         yield from _check_state(part)
-        yield from _check_hosts(part)
+        yield from (Fault(str(path), what) for path, what in hosts_faults(part))
+    if states and (what := directory.settings_fault(states[0])):
+        yield Fault(str(directory.settings), what)
     began = [one for state in states[:1] for one in state.get("again", {}).get("began", [])]
     passes = [(int(file), bool(forever and forever[0])) for _, file, *forever in began]
     lengths = archive_lengths(directory, *states)
@@ -139,8 +148,11 @@ def _check_state(directory: CrawlDirectory) -> Iterator[Fault]:
 
 def _check_journals(directory: CrawlDirectory, state: dict[str, Any]) -> Iterator[Fault]:
     """Every byte of the rows that are in no Parquet file yet as it was written."""
-    for name in ("pages", "links"):
-        table = state.get(name, {})
+    for word in state:
+        name = word.removeprefix("extract ")
+        if word not in ("pages", "links") and name == word:
+            continue
+        table = state[word]
         own = series(name, directory.part)
         for serial in range(table.get("sealed", 0), table.get("sealed", 0) + len(table.get("segments", []))):
             if not journal_holds(directory.path, own, table, serial):
@@ -148,20 +160,29 @@ def _check_journals(directory: CrawlDirectory, state: dict[str, Any]) -> Iterato
                 yield Fault(str(path), "its bytes are not those that were written")
 
 
-def _check_hosts(directory: CrawlDirectory) -> Iterator[Fault]:
-    """What is remembered of hosts can be read."""
-    if directory.hosts.exists() and (what := book_fault(directory.hosts)):
-        yield Fault(str(directory.hosts), what)
+def hosts_faults(directory: CrawlDirectory) -> Iterator[tuple[Path, str]]:
+    """Which of the host book and the journal of rests beside it are damaged, and how."""
+    try:
+        fault, writes = journal_fault(directory.rests)  # before the book, which may grow meanwhile
+    except OSError as error:
+        fault, writes = f"it cannot be read: {error.strerror}", 0
+    if fault:
+        yield directory.rests, f"it is damaged: {fault}"
+    if (directory.hosts.exists() or writes) and (what := _book_fault(directory.hosts, writes)):
+        yield directory.hosts, what
 
 
-def book_fault(path: Path) -> str:
-    """What is wrong with the host book at `path`; empty when nothing is."""
+def _book_fault(path: Path, writes: int) -> str:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as book:
-            if book.execute("PRAGMA user_version").fetchone() == (0,):
+            (version,) = book.execute("PRAGMA user_version").fetchone()
+            if not version:
                 return "it is empty"
-            said: str = book.execute("PRAGMA integrity_check(1)").fetchone()[0]
-            return "" if said == "ok" else f"it is damaged: {said}"
+            if version == 1:  # of an earlier version, without digests
+                said: str = book.execute("PRAGMA integrity_check(1)").fetchone()[0]
+                return "" if said == "ok" else f"it is damaged: {said}"
+            fault = database_fault(book, writes)
+            return f"it is damaged: {fault}" if fault else ""
     except sqlite3.Error as error:
         return f"it cannot be read: {error}"
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
 from pathlib import Path
 
+from fyke.archive.checksum import checksum_holds, write_checksum
 from fyke.core.errors import OtherCrawl, StateDamaged
 from fyke.core.urls import Locator, locate
-from fyke.disk.files import written_whole
+from fyke.disk.files import writing, written_whole
 
 NAME = "seeds.txt"
 BATCH = 1 << 15
@@ -39,11 +40,17 @@ class SeedList:
         """The URLs, in order. Raises StateDamaged."""
         if not self:
             return
+        if what := self.fault():
+            raise StateDamaged(f"{self.path} is damaged ({what}): put it back from a copy")
         try:
             with self.path.open(encoding="ascii") as file:
                 yield from (line.rstrip("\n") for line in file)
         except (OSError, UnicodeDecodeError) as error:
             raise StateDamaged(f"{self.path} cannot be read ({error}): put it back from a copy") from None
+
+    def fault(self) -> str:
+        """What is wrong with the list; empty when nothing is. An earlier version wrote no checksum."""
+        return "its bytes are not those its checksum was made of" if self and checksum_holds(self.path) is False else ""
 
     def batches(self) -> Iterator[Sequence[Locator]]:
         """The seeds, so many at a time that a batch is worth its cost. Raises StateDamaged."""
@@ -58,6 +65,9 @@ class SeedList:
         """Keep `urls`, which are canonical. Raises DiskFull, DirectoryError."""
         with written_whole(self.path) as part, part.open("w", encoding="ascii") as file:
             file.writelines(f"{url}\n" for url in urls)
+            file.flush()
+            with writing(self.path):
+                write_checksum(part, self.path)
 
     def compare(self, urls: Iterable[str]) -> None:
         """Raises OtherCrawl when the list is not of `urls`."""

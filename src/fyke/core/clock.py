@@ -15,12 +15,15 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's time, made monotonic: it never runs backwards when the wall clock is set."""
+    """The machine's time, made monotonic: it never runs backwards when the wall clock is set, and begins no sooner
+    than `not_before` (unix seconds): what an earlier process wrote down was not in the future."""
 
-    def __init__(self) -> None:
+    def __init__(self, not_before: float = 0.0) -> None:
         # The largest of a few: whatever comes between the two readings makes it smaller, and the clock late. Rests
         # that an earlier process wrote down must not seem over sooner by that.
-        self._offset = max(time.time() - time.monotonic() for _ in range(8))
+        offset = max(time.time() - time.monotonic() for _ in range(8))
+        self.set_back_s = max(0.0, not_before - time.monotonic() - offset)  # by so much the wall clock is behind
+        self._offset = offset + self.set_back_s
 
     def now(self) -> float:
         return time.monotonic() + self._offset

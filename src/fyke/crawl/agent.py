@@ -18,7 +18,7 @@ from fyke.archive.division import division
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
-from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, StateDamaged
+from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, OtherCrawl, StateDamaged
 from fyke.core.outcomes import Outcome
 from fyke.core.seeds import seeds_of
 from fyke.core.urls import host_keys
@@ -30,6 +30,9 @@ from fyke.crawl.passes import Pass
 from fyke.crawl.post.letters import Envelope
 from fyke.disk.checkpoint import Checkpoint
 from fyke.frontier.revisit.choice import Terms
+
+SET_BACK_S = 1.0  # worth a line of the log: less is what time servers correct
+PAUSE_BEAT_S = 1.0
 
 
 class Agent:
@@ -57,6 +60,7 @@ class Agent:
         self.directory = directory
         self._seat = seat
         self.config = config
+        self._given_clock = clock
         self._clock = clock or SystemClock()
         self._again = again
         self._prepared = Prepared(directory, config, plugins or Plugins())
@@ -103,6 +107,8 @@ class Agent:
             self.directory.forget()  # under the lock: another crawl could begin here, and lose its files
             self._checkpoint.reopen()
             saved = {}
+        self._compare_settings(saved)
+        self._keep_time(saved)
         self._rooms = rooms = Rooms(
             self.directory, self.config, self._prepared, self._seat, self._clock, self._news, self._checkpoint, saved
         )
@@ -117,6 +123,25 @@ class Agent:
         self._take_up(begun=bool(saved), may_begin=may_begin_again(saved) or forever != rooms.passes.forever)
         waiting = rooms.frontier.statistics().rows
         self._note("resumed" if saved else "begun", seeds=len(self._prepared.seeds), waiting=waiting)
+
+    def _compare_settings(self, saved: Mapping[str, Any]) -> None:
+        """What makes it this crawl must be as the last checkpoint had it, whatever the file says now."""
+        before, now = saved.get("settings"), self.directory.settings_digests(self.config)
+        if not before or before == now:
+            return
+        if before["crawl"] != now["crawl"]:
+            raise OtherCrawl(
+                f"{self.directory.settings} asks for another crawl than the one that is here: it was edited (only allow"
+                " and deny may be), or is damaged; put back what it said"
+            )
+        self._note("settings changed")
+
+    def _keep_time(self, saved: Mapping[str, Any]) -> None:
+        """Go on no sooner than the last checkpoint was taken: else rests would last by what the clock was set back."""
+        if self._given_clock is None and saved:
+            self._clock = clock = SystemClock(saved["taken_at"])
+            if clock.set_back_s > SET_BACK_S:
+                self._note("clock set back", seconds=round(clock.set_back_s, 1))
 
     def _take_up(self, *, begun: bool, may_begin: bool) -> None:
         """Go on with what waits, as the person wants it now; `may_begin` a pass over it."""
@@ -161,8 +186,22 @@ class Agent:
         """Crawl until the end, a limit, or `stop`."""
         if not self._resumed:
             await self._rooms.keeper.take()  # so that an archive without a manifest means that the state was lost
-        self._ending = await self._loop.run(self._rooms.keeper)
+        noting = asyncio.create_task(self._note_pauses())
+        try:
+            self._ending = await self._loop.run(self._rooms.keeper)
+        finally:
+            noting.cancel()
         return self._ending
+
+    async def _note_pauses(self) -> None:
+        """Say in the log where the process stood still."""
+        fetcher = self._rooms.fetcher
+        noted_s = 0.0
+        while True:
+            await asyncio.sleep(PAUSE_BEAT_S)
+            if fetcher.stood_still_s > noted_s:
+                self._note("stood still", seconds=round(fetcher.stood_still_s - noted_s, 1))
+                noted_s = fetcher.stood_still_s
 
     def stop(self, ending: Ending = Ending.STOPPED) -> None:
         """End soon, so that the crawl can be resumed."""

@@ -40,12 +40,15 @@ class Keeper:
         writers: Mapping[str, Writer],
         clock: Clock,
         every_s: float,
+        settings: Mapping[str, int] | None = None,
     ) -> None:
+        """`settings` are the digests of what was asked (`CrawlDirectory.settings_digests`)."""
         self._checkpoint = checkpoint
         self._rooms = rooms
         self._writers = writers
         self._clock = clock
         self._every_s = every_s
+        self._settings = dict(settings or {})
         self._due = clock.now() + every_s
         self.taken = 0
 
@@ -71,7 +74,8 @@ class Keeper:
     def _snapshot(self, ending: str) -> Snapshot:
         states = {name: room.state() for name, room in {**self._rooms, **self._writers}.items()}
         dirty = [path for writer in self._writers.values() for path in writer.dirty_files()]
-        return self._checkpoint.take(states, {"ending": ending, "taken_at": self._clock.now()}, dirty)
+        counters = {"ending": ending, "taken_at": self._clock.now(), "settings": self._settings}
+        return self._checkpoint.take(states, counters, dirty)
 
     def _committed(self, snapshot: Snapshot) -> None:
         self._checkpoint.committed(snapshot)

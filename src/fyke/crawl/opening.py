@@ -184,7 +184,9 @@ class Rooms:
             others=self._seat is not None and self._seat.moved,
         )  # fmt: skip
         if saved:
+            self.rests.check_book(self.book.writes)
             self.book.forget_since(saved["taken_at"])
+        self.rests.note_book(self.book.writes, self.started_at)
 
     def _open_frontier(self, saved: dict[str, Any]) -> None:
         config = self._config
@@ -306,6 +308,7 @@ class Rooms:
             writers,
             self._clock,
             self._config.store.checkpoint_s,
+            self._directory.settings_digests(self._config),
         )
 
     def close(self) -> None:

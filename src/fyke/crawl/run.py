@@ -6,6 +6,7 @@ it ends with 0, as service managers expect.
 """
 
 import asyncio
+import errno
 import gc
 import os
 import shlex
@@ -21,12 +22,12 @@ import uvloop
 from rich.console import Console
 
 from fyke.archive.asked import AskedLater
-from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.directory import CrawlDirectory, room_bytes, saved_state
 from fyke.archive.division import divide, division
 from fyke.archive.inspect import ending_of
 from fyke.archive.statistics import CrawlStatistics, added
 from fyke.core.config import Config
-from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError, NetworkDown
+from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError, DiskFull, NetworkDown
 from fyke.core.memory import peak_memory_bytes
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.crawl.agent import Agent, brought_nothing
@@ -43,6 +44,8 @@ from fyke.progress import Progress
 from fyke.quantities import counted, duration, share_text, size
 
 RULE_CHARS = 60  # of a rule, in the summary
+ROOM_BYTES = 16 << 20  # with which a crawl that paused goes on
+ROOM_BEAT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,43 @@ def _reading(sources: SeedSources, console: Console) -> Iterator[str]:
 
 
 async def _crawl(
+    directory: CrawlDirectory,
+    config: Config,
+    console: Console,
+    listed: Iterable[str] | None,
+    again: Pass | None,
+    metrics: str | None,
+) -> Summary:
+    """Crawl to the end; where the disk is full, pause until it has room, and go on from the last checkpoint."""
+    while True:
+        try:
+            return await _crawl_once(directory, config, console, listed, again, metrics)
+        except DiskFull as error:
+            if not directory.holds_crawl or not await _has_room_again(directory, config, console, error):
+                raise
+            listed = None  # it is in the directory
+
+
+async def _has_room_again(directory: CrawlDirectory, config: Config, console: Console, error: DiskFull) -> bool:
+    """Wait for room, as long as for a host that rests; False when none comes, or it is a limit that was met."""
+    limited = getattr(error.__cause__, "errno", errno.ENOSPC) != errno.ENOSPC
+    if limited or not config.crawl.wait_s:
+        return False
+    told = f"fyke: {error}; until then it pauses, for {duration(config.crawl.wait_s)} at most"
+    console.print(told, highlight=False, soft_wrap=True, markup=False)
+    stop, clock = asyncio.Event(), asyncio.get_running_loop().time
+    _obey_signals(stop.set)
+    deadline = clock() + config.crawl.wait_s
+    while not (stop.is_set() or clock() > deadline):
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), ROOM_BEAT_S)
+        if not stop.is_set() and room_bytes(directory.path) >= ROOM_BYTES:
+            console.print("fyke: the disk has room again: the crawl goes on", highlight=False)
+            return True
+    return False
+
+
+async def _crawl_once(
     directory: CrawlDirectory,
     config: Config,
     console: Console,

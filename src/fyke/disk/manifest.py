@@ -4,15 +4,13 @@ Written by `Snapshot.make_durable`, read when a shard is opened. A manifest is *
 and every file it names is there, at least as long as recorded; a torn one is as if it had not been written.
 """
 
-import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import xxhash
-
 from fyke.disk.files import verify_file
+from fyke.disk.sealed import sealed, unsealed
 from fyke.disk.store import Digests, State
 
 FORMAT = 2
@@ -44,8 +42,7 @@ class Manifest:
             "counters": self.counters,
             "digests": self.digests,
         }
-        text = _canonical(body)
-        return f'{{"digest":"{_digest(text)}","manifest":{text}}}\n'.encode()
+        return sealed("manifest", body)
 
 
 def numbers(directory: Path) -> list[int]:
@@ -57,9 +54,8 @@ def numbers(directory: Path) -> list[int]:
 def load(directory: Path, number: int) -> Manifest | None:
     """The manifest `number`, or None when it is not whole."""
     try:
-        outer = json.loads((directory / Manifest(number).name).read_bytes())
-        body = outer["manifest"]
-        if outer["digest"] != _digest(_canonical(body)) or body["format"] != FORMAT:
+        body = unsealed("manifest", (directory / Manifest(number).name).read_bytes())
+        if body["format"] != FORMAT:
             return None
         manifest = Manifest(
             body["number"], body["files"], body["participants"], body["counters"], body.get("digests", {})
@@ -84,11 +80,3 @@ def _files_are_there(directory: Path, manifest: Manifest) -> bool:
 def verify(directory: Path, manifest: Manifest, name: str) -> None:
     """Read the file `name` of `manifest`. Raises StateDamaged when a byte is not as it was written."""
     verify_file(directory / name, manifest.digests.get(name, []))
-
-
-def _canonical(body: object) -> str:
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def _digest(text: str) -> str:
-    return xxhash.xxh3_128_hexdigest(text.encode())

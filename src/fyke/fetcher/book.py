@@ -22,10 +22,13 @@ from typing import Any
 
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, NotACrawl, StateDamaged
 from fyke.core.urls import key_of
+from fyke.disk.sealed import COUNT_WRITE, TALLY, database_fault, layout_digest, row_digest, tally, teach
 from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 
-FORMAT = 1  # PRAGMA user_version; another number was written by another Fyke
+FORMAT = 2  # PRAGMA user_version; another number was written by another Fyke
+UNDIGESTED = 1  # the format without digests: it gets them when it is opened to be written
+VERIFIED_BYTES = 16 << 20  # of a book that is read whole when it is opened to be written: a fifth of a second
 CACHE_KIB = 4096
 
 _SCHEMA = f"""
@@ -35,19 +38,34 @@ CREATE TABLE IF NOT EXISTS hosts (
   name TEXT NOT NULL, domain TEXT NOT NULL, addresses TEXT NOT NULL, addresses_until REAL NOT NULL,
   next_allowed_at REAL NOT NULL,    -- a host's `due`
   failures INTEGER NOT NULL, retired TEXT NOT NULL,
-  pages INTEGER NOT NULL, first_seen REAL NOT NULL, last_seen REAL NOT NULL, crawl_delay_s REAL);
+  pages INTEGER NOT NULL, first_seen REAL NOT NULL, last_seen REAL NOT NULL, crawl_delay_s REAL,
+  digest INTEGER);                  -- of the row before it
 CREATE TABLE IF NOT EXISTS robots (
   key INTEGER PRIMARY KEY,          -- xxh3-64 of the origin, as a signed number
   origin TEXT NOT NULL, state TEXT NOT NULL, fetched_at REAL NOT NULL, expires_at REAL NOT NULL,
-  status INTEGER NOT NULL, reason TEXT NOT NULL, body BLOB NOT NULL, failures INTEGER NOT NULL);
+  status INTEGER NOT NULL, reason TEXT NOT NULL, body BLOB NOT NULL, failures INTEGER NOT NULL, digest INTEGER);
 CREATE INDEX IF NOT EXISTS robots_fetched_at ON robots (fetched_at);
-PRAGMA user_version = {FORMAT};
-COMMIT;
+{TALLY};
 """
-_SAVE_HOST = f"INSERT OR REPLACE INTO hosts VALUES ({', '.join('?' * 12)})"
-_SAVE_ROBOTS = f"INSERT OR REPLACE INTO robots VALUES ({', '.join('?' * 9)})"
-_HOST = "SELECT * FROM hosts"  # a row is the fields `ROW` of a `Host`, in this order
-_ROBOTS = "SELECT origin, state, fetched_at, expires_at, status, reason, body, failures FROM robots"
+_HOST_COLUMNS = (
+    "key, name, domain, addresses, addresses_until, next_allowed_at, failures, retired, pages, first_seen, last_seen,"
+    " crawl_delay_s"
+)
+_ROBOTS_COLUMNS = "key, origin, state, fetched_at, expires_at, status, reason, body, failures"
+_DIGESTS = f"""
+BEGIN;
+ALTER TABLE hosts ADD COLUMN digest INTEGER;
+ALTER TABLE robots ADD COLUMN digest INTEGER;
+UPDATE hosts SET digest = row_digest({_HOST_COLUMNS});
+UPDATE robots SET digest = row_digest({_ROBOTS_COLUMNS});
+{TALLY};
+"""
+_SAVE_HOST = f"INSERT OR REPLACE INTO hosts VALUES ({', '.join('?' * 13)})"
+_SAVE_ROBOTS = f"INSERT OR REPLACE INTO robots VALUES ({', '.join('?' * 10)})"
+_HOST = "SELECT * FROM hosts"  # a row is the fields `ROW` of a `Host`, in this order, and its digest
+_ROBOTS = "SELECT * FROM robots"
+_FORGIVEN = _HOST_COLUMNS.replace("failures, retired", "0, ''")
+_FORGIVE = f"UPDATE hosts SET retired = '', failures = 0, digest = row_digest({_FORGIVEN})"
 _fields_of = attrgetter(*ROW)
 
 
@@ -89,16 +107,48 @@ class HostBook:
         if self._read_only and not found:
             self._connection.close()
             raise self._error(sqlite3.DataError("it is empty"))
-        if found not in (0, FORMAT):
+        if found not in (0, UNDIGESTED, FORMAT):
             self._connection.close()
             raise StateDamaged(f"{self._path} has format {found}, this Fyke reads {FORMAT}: use the Fyke that wrote it")
+        teach(self._connection)
+        self._digested = found != UNDIGESTED
+        if found == FORMAT:
+            self._verify()
         if self._read_only:
             return
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = NORMAL")
         run("PRAGMA journal_size_limit = 67108864")
-        if not found:
-            self._connection.executescript(_SCHEMA)
+        if found != FORMAT:
+            self._connection.executescript(_DIGESTS if found else _SCHEMA)
+            layout = layout_digest(self._connection)
+            run("INSERT INTO tally VALUES (0, ?, ?)", (layout, row_digest(0, layout)))
+            run(f"PRAGMA user_version = {FORMAT}")
+            run("COMMIT")
+            self._digested = True
+
+    def _verify(self) -> None:
+        """Raises StateDamaged where the layout is not as it was written, nor, in a small book to write, any row."""
+        try:
+            tally(self._connection)
+            little = self._path.stat().st_size <= VERIFIED_BYTES and not self._read_only
+            fault = database_fault(self._connection) if little else ""
+        except (ValueError, sqlite3.OperationalError) as error:
+            if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) != sqlite3.SQLITE_ERROR:
+                raise
+            fault = str(error)
+        if fault:
+            self._connection.close()
+            raise self._error(sqlite3.DataError(fault.removeprefix("it is damaged: ")))
+
+    @property
+    def writes(self) -> int:
+        """How often this book was written, by whatever process."""
+        with self._explained():
+            try:
+                return tally(self._connection)
+            except ValueError as error:
+                raise self._error(sqlite3.DataError(str(error))) from error
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -127,12 +177,19 @@ class HostBook:
         """What is remembered of the host `name`."""
         with self._explained():
             row = self._connection.execute(f"{_HOST} WHERE key = ?", (_signed(name),)).fetchone()
-        return _host_of(row) if row and row[1] == name else None
+        return _host_of(self._whole(row)) if row and row[1] == name else None
+
+    def _whole(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """`row` without its digest. Raises StateDamaged when it is not what was written."""
+        if not self._digested:
+            return row
+        if row_digest(*row[:-1]) != row[-1]:
+            raise self._error(sqlite3.DataError(f"the row of {str(row[1])[:100]} is not what was written"))
+        return row[:-1]
 
     def save_host(self, host: Host) -> None:
         """Remember `host` in place of what was known; safe against `kill -9` on return."""
-        with self._explained():
-            self._connection.execute(_SAVE_HOST, _row_of(host))
+        self.save_hosts([host])
 
     def save_hosts(self, hosts: Iterable[Host]) -> None:
         """Remember many at once: all or, after a crash, none."""
@@ -144,18 +201,19 @@ class HostBook:
         self._connection.execute("BEGIN IMMEDIATE")
         with self._connection:
             yield
+            self._connection.execute(COUNT_WRITE)
 
     def all_hosts(self) -> Iterator[Host]:
         """Every host, in the order of keys, read as it is asked for. Do not save while iterating."""
         with self._explained():
             for row in self._connection.execute(f"{_HOST} ORDER BY key"):
-                yield _host_of(row)
+                yield _host_of(self._whole(row))
 
     def robots(self, origin: str) -> RobotsRecord | None:
         """The robots.txt of `origin` as last fetched, expired or not."""
         with self._explained():
             row = self._connection.execute(f"{_ROBOTS} WHERE key = ?", (_signed(origin),)).fetchone()
-        return self._robots_of(row) if row and row[0] == origin else None
+        return self._robots_of(self._whole(row)[1:]) if row and row[1] == origin else None
 
     def save_robots(self, record: RobotsRecord) -> None:
         """Remember `record` in place of what was known of its origin."""
@@ -170,13 +228,13 @@ class HostBook:
             zlib.compress(record.body, 1),
             record.failures,
         )
-        with self._explained():
-            self._connection.execute(_SAVE_ROBOTS, row)
+        with self._explained(), self._transaction():
+            self._connection.execute(_SAVE_ROBOTS, (*row, row_digest(*row)))
 
     def forgive(self) -> None:
         """Give up no host any more for its failures so far: its pages are asked for again."""
-        with self._explained():
-            self._connection.execute("UPDATE hosts SET retired = '', failures = 0 WHERE failures > 0 OR retired <> ''")
+        with self._explained(), self._transaction():
+            self._connection.execute(f"{_FORGIVE} WHERE failures > 0 OR retired <> ''")
 
     def forget_since(self, t: float) -> int:
         """Drop robots records fetched after `t` (unix seconds), so that they are fetched again; returns how many.
@@ -186,7 +244,7 @@ class HostBook:
         """
         with self._explained(), self._transaction():
             run = self._connection.execute
-            run("UPDATE hosts SET retired = '', failures = 0 WHERE retired <> '' AND last_seen > ?", (t,))
+            run(f"{_FORGIVE} WHERE retired <> '' AND last_seen > ?", (t,))
             return run("DELETE FROM robots WHERE fetched_at > ?", (t,)).rowcount
 
     def _robots_of(self, row: tuple[str, str, float, float, int, str, bytes, int]) -> RobotsRecord:
@@ -279,7 +337,8 @@ def _signed(text: str) -> int:
 
 def _row_of(host: Host) -> tuple[object, ...]:
     _, name, domain, addresses, *rest = _fields_of(host)
-    return _signed(name), name, domain, " ".join(addresses), *rest
+    row = _signed(name), name, domain, " ".join(addresses), *rest
+    return *row, row_digest(*row)
 
 
 def _host_of(row: tuple[Any, ...]) -> Host:

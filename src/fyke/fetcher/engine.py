@@ -40,6 +40,7 @@ from fyke.fetcher.workbench import Workbench
 
 MOST_RULES = 4096  # origins that wait for their rules at a time
 UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
+STOOD_STILL_S = 2.0  # between two looks at the clock: the process was stopped, or the machine asleep
 LOOK_AHEAD_S = 1.0  # between looks for names to look up again; each finds as many at most as there are connections
 
 
@@ -101,6 +102,8 @@ class Fetcher:
         self._pumps_soon = False
         self._aborted = False
         self._look_ahead_at = 0.0
+        self._looked_at = self._awake_since = self._clock.now()
+        self.stood_still_s = 0.0  # in all
         self.in_flight = 0
         self.stopping = False
         self.held = False  # start nothing, but go on with what is under way
@@ -225,7 +228,7 @@ class Fetcher:
         self._pumps_soon = False
         if self._aborted:
             return
-        now = self._clock.now()
+        now = self._look_at_clock()
         if now >= self._look_ahead_at and not (self.stopping or self.held):
             self._look_ahead_at = now + LOOK_AHEAD_S
             self._hosts.look_ahead(now, self._connections)
@@ -242,6 +245,15 @@ class Fetcher:
                 host = hosts.pop()
                 self._faults.put_off(host, self.bench.put_off, now)
         self._set_alarm(now)
+
+    def _look_at_clock(self) -> float:
+        """The time. Where it went on without us, requests under way may have failed by our fault."""
+        now = self._clock.now()
+        if now - self._looked_at > STOOD_STILL_S and self.in_flight:
+            self.stood_still_s += now - self._looked_at
+            self._awake_since = now
+        self._looked_at = now
+        return now
 
     def _next(self, now: float) -> Host | None:
         """A host whose turn it is and for whom there is a connection."""
@@ -271,6 +283,8 @@ class Fetcher:
         dues = [self.bench.next_due() if self._may_start else None]
         if any(self._held_up) or not self._may_start:
             dues.append(self._places.changes_at(now))
+        if self.in_flight:
+            dues.append(now + STOOD_STILL_S / 2)
         due = min((due for due in dues if due is not None), default=None)
         if due is not None and not (self.stopping or self.held):
             self._alarm = asyncio.get_running_loop().call_later(max(0.0, due - now), self.pump)
@@ -346,12 +360,17 @@ class Fetcher:
         self.in_flight -= 1
         if exchange.visit.purpose is Purpose.PAGE and exchange.outcome is not Outcome.OK:
             self.give_back(1)
-        now, address = self._clock.now(), host.address
+        now, address = self._look_at_clock(), host.address
         self._places.end(host, now)
         host.request = None
-        if self.stopping and not exchange.outcome.answered:  # broken off by us: it is still a waiting visit
+        broken_off = exchange.started_at < self._awake_since and not self._aborted
+        if not exchange.outcome.answered and (self.stopping or broken_off):  # by us: it is still a waiting visit
+            exchange.body.close()
+            if not self.stopping:
+                self.bench.add(host, exchange.visit, first=True)
             self.bench.finished(host, now, now - exchange.started_at)
             self._hosts.note_rest(host, now, address)
+            self._pump_soon()
             return
         wait_s = self._faults.account(host, exchange, now)
         visit = exchange.visit

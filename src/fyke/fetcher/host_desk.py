@@ -93,6 +93,7 @@ class HostDesk:
         due = host.due
         if due - now > BOOKED_WAIT_S:
             self._book.save_host(host)
+            self._rests.note_book(self._book.writes, now)
             due = 0.0
         ends = [(host.name, due)]
         if address is not None and address.due:
@@ -102,5 +103,6 @@ class HostDesk:
     def save(self) -> None:
         """Write down every host that changed."""
         self._book.save_hosts(self._changed.values())
+        self._rests.note_book(self._book.writes, self._clock.now())
         self._changed.clear()
         self._bench.prune(self._clock.now())

@@ -9,6 +9,9 @@ A note is one `write`, a few microseconds, and safe against `kill -9` once it re
 ones may be missing; so a journal that was not written since this machine was started says nothing, and everybody
 rests for as long as a rest can be that is not in the book.
 
+Every line has a digest. It is also noted how often the book was written, so that saves which a disk has lost again, be
+it the last ones, are missed (`check_book`).
+
 Invariant: whenever the process died, `due` of the next one is no sooner than the end of the rest that was due.
 The journal does not grow with the crawl: it is written anew, without what is over, once it has `MOST_LINES`
 and is twice what it must be.
@@ -19,12 +22,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fyke.core.config import PolitenessSection
-from fyke.disk.files import write_all, writing
+from fyke.disk.files import damaged, write_all, writing
+from fyke.disk.sealed import BOOT_ID, LOST_WRITES, sealed_line, unsealed_line
 from fyke.fetcher.workbench import download_rest_s
 
 BOOKED_WAIT_S = 5.0  # a host's rest longer than this is written into the host book
 MOST_LINES = 4096
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def address_name(address: str) -> str:
@@ -36,8 +39,8 @@ class Rests:
     """The journal at `path`, of requests that last `longest_s` seconds at most.
 
     `resumed` says that a crawl was here before: then a journal that is missing or cannot be believed makes
-    every name rest; so does `others`: names may have been in the journals of others. Raises DiskFull or DirectoryError,
-    as any note may. One thread.
+    every name rest; so does `others`: names may have been in the journals of others. Raises StateDamaged when a line is
+    not what was written, DiskFull or DirectoryError as any note may. One thread.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class Rests:
         self._path = path
         self._boot_id = boot_id or BOOT_ID.read_text().strip()
         self._most_lines = most_lines
+        self._book_writes = 0  # how often the book was written, as was noted
         self._by_duration = politeness.delay_factor > 0  # whether a download may ask for a rest by its length
         self._due: dict[str, float] = {}
         self._under_way: dict[str, tuple[float, float]] = {}  # since when, and its least rest in seconds
@@ -107,6 +111,17 @@ class Rests:
             lines.append(_ended(name, due))
         self._note(lines, now)
 
+    def check_book(self, writes: int) -> None:
+        """Raises StateDamaged when the book was written less often than an earlier process noted: `writes` times."""
+        if writes < self._book_writes:
+            raise damaged(self._path.with_name(self._path.name.replace("rests", "hosts") + ".sqlite"), LOST_WRITES)
+
+    def note_book(self, writes: int, now: float) -> None:
+        """Note that the book was written `writes` times."""
+        if writes != self._book_writes:
+            self._book_writes = writes
+            self._note([sealed_line(f"b {writes}")], now)
+
     def close(self) -> None:
         """Let go of the file; twice does no harm."""
         if self._descriptor >= 0:
@@ -125,7 +140,7 @@ class Rests:
     def _write_anew(self, now: float) -> None:
         """The same in a new file, without the rests that are over."""
         self._due = {name: due for name, due in self._due.items() if due > now}
-        lines = [f"{self._boot_id}\n"]
+        lines = [sealed_line(self._boot_id), sealed_line(f"b {self._book_writes}")]
         lines += [_ended(name, due) for name, due in self._due.items()]
         lines += [_begun(name, *request) for name, request in self._under_way.items()]
         part = self._path.with_suffix(".part")
@@ -145,23 +160,42 @@ class Rests:
         """Take in what an earlier process noted; False when there is nothing that can be believed."""
         try:
             head, *lines = self._path.read_text(encoding="utf-8", errors="replace").split("\n")
-            if head != self._boot_id:
+            if unsealed_line(head) != self._boot_id:
                 return False
-            for line in lines[:-1]:  # the last is empty, or was torn by a kill: then it was not followed
-                kind, time, seconds, name = line.split(" ", 3)
-                if kind == ">":
-                    self._under_way[name] = float(time), float(seconds)
-                else:
-                    self._under_way.pop(name, None)
-                    self._due[name] = float(time)
         except (FileNotFoundError, ValueError):
             return False
+        torn = lines.pop()  # empty, or by a kill: then it was not followed
+        try:
+            for line in lines if not _holds(torn[:-1]) else [*lines, torn[:-1]]:
+                self._take_in(unsealed_line(line))
+        except ValueError as error:
+            raise damaged(self._path, str(error)) from None
         return True
+
+    def _take_in(self, note: str) -> None:
+        kind, rest = note.split(" ", 1)
+        if kind == "b":
+            self._book_writes = int(rest)
+            return
+        time, seconds, name = rest.split(" ", 2)
+        if kind == ">":
+            self._under_way[name] = float(time), float(seconds)
+        else:
+            self._under_way.pop(name, None)
+            self._due[name] = float(time)
+
+
+def _holds(line: str) -> bool:
+    """Whether `line` is whole."""
+    try:
+        return bool(unsealed_line(line))
+    except ValueError:
+        return False
 
 
 def _begun(name: str, began: float, least_s: float) -> str:
-    return f"> {began!r} {least_s!r} {name}\n"
+    return sealed_line(f"> {began!r} {least_s!r} {name}")
 
 
 def _ended(name: str, due: float) -> str:
-    return f". {due!r} 0 {name}\n"
+    return sealed_line(f". {due!r} 0 {name}")

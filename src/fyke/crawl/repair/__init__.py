@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from fyke.archive.directory import CrawlDirectory
-from fyke.archive.inspect import book_fault, file_faults
+from fyke.archive.inspect import file_faults, hosts_faults
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError
 from fyke.crawl.repair.case import Case, Note, Progress
@@ -97,12 +97,16 @@ def _commit(case: Case, bad: list[Path]) -> Iterator[Note]:
 
 
 def _hosts(case: Case) -> Iterator[Note]:
-    path = case.directory.hosts
-    if not path.exists():
-        return
-    if book_fault(path):
-        for one in path.parent.glob(f"{path.name}*"):
+    book, rests = case.directory.hosts, case.directory.rests
+    damaged = [path for path, _ in hosts_faults(case.directory)]
+    if book in damaged:
+        for one in book.parent.glob(f"{book.name}*"):
             case.aside.take(one)
-        case.mended = True
         what = "what was known of hosts is lost: their robots.txt is fetched again, how long they rest is not known"
-        yield Note(case.place(path), what, lost=True)
+        yield Note(case.place(book), what, lost=True)
+    if damaged:
+        if os.path.lexists(rests):
+            case.aside.take(rests)
+        case.mended = True
+    if rests in damaged:
+        yield Note(case.place(rests), "it is put aside: every host rests before it is asked again")

@@ -1,8 +1,8 @@
 """`python -m fyke.lab.simweb`: a web in a process of its own.
 
 Prints one line of JSON (`WebReady`) when it can be crawled. With `--control` it obeys lines on standard
-input (`flush`, `statistics`) with a line of JSON each, and ends when that closes; without, it runs
-until SIGINT or SIGTERM.
+input (`flush`, `statistics`, `weather [server, names, share]`) with a line of JSON each, and ends when that closes;
+without, it runs until SIGINT or SIGTERM.
 """
 
 import argparse
@@ -51,6 +51,8 @@ async def _obey(web: Web) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
         web.ledger.flush()
+        if line.startswith(b"weather"):
+            web.weather.change(*json.loads(line[len(b"weather") :]))
         _say(json.dumps(web.statistics()._asdict() if line.strip() == b"statistics" else {}))
 
 

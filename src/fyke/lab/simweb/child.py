@@ -52,6 +52,10 @@ class RunningWeb(Guide):
         self._ask("flush")
         return read_queries(self.path)
 
+    def change_weather(self, server: str = "", names: str = "", share: float = 1.0) -> None:
+        """Have so great a share of requests and queries meet trouble from now on, by the words of `weather`."""
+        self._ask(f"weather {json.dumps([server, names, share])}")
+
     def statistics(self) -> LedgerStatistics:
         """Requests, queries and bytes by now."""
         return LedgerStatistics(**self._ask("statistics"))

@@ -6,6 +6,7 @@ passes, where it depends on how often they were asked for.
 """
 
 import asyncio
+import random
 import socket
 import struct
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from fyke.lab.simweb.hosts import FTP_HOST, GOPHER_HOST, address_text
 from fyke.lab.simweb.kinds import NameKind
 from fyke.lab.simweb.layout import Layout
 from fyke.lab.simweb.ledger import Ledger
+from fyke.lab.simweb.weather import NameTrouble, Weather
 
 A, CNAME, SOA, IN = 1, 5, 6, 1
 NOERROR, SERVFAIL, NXDOMAIN, NOTIMP = 0, 2, 3, 4
@@ -121,8 +123,9 @@ class Zone:
 class NameServer(asyncio.DatagramProtocol):
     """The socket of the DNS server."""
 
-    def __init__(self, zone: Zone, ledger: Ledger, now: Callable[[], float]) -> None:
-        self._zone, self._ledger, self._now = zone, ledger, now
+    def __init__(self, zone: Zone, ledger: Ledger, now: Callable[[], float], weather: Weather) -> None:
+        self._zone, self._ledger, self._now, self._weather = zone, ledger, now, weather
+        self._dice = random.Random(0)
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -136,13 +139,21 @@ class NameServer(asyncio.DatagramProtocol):
         if question is None:
             return
         self._ledger.add_query(self._now(), question.name, question.type)
-        packet, delay_s = self._zone.reply(question)
+        packet, delay_s = self._troubled(question, self._weather.strikes_name(self._dice))
         if packet is None:
             return
         if delay_s:
             asyncio.get_running_loop().call_later(delay_s, self._send, packet, addr)
         else:
             self._send(packet, addr)
+
+    def _troubled(self, question: DnsQuestion, trouble: NameTrouble) -> tuple[bytes | None, float]:
+        if trouble is NameTrouble.SILENT:
+            return None, 0.0
+        if trouble is NameTrouble.SERVFAIL:
+            return answer(question, SERVFAIL, []), 0.0
+        packet, delay_s = self._zone.reply(question)
+        return (packet[:-7] if packet and trouble is NameTrouble.MALFORMED else packet), delay_s
 
     def _send(self, packet: bytes, addr: tuple[str, int]) -> None:
         if self._transport is not None:

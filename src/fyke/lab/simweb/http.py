@@ -7,6 +7,7 @@ head arrived whole gets exactly one row, also when the client leaves before the 
 
 import asyncio
 import email.utils
+import random
 import socket
 import struct
 from collections.abc import Callable
@@ -14,8 +15,10 @@ from typing import NamedTuple, cast
 
 from fyke.lab.simweb.answers import Manner, Reply, Responder, refusal
 from fyke.lab.simweb.ledger import Ledger, LedgerRow
+from fyke.lab.simweb.weather import ServerTrouble, Weather
 
 MAX_HEAD_BYTES = 64 * 1024
+TROUBLED = {ServerTrouble.RESET: Manner.RESET, ServerTrouble.STALL: Manner.NEVER}
 DRIPS = 10  # a slow reply comes in so many pieces
 
 _END = b"\r\n\r\n"
@@ -58,8 +61,9 @@ def parse_head(head: bytes) -> Head | None:
 class WebState:
     """What all connections of one web share."""
 
-    def __init__(self, answers: Responder, ledger: Ledger, now: Callable[[], float]) -> None:
-        self.answers, self.ledger, self.now = answers, ledger, now
+    def __init__(self, answers: Responder, ledger: Ledger, now: Callable[[], float], weather: Weather) -> None:
+        self.answers, self.ledger, self.now, self.weather = answers, ledger, now, weather
+        self.dice = random.Random(answers.layout.spec.seed)
         self.names = answers.layout.names
         self.scheme = answers.layout.scheme
         self._at: dict[str, tuple[int, frozenset[str]]] = {}
@@ -109,6 +113,8 @@ class Connection(asyncio.Protocol):
         self._address = transport.get_extra_info("sockname")[0]
         self._client_port = transport.get_extra_info("peername")[1]
         self._site.connections.add(self)
+        if self._site.weather.server is ServerTrouble.REFUSE and self._site.weather.strikes_server(self._site.dice):
+            self._reset(self._transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._site.connections.discard(self)
@@ -142,6 +148,10 @@ class Connection(asyncio.Protocol):
             raw, self._buffer = self._buffer[:end], self._buffer[end + len(_END) :]
             arrived = site.now()
             head = parse_head(raw)
+            trouble = site.weather.strikes_server(site.dice)
+            if trouble in (ServerTrouble.RESET, ServerTrouble.STALL):
+                self._send_oddly(head, arrived, Reply(0, b"", TROUBLED[trouble]))
+                return
             reply = site.reply(head, self._address)
             if reply.manner is Manner.WHOLE:
                 self._note(head, arrived, reply, len(reply.data))
@@ -172,11 +182,7 @@ class Connection(asyncio.Protocol):
             self._drip(head, arrived, reply, 0)
         elif reply.manner is Manner.RESET:
             self._note(head, arrived, reply, 0)
-            # A close with no linger time is a reset.
-            raw = transport.get_extra_info("socket")
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            transport.abort()
-            self._transport = None
+            self._reset(transport)
         elif reply.manner is Manner.CUT:
             self._note(head, arrived, reply, len(half))
             transport.write(half)
@@ -186,6 +192,12 @@ class Connection(asyncio.Protocol):
             sent = half if reply.manner is Manner.HALF else b""
             self._open = (head, arrived, reply, len(sent))
             transport.write(sent)
+
+    def _reset(self, transport: asyncio.Transport) -> None:
+        raw = transport.get_extra_info("socket")
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # no linger time: a reset
+        transport.abort()
+        self._transport = None
 
     def _drip(self, head: Head | None, arrived: float, reply: Reply, sent: int) -> None:
         if self._transport is None:

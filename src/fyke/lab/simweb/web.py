@@ -28,6 +28,7 @@ from fyke.lab.simweb.layout import Layout, Ports
 from fyke.lab.simweb.ledger import Ledger, LedgerStatistics
 from fyke.lab.simweb.perfect import Expectation, IntendedCrawl, perfect
 from fyke.lab.simweb.spec import WebSpec
+from fyke.lab.simweb.weather import Weather
 
 DNS_ADDRESS = "127.0.0.1"
 BACKLOG = 1024
@@ -79,6 +80,7 @@ class Web(Guide):
         super().__init__(spec, Ports(spec.http_port, spec.dns_port))
         self.ledger = ledger or Ledger()
         self.authority_pem: bytes | None = None  # of https: the certificate to trust
+        self.weather = Weather()
         self._now = now
         self._servers: list[asyncio.Server] = []
         self._datagrams: asyncio.DatagramTransport | None = None
@@ -99,14 +101,14 @@ class Web(Guide):
         olds = {name: one.getsockname()[1] for name, one in old.items()}
         self.ports = Ports(sockets[0].getsockname()[1], names.getsockname()[1], **olds)
         self.layout = Layout(spec, self.ports)
-        site = self._site = WebState(Responder(self.layout), self.ledger, self._now)
+        site = self._site = WebState(Responder(self.layout), self.ledger, self._now, self.weather)
         tls = self._tls() if spec.https else None
         for one in sockets:
             server = await loop.create_server(lambda: Connection(site), sock=one, ssl=tls, backlog=BACKLOG)
             self._servers.append(server)
         zone = Zone(self.layout)
         self._datagrams, _ = await loop.create_datagram_endpoint(
-            lambda: NameServer(zone, self.ledger, self._now), sock=names
+            lambda: NameServer(zone, self.ledger, self._now, self.weather), sock=names
         )
         for name, one in old.items():
             self._servers.append(await asyncio.start_server(self._old_server(name), sock=one))

@@ -1,0 +1,74 @@
+"""The laws of a crawl, as the servers' ledger and the crawl's own tables tell them: `benches/soak.py` asks."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fyke.archive import read_table
+from fyke.lab.simweb import IntendedCrawl, Violation, audit_politeness
+from fyke.lab.simweb.child import RunningWeb
+
+CEILING_S = 60.0
+NOTICED_S = 0.05
+NAMED = 4  # of those that broke a law
+
+
+def broken_laws(web: RunningWeb, into: Path, host_delay_s: float) -> list[str]:
+    """Each law that the finished crawl in `into` broke, in a line; empty when all is well."""
+    return list(_broken(web, into, host_delay_s))
+
+
+def _broken(web: RunningWeb, into: Path, host_delay_s: float) -> Iterator[str]:
+    expected = web.perfect(IntendedCrawl(scope="web"))
+    got = archived(into)
+    pages = set(got) - expected.auxiliary
+    yield from _named("were not archived", expected.archived - pages)
+    yield from _named("were archived and not expected", pages - expected.archived)
+    yield from _named("were archived more than once", {url for url, times in got.items() if times > 1})
+    rows = web.ledger()
+    asked = {
+        f"{scheme}://{host}:{web.ports.http}{path}"
+        for scheme, host, path in zip(*(rows[name].to_pylist() for name in ("scheme", "host", "path")), strict=True)
+        if path
+    }
+    yield from _named("were asked for and are forbidden", asked & expected.forbidden)
+    yield from _named("were asked for and only linked where links do not count", asked & expected.avoided)
+    yield from _named("were asked for and are outside", asked - expected.requested - expected.auxiliary)
+    for violation in too_soon(rows, host_delay_s, web.crawl_delays())[:NAMED]:
+        yield f"too soon: {violation}"
+
+
+def too_soon(rows: Any, host_delay_s: float, crawl_delays: dict[str, float]) -> list[Violation]:
+    """The violations in a ledger's `rows`. Where the crawler broke a request off, a server notices that late."""
+    found = audit_politeness(rows, host_delay_s, 0.0, 0.0, crawl_delays, CEILING_S)
+    if not found:
+        return []
+    columns = {name: rows[name].to_pylist() for name in ("host", "arrived", "ended", "status")}
+    ends: dict[str, list[tuple[float, float, int]]] = {}
+    for host, arrived, ended, status in zip(*columns.values(), strict=True):
+        ends.setdefault(host, []).append((ended, arrived, status))
+    return [one for one in found if not (one.due_s - one.gap_s < NOTICED_S and _broken_off(ends[one.place], one))]
+
+
+def _broken_off(ends: list[tuple[float, float, int]], violation: Violation) -> bool:
+    """Whether the request that ended last before the one of `violation` began got no answer."""
+    _, _, status = max(end for end in ends if end[1] < violation.arrived)
+    return not status
+
+
+def _named(what: str, urls: set[str] | frozenset[str]) -> Iterator[str]:
+    if urls:
+        yield f"{len(urls)} {what}: {', '.join(sorted(urls)[:NAMED])}"
+
+
+def archived(into: Path) -> Counter[str]:
+    """The URLs that were fetched whole, as often as the pages table has them."""
+    table = read_table(into, "pages", ["url", "outcome"]).to_pydict()
+    return Counter(url for url, outcome in zip(table["url"], table["outcome"], strict=True) if outcome == "ok")
+
+
+def figures(web: RunningWeb, into: Path) -> str:
+    """How large the crawl was."""
+    seen = web.statistics()
+    return f"{len(archived(into)):,} pages archived; {seen.requests:,} requests and {seen.queries:,} queries came"
