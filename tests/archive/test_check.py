@@ -27,7 +27,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory, make_exchange) -> Path:
         links.add(link_rows(number, *range(number)))
     for _ in range(2):
         warc.write(make_exchange("http://www.example.org/robots.txt", b"User-agent: *"))
-    warc.write(make_exchange("http://www.example.org/1", b"busy", head=b"HTTP/1.1 503 Busy\r\n\r\n"))
+    warc.write(make_exchange("http://www.example.org/1", b"busy", head=b"HTTP/1.1 503 Busy\r\n\r\n", status=503))
     for writer in (warc, pages, links):
         writer.close()
         writer.state()

@@ -82,11 +82,22 @@ def read_lines(path: Path) -> Iterator[tuple[str, str, dict[str, str]]]:
 
     The last line of an index that is still written (`.open`) may be half there, and is left out then.
     """
+    for line in raw_lines(path):
+        yield fields_of(line)
+
+
+def fields_of(line: bytes) -> tuple[str, str, dict[str, str]]:
+    """Key, timestamp and fields of a line. Raises ValueError for a bad one."""
+    key, stamp, fields = line.decode().split(" ", 2)
+    return key, stamp, json.loads(fields)
+
+
+def raw_lines(path: Path) -> Iterator[bytes]:
+    """The lines themselves. Raises ValueError where the last does not end, as `read_lines` says."""
     with path.open("rb") as lines:
         for line in lines:
             if not line.endswith(b"\n"):
                 if path.suffix == ".open":
                     return
                 raise ValueError("the last line does not end")
-            key, stamp, fields = line.decode().split(" ", 2)
-            yield key, stamp, json.loads(fields)
+            yield line

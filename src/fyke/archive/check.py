@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from xxhash import xxh3_64_intdigest
 
-from fyke.archive.cdxj import read_lines
+from fyke.archive.cdxj import fields_of, raw_lines
 from fyke.archive.checksum import checksum_holds
 from fyke.archive.reading import TableFile, segments, table_of
-from fyke.archive.reindexing import serial_of
+from fyke.archive.reindexing import line_of, serial_of
 from fyke.archive.repeats import Repeats
 from fyke.archive.schemas import SCHEMAS
-from fyke.archive.surt import surt
 from fyke.archive.table_files import TABLES
 from fyke.archive.warc import FOLDER
 from fyke.archive.warc_reading import Record, read_records
@@ -44,7 +44,7 @@ class _Entry(NamedTuple):
     url: str
     digest: str
     length: int
-    stamp: str
+    line: int  # the xxh3-64 of the line that the index has for it
 
 
 class _Fetches(NamedTuple):
@@ -104,7 +104,7 @@ def _check_file(
     for record in read_records(path, end):
         yield from (Fault(f"{place}:{record.offset}", what) for what in record.faults)
         if record.get("warc-type") in _REPLAYABLE:
-            entries[record.offset] = _entry_of(record)
+            entries[record.offset] = _entry_of(record, name)
             if _is_fetch(record):
                 fetched.append(record.offset)
         if progress is not None:
@@ -136,10 +136,10 @@ def _in_file(place: str) -> ds.Expression:
     return ds.field("warc_file") == place
 
 
-def _entry_of(record: Record) -> _Entry:
-    stamp = "".join(filter(str.isdigit, record.get("warc-date")[:19]))
+def _entry_of(record: Record, name: str) -> _Entry:
     digest = record.get("warc-payload-digest") or record.get("warc-block-digest")
-    return _Entry(record.get("warc-target-uri"), digest, record.length, stamp)
+    line = xxh3_64_intdigest(line_of(record, name))
+    return _Entry(record.get("warc-target-uri"), digest, record.length, line)
 
 
 def _is_fetch(record: Record) -> bool:
@@ -161,15 +161,15 @@ def _check_index(path: Path, entries: Mapping[int, _Entry], *, growing: bool) ->
         return
     seen, before, count = set(), ("", ""), 0
     try:
-        for count, (key, stamp, fields) in enumerate(read_lines(index), 1):
+        parsed = ((line, *fields_of(line)) for line in raw_lines(index))
+        for count, (line, key, stamp, fields) in enumerate(parsed, 1):
             if closed and (key, stamp) < before:
                 yield Fault(f"{place}, line {count}", "it is out of order")
             before = (key, stamp)
             entry = entries.get(int(fields["offset"]))
-            told = _Entry(fields["url"], fields["digest"], int(fields["length"]), stamp)
             if entry is None and (growing or not closed):
                 continue  # written since the length was recorded
-            if told != entry or key != surt(told.url) or fields["filename"] != path.name:
+            if entry is None or entry.line != xxh3_64_intdigest(line):
                 yield Fault(f"{place}, line {count}", f"no such record at {path.name}:{fields['offset']}")
             seen.add(int(fields["offset"]))
     except (ValueError, KeyError, TypeError, OSError) as error:

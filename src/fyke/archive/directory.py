@@ -116,11 +116,12 @@ class CrawlDirectory:
             for folder in (self.warc, self.tables, self.logs):
                 folder.mkdir(exist_ok=True)
 
-    def settings_digests(self, config: Config) -> dict[str, int]:
-        """What a checkpoint remembers of `config`: of the file as it is recorded, and of what makes it this crawl."""
+    def settings_digests(self) -> dict[str, int]:
+        """What a checkpoint remembers of `fyke.toml`: the digest of the file, and of what makes it this crawl."""
+        config = self.config()
         same = {key: getattr(config.crawl, key) for key in SAME_CRAWL if key not in EDITED}
         words = repr((same, config.extract)).encode()
-        return {"file": xxh3_64_intdigest(render(config).encode()), "crawl": xxh3_64_intdigest(words)}
+        return {"file": xxh3_64_intdigest(self.settings.read_bytes()), "crawl": xxh3_64_intdigest(words)}
 
     def settings_fault(self, saved: Mapping[str, Any]) -> str:
         """How `fyke.toml` differs from what the last run wrote, by the checkpoint `saved`; empty where it does not."""

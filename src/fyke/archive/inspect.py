@@ -7,6 +7,7 @@ what it names, and never write.
 import json
 import os
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.mending import journal_holds
 from fyke.archive.statistics import CrawlStatistics, added
 from fyke.archive.table_files import journal_path, series
+from fyke.archive.turns import turns
 from fyke.core.errors import StateDamaged
 from fyke.disk import manifest as manifests
 from fyke.disk.files import Reader, is_locked
@@ -99,6 +101,7 @@ def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], N
         yield Fault(str(directory.listed.path), what)
     try:
         AskedLater(directory.state)
+        deque(turns(directory.path, "pages"), maxlen=0)
     except StateDamaged as error:
         yield Fault(str(directory.state), str(error))
     states = []

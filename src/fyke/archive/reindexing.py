@@ -53,11 +53,12 @@ def reindex(warc: Path, end: int, lines: BinaryIO, told: Callable[[int], None]) 
             yield Damage(f"{FOLDER}/{warc.name}:{record.offset}", "; ".join(record.faults), url)
         elif record.get("warc-type") in REPLAYABLE:
             with writing(warc):
-                lines.write(_line(record, warc.name))
+                lines.write(line_of(record, warc.name))
         told(record.offset + record.length)
 
 
-def _line(record: Record, name: str) -> bytes:
+def line_of(record: Record, name: str) -> bytes:
+    """The line that the index of the file `name` has for `record`."""
     words = record.first_line.split() if record.head else []
     status = int(words[1]) if len(words) > 1 and words[1].isdecimal() else None
     if record.get("warc-type") == "revisit":

@@ -15,7 +15,8 @@ from typing import Any
 
 from fyke.archive.reading import rows_recorded
 from fyke.archive.table_files import TABLES
-from fyke.disk.files import write_all, writing
+from fyke.disk.files import damaged, write_all, writing
+from fyke.disk.sealed import line_holds, sealed_line, unsealed_line
 
 COUNTED = ("pages", "links")
 
@@ -32,7 +33,7 @@ class Turns:
         new = [max(0, rows_recorded(state, name) - self._rows[name].get(part, 0)) for name in COUNTED]
         if not any(new):
             return
-        line = json.dumps([part, *new]).encode() + b"\n"
+        line = sealed_line(json.dumps([part, *new])).encode()
         with writing(self._path), self._path.open("ab", buffering=0) as file:
             write_all(file.fileno(), line)
         for name, rows in zip(COUNTED, new, strict=True):
@@ -40,16 +41,22 @@ class Turns:
 
 
 def turns(folder: Path, name: str) -> Iterator[tuple[int, int]]:
-    """Agents and how many rows of the table `name` each has in turn; nothing for a crawl that always had one."""
+    """Agents and how many rows of the table `name` each has in turn; nothing for a crawl that always had one.
+
+    Raises StateDamaged when a line is not what was written.
+    """
+    path = folder / TABLES / "turns"
     try:
-        lines = (folder / TABLES / "turns").read_text().split("\n")[:-1]  # the last is empty, or was torn
+        *lines, torn = path.read_text(errors="replace").split("\n")
     except FileNotFoundError:
         return
-    for line in lines:
-        part, *rows = json.loads(line)
-        count = rows[COUNTED.index(name)]
-        if count:
-            yield part, count
+    try:
+        for line in [*lines, torn[:-1]] if line_holds(torn[:-1]) else lines:
+            part, *rows = json.loads(line if line.endswith("]") else unsealed_line(line))  # earlier ones have no digest
+            if count := rows[COUNTED.index(name)]:
+                yield part, count
+    except (ValueError, TypeError, LookupError) as error:
+        raise damaged(path, str(error)) from None
 
 
 def rows_by_part(folder: Path, name: str) -> dict[int, int]:

@@ -126,7 +126,7 @@ class Agent:
 
     def _compare_settings(self, saved: Mapping[str, Any]) -> None:
         """What makes it this crawl must be as the last checkpoint had it, whatever the file says now."""
-        before, now = saved.get("settings"), self.directory.settings_digests(self.config)
+        before, now = saved.get("settings"), self.directory.settings_digests()
         if not before or before == now:
             return
         if before["crawl"] != now["crawl"]:

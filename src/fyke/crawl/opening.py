@@ -8,6 +8,7 @@ Invariant: a room is restored before anything is written.
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -138,8 +139,8 @@ class Rooms:
         self._store = checkpoint.store
         self.started_at = clock.now()
         self.passes = Passes(saved.get("again"))
-        self._open_archive(saved)
         self._open_hosts(saved)
+        self._open_archive(saved)
         self._open_frontier(saved)
         self._open_harvest(saved)
         self._open_post(saved)
@@ -179,13 +180,17 @@ class Rooms:
             if self._seat is None
             else SharedBook(directory.hosts, [part.hosts for part in directory.parts])
         )
-        self.rests = Rests(
-            directory.rests, config.politeness, config.fetch.timeout_s, self.started_at, resumed=bool(saved),
-            others=self._seat is not None and self._seat.moved,
-        )  # fmt: skip
-        if saved:
-            self.rests.check_book(self.book.writes)
-            self.book.forget_since(saved["taken_at"])
+        with ExitStack() as closing:
+            closing.callback(self.book.close)
+            self.rests = Rests(
+                directory.rests, config.politeness, config.fetch.timeout_s, self.started_at, resumed=bool(saved),
+                others=self._seat is not None and self._seat.moved,
+            )  # fmt: skip
+            closing.callback(self.rests.close)
+            if saved:
+                self.rests.check_book(self.book.writes)
+                self.book.forget_since(saved["taken_at"])
+            closing.pop_all()
         self.rests.note_book(self.book.writes, self.started_at)
 
     def _open_frontier(self, saved: dict[str, Any]) -> None:
@@ -308,7 +313,7 @@ class Rooms:
             writers,
             self._clock,
             self._config.store.checkpoint_s,
-            self._directory.settings_digests(self._config),
+            self._directory.settings_digests(),
         )
 
     def close(self) -> None:

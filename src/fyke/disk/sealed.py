@@ -6,7 +6,6 @@ such a file, and by `fyke check`. Invariant: a byte that is another is noticed b
 
 import json
 import sqlite3
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +60,14 @@ def unsealed_line(line: str) -> str:
     if digest != xxhash.xxh3_64_hexdigest(text.encode()):
         raise ValueError("its bytes are not those that were written")
     return text
+
+
+def line_holds(line: str) -> bool:
+    """Whether `line`, given without its end, is whole: where a journal is torn, its last one is not."""
+    try:
+        return bool(unsealed_line(line))
+    except ValueError:
+        return False
 
 
 def row_digest(*values: Any) -> int:
@@ -126,7 +133,7 @@ def journal_fault(path: Path) -> tuple[str, int]:
         return "", 0
     boot_id = BOOT_ID.read_text().strip()
     head, *lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    if len(head) == len(boot_id):  # of an earlier version
+    if len(head) in (0, len(boot_id)):  # lost in a power cut, or of an earlier version
         return "", 0
     last = lines.pop() if lines else ""
     try:
@@ -135,8 +142,7 @@ def journal_fault(path: Path) -> tuple[str, int]:
         notes = [unsealed_line(line) for line in lines]
     except ValueError as error:
         return str(error), 0
-    with suppress(ValueError):  # torn by a kill: then it was not followed
-        unsealed_line(last[:-1])
+    if line_holds(last[:-1]):  # else it was torn by a kill, and not followed
         return "it does not end with a line", 0
     noted = [int(note[2:]) for note in notes if note.startswith("b ")]
     return "", noted[-1] if noted else 0

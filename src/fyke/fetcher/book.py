@@ -126,6 +126,7 @@ class HostBook:
             run(f"PRAGMA user_version = {FORMAT}")
             run("COMMIT")
             self._digested = True
+        self.writes = tally(self._connection)  # how often it was written, by whatever process
 
     def _verify(self) -> None:
         """Raises StateDamaged where the layout is not as it was written, nor, in a small book to write, any row."""
@@ -140,15 +141,6 @@ class HostBook:
         if fault:
             self._connection.close()
             raise self._error(sqlite3.DataError(fault.removeprefix("it is damaged: ")))
-
-    @property
-    def writes(self) -> int:
-        """How often this book was written, by whatever process."""
-        with self._explained():
-            try:
-                return tally(self._connection)
-            except ValueError as error:
-                raise self._error(sqlite3.DataError(str(error))) from error
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -202,6 +194,7 @@ class HostBook:
         with self._connection:
             yield
             self._connection.execute(COUNT_WRITE)
+        self.writes += 1
 
     def all_hosts(self) -> Iterator[Host]:
         """Every host, in the order of keys, read as it is asked for. Do not save while iterating."""

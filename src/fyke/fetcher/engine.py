@@ -35,6 +35,7 @@ from fyke.fetcher.rests import Rests
 from fyke.fetcher.returns import Fetched, Returns
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.fetcher.rules_desk import RulesDesk
+from fyke.fetcher.wire.curl import KEPT_BROKE
 from fyke.fetcher.wire.registry import Registry
 from fyke.fetcher.workbench import Workbench
 
@@ -363,8 +364,9 @@ class Fetcher:
         now, address = self._look_at_clock(), host.address
         self._places.end(host, now)
         host.request = None
-        broken_off = exchange.started_at < self._awake_since and not self._aborted
-        if not exchange.outcome.answered and (self.stopping or broken_off):  # by us: it is still a waiting visit
+        void = exchange.detail == KEPT_BROKE or exchange.started_at < self._awake_since
+        # What says nothing of the server: it is still a waiting visit.
+        if not exchange.outcome.answered and (self.stopping or (void and not self._aborted)):
             exchange.body.close()
             if not self.stopping:
                 self.bench.add(host, exchange.visit, first=True)

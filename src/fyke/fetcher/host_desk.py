@@ -82,6 +82,7 @@ class HostDesk:
         least = [(host.name, self._bench.delay_s(host, 0.0))]
         if host.address is not None and host.address.busy:
             least.append((address_name(host.address.text), self._bench.address_delay_s(host.address)))
+        self._rests.note_book(self._book.writes, now)
         self._rests.begin(least, now)
 
     def note_rest(self, host: Host, now: float, address: Address | None = None) -> None:
@@ -93,11 +94,11 @@ class HostDesk:
         due = host.due
         if due - now > BOOKED_WAIT_S:
             self._book.save_host(host)
-            self._rests.note_book(self._book.writes, now)
             due = 0.0
         ends = [(host.name, due)]
         if address is not None and address.due:
             ends.append((address_name(address.text), address.due))
+        self._rests.note_book(self._book.writes, now)
         self._rests.end(ends, now)
 
     def save(self) -> None:

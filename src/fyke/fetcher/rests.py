@@ -23,7 +23,7 @@ from pathlib import Path
 
 from fyke.core.config import PolitenessSection
 from fyke.disk.files import damaged, write_all, writing
-from fyke.disk.sealed import BOOT_ID, LOST_WRITES, sealed_line, unsealed_line
+from fyke.disk.sealed import BOOT_ID, LOST_WRITES, line_holds, sealed_line, unsealed_line
 from fyke.fetcher.workbench import download_rest_s
 
 BOOKED_WAIT_S = 5.0  # a host's rest longer than this is written into the host book
@@ -166,7 +166,7 @@ class Rests:
             return False
         torn = lines.pop()  # empty, or by a kill: then it was not followed
         try:
-            for line in lines if not _holds(torn[:-1]) else [*lines, torn[:-1]]:
+            for line in [*lines, torn[:-1]] if line_holds(torn[:-1]) else lines:
                 self._take_in(unsealed_line(line))
         except ValueError as error:
             raise damaged(self._path, str(error)) from None
@@ -183,14 +183,6 @@ class Rests:
         else:
             self._under_way.pop(name, None)
             self._due[name] = float(time)
-
-
-def _holds(line: str) -> bool:
-    """Whether `line` is whole."""
-    try:
-        return bool(unsealed_line(line))
-    except ValueError:
-        return False
 
 
 def _begun(name: str, began: float, least_s: float) -> str:

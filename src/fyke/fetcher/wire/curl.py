@@ -33,6 +33,7 @@ from fyke.fetcher.wire.transfer import MOST_LINES, Dialect, Done, Request, Slot
 
 SESSION_CACHES = 64  # each of them holds 25 hosts' TLS sessions: libcurl's bound
 BODIES_BYTES = 24 << 20  # in memory of all that are under way: n of them hold log(n) times that at most
+KEPT_BROKE = "the connection that was kept broke"  # the detail of one that may be asked anew on another
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
 
 _FINE = TransferEnd(Outcome.OK, "")
@@ -262,6 +263,8 @@ class CurlEngine:
         self._multi.remove_handle(curl)
         if code == 0:
             self._deliver(slot, _FINE)
+        elif slot.asked > 1:
+            self._deliver(slot, TransferEnd(Outcome.BROKEN_OFF, KEPT_BROKE))
         elif slot.cut:
             self._deliver(slot, TransferEnd(Outcome.TOO_LARGE, f"cut at {self._limit_bytes} bytes"))
         elif len(slot.lines) > MOST_LINES:

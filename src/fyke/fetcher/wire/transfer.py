@@ -60,6 +60,7 @@ class Slot:
         "_limit_bytes",
         "_sessions",
         "_to_the_end",
+        "asked",
         "body",
         "curl",
         "cut",
@@ -83,11 +84,13 @@ class Slot:
         self.done: Done
         self.started = 0.0
         self.cut = False
+        self.asked = 0  # how often the request was to be sent
         self.disk_error: OSError | None = None
         for option, value in options:
             curl.setopt(option, value)
         curl.setopt(pycurl.HEADERFUNCTION, self.head)
         curl.setopt(pycurl.WRITEFUNCTION, self.write)
+        curl.setopt(pycurl.PREREQFUNCTION, self.ask)
 
     def __repr__(self) -> str:
         return f"Slot({self._address or 'unused'})"
@@ -115,6 +118,12 @@ class Slot:
             self.curl.setopt(pycurl.SHARE, sessions)
             self._sessions = sessions
 
+    def ask(self, *_: object) -> int:
+        """A request is about to be sent. Not twice: libcurl asks again at once where a kept connection breaks, and a
+        host rests after each request."""
+        self.asked += 1
+        return int(pycurl.PREREQFUNC_OK if self.asked == 1 else pycurl.PREREQFUNC_ABORT)
+
     def head(self, line: bytes) -> int | None:
         """Take a line of the head, or a reply on a control connection, which libcurl does not count; 0: break off."""
         self.lines.append(line)
@@ -138,5 +147,6 @@ class Slot:
         """Drop what the finished transfer left, so that an idle slot holds no page in memory."""
         self.lines.clear()
         self.cut = False
+        self.asked = 0
         self.disk_error = None
         del self.body, self.request, self.done
