@@ -217,6 +217,9 @@ class Soak:
         self._kill(crawl)
         files = [path for path in sorted(crawl.into.rglob("*")) if path.is_file() and path.stat().st_size]
         files = [path for path in files if path.suffix not in (".log", ".sqlite-shm")]
+        if not files:  # killed before anything was written
+            crawl.start()
+            return
         path = self.dice.choice(files)
         whole = path.read_bytes()
         at, bit = self.dice.randrange(len(whole)), self.dice.randrange(8)

@@ -16,10 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from crawl.runs import FAST, archived, command, crawl, fyke, settings
+from crawl.runs import FAST, archived, command, crawl, fyke, settings, wait_until
 from crawl.small_site import SmallSite, small_site
 from fyke.archive.directory import CrawlDirectory
 from fyke.cli import main
+from fyke.core.clock import SystemClock
+from fyke.core.config import build
 from fyke.core.errors import DirectoryInUse
 from fyke.crawl.agent import Agent
 from fyke.disk.checkpoint import Checkpoint, newest
@@ -318,9 +320,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
+FULL_SETTINGS = {"checkpoint_s": 0.2, "warc_bytes": 1_000_000, "table_rows": 20}
+
+
 def test_a_full_disk(tmp_path: Path, small_disk: Path) -> None:
     into = small_disk / "crawl"
-    config = settings(tmp_path, store={"checkpoint_s": 0.2, "warc_bytes": 1_000_000, "table_rows": 20})
+    config = settings(tmp_path, store=FULL_SETTINGS, crawl={"wait_s": 0.0})
     with small_site(pages=40, page_bytes=600_000) as site:
         for _ in range(2):  # again, while the disk is still full
             run = crawl(into, config, site.url)
@@ -332,6 +337,54 @@ def test_a_full_disk(tmp_path: Path, small_disk: Path) -> None:
             assert fyke("check", str(into)).returncode == 0
         subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
         mended(into, config, site)
+
+
+def test_a_disk_that_fills_and_empties_is_a_pause(tmp_path: Path, small_disk: Path) -> None:
+    """It is said, and the same process goes on once there is room; no page is lost, none archived twice."""
+    into = small_disk / "crawl"
+    config = settings(tmp_path, store=FULL_SETTINGS)
+    with small_site(pages=40, page_bytes=600_000) as site, (tmp_path / "said").open("w") as said:
+        process = subprocess.Popen(command(into, config, site.url), stdout=subprocess.DEVNULL, stderr=said)
+        wait_until(lambda: "until then it pauses" in (tmp_path / "said").read_text())
+        assert process.poll() is None
+        subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
+        assert process.wait(60) == 0
+        whole(into, site)
+    told = (tmp_path / "said").read_text()
+    assert "goes on" in told and "Traceback" not in told
+
+
+def test_a_crawl_that_waits_for_room_can_be_stopped(tmp_path: Path, small_disk: Path) -> None:
+    into = small_disk / "crawl"
+    config = settings(tmp_path, store=FULL_SETTINGS)
+    with small_site(pages=40, page_bytes=600_000) as site, (tmp_path / "said").open("w") as said:
+        process = subprocess.Popen(command(into, config, site.url), stdout=subprocess.DEVNULL, stderr=said)
+        wait_until(lambda: "until then it pauses" in (tmp_path / "said").read_text())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == FULL
+
+
+def test_a_clock_that_was_set_back(tmp_path: Path) -> None:
+    """The crawl goes on no sooner than its last checkpoint was taken, and its log says so."""
+
+    class Ahead(SystemClock):
+        def now(self) -> float:
+            return super().now() + 5000.0
+
+    with small_site(pages=4) as site:
+        directory = CrawlDirectory(tmp_path / "crawl")
+        config = build({"crawl": {"seeds": [site.url], "pages": 2}, "politeness": FAST}, "test")
+
+        async def crawled(clock: SystemClock | None) -> float:
+            async with Agent(directory, config, clock=clock) as agent:
+                if clock is not None:
+                    await agent.run()
+                return agent._clock.now()
+
+        ended = asyncio.run(crawled(Ahead()))
+        assert ended > time.time() + 4000
+        assert asyncio.run(crawled(None)) >= ended - 1.0
+    assert '"clock set back"' in (directory.logs / "fyke.log").read_text()
 
 
 def test_no_room_to_begin(quick: Path, small_disk: Path, site: SmallSite) -> None:

@@ -19,6 +19,7 @@ from fyke.fetcher.engine import Fetcher, Wiring
 from fyke.fetcher.names import Resolution
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.robots_rules import RobotsRules
+from fyke.fetcher.wire.curl import KEPT_BROKE
 from fyke.fetcher.workbench import Workbench
 
 
@@ -129,6 +130,53 @@ def test_what_is_broken_off_rests_too(tmp_path: Path) -> None:
     with closing(rests()) as journal:
         assert journal.due("a.test") == ended + 2.5
         assert journal.due("@127.0.0.1") == ended + 20.0
+
+
+class Void(Server):
+    """The first request for a page comes to nothing, by no fault of the server: `stops` says how."""
+
+    stops = True
+
+    def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
+        if visit.url.endswith("robots.txt") or any(url == visit.url for _, url in self.asked):
+            super().fetch(visit, address, done)
+            return
+        self.asked.append((self.clock.now(), visit.url))
+        outcome, detail = (Outcome.STALLED, "") if self.stops else (Outcome.BROKEN_OFF, KEPT_BROKE)
+        exchange = Exchange(visit, outcome, self.clock.now(), 0.0, address, detail)
+        if self.stops:
+            self.clock.advance(60.0)  # for the process stood still until now
+        asyncio.get_running_loop().call_soon(done, exchange)
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_fault_that_is_not_the_servers_costs_it_nothing(tmp_path: Path, stops: bool) -> None:
+    """Who was stopped, or whose kept connection broke, asks again after the usual rest; no try is counted."""
+    config = Config.model_validate({"politeness": {"host_delay_s": 7, "tries": 1, "host_failures": 1}})
+    clock = VirtualClock()
+    server = Void(clock, b"")
+    server.stops = stops
+    ends: list[Exchange] = []
+
+    async def crawl() -> None:
+        bench = Workbench(config.politeness)
+        rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
+        with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
+            rooms = Wiring(bench, Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+            fetcher = Fetcher(rooms, config, asyncio.Event())
+            fetcher.put(url_batch([locate("http://a.test/")]))
+            for _ in range(100):
+                fetcher.pump()
+                await asyncio.sleep(0)
+                clock.advance(1.0)
+                put_again(fetcher) if not fetcher._exchanges else ends.extend(fetcher.take().exchanges)
+            assert bool(fetcher.stood_still_s) == stops
+            await fetcher.stop()
+
+    asyncio.run(crawl())
+    assert [end.outcome for end in ends if end.visit.purpose is Purpose.PAGE] == [Outcome.OK]
+    times = [at for at, _ in server.asked]
+    assert len(times) == 3 and all(later - sooner >= 7 for sooner, later in pairwise(times)), server.asked
 
 
 def test_what_was_aborted_starts_nothing(tmp_path: Path) -> None:

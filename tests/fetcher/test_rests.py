@@ -3,10 +3,15 @@
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fyke.core.config import PolitenessSection
+from fyke.core.errors import StateDamaged
+from fyke.core.urls import key_of
+from fyke.fetcher.book import HostBook
+from fyke.fetcher.host import Host
 from fyke.fetcher.rests import BOOKED_WAIT_S, Rests
 
 POLITENESS = PolitenessSection(host_delay_s=1.0, address_delay_s=7.0, delay_factor=10.0, max_delay_s=60.0)
@@ -126,3 +131,45 @@ def test_the_journal_does_not_grow(tmp_path: Path) -> None:
             rests.end([(f"h{number}.test", now + 10.0)], now)
             assert len(path.read_bytes().splitlines()) <= 100
         assert rests.due("h4999.test") == 5009.0
+
+
+def test_a_line_that_is_another_is_noticed(tmp_path: Path) -> None:
+    """Whatever byte it is: it is said, or nobody is believed and all rest."""
+    path = tmp_path / "rests"
+    with closing(opened(path, 0.0, resumed=False)) as rests:
+        rests.begin([("a.test", 1.0), ("b.test", 2.0)], 100.0)
+        rests.end([("a.test", 160.0)], 100.5)
+        rests.note_book(7, 100.5)
+    whole = path.read_bytes()
+    for at in range(len(whole)):
+        for bit in range(8):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
+            try:
+                with closing(opened(path, 102.0)) as rests:
+                    all_rest = rests.due("never.test") == 102.0 + BOOKED_WAIT_S
+                    assert all_rest or (at == len(whole) - 1 and rests.due("a.test") == 160.0), (at, bit)
+            except StateDamaged as error:
+                assert str(path) in str(error)
+
+
+def test_a_book_that_lost_what_was_saved_is_noticed(tmp_path: Path) -> None:
+    """The end of its journal is gone with the first bit of it that is another: SQLite takes it for torn."""
+    path = tmp_path / "hosts.sqlite"
+    with closing(opened(tmp_path / "rests", 0.0, resumed=False)) as rests, HostBook(path) as book:
+        for number in range(9):
+            book.save_host(Host(key_of(f"h{number}.test"), f"h{number}.test", "test", due=1e12))
+            rests.note_book(book.writes, 1.0)
+        copied = tmp_path / "copied"
+        copied.mkdir()
+        for one in tmp_path.glob("hosts.sqlite*"):  # as a kill leaves it
+            (copied / one.name).write_bytes(one.read_bytes())
+    journal = copied / "hosts.sqlite-wal"
+    data = bytearray(journal.read_bytes())
+    data[len(data) // 2] ^= 1
+    journal.write_bytes(data)
+    with (
+        HostBook(copied / "hosts.sqlite") as book,
+        closing(opened(tmp_path / "rests", 2.0)) as rests,
+        pytest.raises(StateDamaged, match=r"hosts\.sqlite is damaged"),
+    ):
+        rests.check_book(book.writes)

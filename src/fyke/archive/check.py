@@ -5,6 +5,7 @@ file's index keeps, and names the file and the offset of what is wrong. A crawl 
 checked up to the lengths its manifest records.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,8 @@ from fyke.archive.warc import FOLDER
 from fyke.archive.warc_reading import Record, read_records
 from fyke.core.errors import StateDamaged
 
+_STATUS_LINE = re.compile(r"HTTP/\d(\.\d)? \d{3}( |$)", re.ASCII)
+_STATUS = re.compile(rb', "status": "\d+"')
 _REPLAYABLE = frozenset({"response", "resource", "revisit"})
 _ROW = ["url", "digest", "warc_offset", "warc_length"]
 
@@ -44,7 +47,8 @@ class _Entry(NamedTuple):
     url: str
     digest: str
     length: int
-    line: int  # the xxh3-64 of the line that the index has for it
+    line: int  # the xxh3-64 of the line that the index has for it,
+    odd: bool  # without its status, where the status line is not as it should be: what it says is anybody's guess
 
 
 class _Fetches(NamedTuple):
@@ -138,8 +142,12 @@ def _in_file(place: str) -> ds.Expression:
 
 def _entry_of(record: Record, name: str) -> _Entry:
     digest = record.get("warc-payload-digest") or record.get("warc-block-digest")
-    line = xxh3_64_intdigest(line_of(record, name))
-    return _Entry(record.get("warc-target-uri"), digest, record.length, line)
+    odd = bool(record.head) and not _STATUS_LINE.match(record.first_line)
+    return _Entry(record.get("warc-target-uri"), digest, record.length, _digest(line_of(record, name), odd), odd)
+
+
+def _digest(line: bytes, odd: bool) -> int:
+    return xxh3_64_intdigest(_STATUS.sub(b"", line, count=1) if odd else line)
 
 
 def _is_fetch(record: Record) -> bool:
@@ -169,7 +177,7 @@ def _check_index(path: Path, entries: Mapping[int, _Entry], *, growing: bool) ->
             entry = entries.get(int(fields["offset"]))
             if entry is None and (growing or not closed):
                 continue  # written since the length was recorded
-            if entry is None or entry.line != xxh3_64_intdigest(line):
+            if entry is None or entry.line != _digest(line, entry.odd):
                 yield Fault(f"{place}, line {count}", f"no such record at {path.name}:{fields['offset']}")
             seen.add(int(fields["offset"]))
     except (ValueError, KeyError, TypeError, OSError) as error:

@@ -40,8 +40,7 @@ class SeedList:
         """The URLs, in order. Raises StateDamaged."""
         if not self:
             return
-        if what := self.fault():
-            raise StateDamaged(f"{self.path} is damaged ({what}): put it back from a copy")
+        self.verify()
         try:
             with self.path.open(encoding="ascii") as file:
                 yield from (line.rstrip("\n") for line in file)
@@ -51,6 +50,11 @@ class SeedList:
     def fault(self) -> str:
         """What is wrong with the list; empty when nothing is. An earlier version wrote no checksum."""
         return "its bytes are not those its checksum was made of" if self and checksum_holds(self.path) is False else ""
+
+    def verify(self) -> None:
+        """Raises StateDamaged when the list is not what was written."""
+        if what := self.fault():
+            raise StateDamaged(f"{self.path} is damaged ({what}): put it back from a copy")
 
     def batches(self) -> Iterator[Sequence[Locator]]:
         """The seeds, so many at a time that a batch is worth its cost. Raises StateDamaged."""

@@ -107,6 +107,7 @@ class Agent:
             self.directory.forget()  # under the lock: another crawl could begin here, and lose its files
             self._checkpoint.reopen()
             saved = {}
+        self.directory.listed.verify()
         self._compare_settings(saved)
         self._keep_time(saved)
         self._rooms = rooms = Rooms(

@@ -358,10 +358,10 @@ class Fetcher:
             self.pages_left += pages
 
     def _done(self, host: Host, exchange: Exchange) -> None:
+        now, address = self._look_at_clock(), host.address
         self.in_flight -= 1
         if exchange.visit.purpose is Purpose.PAGE and exchange.outcome is not Outcome.OK:
             self.give_back(1)
-        now, address = self._look_at_clock(), host.address
         self._places.end(host, now)
         host.request = None
         void = exchange.detail == KEPT_BROKE or exchange.started_at < self._awake_since

@@ -1,18 +1,30 @@
 """`python -m fyke.lab.simweb.hostile`: what Fyke does with each behaviour, as a table; or what others lose beside it.
 
 Without names all behaviours are played, one crawl each. With `--beside` 50 normal sites are crawled alone, and then
-beside so many hosts (`--hosts`) of each behaviour named: when did the last of their pages come?
+beside so many hosts (`--hosts`) of each behaviour named: when did the last of their pages come, and what CPU had the
+crawler taken by then? `--mix` puts beside them what belongs together (`MIXES`). With and without
+take turns, `--rounds` times; the medians are compared.
 """
 
 import argparse
 import tempfile
 from pathlib import Path
+from statistics import median
 
-from fyke.lab.simweb.hostile.judge import GENTLE, HASTE, judged, scrapy
+from fyke.lab.simweb.hostile.judge import GENTLE, HASTE, Judged, judged, scrapy
 from fyke.lab.simweb.hostile.servers import BEHAVIOURS, Cast
 
 MOST_S = 30.0
 NORMAL_HOSTS, NORMAL_PAGES = 50, 101
+MIXES: dict[str, tuple[list[str], int, int]] = {  # behaviours, hosts of each, pages of each host
+    "sleepers": (["rests-for-an-hour"], 40, 600),
+    "silent-names": (["name-silent"], 2000, 1),
+    "failing-names": (["name-fails"], 2000, 1),
+    "delay": (["all-is-slow"], 600, 1),
+    "all": ([*BEHAVIOURS], 1, 1),
+    "crowd": (["throttles", "rules-slow", "name-fails", "slow-body", "rests-for-a-day"], 60, 20),
+    "held-back": (["closes-at-once", "name-malformed", "rules-resting", "delay-of-a-day", "never-closes"], 80, 15),
+}
 
 
 def main() -> None:
@@ -22,6 +34,8 @@ def main() -> None:
     parser.add_argument("--beside", action="store_true", help="measure what normal sites lose beside these")
     parser.add_argument("--hosts", type=int, default=40, help="hosts of each, with --beside")
     parser.add_argument("--pages", type=int, default=1, help="pages of each host, with --beside")
+    parser.add_argument("--mix", choices=MIXES, nargs="+", default=[], help="with --beside: what belongs together")
+    parser.add_argument("--rounds", type=int, default=1, help="how often, with --beside")
     parser.add_argument("--scrapy", metavar="PYTHON", help="also play them to the Scrapy that this Python has")
     parser.add_argument("--list", action="store_true", help="print the names")
     options = parser.parse_args()
@@ -29,7 +43,11 @@ def main() -> None:
     if options.list:
         print(*names, sep="\n")
     elif options.beside:
-        _beside(names, options.hosts, options.pages)
+        together = [names] if len(names) > 5 else [[name] for name in names]
+        mixes = {name: MIXES[name] for name in options.mix}
+        if not mixes:
+            mixes = {" ".join(chosen): (chosen, options.hosts, options.pages) for chosen in together}
+        _beside(mixes, options.rounds)
     else:
         _table(names, options.scrapy)
 
@@ -50,22 +68,34 @@ def _table(names: list[str], python: str | None) -> None:
                 print(f"{'  Scrapy':<34}{scrapy(python, Cast([name]), Path(folder), MOST_S)}", flush=True)
 
 
-def _beside(names: list[str], hosts: int, pages: int) -> None:
-    alone = _last_normal(Cast([], 0, 0, NORMAL_HOSTS, NORMAL_PAGES))
-    print(f"{NORMAL_HOSTS * NORMAL_PAGES} pages of {NORMAL_HOSTS} normal hosts alone: {alone}", flush=True)
-    together = [names] if len(names) > 5 else [[name] for name in names]
-    for chosen in together:
-        words = chosen[0] if len(chosen) == 1 else f"{len(chosen)} behaviours"
-        beside = _last_normal(Cast(chosen, hosts, pages, NORMAL_HOSTS, NORMAL_PAGES))
-        print(f"beside {hosts} hosts of {words}, {pages} pages each: {beside}", flush=True)
+def _beside(mixes: dict[str, tuple[list[str], int, int]], rounds: int) -> None:
+    casts = {"alone": Cast([], 0, 0, NORMAL_HOSTS, NORMAL_PAGES)}
+    for name, (behaviours, hosts, pages) in mixes.items():
+        casts[name] = Cast(behaviours, hosts, pages, NORMAL_HOSTS, NORMAL_PAGES)
+    seen: dict[str, list[Judged]] = {name: [] for name in casts}
+    for _ in range(rounds):
+        for name, cast in casts.items():
+            with tempfile.TemporaryDirectory() as folder:
+                options = ["--for", "60s"]
+                done = judged(cast, Path(folder), GENTLE, options=options, patience_s=200, asked_why=False)
+            seen[name].append(done)
+            print(f"{name[:40]:<40} {_last_normal(done)}", flush=True)
+    alone = [_middles(seen["alone"])[which] for which in (0, 1)]
+    for name, found in seen.items():
+        last_s, cpu_s = _middles(found)
+        ratios = f"{last_s / alone[0]:.2f} of its time, {cpu_s / alone[1]:.2f} of its CPU"
+        print(f"{name[:40]:<40} last normal page after {last_s:.2f} s, {cpu_s:.2f} s of CPU: {ratios}", flush=True)
 
 
-def _last_normal(cast: Cast) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        done = judged(cast, Path(folder), GENTLE, options=["--for", "60s"], patience_s=200, asked_why=False)
+def _middles(found: list[Judged]) -> tuple[float, float]:
+    return median(done.last_normal_s for done in found), median(done.cpu_to_last_normal_s for done in found)
+
+
+def _last_normal(done: Judged) -> str:
     pages = len({url for _, url in done.normal if not url.endswith("robots.txt")})
     when = f"the last after {done.last_normal_s:.1f} s and {done.cpu_to_last_normal_s:.1f} s of CPU"
-    return f"{pages} pages, {when}; {done.cpu_s:.1f} s of CPU in all, {done.peak_mb:.0f} MB"
+    failed = f" [status {done.status}: {done.complaint}]" if done.status else ""
+    return f"{pages} pages, {when}; {done.cpu_s:.1f} s of CPU in all, {done.peak_mb:.0f} MB{failed}"
 
 
 if __name__ == "__main__":
