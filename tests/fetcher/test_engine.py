@@ -169,7 +169,9 @@ def test_a_fault_that_is_not_the_servers_costs_it_nothing(tmp_path: Path, stops:
                 fetcher.pump()
                 await asyncio.sleep(0)
                 clock.advance(1.0)
-                put_again(fetcher) if not fetcher._exchanges else ends.extend(fetcher.take().exchanges)
+                fetched = fetcher.take()
+                ends.extend(fetched.exchanges)
+                fetcher.put(batch_of(visit for visit, _ in fetched.put_off))
             assert bool(fetcher.stood_still_s) == stops
             await fetcher.stop()
 
