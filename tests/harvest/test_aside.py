@@ -60,6 +60,30 @@ def test_large_pages_come_later_and_are_the_same(tmp_path) -> None:
     assert parser.statistics().pages == len(BODIES)
 
 
+def test_while_there_is_no_room_for_large_pages_small_ones_go_on(tmp_path) -> None:
+    """Nothing waits for the thread, which is busy here until it is let go."""
+    done, gate = threading.Semaphore(0), threading.Event()
+    aside = Aside(done.release, large_bytes=400, most_bytes=500)
+    small = sum(len(body) < 400 for body in BODIES)
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        busy = aside._thread.submit(gate.wait)
+        at_once = list(harvest.reap(exchanges()))
+        assert len(facts(at_once)) == small
+        assert harvest.waiting == len(BODIES) - small and aside.full
+        assert list(harvest.reap([])) == []
+        gate.set()
+        assert busy.result()
+        later = []
+        while harvest.waiting:
+            assert done.acquire(timeout=60)
+            later += harvest.reap([])
+        assert len(facts(later)) == len(BODIES) - small
+        seen.close()
+    aside.close()
+
+
 def test_what_waits_is_bounded() -> None:
     """While it is full, what is done first is taken first; what was not taken counts, done or not."""
     aside: Aside[int] = Aside(lambda: None, most_bytes=10)
@@ -68,7 +92,7 @@ def test_what_waits_is_bounded() -> None:
     aside.put(lambda: 2, 6)
     taken: list[int] = []
     while aside.full:
-        taken += aside.take()
+        taken += aside.take(wait=True)
     assert taken in ([1], [1, 2])
     aside._thread.shutdown()
     taken += aside.take()

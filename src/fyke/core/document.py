@@ -39,6 +39,11 @@ class Document:
             return
         self._chunks.append(chunk)
         if self.size > self._memory_bytes:
+            self.to_disk()
+
+    def to_disk(self) -> None:
+        """Hold it on disk, whatever its size. Raises OSError when that is full."""
+        if self._file is None:
             self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed by `close`
             self._file.writelines(self._chunks)
             self._chunks = []

@@ -11,6 +11,7 @@ import gc
 import os
 import shlex
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -46,6 +47,7 @@ from fyke.quantities import counted, duration, share_text, size
 RULE_CHARS = 60  # of a rule, in the summary
 ROOM_BYTES = 16 << 20  # with which a crawl that paused goes on
 ROOM_BEAT_S = 1.0
+SWITCH_S = 0.0005  # that a thread which reads a large page keeps the loop waiting, whenever that gave way
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ def crawl_with_panel(
         console.print(f"fyke: {unused}", highlight=False, soft_wrap=True, markup=False)
     gc.freeze()  # what is imported stays; and a page makes hundreds of objects but hardly a cycle
     gc.set_threshold(50_000, 20, 100)
+    sys.setswitchinterval(SWITCH_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         summary = runner.run(_crawl(directory, config, console, listed, again, metrics))
     if nothing_reached(summary):

@@ -3,8 +3,8 @@
 The harvest puts work in and takes results out when it comes by again. lexbor gives the interpreter back while it makes
 a tree, so the loop goes on meanwhile.
 
-Invariant: results come in the order of the work. While it is `full`, its owner takes results before it brings more: so
-about `MOST_BYTES` of pages are held at a time, those that nobody took yet among them.
+Invariant: results come in the order of the work. While it is `full`, its owner brings no more: so about `MOST_BYTES` of
+pages are held at a time, those that nobody took yet among them.
 """
 
 from collections import deque
@@ -48,10 +48,10 @@ class Aside(Generic[Result]):
         """Whether as much is held as may be."""
         return sum(size for _, size in self._waiting) >= self._most_bytes
 
-    def take(self) -> list[Result]:
-        """The results there are by now; while it is full, waits for the first. Raises what the work did."""
+    def take(self, *, wait: bool = False) -> list[Result]:
+        """The results there are by now; where it shall `wait`, one at least if there is work. Raises what that did."""
         done = []
-        if self.full:
+        if wait and self._waiting:
             self._waiting[0][0].exception()  # returns when it is done
         while self._waiting and self._waiting[0][0].done():
             done.append(self._waiting.popleft()[0].result())

@@ -98,10 +98,10 @@ class Parser:
         html = HtmlLinks(product.lower(), requisites, shared=shared or bool(modules))
         self._built_in: list[ProcessingModule] = [html, XmlLinks(html), JsonFeed(), TextSitemap(), GzipSitemap()]
         self._built_in += [GopherMenu(), FtpListing()]
-        self._slow_types: tuple[str, ...] = ()
+        self._slow_types: tuple[str, ...] = GzipSitemap.media_types
         if installed():
             self._built_in.append(Documents())
-            self._slow_types = DOCUMENT_TYPES
+            self._slow_types += DOCUMENT_TYPES
         if requisites:
             self._built_in.append(CssLinks())
         self._plugins = list(modules)
@@ -135,7 +135,7 @@ class Parser:
         return page
 
     def takes_long(self, page: Page) -> bool:
-        """Whether reading `page` waits for another process, however short it is."""
+        """Whether reading `page` waits for another process, or unfolds what it holds, however short it is."""
         return page.media_type in self._slow_types
 
     def process(self, page: Page) -> None:

@@ -8,6 +8,7 @@ the folder, and for a page with links like `?page=2`, which keep the page's own 
 Invariant: every exchange that goes in comes out once, whatever its bytes; those with large pages come out later.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -37,6 +38,7 @@ from fyke.harvest.same_text import MOST_TEXT_BYTES, same_text
 
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
+MOST_LATER = 256  # exchanges with large pages for which there is no room aside: each holds a file
 SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however short it is
 Times = npt.NDArray[np.float64]
 NOT_FOLLOWED = 255  # in place of a `Kind`
@@ -104,6 +106,7 @@ class _Read(NamedTuple):
     level: int  # of sitemap indexes above those that it names
     hops: int = 0  # redirects in a row that it is the last of
     # What was done aside, of a large one:
+    is_opened: bool = False  # that, and no more
     redirect: Sequence[str] = ()  # where it leads by its header
     found: Located | None = None  # its links, resolved
 
@@ -129,6 +132,7 @@ class Harvest:
         self._limits = limits
         self._links = links
         self._aside = aside
+        self._later: deque[Exchange] = deque()  # there was no room aside for their pages
         self._redirects = redirects or Redirects({})
         self._copy_of = copy_of or (lambda earlier, most_bytes: None)
 
@@ -138,7 +142,7 @@ class Harvest:
     @property
     def waiting(self) -> int:
         """How many exchanges came in and not out yet."""
-        return len(self._aside) if self._aside is not None else 0
+        return len(self._later) + (len(self._aside) if self._aside is not None else 0)
 
     def reap(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
         """What is in `exchanges`, and in large ones of before. Their bodies are still open, for the archive."""
@@ -147,19 +151,48 @@ class Harvest:
             yield self._without_page(told)
         batch: list[tuple[Exchange, Page]] = []
         size_bytes = 0
-        for exchange in exchanges:
-            if exchange.outcome not in TO_PARSE:
+        for exchange in self._due(exchanges):
+            page = None if self._has_large_body(exchange) else opened(self._parser, self._limits, exchange)
+            large = page is None or self._is_large(page)
+            if large and self._aside is not None and self._aside.full:
+                del page
+                exchange.body.to_disk()
+                self._later.append(exchange)
+                while len(self._later) > MOST_LATER and self._aside.full:
+                    yield from self._read_aside(wait=True)
                 continue
-            page = opened(self._parser, self._limits, exchange)
+            if page is None and self._aside is not None:
+                self._aside.put(partial(self._opened, exchange), exchange.body.size)
+                continue
+            assert page is not None
             batch.append((exchange, page))
             size_bytes += exchange.body.size + len(page.content)
-            if len(batch) >= BATCH_PAGES or size_bytes >= BATCH_BYTES:
-                del page
+            del page
+            if large or len(batch) >= BATCH_PAGES or size_bytes >= BATCH_BYTES:
                 yield from self._read(batch)
                 batch, size_bytes = [], 0
-                while self._aside is not None and self._aside.full:
-                    yield from self._read_aside()
         yield from self._read(batch)
+
+    def _due(self, exchanges: Sequence[Exchange]) -> Iterator[Exchange]:
+        """Those with large pages that had to wait, while there is room for them, and those of `exchanges` to read."""
+        for _ in range(len(self._later)):
+            if self._aside is None or self._aside.full:
+                break
+            yield self._later.popleft()
+        yield from (exchange for exchange in exchanges if exchange.outcome in TO_PARSE)
+
+    def _has_large_body(self, exchange: Exchange) -> bool:
+        """Whether `exchange` is opened aside."""
+        return self._aside is not None and exchange.body.size >= self._aside.large_bytes
+
+    def _opened(self, exchange: Exchange) -> _Read:
+        return _Read(exchange, opened(self._parser, self._limits, exchange), (), 0, is_opened=True)
+
+    def _is_large(self, page: Page) -> bool:
+        """Whether `page` is read aside, if it is read."""
+        return self._aside is not None and (
+            len(page.content) >= self._aside.large_bytes or self._parser.takes_long(page)
+        )
 
     def _without_page(self, exchanges: Sequence[Exchange]) -> Sheaf:
         """Visits that brought nothing to read: half of all, where robots.txt forbids much."""
@@ -170,12 +203,14 @@ class Harvest:
                 self._redirects.ended(each.exchange.visit.key)
         return Sheaf(reaped, NO_POINTERS)
 
-    def _read_aside(self) -> Iterator[Sheaf]:
+    def _read_aside(self, *, wait: bool = False) -> Iterator[Sheaf]:
         """What was done of large pages meanwhile."""
-        done = [] if self._aside is None else self._aside.take()
+        done = [] if self._aside is None else self._aside.take(wait=wait)
         while done:
             read = done.pop(0)
-            if read.found is not None:
+            if read.is_opened:
+                yield from self._read([(read.exchange, read.page)])
+            elif read.found is not None:
                 yield self._sheaf([read])
             else:
                 self._parser.conclude(read.page, read.redirect)
@@ -204,8 +239,7 @@ class Harvest:
                 _judge_kind(page)
             read = _Read(exchange, page, keys, level, self._hops(exchange))
             if exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate:
-                large = self._aside is not None and len(page.content) >= self._aside.large_bytes
-                if self._aside is not None and (large or self._parser.takes_long(page)):
+                if self._is_large(page):
                     self._do_aside(self._parsed, read)
                     continue
                 self._parser.process(page)
