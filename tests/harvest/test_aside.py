@@ -80,6 +80,9 @@ def test_while_there_is_no_room_for_large_pages_small_ones_go_on(tmp_path) -> No
             assert done.acquire(timeout=60)
             later += harvest.reap([])
         assert len(facts(later)) == len(BODIES) - small
+        for sheaf in later:
+            for reaped in sheaf.reaped:
+                reaped.exchange.body.close()
         seen.close()
     aside.close()
 
