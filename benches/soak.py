@@ -28,7 +28,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from soak_laws import broken_laws, figures
+from soak_laws import archived, broken_laws, figures
 from soak_watch import Watch
 
 from fyke.lab.simweb import NameShares, PageShares, RobotsShares, WebSpec, lively, running_web
@@ -65,7 +65,7 @@ checkpoint_s = 2
 table_rows = 3000
 warc_bytes = 20000000
 """
-FULL, DAMAGED = 4, 3  # exit status
+UNREACHED = 5  # exit status of a crawl that had not one answer yet
 
 
 def web_spec(seed: int, pages: int, hosts: int) -> WebSpec:
@@ -310,6 +310,10 @@ def _with_faults(soak: Soak, web: RunningWeb, crawl: Crawl, until: float) -> Non
         if status is not None:
             if status == 0:
                 return
+            if status == UNREACHED and not archived(crawl.into):  # as it was told: the same command again
+                soak.counts["nothing reached, begun again"] += 1
+                crawl.start()
+                continue
             raise Failure(f"the crawl ended with {status}: {crawl.said()}")
         soak.one(web, crawl)
 
