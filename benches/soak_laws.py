@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fyke.archive import read_table
+from fyke.archive.reading import read_table
 from fyke.lab.simweb import IntendedCrawl, Violation, audit_politeness
 from fyke.lab.simweb.child import RunningWeb
 

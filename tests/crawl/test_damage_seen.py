@@ -18,9 +18,9 @@ import pytest
 
 from crawl.runs import command, crawl, fyke, settings, wait_until
 from crawl.small_site import SmallSite, small_site
-from fyke.archive import rows_recorded
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.inspect import archive_lengths, check_crawl
+from fyke.archive.reading import rows_recorded
 from fyke.core.errors import FykeError
 from fyke.crawl.agent import Agent
 from fyke.disk import manifest as manifests
