@@ -6,6 +6,7 @@ import re
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import dnslib
 import pycurl
@@ -274,3 +275,28 @@ def test_pages_by_the_thousand():
         assert sum(sizes) > 3 * count * 15_000
         assert rate > 300
         assert web.statistics().requests == 3 * count
+
+
+def test_weather_passes():
+    """Trouble with all servers and names for as long as it is asked for; each request that was read has its row."""
+    with running_web(plain(pages=20, hosts=4)) as web:
+        layout = web.layout
+        page, name = layout.page(0), layout.names.name(0)
+        address = layout.names.addresses(0)[0]
+        whole = exchange(web, address, request(web, page))
+        web.change_weather(server="reset", names="servfail")
+        assert exchange(web, address, request(web, page)) != whole
+        assert ask(web, name).header.rcode == dnslib.RCODE.SERVFAIL
+        web.change_weather(server="stall", names="silent")
+        assert exchange(web, address, request(web, page)) != whole
+        with pytest.raises(TimeoutError):
+            ask(web, name, timeout_s=0.3)
+        web.change_weather(server="refuse", names="malformed")
+        with suppress(OSError):  # it may be reset before the request is sent
+            assert exchange(web, address, request(web, page)) != whole
+        with pytest.raises(dnslib.DNSError):
+            ask(web, name)
+        web.change_weather()
+        assert exchange(web, address, request(web, page)) == whole
+        assert answer_of(ask(web, name)) == [address]
+        assert sorted(web.ledger()["status"].to_pylist()) == [0, 0, 200, 200]
