@@ -31,6 +31,7 @@ from typing import Any
 from soak_laws import archived, broken_laws, figures
 from soak_watch import Watch
 
+from fyke.disk import manifest as manifests
 from fyke.lab.simweb import NameShares, PageShares, RobotsShares, WebSpec, lively, running_web
 from fyke.lab.simweb.child import RunningWeb
 
@@ -97,6 +98,12 @@ def dump(book: Path) -> list[str]:
             shutil.copy(path, folder)
         with closing(sqlite3.connect(Path(folder) / book.name)) as connection:
             return [*connection.iterdump()]
+
+
+def kept_manifests(shard: Path) -> list[manifests.Manifest]:
+    """The whole manifests of a shard."""
+    found = (manifests.load(shard, number) for number in manifests.numbers(shard))
+    return [manifest for manifest in found if manifest is not None]
 
 
 class Failure(Exception):
@@ -247,6 +254,8 @@ class Soak:
         """Whether a byte need not be as it was: no checkpoint counts it, nobody believes it, or no row is in it."""
         if path.name.startswith("hosts.sqlite"):
             return dump(crawl.into / "state" / "hosts.sqlite") == dump(self.backup / "state" / "hosts.sqlite")
+        if path.parent.name.startswith("shard-") and path.suffix != ".json":  # a kill leaves files that nothing names
+            return not any(at < manifest.files.get(path.name, 0) for manifest in kept_manifests(path.parent))
         if path.parent.name not in ("warc", "tables"):
             return path.name == "fyke.log"
         manifest = max((crawl.into / "state" / "shard-0000").glob("manifest-*.json"))
