@@ -194,6 +194,9 @@ def test_every_byte_has_a_digest(which: str, request: pytest.FixtureRequest, tmp
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # who cannot open leaves files to the end
 def test_a_crawl_that_goes_on_says_what_is_damaged(killed: Path, tmp_path: Path) -> None:
     """It is said in a line that names the file, or nobody decides anything by those bytes."""
     folder, dice = tmp_path / "crawl", random.Random(5)
