@@ -1,0 +1,76 @@
+"""What a page says of its own URL: a session id that the server writes into every link of a page.
+
+Two answers to the same page under two session ids differ by just that. Here those marks are taken out, so that what is
+left can be compared with the page as it is without them. Used by those who learn rewrite rules, and by the crawl where
+it verifies one.
+
+Invariant: what is shown (`src=...`) counts: a page that names an image by such a mark is left as it is. Linear in the
+content, for each of `MOST_MARKS`.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import xxhash
+
+LEAST_CHARS = 8  # of an id: what is shorter stands in a page for other reasons
+MOST_MARKS = 4  # of a URL
+_TOKEN = re.compile(r"[0-9A-Za-z]+")
+
+
+class Mark(NamedTuple):
+    """An id in a URL: where `key` is empty a segment of the path, else the value of that key."""
+
+    key: str
+    value: str
+    place: int = -1  # of the segment that it is
+
+
+def is_id(text: str) -> bool:
+    """Whether `text` may be an id that was made up: long, letters and digits, and a digit among them."""
+    return len(text) >= LEAST_CHARS and text.isalnum() and text.isascii() and any(map(str.isdigit, text))
+
+
+def marks_of(url: str) -> Iterator[Mark]:
+    """The ids in a canonical URL: in its path (parameters such as ;sid=... too), then in its query."""
+    path, _, query = url.split("/", 3)[3].partition("?")
+    for place, segment in enumerate(path.split("/")):
+        name, *parameters = segment.split(";")
+        if any(map(is_id, _TOKEN.findall(name))):
+            yield Mark("", name, place)
+        for pair in parameters:
+            key, _, value = pair.partition("=")
+            if key and is_id(value):
+                yield Mark(key, value)
+    for pair in query.split("&"):
+        key, _, value = pair.partition("=")
+        if key and is_id(value):
+            yield Mark(key, value)
+
+
+def print_of(content: bytes, fingerprint: int, url: str) -> int:
+    """A number for `content`, the decoded body of `url`, without the marks of that: its `fingerprint` where there are
+    none, else the xxh3-64 of what is left."""
+    left = content
+    for number, mark in enumerate(marks_of(url)):
+        if number == MOST_MARKS:
+            break
+        if mark.value.encode() in left and not _shown(left, mark.value):
+            left = _without(left, mark)
+    return fingerprint if left is content else xxhash.xxh3_64_intdigest(left)
+
+
+def _shown(content: bytes, value: str) -> bool:
+    """Whether the address of something that `content` shows has `value`."""
+    addresses = re.finditer(rb"""\ssrc(?:set)?\s{0,9}=\s{0,9}["']?([^"'<>]{0,2048})""", content, re.IGNORECASE)
+    return any(value.encode() in found[1] for found in addresses)
+
+
+def _without(content: bytes, mark: Mark) -> bytes:
+    if not mark.key:
+        return content.replace(f"/{mark.value}/".encode(), b"/")
+    pair = f"{mark.key}={mark.value}".encode()
+    for before, after in ((b"?%s&amp;", b"?"), (b"?%s&", b"?"), (b"&amp;%s", b""), (b"&%s", b""), (b"?%s", b"")):
+        content = content.replace(before % pair, after)
+    return content.replace(b";" + pair, b"")

@@ -1,0 +1,135 @@
+"""Rules that make one URL of many which lead to the same page, and the file in which a person reads and edits them.
+
+Such URLs are DUST, different URLs with similar text (Bar-Yossef, Keidar, Schonfeld: Do not crawl in the DUST, WWW
+2007). `fyke.rewrite` learns rules from what was fetched, `core/rewriting` applies them to URLs. A rule has one of six
+shapes and speaks of one host. No shape is a regular expression: each is linear in the URL.
+
+Invariant: `load` gives what `render` wrote.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from fyke.core.config import literal, read
+from fyke.core.errors import ConfigurationError
+from fyke.core.urls import canonical, key_of, split
+
+FILE = "rewrite.toml"  # in the directory of the crawl that taught
+MOST_RULES = 100_000  # in a file
+LEAST_TOKEN = 8  # characters of a session id in a path
+
+_HEAD = """\
+# The same page under many URLs: rules learned from what a crawl fetched, one a table. Delete those you do not want.
+# Nothing uses them but fyke crawl --rewrite FILE, and of these only those with use = true.
+# drop-key: the query does without `key` (where its value is `value`, if that is given).
+# sort-keys: the order of the keys of the query does not matter.
+# index-page: the path does without a last segment `key`.
+# drop-parameter: segments of the path do without ;key=...
+# drop-segment: the path does without segment `place` (from 0), where that is `prefix`, then `length` (least, most)
+#   letters and digits with a digit among them, then `suffix`.
+# host: pages of `host` are at the host `to`.
+# support: contents that were found under several URLs which the rule makes one; contradictions: such URLs that
+# differed. example: what becomes of a URL.
+"""
+
+
+class Shape(StrEnum):
+    """What a rule does to a URL."""
+
+    DROP_KEY = "drop-key"
+    SORT_KEYS = "sort-keys"
+    INDEX_PAGE = "index-page"
+    DROP_PARAMETER = "drop-parameter"
+    DROP_SEGMENT = "drop-segment"
+    HOST = "host"
+
+
+_NEEDS_KEY = {Shape.DROP_KEY, Shape.INDEX_PAGE, Shape.DROP_PARAMETER}
+Count = Annotated[int, Field(ge=0)]
+
+
+class Rule(BaseModel):
+    """One rule. Raises ValidationError for what is none."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    shape: Shape
+    host: str
+    use: bool = True
+    key: str = ""
+    value: str | None = None
+    place: Count = 0
+    prefix: str = ""
+    suffix: str = ""
+    length: tuple[Count, Count] = (0, 0)
+    to: str = ""
+    support: Count = 0
+    contradictions: Count = 0
+    example: tuple[str, str] = ("", "")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if not _is_host(self.host):
+            raise ValueError(f"host = {self.host!r} is no host's name as URLs have it")
+        if self.shape is Shape.HOST and (not _is_host(self.to) or self.to == self.host):
+            raise ValueError(f"to = {self.to!r} is not the name of another host")
+        if self.shape in _NEEDS_KEY and (not self.key or any(sign in self.key for sign in "/?#&;=")):
+            raise ValueError(f"key = {self.key!r} is none: it has to be as URLs have it")
+        if self.shape is Shape.DROP_SEGMENT:
+            if "/" in self.prefix + self.suffix or not LEAST_TOKEN <= self.length[0] <= self.length[1]:
+                raise ValueError(f"length has to be least and most, {LEAST_TOKEN} at least; prefix, suffix without /")
+        return self
+
+    @property
+    def name(self) -> str:
+        """What it does, in words: the same for two rules that do the same."""
+        what = {
+            Shape.DROP_KEY: self.key if self.value is None else f"{self.key}={self.value}",
+            Shape.DROP_SEGMENT: f"{self.place} {self.prefix}[{self.length[0]}-{self.length[1]}]{self.suffix}",
+            Shape.HOST: f"{self.host} to {self.to}",
+        }.get(self.shape, self.key)
+        where = "" if self.shape is Shape.HOST else f"on {self.host}"
+        return " ".join(word for word in (self.shape.value, what, where) if word)
+
+
+def _is_host(name: str) -> bool:
+    url = canonical(f"http://{name}/")
+    return url is not None and url == f"http://{name}/" and not split(url).host == ""
+
+
+def load(path: Path) -> list[Rule]:
+    """The rules of the file at `path`, in its order. Raises ConfigurationError."""
+    values = read(path)
+    tables = values.pop("rule", [])
+    if values or not isinstance(tables, list):
+        raise ConfigurationError(f"{path}: a file of rules has tables [[rule]], and nothing else")
+    if len(tables) > MOST_RULES:
+        raise ConfigurationError(f"{path}: more than {MOST_RULES:,} rules")
+    rules = []
+    for number, table in enumerate(tables, 1):
+        try:
+            rules.append(Rule.model_validate(table))
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(step) for step in first["loc"])
+            message = first["msg"].removeprefix("Value error, ")
+            raise ConfigurationError(f"{path}: rule {number}: {f'{place}: ' if place else ''}{message}") from None
+    return rules
+
+
+def render(rules: Sequence[Rule]) -> str:
+    """`rules` as TOML, for people."""
+    lines = [_HEAD]
+    for rule in rules:
+        keys = rule.model_dump(mode="json", exclude_defaults=True)
+        lines += ["\n[[rule]]\n", *(f"{key} = {literal(value)}\n" for key, value in keys.items())]
+    return "".join(lines)
+
+
+def identity(rules: Sequence[Rule]) -> int:
+    """A key of what `rules` do together."""
+    return key_of("\n".join(sorted(rule.name for rule in rules)))

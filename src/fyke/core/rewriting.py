@@ -1,0 +1,178 @@
+"""Applies the rules of `core/rewrite_rules` to URLs.
+
+Called by the crawl for links (`fyke.crawl.rewriting`), by `fyke why`, and by those who learn rules. Pure.
+
+Invariants: a rewritten URL is canonical; rewriting is idempotent; only a rule of the shape `host` changes the host, and
+none the scheme or the port.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from fyke.core.errors import ConfigurationError
+from fyke.core.rewrite_rules import Rule, Shape
+from fyke.core.urls import canonical, key_of
+
+_SCHEMES = ("http:", "https:")
+
+
+class Rewritten(NamedTuple):
+    """What rules make of a URL, and those that had a part in it: none, where it stays as it is."""
+
+    url: str
+    rules: tuple[Rule, ...] = ()
+
+
+class Rewriter:
+    """`rules` in use, by host. Raises ConfigurationError where hosts lead to each other in a circle."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = tuple(rule for rule in rules if rule.use)
+        self._moves: dict[str, Rule] = {}
+        self._of_host: dict[str, _HostRules] = {}
+        for rule in self.rules:
+            if rule.shape is Shape.HOST:
+                self._moves.setdefault(rule.host, rule)
+            else:
+                self._of_host.setdefault(rule.host, _HostRules()).add(rule)
+        for host in self._moves:
+            self._path(host)
+
+    def __repr__(self) -> str:
+        return f"Rewriter({len(self.rules)} rules)"
+
+    def __bool__(self) -> bool:
+        return bool(self.rules)
+
+    @property
+    def host_keys(self) -> list[int]:
+        """Keys of the hosts that the rules speak of, sorted."""
+        return sorted(key_of(host) for host in self._moves.keys() | self._of_host.keys())
+
+    def _path(self, host: str) -> list[Rule]:
+        """The rules that lead from `host` on."""
+        path: list[Rule] = []
+        while (rule := self._moves.get(host)) is not None:
+            if rule in path:
+                raise ConfigurationError(f"rewrite rules lead in a circle: {' '.join(one.host for one in path)} {host}")
+            path.append(rule)
+            host = rule.to
+        return path
+
+    def rewrite(self, url: str) -> Rewritten:
+        """What becomes of `url`, which is canonical."""
+        scheme, _, authority, target = url.split("/", 3)
+        if scheme not in _SCHEMES:
+            return Rewritten(url)
+        host, port = authority, ""
+        if not authority.endswith("]"):
+            name, colon, number = authority.rpartition(":")
+            host, port = (name, f":{number}") if colon and number.isdigit() else (authority, "")
+        used = self._path(host)
+        host = used[-1].to if used else host
+        rules = self._of_host.get(host)
+        if rules is not None:
+            target = rules.apply(target, used)
+        made = f"{scheme}//{host}{port}/{target}"
+        if made == url or canonical(made) != made:
+            return Rewritten(url)
+        return Rewritten(made, tuple(used))
+
+
+class _HostRules:
+    """The rules of one host, by shape."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, list[Rule]] = {}
+        self._sorts: Rule | None = None
+        self._indexes: dict[str, Rule] = {}
+        self._parameters: dict[str, Rule] = {}
+        self._segments: list[Rule] = []
+
+    def add(self, rule: Rule) -> None:
+        if rule.shape is Shape.DROP_KEY:
+            self._keys.setdefault(rule.key, []).append(rule)
+        elif rule.shape is Shape.SORT_KEYS:
+            self._sorts = rule
+        elif rule.shape is Shape.INDEX_PAGE:
+            self._indexes[rule.key] = rule
+        elif rule.shape is Shape.DROP_PARAMETER:
+            self._parameters[rule.key] = rule
+        else:
+            self._segments.append(rule)
+
+    def apply(self, target: str, used: list[Rule]) -> str:
+        """What becomes of path and query, both without their first slash; adds to `used` the rules that did it."""
+        path, mark, query = target.partition("?")
+        if self._indexes or self._parameters or self._segments:
+            path = self._path(path, used)
+        if mark and (self._keys or self._sorts is not None):
+            query = self._query(query, used)
+        return f"{path}?{query}" if query else path
+
+    def _path(self, path: str, used: list[Rule]) -> str:
+        segments = path.split("/")
+        if self._parameters:
+            segments = [self._without_parameters(segment, used) for segment in segments]
+        while (found := self._token(segments)) is not None and len(segments) > 1:
+            del segments[found.place]
+            _note(found, used)
+        index = self._indexes.get(segments[-1])
+        if index is not None:
+            segments[-1] = ""
+            _note(index, used)
+        return "/".join(segments)
+
+    def _without_parameters(self, segment: str, used: list[Rule]) -> str:
+        if ";" not in segment:
+            return segment
+        kept = []
+        for number, part in enumerate(segment.split(";")):
+            rule = self._parameters.get(part.partition("=")[0]) if number else None
+            if rule is None:
+                kept.append(part)
+            else:
+                _note(rule, used)
+        return ";".join(kept)
+
+    def _token(self, segments: Sequence[str]) -> Rule | None:
+        """The first rule that drops one of `segments`."""
+        for rule in self._segments:
+            if rule.place < len(segments) and is_token(segments[rule.place], rule):
+                return rule
+        return None
+
+    def _query(self, query: str, used: list[Rule]) -> str:
+        kept = []
+        pairs = query.split("&")
+        for pair in pairs:
+            key, _, value = pair.partition("=")
+            rules = self._keys.get(key, ())
+            rule = next((one for one in rules if one.value is None or one.value == value), None)
+            if rule is None:
+                kept.append((key, pair))
+            else:
+                _note(rule, used)
+        if self._sorts is not None:
+            in_order = sorted(kept, key=_key)
+            if in_order != kept:
+                _note(self._sorts, used)
+                kept = in_order
+        return "&".join(pair for _, pair in kept)
+
+
+def _key(pair: tuple[str, str]) -> str:
+    return pair[0]
+
+
+def _note(rule: Rule, used: list[Rule]) -> None:
+    if rule not in used:
+        used.append(rule)
+
+
+def is_token(segment: str, rule: Rule) -> bool:
+    """Whether `segment` of a path is what `rule`, of the shape `drop-segment`, drops."""
+    if not (segment.startswith(rule.prefix) and segment.endswith(rule.suffix)):
+        return False
+    token = segment[len(rule.prefix) : len(segment) - len(rule.suffix)]
+    return rule.length[0] <= len(token) <= rule.length[1] and token.isalnum() and any(map(str.isdigit, token))

@@ -1,0 +1,172 @@
+"""Sites that show each page under many URLs: what a learner of rewrite rules is judged by.
+
+A site is a `Dust`: pages with a true name each, and ways in which its links name them otherwise. `page_of` is the
+truth: which page a URL leads to. Some keys of queries matter, as do those of any honest site; ids that do not exist are
+answered with one text and status 200. Pure but for pages that change at every request; `dust_server` serves it.
+
+Invariant: a site is determined by its record; every page is linked to, under its true name or another.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+from typing import NamedTuple
+from urllib.parse import parse_qsl
+
+NOTHING = "nothing"  # the page that is shown for ids that do not exist
+LINKS = 8  # of a page to others
+
+
+class Session(NamedTuple):
+    """Where a session id stands in URLs: `query` (?key=...), `parameter` (;key=...) or `segment` (/before...after/)."""
+
+    where: str
+    key: str = ""
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class Dust:
+    """A site. `matter` are keys that select a page: of a thing `/item?KEY=n&KEY=m`, a number each; `ignored` are keys
+    that select nothing, with the values that links give them; `usual` is a key that names a page's usual form by one
+    value, and other pages by others."""
+
+    seed: int
+    host: str
+    articles: int = 60
+    folders: int = 30
+    things: int = 60
+    aliases: tuple[str, ...] = ()
+    session: Session | None = None
+    sessions: int = 2
+    ignored: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    index: str = ""
+    shuffled: bool = False
+    matter: tuple[str, ...] = ("id", "part")
+    usual: tuple[str, str, str] | None = None  # key, its usual value, another
+    changing: float = 0.0  # share of pages that say something else at every request
+    missing: int = 20  # links to things that do not exist
+
+    def pages(self) -> list[str]:
+        """The true names of all pages, each a target without its first slash."""
+        others = [f"a{n}.html?{self.usual[0]}={self.usual[2]}" for n in range(self.articles)] if self.usual else []
+        return [
+            "", *(f"a{n}.html" for n in range(self.articles)), *(f"folder{n}/" for n in range(self.folders)),
+            *(f"item?{self._selected(n)}" for n in range(self.things)), *others,
+        ]  # fmt: skip
+
+    def _selected(self, number: int) -> str:
+        first, *more = self.matter
+        return "&".join([f"{first}={number // 4}", *(f"{key}={number % 4}" for key in more)])
+
+    def page_of(self, host: str, target: str) -> str | None:
+        """The true name of the page at `target` (with its first slash) of `host`; None where nothing is."""
+        if host not in (self.host, *self.aliases):
+            return None
+        path, _, query = target[1:].partition("?")
+        path = self._without_session(path)
+        if self.index and path.rpartition("/")[2] == self.index:
+            path = path[: -len(self.index)]
+        pairs = dict(parse_qsl(query, keep_blank_values=True))
+        for key, _ in self.ignored:
+            pairs.pop(key, None)
+        if self.session is not None and self.session.where == "query":
+            pairs.pop(self.session.key, None)
+        if self.usual and pairs.get(self.usual[0]) == self.usual[1]:
+            del pairs[self.usual[0]]
+        order = [key for key in (*self.matter, *(self.usual or ())[:1]) if key in pairs]
+        if set(order) != set(pairs):
+            return None
+        name = path + ("?" if order else "") + "&".join(f"{key}={pairs[key]}" for key in order)
+        if name in self._names:
+            return name
+        return NOTHING if path == "item" else None
+
+    @property
+    def _names(self) -> frozenset[str]:
+        return _names(self)
+
+    def _chance(self, what: str, which: object) -> Random:
+        """Draws that are the same each time."""
+        return Random(f"{self.seed} {what} {which}")  # noqa: S311 - nothing secret
+
+    def _without_session(self, path: str) -> str:
+        session = self.session
+        if session is None:
+            return path
+        if session.where == "parameter":
+            return "/".join(segment.partition(f";{session.key}=")[0] for segment in path.split("/"))
+        first, slash, rest = path.partition("/")
+        if session.where == "segment" and slash and first.startswith(session.before) and first.endswith(session.after):
+            return rest
+        return path
+
+    def session_of(self, target: str) -> str:
+        """The session id in a target; empty without."""
+        for token in self.tokens():
+            if token in target:
+                return token
+        return ""
+
+    def tokens(self) -> Iterator[str]:
+        """The session ids."""
+        for number in range(self.sessions if self.session else 0):
+            yield f"{self._chance('session', number).randrange(1 << 60):016x}{number}"
+
+    def links(self, name: str, session: str) -> Iterator[str]:
+        """What the page `name` links to, where it was asked for in a `session`: absolute URLs without scheme."""
+        names = _ordered(self)
+        place = names.index(name) if name != NOTHING else 0
+        dice = self._chance("links", name)
+        next_ones = [names[(3 * place + step) % len(names)] for step in (1, 2, 3)]
+        drawn = [names[dice.randrange(len(names))] for _ in range(LINKS - 3)]
+        for target in [*next_ones, *drawn] if name != NOTHING else names[:1]:
+            yield self._written(target, session, dice)
+        if name == "":
+            for token in self.tokens():
+                yield self._written(names[1], token, dice)
+            for number in range(self.missing):
+                first, *more = self.matter
+                yield f"//{self.host}/item?{first}={1000 + number}" + "".join(f"&{key}=0" for key in more)
+
+    def _written(self, name: str, session: str, dice: Random) -> str:
+        """A URL of the page `name`, in one of the ways the site has."""
+        path, _, query = name.partition("?")
+        pairs = [pair for pair in query.split("&") if pair]
+        if self.index and (not path or path.endswith("/")) and dice.random() < 0.5:
+            path += self.index
+        if self.usual and path.startswith("a") and self.usual[0] not in query and dice.random() < 0.3:
+            pairs.append(f"{self.usual[0]}={self.usual[1]}")
+        pairs += [f"{key}={values[dice.randrange(len(values))]}" for key, values in self.ignored if dice.random() < 0.25]
+        if session and self.session and self.session.where == "query":
+            pairs.append(f"{self.session.key}={session}")
+        if self.shuffled and dice.random() < 0.5:
+            pairs.reverse()
+        if session and self.session and self.session.where == "parameter":
+            path += f";{self.session.key}={session}"
+        if session and self.session and self.session.where == "segment":
+            path = f"{self.session.before}{session}{self.session.after}/{path}"
+        hosts = (self.host, *self.aliases)
+        return f"//{hosts[dice.randrange(len(hosts))]}/{path}" + ("?" if pairs else "") + "&".join(pairs)
+
+    def body(self, name: str, session: str, count: int) -> bytes:
+        """The page `name` as it is in a `session`, at the request that is its number `count`."""
+        if name == NOTHING:
+            return b"<title>Nothing here</title><p>There is no such thing.</p><a href=/>home</a>"
+        dice = self._chance("body", name)
+        text = " ".join(f"word{dice.randrange(5000)}" for _ in range(60))
+        now = f"<p>visitor {count}</p>" if name and dice.random() < self.changing else ""
+        anchors = "".join(f'<a href="{url.replace("&", "&amp;")}">more</a> ' for url in self.links(name, session))
+        return f"<html><title>{name or 'home'}</title><p>{text}</p>{now}{anchors}</html>".encode()
+
+
+@lru_cache(maxsize=64)
+def _names(site: Dust) -> frozenset[str]:
+    return frozenset(_ordered(site))
+
+
+@lru_cache(maxsize=64)
+def _ordered(site: Dust) -> tuple[str, ...]:
+    return tuple(site.pages())

@@ -1,0 +1,139 @@
+"""Which rules may hold at a site: the ways in which URLs of the same content differ.
+
+Dasgupta, Kumar, Sasturkar: De-duping URLs via rewrite rules, KDD 2008: a key whose values differ among URLs of the same
+content is likely to be irrelevant. Called by `learning`, which finds out. A content counts once, however many URLs have
+it, so that an error page shown for anything makes nothing likely.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from fyke.core.own_marks import LEAST_CHARS, is_id
+from fyke.core.rewrite_rules import Rule, Shape
+
+LEAST_CONTENTS = 10  # in which a key differs
+MOST_CANDIDATES = 24  # of a shape
+MOST_OF_CONTENT = 64  # URLs of a content that are looked at
+_SIGNS = "/?#&;="
+_INDEX = re.compile(r"(?:index|default|home|main|welcome)\.[0-9A-Za-z]{2,5}")
+_TOKEN = re.compile(r"([^0-9A-Za-z]*(?:[A-Za-z]{1,16}[^0-9A-Za-z]{1,3})?)([0-9A-Za-z]+)([^0-9A-Za-z]{0,3})")
+
+
+class Parts(NamedTuple):
+    """A URL taken apart."""
+
+    segments: tuple[str, ...]
+    parameters: dict[str, str]  # after ; in segments
+    query: dict[str, str]  # of a key that comes twice the last value
+    order: tuple[str, ...]  # of the keys
+
+
+def parts_of(url: str) -> Parts:
+    """The parts of a canonical URL."""
+    path, _, query = url.split("/", 3)[3].partition("?")
+    segments, parameters = [], {}
+    for segment in path.split("/"):
+        name, *rest = segment.split(";")
+        segments.append(name)
+        parameters.update((key, value) for key, _, value in (pair.partition("=") for pair in rest))
+    pairs = [(key, value) for key, _, value in (pair.partition("=") for pair in query.split("&") if pair)]
+    return Parts(tuple(segments), parameters, dict(pairs), tuple(key for key, _ in pairs))
+
+
+def contents_of(pages: Iterable[tuple[str, int]]) -> list[list[Parts]]:
+    """The URLs of each content that has several, of pairs of URL and content; 0 is none."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for url, content in pages:
+        if content and len(found[content]) < MOST_OF_CONTENT:
+            found[content].append(url)
+    return [list(map(parts_of, urls)) for urls in found.values() if len(urls) > 1]
+
+
+def candidates(host: str, urls: Sequence[str], contents: Sequence[Sequence[Parts]]) -> list[Rule]:
+    """Rules of `host` that may hold, where it has these `urls`, and those of each of `contents` are of one content."""
+    return [
+        *(Rule(shape=Shape.DROP_KEY, host=host, key=key) for key in _differing(contents, _query)),
+        *(Rule(shape=Shape.DROP_PARAMETER, host=host, key=key) for key in _differing(contents, _parameters) if key),
+        *_segments(host, contents),
+        *_index_pages(host, urls),
+        *_orders(host, contents),
+    ]
+
+
+def _query(url: Parts) -> dict[str, str]:
+    return url.query
+
+
+def _parameters(url: Parts) -> dict[str, str]:
+    return url.parameters
+
+
+def _differing(contents: Sequence[Sequence[Parts]], named: Callable[[Parts], dict[str, str]]) -> list[str]:
+    """The keys that differ in most of the contents that have them."""
+    there: Counter[str] = Counter()
+    differ: Counter[str] = Counter()
+    for urls in contents:
+        for key in set(chain.from_iterable(map(named, urls))):
+            there[key] += 1
+            differ[key] += len({named(url).get(key) for url in urls}) > 1
+    likely = [key for key, count in differ.most_common(MOST_CANDIDATES) if key and 2 * count >= there[key]]
+    return [key for key in likely if differ[key] >= LEAST_CONTENTS and not set(key) & set(_SIGNS)]
+
+
+def values(host: str, dropped: Container[str], contents: Sequence[Sequence[Parts]]) -> Iterator[Rule]:
+    """Rules that drop keys, other than those `dropped`, where they have one of a few values: contents come with that
+    value and without the key."""
+    differ: Counter[tuple[str, str]] = Counter()
+    for urls in contents:
+        for key in set(chain.from_iterable(map(_query, urls))).difference({""}):
+            found = {url.query.get(key) for url in urls}
+            if len(found) == 2 and None in found and key not in dropped and not set(key) & set(_SIGNS):
+                differ.update((key, value) for value in found if value is not None)
+    for (key, value), count in differ.most_common(MOST_CANDIDATES):
+        if count >= LEAST_CONTENTS:
+            yield Rule(shape=Shape.DROP_KEY, host=host, key=key, value=value)
+
+
+def _segments(host: str, contents: Sequence[Sequence[Parts]]) -> Iterator[Rule]:
+    """Rules that drop session ids from paths: what surrounds them is alike, and their lengths."""
+    differ: Counter[tuple[int, str, str]] = Counter()
+    lengths: dict[tuple[int, str, str], set[int]] = defaultdict(set)
+    for urls in contents:
+        met: dict[tuple[int, str, str], set[str]] = defaultdict(set)
+        for url in urls:
+            for place, segment in enumerate(url.segments):
+                found = _TOKEN.fullmatch(segment)
+                if found and is_id(found[2]):
+                    met[place, found[1], found[3]].add(found[2])
+        for where, tokens in met.items():
+            differ[where] += len(tokens) > 1 or any(len(url.segments) <= where[0] or not _TOKEN.fullmatch(
+                url.segments[where[0]]) for url in urls)
+            lengths[where].update(map(len, tokens))
+    for (place, prefix, suffix), count in differ.most_common(MOST_CANDIDATES):
+        if count >= LEAST_CONTENTS:
+            known = lengths[place, prefix, suffix]
+            length = max(LEAST_CHARS, min(known)), max(known)
+            yield Rule(shape=Shape.DROP_SEGMENT, host=host, place=place, prefix=prefix, suffix=suffix, length=length)
+
+
+def _index_pages(host: str, urls: Sequence[str]) -> Iterator[Rule]:
+    names = Counter(url.partition("?")[0].rpartition("/")[2].partition(";")[0] for url in urls)
+    for name, count in names.most_common():
+        if count >= LEAST_CONTENTS and _INDEX.fullmatch(name.lower()):
+            yield Rule(shape=Shape.INDEX_PAGE, host=host, key=name)
+
+
+def _orders(host: str, contents: Sequence[Sequence[Parts]]) -> Iterator[Rule]:
+    """The rule that sorts keys, where the same ones come in several orders."""
+    differ = 0
+    for urls in contents:
+        orders: dict[frozenset[str], set[tuple[str, ...]]] = defaultdict(set)
+        shared = set.intersection(*(set(url.order) for url in urls))
+        for url in urls:
+            orders[frozenset(shared)].add(tuple(key for key in url.order if key in shared))
+        differ += any(len(found) > 1 for found in orders.values())
+    if differ >= LEAST_CONTENTS:
+        yield Rule(shape=Shape.SORT_KEYS, host=host)

@@ -1,0 +1,87 @@
+"""`fyke rewrite`: the rules that hold at each site of a crawl, written into a file beside it.
+
+Site by site (`fetched`): what may hold (`candidates`), what does (`learning`). Where a session id is in the URL and in
+every link of the page too, contents are compared without it (`core/own_marks`), for which the page is read from the
+archive.
+
+Invariant: the crawl may run meanwhile; nothing of it is written but the file of rules.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fyke.archive.directory import CrawlDirectory
+from fyke.core.own_marks import marks_of, print_of
+from fyke.core.rewrite_rules import FILE, Rule, Shape, render
+from fyke.core.urls import split
+from fyke.disk.files import write_whole
+from fyke.rewrite.candidates import candidates, contents_of, values
+from fyke.rewrite.fetched import Fetched, sites
+from fyke.rewrite.learning import LEAST_SUPPORT, Page, accepted, hosts_that_merge
+from fyke.search.archived import ArchiveReader
+
+MOST_READ = 20_000  # pages of a site, from the archive
+
+
+def learn(folder: Path, told: Callable[[str, int, int], None]) -> list[Rule]:
+    """Learn the rules of the crawl in `folder` and write them to its file; `told` hears of each site.
+
+    Raises NotACrawl, StateDamaged, DiskFull, DirectoryError.
+    """
+    CrawlDirectory(folder).config()
+    reader = ArchiveReader(folder)
+    rules: list[Rule] = []
+    try:
+        for number, (name, pages) in enumerate(sites(folder), 1):
+            told(f"site {number:,}: {name}", 0, 0)
+            rules += rules_of_site(name, _printed(pages, reader))
+    finally:
+        reader.close()
+    write_whole(folder / FILE, render(rules).encode())
+    return rules
+
+
+def _printed(pages: Sequence[Fetched], reader: ArchiveReader) -> list[Page]:
+    """`pages` with their contents, without the ids in their own URLs; those that cannot be read are left out."""
+    printed, read = [], 0
+    for page in pages:
+        content = page.fingerprint
+        if content and len(pages) >= 2 * LEAST_SUPPORT and any(marks_of(page.url)) and page.row["warc_file"]:
+            read += 1
+            found = reader.read(page.row) if read <= MOST_READ else None
+            if found is None:
+                continue
+            content = print_of(found.content, page.fingerprint, page.url)
+        printed.append(Page(page.url, content))
+    return printed
+
+
+def rules_of_site(name: str, pages: Sequence[Page]) -> list[Rule]:
+    """The rules that hold for `pages` of the site `name`."""
+    if len(pages) < 2 * LEAST_SUPPORT:
+        return []
+    of_host: dict[str, list[Page]] = {}
+    for page in pages:
+        of_host.setdefault(split(page.url).host, []).append(page)
+    main = max(of_host, key=lambda host: (sum(page.content != 0 for page in of_host[host]), host == name))
+    moves = [Rule(shape=Shape.HOST, host=host, to=main) for host in sorted(of_host) if host != main]
+    if moves:
+        found = _of_host(main, pages, moves)
+        merged = hosts_that_merge(found)
+        if len(merged) == len(moves):
+            return found
+        rest = [page for page in pages if split(page.url).host in {main, *merged}]
+        rules = _of_host(main, rest, [move for move in moves if move.host in merged])
+        apart = [host for host in of_host if host not in {main, *merged}]
+        return rules + [rule for host in apart for rule in _of_host(host, of_host[host], [])]
+    return _of_host(main, pages, [])
+
+
+def _of_host(host: str, pages: Sequence[Page], moves: Sequence[Rule]) -> list[Rule]:
+    """The rules that hold for `pages`, all of `host` or of those from which `moves` lead to it, `moves` among them."""
+    contents = contents_of(pages)
+    likely = [*moves, *candidates(host, [page.url for page in pages], contents)]
+    rules = accepted(likely, pages)
+    dropped = {rule.key for rule in rules if rule.shape is Shape.DROP_KEY}
+    more = list(values(host, dropped, contents))
+    return accepted([*rules, *more], pages) if more else rules
