@@ -40,6 +40,8 @@ class CrawlStatistics:
     rounds: int = 0  # that URLs wait for
     edges: int = 0  # pairs of domains of which one links to the other
     left_out: dict[str, int] = field(default_factory=dict)  # links, by the rule that they do not pass
+    rewritten: dict[str, int] = field(default_factory=dict)  # URLs put aside, by the rule that makes others of them
+    revoked: dict[str, int] = field(default_factory=dict)  # such rules, with how often they were contradicted
     archive_bytes: int = 0
     memory_bytes: int = 0
     plugin_failures: dict[str, int] = field(default_factory=dict)

@@ -64,6 +64,9 @@ def crawl(  # noqa: PLR0913 - one parameter an option
         float | None, typer.Option(help="Seconds a host rests between requests; 0: none, on your own server.", min=0)
     ] = None,
     requisites: Annotated[bool | None, typer.Option("--requisites", help="Fetch images, styles, scripts too.")] = None,
+    rewrite: Annotated[
+        Path | None, typer.Option(help="Rewrite links by the rules in a file of fyke rewrite.", metavar="FILE")
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="Settings, as in a crawl's fyke.toml.")] = None,
     user_agent: Annotated[str | None, typer.Option(help="Our name, also in robots.txt.")] = None,
     contact: Annotated[str | None, typer.Option(help="URL or e-mail for owners of sites.")] = None,
@@ -100,6 +103,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
             "wait_s": seconds(wait, "--wait"),
             "bytes": int(rooms.quantities.read_bytes("--bytes", bytes_)) if bytes_ else None,
             "agents": agents, "depth": depth, "allow": allow, "deny": deny, "requisites": requisites,
+            "rewrite": None if rewrite is None else str(rewrite.absolute()),
         },
         "agent": {"user_agent": user_agent, "contact": contact},
         "politeness": {} if delay is None else _delays(delay),
@@ -184,8 +188,9 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
         say(f"  blocked: {now.blocked_hosts}; fyke unblock {directory} HOST takes it back")
     for outcome, count in sorted(crawled.outcomes.items(), key=lambda item: -item[1]):
         say(f"  {count:>10,}  {outcome.replace('_', ' ')}")
-    if crawled.listings:
-        say(f"  {crawled.listings:>10,}  sitemaps and feeds read")
+    listings = [f"  {crawled.listings:>10,}  sitemaps and feeds read"] * bool(crawled.listings)
+    for line in (*rooms.run.rewriting(crawled), *listings):
+        say(line)
 
 
 def _how_it_stands(now: "rooms.inspect.CrawlStatus", directory: Path) -> str:

@@ -43,6 +43,22 @@ def index(
 
 
 @app.command()
+def rewrite(directory: Folder, as_json: AsJson = False) -> None:
+    """Learn which URLs of a crawl lead to the same page: rules in DIR/rewrite.toml, to be read and edited.
+
+    Nothing uses them until fyke crawl --rewrite DIR/rewrite.toml says so.
+    """
+    with rooms.progress.Progress(Reporter(stderr=True), "reading pages") as progress:
+        rules = rooms.learner.learn(directory, progress.tell)
+    if as_json:
+        print_json({"rules": [rule.model_dump(mode="json", exclude_defaults=True) for rule in rules]})
+        return
+    for rule in rules:
+        say(f"{rule.name}: {rule.support:,} contents, {rule.contradictions:,} contradictions")
+    say(f"{directory}: {rooms.quantities.counted(len(rules), 'rule')} in {directory / 'rewrite.toml'}")
+
+
+@app.command()
 def search(
     directory: Folder,
     query: Annotated[list[str], typer.Argument(metavar="QUERY...", help="Words, and what is said above.")],

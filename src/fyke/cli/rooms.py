@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fyke.report import broken as broken
     from fyke.report import page as report
     from fyke.report import sql as sql
+    from fyke.rewrite import learner as learner
     from fyke.search import following as following
     from fyke.search import printing as printing
     from fyke.search import searcher as searcher
@@ -60,6 +61,7 @@ _HOMES = {
     "plan_report": "fyke.lab.plan.report",
     **{name: f"fyke.report.{name}" for name in ("broken", "sql")},
     "report": "fyke.report.page",
+    "learner": "fyke.rewrite.learner",
     **{name: f"fyke.search.{name}" for name in ("following", "printing", "searcher")},
     **{name: f"fyke.lab.simulate.{name}" for name in ("keep", "session", "spec")},
     "simulation_report": "fyke.lab.simulate.report",

@@ -73,6 +73,10 @@ class CrawlSection(_Section):
     agents: Annotated[int, Field(gt=0, le=64)] = Field(
         1, description="Processes that crawl: a core each, where many hosts are in scope."
     )
+    rewrite: str = Field(
+        "",
+        description="A file of rules, as fyke rewrite writes it: links to known pages under other URLs; empty: none.",
+    )
     requisites: bool = Field(False, description="Also fetch images, styles and scripts, one hop beyond the scope.")
 
 

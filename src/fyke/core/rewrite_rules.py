@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from fyke.core.config import literal, read
 from fyke.core.errors import ConfigurationError
-from fyke.core.urls import canonical, key_of, split
+from fyke.core.urls import canonical, key_of
 
 FILE = "rewrite.toml"  # in the directory of the crawl that taught
 MOST_RULES = 100_000  # in a file
@@ -79,9 +79,9 @@ class Rule(BaseModel):
             raise ValueError(f"to = {self.to!r} is not the name of another host")
         if self.shape in _NEEDS_KEY and (not self.key or any(sign in self.key for sign in "/?#&;=")):
             raise ValueError(f"key = {self.key!r} is none: it has to be as URLs have it")
-        if self.shape is Shape.DROP_SEGMENT:
-            if "/" in self.prefix + self.suffix or not LEAST_TOKEN <= self.length[0] <= self.length[1]:
-                raise ValueError(f"length has to be least and most, {LEAST_TOKEN} at least; prefix, suffix without /")
+        whole = "/" not in self.prefix + self.suffix and LEAST_TOKEN <= self.length[0] <= self.length[1]
+        if self.shape is Shape.DROP_SEGMENT and not whole:
+            raise ValueError(f"length has to be least and most, {LEAST_TOKEN} at least; prefix, suffix without /")
         return self
 
     @property
@@ -97,8 +97,7 @@ class Rule(BaseModel):
 
 
 def _is_host(name: str) -> bool:
-    url = canonical(f"http://{name}/")
-    return url is not None and url == f"http://{name}/" and not split(url).host == ""
+    return canonical(f"http://{name}/") == f"http://{name}/"
 
 
 def load(path: Path) -> list[Rule]:

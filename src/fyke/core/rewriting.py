@@ -52,6 +52,8 @@ class Rewriter:
     def _path(self, host: str) -> list[Rule]:
         """The rules that lead from `host` on."""
         path: list[Rule] = []
+        if not self._moves:
+            return path
         while (rule := self._moves.get(host)) is not None:
             if rule in path:
                 raise ConfigurationError(f"rewrite rules lead in a circle: {' '.join(one.host for one in path)} {host}")
@@ -166,7 +168,7 @@ def _key(pair: tuple[str, str]) -> str:
 
 
 def _note(rule: Rule, used: list[Rule]) -> None:
-    if rule not in used:
+    if not any(one is rule for one in used):
         used.append(rule)
 
 

@@ -192,6 +192,8 @@ class Agent:
             self._ending = await self._loop.run(self._rooms.keeper)
         finally:
             noting.cancel()
+        if self._rooms.rewriting is not None:
+            self._rooms.rewriting.count()
         return self._ending
 
     async def _note_pauses(self) -> None:

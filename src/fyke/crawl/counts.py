@@ -16,6 +16,7 @@ from fyke.core.outcomes import Outcome
 from fyke.crawl.barn import Barn
 from fyke.crawl.mail import Outbox
 from fyke.crawl.passes import Passes
+from fyke.crawl.rewriting import Rewriting
 from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.wire.registry import Registry
 from fyke.frontier.filters import Filters
@@ -39,6 +40,7 @@ class Counts:
     clock: Clock
     totals: Mapping[str, Any]
     started_at: float  # unix seconds
+    rewriting: Rewriting | None = None
 
     def statistics(self) -> CrawlStatistics:
         """How the crawl stands now."""
@@ -88,6 +90,8 @@ class Counts:
             rounds=frontier.rounds,
             edges=frontier.edges,
             left_out=dict(Counter(self.totals.get("left_out", {})) + self.filters.left_out),
+            rewritten={} if self.rewriting is None else dict(self.rewriting.used),
+            revoked={} if self.rewriting is None else self.rewriting.contradictions,
             archive_bytes=self.archive.statistics().bytes,
             memory_bytes=memory_bytes(),
             plugin_failures=dict(failures),

@@ -6,23 +6,34 @@ The loop hands in what the fetcher gave. Invariant: what came of a visit is kept
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import Kind, keep, url_batch, url_columns
+from fyke.core.batches import Kind, LinkKind, keep, url_batch, url_columns
 from fyke.core.messages import DATED, Links
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Purpose
 from fyke.crawl.barn import Barn
 from fyke.crawl.mail import Outbox
+from fyke.crawl.rewriting import Rewriting
 from fyke.fetcher.returns import Fetched
 from fyke.harvest.new_text import NewText
 from fyke.harvest.worker import NOT_FOLLOWED, Harvest, Pointers, Reaped
 
 
 class Gathering:
-    """Reads exchanges by `harvest` and stores them in `barn`; `new_text`, where it is given, says which are fresh."""
+    """Reads exchanges by `harvest` and stores them in `barn`; `new_text`, where it is given, says which are fresh,
+    `rewriting` which links are known under another URL."""
 
-    def __init__(self, harvest: Harvest, barn: Barn, new_text: NewText | None = None, *, listens: bool = False) -> None:
+    def __init__(
+        self,
+        harvest: Harvest,
+        barn: Barn,
+        new_text: NewText | None = None,
+        rewriting: Rewriting | None = None,
+        *,
+        listens: bool = False,
+    ) -> None:
         """Where it `listens`, what lists say of changes is handed on."""
+        self._rewriting = rewriting
         self._harvest = harvest
         self._barn = barn
         self._new_text = new_text
@@ -38,8 +49,8 @@ class Gathering:
 
     @property
     def waiting(self) -> int:
-        """How many exchanges are still being read."""
-        return self._harvest.waiting
+        """How many exchanges are still being read, and URLs put aside looked at."""
+        return self._harvest.waiting + (0 if self._rewriting is None else self._rewriting.waiting)
 
     def gather(self, fetched: Fetched, outbox: Outbox) -> int:
         """Keep what came of visits, and put what the frontier is to know into `outbox`.
@@ -50,10 +61,11 @@ class Gathering:
         for sheaf in self._harvest.reap(fetched.exchanges):
             self._barn.store(sheaf)
             if len(sheaf.pointers.via):
-                outbox.put_links(links_to_follow(sheaf.pointers))
+                outbox.put_links(self._links(sheaf.pointers))
                 if self._listens and sheaf.pointers.dated.any():
                     outbox.put_dated(dates_of(sheaf.pointers))
             errands += sum(self._tell(reaped, outbox) for reaped in sheaf.reaped)
+        self._review(outbox, idle=not fetched.exchanges)
         for origin, rules, until in fetched.learned:
             outbox.put_learned(origin, rules, until)
         outbox.put_off(fetched.put_off)
@@ -62,10 +74,23 @@ class Gathering:
             outbox.put_links(Links(url_batch(sitemaps, kind=Kind.LISTING), np.zeros(len(sitemaps), np.uint64)))
         return errands
 
+    def _links(self, pointers: Pointers) -> Links:
+        links = links_to_follow(pointers)
+        if self._rewriting is None:
+            return links
+        return self._rewriting.apply(links, (pointers.row == LinkKind.REDIRECT)[pointers.kind != NOT_FOLLOWED])
+
+    def _review(self, outbox: Outbox, *, idle: bool) -> None:
+        links = None if self._rewriting is None else self._rewriting.review(idle=idle)
+        if links is not None and links.urls.num_rows:
+            outbox.put_links(links)
+
     def _tell(self, reaped: Reaped, outbox: Outbox) -> bool:
         visit, outcome = reaped.exchange.visit, reaped.exchange.outcome
         if visit.purpose is Purpose.PAGE:
             outbox.put_ended(visit, outcome)
+            if self._rewriting is not None:
+                self._rewriting.ended(visit, outcome, reaped.page)
             fresh = None if self._new_text is None else self._new_text.fresh(reaped.page)
             if fresh is not None:
                 outbox.put_judged(visit, fresh)

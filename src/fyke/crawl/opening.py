@@ -25,12 +25,14 @@ from fyke.core.errors import ConfigurationError
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin, schemes_of
 from fyke.core.resolve import LinkResolver
+from fyke.core.rewrite_rules import load
+from fyke.core.rewriting import Rewriter
 from fyke.core.seeds import seeds_of
 from fyke.core.version import VERSION
 from fyke.crawl.barn import Barn
 from fyke.crawl.counts import Counts
 from fyke.crawl.gathering import Gathering
-from fyke.crawl.keeper import Keeper, Writer
+from fyke.crawl.keeper import Keeper, Stateful, Writer
 from fyke.crawl.loop import Engines
 from fyke.crawl.mail import Alone, LinkCache, Outbox, Post
 from fyke.crawl.passes import Pass, Passes, Past, learn
@@ -38,6 +40,7 @@ from fyke.crawl.post.mailbag import Transport
 from fyke.crawl.post.office import Office
 from fyke.crawl.remote import Remote
 from fyke.crawl.revisits import Revisits
+from fyke.crawl.rewriting import Rewriting
 from fyke.crawl.weight_lists import read_weights
 from fyke.disk.checkpoint import Checkpoint
 from fyke.fetcher.access import Sites
@@ -111,6 +114,10 @@ class Prepared:
         if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
             raise ConfigurationError(f"fetch.ca_file = {config.fetch.ca_file!r}: there is no such file")
         self.weights = read_weights(config.revisit.weights)
+        self.rules = load(Path(config.crawl.rewrite)) if config.crawl.rewrite else []
+        Rewriter(self.rules)
+        if self.rules and config.crawl.agents > 1:
+            raise ConfigurationError("crawl.rewrite: rewriting wants a crawl of one agent")
         self.other_connections = other_connections(config.fetch.connections)
         self.filtering = filters_for(config.crawl, self.seeds, sorted(self.schemes), self.filters)
 
@@ -147,7 +154,7 @@ class Rooms:
         self._open_fetcher()
         self.counts = Counts(
             self.frontier, self.fetcher, self.barn, self.outbox, prepared.filtering, self._parser, self._registry,
-            self.archive, self.passes, clock, saved.get("totals", {}), self.started_at,
+            self.archive, self.passes, clock, saved.get("totals", {}), self.started_at, self.rewriting,
         )  # fmt: skip
         self.keeper = self._keeper(checkpoint)
 
@@ -221,6 +228,10 @@ class Rooms:
             [*zip(prepared.extractors, self.extracted.values(), strict=True)],
             saved.get("totals", {}),
         )  # fmt: skip
+        self.rewriting = None
+        if prepared.rules or saved.get("rewriting"):
+            memory = config.frontier.table_memory_bytes
+            self.rewriting = Rewriting(self._store, prepared.rules, memory, saved.get("rewriting") or {})
         by_depth = bool(config.crawl.depth or prepared.filters)
         self.outbox = Outbox(LinkCache(config.frontier.link_cache, by_depth=by_depth))
         self._parser = Parser(
@@ -285,7 +296,7 @@ class Rooms:
             self.frontier.stages.again.weights = self._prepared.weights
             revisits = Revisits(self.frontier, self.learn, self.book.forgive, self._clock, self._config.revisit)
         new_text = NewText() if self._config.frontier.trap_pages else None
-        gathering = Gathering(self._harvest, self.barn, new_text, listens=revisits is not None)
+        gathering = Gathering(self._harvest, self.barn, new_text, self.rewriting, listens=revisits is not None)
         return Engines(self.frontier, self.fetcher, gathering, self.outbox, remote, revisits)
 
     def learn(self) -> Iterator[None]:
@@ -299,9 +310,11 @@ class Rooms:
         writers |= self.extracted
         if self.office is not None:
             writers["post"] = self.office
+        rewriting: dict[str, Stateful] = {} if self.rewriting is None else {"rewriting": self.rewriting}
         return Keeper(
             checkpoint,
             {
+                **rewriting,
                 "frontier": self.frontier,
                 "content": self.content_seen,
                 "sitemaps": self.named_sitemaps,
@@ -318,5 +331,7 @@ class Rooms:
 
     def close(self) -> None:
         """Give the files back, as they are."""
+        if self.rewriting is not None:
+            self.rewriting.close()
         for closing in (self.post, self.frontier, self.content_seen, self.book, self.rests):
             closing.close()

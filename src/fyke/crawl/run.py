@@ -31,12 +31,14 @@ from fyke.core.config import Config
 from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError, DiskFull, NetworkDown
 from fyke.core.memory import peak_memory_bytes
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
+from fyke.core.rewrite_rules import load
 from fyke.crawl.agent import Agent, brought_nothing
 from fyke.crawl.control import Control
 from fyke.crawl.exporter import Exporter, address_of
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import ENDED, Monitor, seeds_in_words
 from fyke.crawl.passes import Pass
+from fyke.crawl.rewriting import is_settled
 from fyke.crawl.seed_sources import SeedSources
 from fyke.crawl.supervisor import Supervisor
 from fyke.disk.files import lock, writing
@@ -262,6 +264,9 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
     has_bytes = ending == Ending.BYTES and 0 < config.crawl.bytes <= totals.bytes
     if all(map(brought_nothing, states)):
         return None
+    rules = load(Path(config.crawl.rewrite)) if config.crawl.rewrite else []
+    if not all(is_settled(state.get("rewriting", {}), rules) for state in states):
+        return None
     if ending is not None and (ending == Ending.FINISHED or has_pages or has_bytes):
         if listed is not None:
             directory.listed.compare(listed)
@@ -302,11 +307,20 @@ def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
         yield f"  {now.listings:>9,}  sitemaps and feeds read"
     for rule, count in sorted(now.left_out.items(), key=lambda item: -item[1]):
         yield f"  {count:>9,}  links left out by {rule if len(rule) < RULE_CHARS else rule[:RULE_CHARS] + '…'}"
+    yield from rewriting(now)
     for name, count in now.plugin_failures.items():
         yield f"  {count:>9,}  failures of the plug-in {name}"
     yield from _waiting(summary, directory)
     yield f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}"
     yield f"Next: {_next(summary.ending, directory)}"
+
+
+def rewriting(now: CrawlStatistics) -> Iterator[str]:
+    """What rewrite rules did, in lines."""
+    for rule, count in sorted(now.rewritten.items(), key=lambda item: -item[1]):
+        yield f"  {count:>9,}  URLs put aside by the rewrite rule {rule}"
+    for rule, count in now.revoked.items():
+        yield f"  {count:>9,}  contradictions of the rewrite rule {rule}, which is revoked"
 
 
 def _nothing_more(summary: Summary, path: Path) -> str:

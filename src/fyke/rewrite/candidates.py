@@ -34,7 +34,8 @@ class Parts(NamedTuple):
 def parts_of(url: str) -> Parts:
     """The parts of a canonical URL."""
     path, _, query = url.split("/", 3)[3].partition("?")
-    segments, parameters = [], {}
+    segments: list[str] = []
+    parameters: dict[str, str] = {}
     for segment in path.split("/"):
         name, *rest = segment.split(";")
         segments.append(name)
@@ -109,8 +110,9 @@ def _segments(host: str, contents: Sequence[Sequence[Parts]]) -> Iterator[Rule]:
                 if found and is_id(found[2]):
                     met[place, found[1], found[3]].add(found[2])
         for where, tokens in met.items():
-            differ[where] += len(tokens) > 1 or any(len(url.segments) <= where[0] or not _TOKEN.fullmatch(
-                url.segments[where[0]]) for url in urls)
+            differ[where] += len(tokens) > 1 or any(
+                len(url.segments) <= where[0] or not _TOKEN.fullmatch(url.segments[where[0]]) for url in urls
+            )
             lengths[where].update(map(len, tokens))
     for (place, prefix, suffix), count in differ.most_common(MOST_CANDIDATES):
         if count >= LEAST_CONTENTS:

@@ -72,7 +72,9 @@ def _spill(folder: Path, place: Path, parts: int) -> pa.Schema | None:
         for batch in scan_table(folder, "pages", COLUMNS):
             table = pa.table(batch)
             table = table.filter(pc.is_in(table.column("outcome").cast(pa.string()), value_set=_ANSWERED))
-            plain = [field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field for field in table.schema]
+            plain = [
+                field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field for field in table.schema
+            ]
             table, schema = table.cast(pa.schema(plain)), pa.schema(plain)
             keys = [key_of(main_name(host)) for host in table.column("host").to_pylist()]
             wanted = np.zeros(len(keys), bool)

@@ -13,7 +13,7 @@ Invariant: what is accepted satisfies that bound on what was fetched, for all ac
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fyke.core.rewrite_rules import Rule, Shape
@@ -35,13 +35,20 @@ class Page(NamedTuple):
 class Evidence(NamedTuple):
     """What speaks for a rule, and against it."""
 
-    support: int
+    agreeing: frozenset[int]  # contents
     contradictions: int
-    example: tuple[str, str] = ("", "")
+
+    @property
+    def support(self) -> int:
+        return len(self.agreeing)
 
     @property
     def holds(self) -> bool:
         return self.contradictions <= MOST_CONTRADICTED * self.support
+
+    def and_of(self, other: "Evidence") -> "Evidence":
+        """What this and the `other` say, of other groups."""
+        return Evidence(self.agreeing | other.agreeing, self.contradictions + other.contradictions)
 
 
 class Groups:
@@ -59,36 +66,34 @@ class Groups:
         """The groups of one half."""
         return {url: group for url, group in self.several.items() if key_of(url) & 1 == odd}
 
-    def evidence(self, rule: Rule, groups: dict[str, list[Page]]) -> Evidence:
+    def evidence(self, rule: Rule, groups: Mapping[str, Sequence[Page]]) -> Evidence:
         """What some `groups` say of `rule`, one of the rules."""
         without = Rewriter(one for one in self.rules if one is not rule)
         agreeing: set[int] = set()
         contradictions = 0
-        example: Page | None = None
         for url, group in groups.items():
             apart: dict[str, set[int]] = defaultdict(set)
             for page in group:
                 apart[without.rewrite(page.url).url].add(page.content)
             if len(apart) < 2:
                 continue
-            contents = {page.content for page in group if page.content}
             if not is_contradicted(url, group):
-                agreeing |= contents if sum(page.content != 0 for page in group) > 1 else set()
-                example = min((page for page in (example, *group) if page is not None), key=self._plainness(rule))
-            elif contents and not _overlap(apart, url):
+                if sum(page.content != 0 for page in group) > 1:
+                    agreeing.update(page.content for page in group if page.content)
+            elif not _overlap(apart, url):
                 contradictions += 1
-        if example is None:
-            return Evidence(len(agreeing), contradictions)
-        return Evidence(len(agreeing), contradictions, (example.url, self._rewriter.rewrite(example.url).url))
+        return Evidence(frozenset(agreeing), contradictions)
 
-    def _plainness(self, rule: Rule) -> Callable[[Page], tuple[bool, int, int]]:
-        """How well a page shows what `rule` does: the least best."""
-
-        def plainness(page: Page) -> tuple[bool, int, int]:
-            used = self._rewriter.rewrite(page.url).rules
-            return rule not in used, len(used), len(page.url)
-
-        return plainness
+    def example(self, rule: Rule) -> tuple[str, str]:
+        """A URL, and what becomes of it, by `rule` and as little else as can be."""
+        best, shown = (len(self.rules) + 1, 0), ("", "")
+        for group in self.several.values():
+            for page in group if len({page.content for page in group}) == 1 else ():
+                made = self._rewriter.rewrite(page.url)
+                plainness = len(made.rules), len(page.url)
+                if rule in made.rules and plainness < best:
+                    best, shown = plainness, (page.url, made.url)
+        return shown
 
 
 def _overlap(apart: Mapping[str, set[int]], url: str) -> bool:
@@ -107,36 +112,34 @@ def is_contradicted(url: str, group: Sequence[Page]) -> bool:
 
 def accepted(candidates: Sequence[Rule], pages: Sequence[Page]) -> list[Rule]:
     """Those of `candidates` that hold for `pages`, with their evidence."""
-    rules = _that_hold_alone(candidates, pages)
-    rules = _that_hold_together(rules, pages)
+    rules = _that_hold_together(_that_hold_alone(candidates, pages), pages)
     while rules:
         groups = Groups(rules, pages)
-        weights = [(_worth(groups, rule), rule) for rule in rules]
-        worst, rule = min(weights, key=_weight)
-        if worst > 0:
-            break
-        rules = [one for one in rules if one is not rule]
-    return [_with_evidence(groups, rule) for rule in rules]
+        halves = [groups.half(odd) for odd in (False, True)]
+        found = [[groups.evidence(rule, half) for half in halves] for rule in rules]
+        worths = [_worth(*two) for two in found]
+        if min(worths) > 0:
+            return [
+                rule.model_copy(update=_told(groups, rule, first.and_of(second)))
+                for rule, (first, second) in zip(rules, found, strict=True)
+            ]
+        del rules[worths.index(min(worths))]
+    return []
 
 
-def _weight(weighed: tuple[float, Rule]) -> float:
-    return weighed[0]
+def _worth(first: Evidence, second: Evidence) -> float:
+    """How well a rule is supported by two halves; not above 0 where it is not accepted."""
+    whole = first.and_of(second)
+    enough = whole.support >= LEAST_SUPPORT and min(first.support, second.support) >= LEAST_HALF
+    if enough and first.holds and second.holds:
+        return float(whole.support)
+    return -1.0 - whole.contradictions - (0.0 if enough else 1.0 / (1 + whole.support))
 
 
-def _worth(groups: Groups, rule: Rule) -> float:
-    """How well `rule` is supported; not above 0 where it is not accepted."""
-    halves = [groups.evidence(rule, groups.half(odd)) for odd in (False, True)]
-    support = sum(half.support for half in halves)
-    whole = groups.evidence(rule, groups.several)
-    enough = whole.support >= LEAST_SUPPORT and all(half.support >= LEAST_HALF for half in halves)
-    if enough and all(half.holds for half in halves) and whole.holds:
-        return float(support)
-    return -1.0 - whole.contradictions - (0.0 if enough else 1.0 / (1 + support))
-
-
-def _with_evidence(groups: Groups, rule: Rule) -> Rule:
-    support, contradictions, example = groups.evidence(rule, groups.several)
-    return rule.model_copy(update={"support": support, "contradictions": contradictions, "example": example})
+def _told(groups: Groups, rule: Rule, whole: Evidence) -> dict[str, object]:
+    """What the file says of an accepted rule."""
+    told = {"support": whole.support, "contradictions": whole.contradictions}
+    return {**told, "example": groups.example(rule)}
 
 
 def _that_hold_alone(candidates: Sequence[Rule], pages: Sequence[Page]) -> list[Rule]:

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 NOTHING = "nothing"  # the page that is shown for ids that do not exist
-LINKS = 8  # of a page to others
 
 
 class Session(NamedTuple):
@@ -48,6 +47,7 @@ class Dust:
     usual: tuple[str, str, str] | None = None  # key, its usual value, another
     changing: float = 0.0  # share of pages that say something else at every request
     missing: int = 20  # links to things that do not exist
+    out: int = 8  # links of a page to others
 
     def pages(self) -> list[str]:
         """The true names of all pages, each a target without its first slash."""
@@ -90,7 +90,7 @@ class Dust:
 
     def _chance(self, what: str, which: object) -> Random:
         """Draws that are the same each time."""
-        return Random(f"{self.seed} {what} {which}")  # noqa: S311 - nothing secret
+        return Random(f"{self.seed} {what} {which}")
 
     def _without_session(self, path: str) -> str:
         session = self.session
@@ -121,7 +121,7 @@ class Dust:
         place = names.index(name) if name != NOTHING else 0
         dice = self._chance("links", name)
         next_ones = [names[(3 * place + step) % len(names)] for step in (1, 2, 3)]
-        drawn = [names[dice.randrange(len(names))] for _ in range(LINKS - 3)]
+        drawn = [names[dice.randrange(len(names))] for _ in range(self.out - 3)]
         for target in [*next_ones, *drawn] if name != NOTHING else names[:1]:
             yield self._written(target, session, dice)
         if name == "":
@@ -139,7 +139,9 @@ class Dust:
             path += self.index
         if self.usual and path.startswith("a") and self.usual[0] not in query and dice.random() < 0.3:
             pairs.append(f"{self.usual[0]}={self.usual[1]}")
-        pairs += [f"{key}={values[dice.randrange(len(values))]}" for key, values in self.ignored if dice.random() < 0.25]
+        pairs += [
+            f"{key}={values[dice.randrange(len(values))]}" for key, values in self.ignored if dice.random() < 0.25
+        ]
         if session and self.session and self.session.where == "query":
             pairs.append(f"{self.session.key}={session}")
         if self.shuffled and dice.random() < 0.5:

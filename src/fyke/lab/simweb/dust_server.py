@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from fyke.lab.simweb.dns import A, NOERROR, NXDOMAIN, answer, parse, record
+from fyke.lab.simweb.dns import NOERROR, NXDOMAIN, A, answer, parse, record
 from fyke.lab.simweb.dust import NOTHING, Dust
 
 TTL_S = 300

@@ -1,0 +1,326 @@
+"""Rewrite rules in a running crawl: links are rewritten before the frontier meets them, and rules are put to the test.
+
+What a rule puts aside stays known: every URL that was met and rewritten waits in a queue on disk. Of those that a rule
+would change the first few and then one in `ONE_IN`, by its key, are fetched as they are, beside what the rule makes of
+them. Where the two are not one page, that contradicts the rules that had a part in it; a rule with more contradictions
+than `MOST_CONTRADICTED` of its agreements is revoked. And where what a rule made is no page at all, one of the URLs
+from which it was made is fetched to see whether that is. When a rule is revoked, or the file has others than before,
+the queue is gone through: what no rule puts aside any more goes on as it was met.
+
+Seeds, what servers redirect to, and pages that are visited again are never rewritten.
+
+Invariants: a URL that was met is on its way to the frontier or aside; what is aside would be rewritten by the rules now
+in use, or is about to be looked at. Memory: `MOST_TRIALS` trials, the keys of pages that failed lately, and what the
+drums take. With the same checkpoint and the same pages the same happens again.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fyke.core.batches import URLS, Kind, Mask, concat, keep, numbers, texts, u64, url_batch
+from fyke.core.messages import Links
+from fyke.core.outcomes import Outcome
+from fyke.core.own_marks import print_of
+from fyke.core.rewrite_rules import Rule, identity
+from fyke.core.rewriting import Rewriter, Rewritten
+from fyke.core.urls import key_of, locate
+from fyke.core.visits import Page, Visit
+from fyke.disk.drum import Drum
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
+from fyke.frontier.filters import among
+
+ONE_IN = 100
+FIRST_TRIALS = 2  # of a rule
+MOST_CONTRADICTED = 0.02  # of its agreements
+MOST_TRIALS = 4096  # at a time
+REVIEW_ROWS = 4096  # of the queue, looked at in a turn
+MANY_FAILED = 1024  # pages, for which the queue is looked through while there is other work
+MOST_FAILED = 1 << 16
+_NO_PAGE = frozenset(
+    {Outcome.GONE, Outcome.REDIRECTED, Outcome.CLIENT_ERROR, Outcome.SERVER_ERROR, Outcome.ROBOTS_FORBADE}
+)
+
+
+class Trial(NamedTuple):
+    """A URL fetched as it is: the key of what it would become, and the content it has; None: not known yet."""
+
+    url: str
+    target: int
+    content: int | None = None
+
+
+class Rewriting:
+    """The `rules` in use, on the files of a `store`, as `saved` has them."""
+
+    def __init__(self, store: Store, rules: Sequence[Rule], memory_bytes: int, saved: dict[str, Any]) -> None:
+        self._given = list(rules)
+        self.revoked: dict[str, str] = dict(saved.get("revoked", {}))  # by name, with the URL that contradicted last
+        self.used: Counter[str] = Counter(saved.get("used", {}))  # URLs put aside, by rule
+        self.verdicts = {name: Counter(counts) for name, counts in saved.get("verdicts", {}).items()}  # of trials
+        self._trials = {int(key): Trial(*trial) for key, trial in saved.get("trials", {}).items()}
+        self._of_target: dict[int, set[int]] = defaultdict(set)  # trials, by the key of what they would become
+        for key, trial in self._trials.items():
+            self._of_target[trial.target].add(key)
+        self._failed: set[int] = set(saved.get("failed", ()))  # keys of URLs that rules may have made, and are no pages
+        self._looked_for: set[int] = set(saved.get("looked_for", ()))  # those for which the queue is gone through
+        self._met = Drum(store, "aside", saved.get("met"), aux=URLS, memory_bytes=memory_bytes)
+        self._aside = DiskQueue(store, "aside-urls", URLS, saved.get("aside"))
+        self._contents = Contents(store, memory_bytes, saved.get("contents"))
+        self._left = int(saved.get("left", 0))  # rows of the queue to go through
+        self._changed = bool(saved.get("changed", False))  # whether other rules are why
+        self._use()
+        if saved and saved["identity"] != self._identity:
+            self._go_through()
+
+    def __repr__(self) -> str:
+        return f"Rewriting({self._rewriter!r}, {len(self._aside)} URLs aside)"
+
+    def _use(self) -> None:
+        """Use the rules that are not revoked."""
+        self._rewriter = Rewriter(rule for rule in self._given if rule.name not in self.revoked)
+        self._hosts = np.array(self._rewriter.host_keys, np.uint64)
+        self._concerned = {*self._rewriter.host_keys, *(key_of(rule.to) for rule in self._given if rule.to)}
+        self._identity = identity(self._rewriter.rules)
+
+    def _go_through(self) -> None:
+        """Look at all that is aside, since the rules are others."""
+        self.count()
+        self._left, self._changed = len(self._aside), True
+
+    @property
+    def waiting(self) -> int:
+        """How much of what is aside is still to be looked at."""
+        return self._left + len(self._failed)
+
+    # --- links
+
+    def apply(self, links: Links, given: Mask) -> Links:
+        """`links` as the rules have them; those that were `given` (bool[n]) by a redirect stay as they are."""
+        urls = links.urls
+        concerned = among(u64(urls, "host"), self._hosts) & ~given & (numbers(urls, "kind") == Kind.PAGE)
+        rows = np.flatnonzero(concerned)
+        if not len(rows):
+            return links
+        keys = u64(urls, "key")[rows].tolist()
+        made = [self._rewriter.rewrite(url) for url in texts(urls.take(pa.array(rows)))]
+        changes = [number for number, one in enumerate(made) if one.rules]
+        if not changes:
+            return links
+        places = rows[changes]
+        before = urls.take(pa.array(places))
+        tried = np.array(
+            [self._tries(keys[number], url, made[number])
+             for number, url in zip(changes, texts(before), strict=True)], bool,
+        )  # fmt: skip
+        self._put_aside(keep(before, ~tried))
+        kept = np.ones(urls.num_rows, bool)
+        kept[places] = tried
+        sources = np.concatenate([links.sources[kept], links.sources[places]])
+        return Links(concat([keep(urls, kept), _moved(before, [made[number].url for number in changes])]), sources)
+
+    def _tries(self, key: int, url: str, made: Rewritten) -> bool:
+        """Whether `url` is fetched as it is, to compare it with what is `made` of it."""
+        if key in self._trials:
+            return True
+        few = any(self._verdicts(rule)["begun"] < FIRST_TRIALS for rule in made.rules)
+        if len(self._trials) >= MOST_TRIALS or not (few or key % ONE_IN == 0):
+            return False
+        self._try(key, url, made)
+        return True
+
+    def _try(self, key: int, url: str, made: Rewritten) -> None:
+        trial = self._trials[key] = Trial(url, key_of(made.url))
+        self._of_target[trial.target].add(key)
+        for rule in made.rules:
+            self._verdicts(rule)["begun"] += 1
+
+    def _verdicts(self, rule: Rule) -> Counter[str]:
+        """Of trials of `rule`: how many begun, agreed, contradicted."""
+        return self.verdicts.setdefault(rule.name, Counter())
+
+    def _put_aside(self, urls: pa.RecordBatch) -> None:
+        if urls.num_rows:
+            self._met.check_update(u64(urls, "key"), aux=urls)
+        if self._met.full:
+            self.count()
+
+    def count(self) -> None:
+        """What was put aside for the first time waits, and is counted."""
+        for urls in self._met.merge_unique():
+            self._aside.put(urls)
+            for url in texts(urls):
+                self.used.update(rule.name for rule in self._rewriter.rewrite(url).rules)
+
+    # --- trials
+
+    def ended(self, visit: Visit, outcome: Outcome, page: Page) -> None:
+        """A visit to a page ended so."""
+        key = visit.key
+        if visit.host not in self._concerned and key not in self._trials:
+            return
+        if outcome is Outcome.OK:
+            content = page.fingerprint
+            if key in self._trials:
+                content = print_of(page.content, content, visit.url)
+        elif outcome in _NO_PAGE:
+            content = 0
+            if key not in self._trials and len(self._failed) < MOST_FAILED and visit.kind is not Kind.SEED:
+                self._failed.add(key)
+        else:
+            self._drop(key)
+            return
+        self._contents.enter(key, content)
+        if key in self._trials:
+            self._trials[key] = self._trials[key]._replace(content=content)
+            self._judge(key)
+        for other in list(self._of_target.get(key, ())):
+            self._judge(other)
+
+    def _judge(self, key: int) -> None:
+        """Compare the two pages of a trial, if both are known."""
+        trial = self._trials[key]
+        if trial.content is None:
+            return
+        there, content = self._contents.of(trial.target)
+        if not there and trial.content:
+            return
+        self._drop(key)
+        made = self._rewriter.rewrite(trial.url)
+        if not trial.content or not made.rules or key_of(made.url) != trial.target:
+            return  # no page, or the rules are others: it says nothing
+        for rule in made.rules:
+            verdicts = self._verdicts(rule)
+            verdicts["agreed" if content == trial.content else "contradicted"] += 1
+            if verdicts["contradicted"] > MOST_CONTRADICTED * verdicts["agreed"]:
+                self.revoked[rule.name] = trial.url
+        if any(rule.name in self.revoked for rule in made.rules):
+            self.count()  # by the rules that put them aside
+            self._use()
+            self._go_through()
+
+    def _drop(self, key: int) -> None:
+        trial = self._trials.pop(key, None)
+        if trial is not None:
+            self._of_target[trial.target].discard(key)
+            if not self._of_target[trial.target]:
+                del self._of_target[trial.target]
+
+    # --- what is aside
+
+    def review(self, *, idle: bool) -> Links | None:
+        """Look at some of what is aside, where there is a reason; what goes on of it. `idle`: there is little else to
+        do."""
+        if not self._left and self._failed and (idle or len(self._failed) >= MANY_FAILED):
+            self.count()
+            self._looked_for, self._failed = self._looked_for | self._failed, set()
+            self._left = len(self._aside)
+        if not self._left:
+            self._looked_for.clear()
+            self._changed = False
+            return None
+        batch = self._aside.get(min(self._left, REVIEW_ROWS))
+        assert batch is not None
+        self._left -= batch.num_rows
+        return self._sorted_out(batch)
+
+    def _sorted_out(self, urls: pa.RecordBatch) -> Links:
+        """Put back of `urls` what is still to be aside; all else goes on, and what rules make of them now."""
+        free, targets = np.zeros(urls.num_rows, bool), []
+        for row, (key, url) in enumerate(zip(u64(urls, "key").tolist(), texts(urls), strict=True)):
+            made = self._rewriter.rewrite(url)
+            target = key_of(made.url)
+            if not made.rules:
+                free[row] = True
+            elif target in self._looked_for and len(self._trials) < MOST_TRIALS:
+                self._looked_for.discard(target)
+                self._try(key, url, made)
+                free[row] = True
+            targets.append(made.url)
+        self._aside.put(keep(urls, ~free))
+        going = [keep(urls, free)]
+        if self._changed:
+            going.append(_moved(keep(urls, ~free), [url for url, gone in zip(targets, free, strict=True) if not gone]))
+        found = concat(going)
+        return Links(found, np.zeros(found.num_rows, np.uint64))
+
+    # --- what is told
+
+    @property
+    def contradictions(self) -> dict[str, int]:
+        """The rules that were revoked, by name, and how often each was contradicted."""
+        return {name: self.verdicts[name]["contradicted"] for name in self.revoked}
+
+    def state(self) -> dict[str, Any]:
+        """Everything a restart needs."""
+        self.count()
+        return {
+            "identity": self._identity,
+            "revoked": self.revoked,
+            "used": dict(self.used),
+            "verdicts": {name: dict(counts) for name, counts in self.verdicts.items()},
+            "trials": {str(key): list(trial) for key, trial in self._trials.items()},
+            "failed": sorted(self._failed),
+            "looked_for": sorted(self._looked_for),
+            "left": self._left,
+            "changed": self._changed,
+            "met": self._met.state(),
+            "aside": self._aside.state(),
+            "contents": self._contents.state(),
+        }
+
+    def close(self) -> None:
+        self._met.close()
+        self._aside.close()
+        self._contents.close()
+
+
+def is_settled(saved: Mapping[str, Any], rules: Sequence[Rule]) -> bool:
+    """Whether what is aside in the state `saved` was put there by `rules`, so that nothing is to be looked at."""
+    return not saved or saved["identity"] == identity(
+        [one for one in rules if one.use and one.name not in saved["revoked"]]
+    )
+
+
+class Contents:
+    """What pages had for content, by key, as they were last fetched; 0 for what is no page."""
+
+    def __init__(self, store: Store, memory_bytes: int, saved: dict[str, Any] | None) -> None:
+        self._drum = Drum(store, "rewrite-contents", saved, value=np.uint64, memory_bytes=memory_bytes)
+        self._new: dict[int, int] = {}  # what the drum was not told of
+        self._limit = max(1, memory_bytes // 400)  # two Python integers in a dictionary
+
+    def enter(self, key: int, content: int) -> None:
+        self._new[key] = content
+        if len(self._new) >= self._limit:
+            self._tell()
+
+    def of(self, key: int) -> tuple[bool, int]:
+        """Whether the page with `key` was fetched, and its content."""
+        if key in self._new:
+            return True, self._new[key]
+        found, content = self._drum.get(key)
+        return found, int(content) if found else 0
+
+    def _tell(self) -> None:
+        keys, contents = (np.fromiter(column, np.uint64, len(self._new)) for column in (self._new, self._new.values()))
+        self._drum.update(keys, contents)
+        self._drum.settle()
+        self._new.clear()
+
+    def state(self) -> dict[str, Any]:
+        self._tell()
+        return self._drum.state()
+
+    def close(self) -> None:
+        self._drum.close()
+
+
+def _moved(urls: pa.RecordBatch, targets: Sequence[str]) -> pa.RecordBatch:
+    """`urls` as links to `targets`."""
+    columns = {name: numbers(urls, name) for name in ("via", "depth", "kind")}
+    return url_batch([locate(url) for url in targets], **columns)
