@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,18 @@ from fyke.archive.division import division
 from fyke.archive.inspect import in_use
 from fyke.archive.reading import segments
 from fyke.archive.schemas import SCHEMAS
-from fyke.core.batches import Kind, u64, url_batch
+from fyke.core.batches import URLS, Kind, u64, url_batch
 from fyke.core.clock import SystemClock
 from fyke.core.config import Config, RevisitSection
-from fyke.core.errors import StateDamaged
+from fyke.core.errors import ConfigurationError, StateDamaged
 from fyke.core.plugins import ProtocolModule, UrlFilter, load_plugin, schemes_of
+from fyke.core.rewrite_rules import load
+from fyke.core.rewriting import Rewriter
 from fyke.core.seeds import seed_of, seeds_of
 from fyke.core.urls import Locator, locate, robots_url, split
 from fyke.core.visits import SAME_TEXT
+from fyke.disk.checkpoint import look
+from fyke.disk.drum import Drum
 from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.frontier.filters import Filters, filters_for
@@ -64,13 +69,13 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     rows, damage = _page_rows(directory, at.key)
     if damage:
         facts.append(f"other visits to it may be where this cannot be read: {damage[0]}")
+    aside, how = _aside(config, states := _states(directory), at, directory)
     if rows:
-        verdict, facts = _fetched(rows, facts, directory)
+        verdict, facts = _fetched(rows, [*facts, *how], directory)
         return Explanation(url, verdict, [*facts, *_visits(rows), *_next_visit(directory, config, at, rows)])
     record = _fetched_as_rules(directory, url)
     if record is not None:
         return Explanation(url, *_rules_fetched(record, facts))
-    states = [state for part in directory.parts if (state := saved_state(part.shard))]
     listed = any(url == one for one in directory.listed.urls())
     kind = Kind.SEED if listed or at in _seeds(directory, config) else Kind.PAGE
     refusal = _filters(directory, config, states).refusal(url_batch([at], kind=kind))
@@ -80,11 +85,44 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
         if not in_use(directory):
             facts.append(f"the crawl is not running: fyke crawl --into {directory.path} goes on")
         return Explanation(url, f"waiting: {where}", facts)
+    if aside:
+        return Explanation(url, aside, [*facts, *how])
     if damage:
         raise damage[0]
     if refusal:
         return Explanation(url, f"filtered: it does not pass the rule {refusal}", facts)
-    return Explanation(url, "not seen: no page fetched so far links to it, nor does a sitemap", facts)
+    return Explanation(url, "not seen: no page fetched so far links to it, nor does a sitemap", [*facts, *how])
+
+
+def _states(directory: CrawlDirectory) -> list[dict[str, Any]]:
+    return [state for part in directory.parts if (state := saved_state(part.shard))]
+
+
+def _aside(
+    config: Config, states: list[dict[str, Any]], at: Locator, directory: CrawlDirectory
+) -> tuple[str, list[str]]:
+    """The verdict on a URL that rewrite rules put aside, empty where they did not; and what they make of it."""
+    saved = next((state["rewriting"] for state in states if state.get("rewriting")), None)
+    if saved is None:
+        return "", []
+    try:
+        rules = load(Path(config.crawl.rewrite)) if config.crawl.rewrite else []
+    except ConfigurationError as error:
+        return "", [f"the rules by which links are rewritten cannot be read: {error}"]
+    by = saved["revoked"]
+    made = Rewriter(rule for rule in rules if rule.name not in by).rewrite(at.url.decode())
+    revoked = Rewriter(rule for rule in rules if rule.name in by).rewrite(at.url.decode()).rules
+    facts = [
+        f"the rewrite rule {rule.name} is revoked: {saved['revoked'][rule.name]} contradicted it" for rule in revoked
+    ]
+    if not made.rules:
+        return "", facts
+    names = ", ".join(rule.name for rule in made.rules)
+    facts.append(f"links to it are rewritten to {made.url} by the rules {names}")
+    store, _ = look(directory.shard)
+    with Drum(store, "aside", saved["met"], aux=URLS) as met:
+        known, _ = met.get(at.key)
+    return (f"put aside: rewritten to {made.url} (fyke why says what became of that)" if known else ""), facts
 
 
 def _seeds(directory: CrawlDirectory, config: Config) -> list[Locator]:

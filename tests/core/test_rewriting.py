@@ -1,0 +1,114 @@
+"""Rewriting is idempotent, stays on its host and scheme unless a rule says so, and makes canonical URLs; what a person
+wrote wrongly is one clear line."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fyke.core.errors import ConfigurationError
+from fyke.core.own_marks import print_of
+from fyke.core.rewrite_rules import Rule, Shape, load, render
+from fyke.core.rewriting import Rewriter
+from fyke.core.urls import canonical, split
+
+HOSTS = ["a.test", "www.a.test", "b.test", "c.test", "[::1]", "127.0.0.1"]
+words = st.sampled_from(["", "a", "sid", "print", "index.html", "abcdefgh1", "s-12345678x", "..", "x;sid=1", ";sid=a;b", "%2e"])
+keys = st.sampled_from(["sid", "a", "print", "", "q"])
+urls = st.builds(
+    lambda scheme, host, port, path, query: canonical(f"{scheme}://{host}{port}/{path}?{query}"),
+    st.sampled_from(["http", "https", "ftp"]),
+    st.sampled_from(HOSTS),
+    st.sampled_from(["", ":8080"]),
+    st.lists(words, max_size=5).map("/".join),
+    st.lists(st.builds(lambda key, value: f"{key}={value}", keys, words) | words, max_size=5).map("&".join),
+).filter(lambda url: url is not None)
+hosts = st.sampled_from(HOSTS)
+plain_rules = st.one_of(
+    st.builds(Rule, shape=st.just(Shape.DROP_KEY), host=hosts, key=st.sampled_from(["sid", "print"]),
+              value=st.sampled_from([None, "a", ""])),
+    st.builds(Rule, shape=st.just(Shape.SORT_KEYS), host=hosts),
+    st.builds(Rule, shape=st.just(Shape.INDEX_PAGE), host=hosts, key=st.just("index.html")),
+    st.builds(Rule, shape=st.just(Shape.DROP_PARAMETER), host=hosts, key=st.sampled_from(["sid", "b"])),
+    st.builds(Rule, shape=st.just(Shape.DROP_SEGMENT), host=hosts, place=st.integers(0, 2),
+              prefix=st.sampled_from(["", "s-"]), length=st.sampled_from([(8, 9), (9, 20)])),
+)  # fmt: skip
+moves = st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda two: two[0] < two[1]).map(
+    lambda two: Rule(shape=Shape.HOST, host=HOSTS[two[0]], to=HOSTS[two[1]])
+)  # fmt: skip
+rules = st.lists(plain_rules | moves, max_size=8)
+
+
+@given(urls, rules)
+def test_rewriting_is_idempotent_and_canonical(url: str, some: list[Rule]) -> None:
+    rewriter = Rewriter(some)
+    made = rewriter.rewrite(url)
+    assert rewriter.rewrite(made.url).url == made.url
+    assert canonical(made.url) == made.url
+    assert bool(made.rules) == (made.url != url)
+
+
+@given(urls, rules)
+def test_only_a_rule_of_hosts_changes_the_host(url: str, some: list[Rule]) -> None:
+    made = Rewriter(some).rewrite(url)
+    before, after = split(url), split(made.url)
+    assert (before.scheme, before.port) == (after.scheme, after.port)
+    moved = [rule for rule in made.rules if rule.shape is Shape.HOST]
+    assert (before.host != after.host) == bool(moved)
+    assert all(rule.host == after.host for rule in made.rules if rule.shape is not Shape.HOST)
+    without = Rewriter(rule for rule in some if rule.shape is not Shape.HOST).rewrite(url)
+    assert split(without.url).host == before.host
+
+
+@given(urls, rules)
+def test_a_rule_not_in_use_does_nothing(url: str, some: list[Rule]) -> None:
+    off = [rule.model_copy(update={"use": False}) for rule in some]
+    assert Rewriter(off).rewrite(url) == (url, ())
+
+
+@given(rules=rules)
+def test_a_file_says_what_was_written(rules: list[Rule], tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("rules") / "rewrite.toml"
+    path.write_text(render(rules))
+    assert load(path) == rules
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[rule]]\nshape = 'drop-keys'\nhost = 'a.test'", "shape"),
+        ("[[rule]]\nshape = 'drop-key'\nhost = 'a.test'", "key"),
+        ("[[rule]]\nshape = 'drop-key'\nhost = 'A test'\nkey = 'k'", "host"),
+        ("[[rule]]\nshape = 'drop-key'\nhost = 'a.test'\nkey = 'k'\ncolour = 1", "colour"),
+        ("[[rule]]\nshape = 'drop-segment'\nhost = 'a.test'\nlength = [1, 9]", "length"),
+        ("[[rule]]\nshape = 'host'\nhost = 'a.test'\nto = 'a.test'", "another host"),
+        ("[crawl]\n", "nothing else"),
+        ("rule = 1", "[[rule]]"),
+        ("nonsense", "TOML"),
+    ],
+)
+def test_a_mistake_is_one_line(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "rewrite.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        load(path)
+    assert said in str(caught.value) and "\n" not in str(caught.value) and str(path) in str(caught.value)
+
+
+def test_hosts_in_a_circle_are_a_mistake() -> None:
+    circle = [Rule(shape=Shape.HOST, host="a.test", to="b.test"), Rule(shape=Shape.HOST, host="b.test", to="a.test")]
+    with pytest.raises(ConfigurationError, match="circle"):
+        Rewriter(circle)
+
+
+def test_a_page_is_compared_without_its_own_session() -> None:
+    plain = b'<a href="/b">b</a> <a href="/c?x=1">c</a>'
+    asked = b'<a href="/b?sid=abcdef123456">b</a> <a href="/c?x=1&amp;sid=abcdef123456">c</a>'
+    of = "http://a.test/?sid=abcdef123456"
+    from xxhash import xxh3_64_intdigest as digest
+
+    assert print_of(asked, digest(asked), of) == digest(plain)
+    assert print_of(asked, digest(asked), "http://a.test/") == digest(asked), "the session of another page counts"
+    shown = asked + b'<img src="/i?sid=abcdef123456">'
+    assert print_of(shown, digest(shown), of) == digest(shown), "what is shown counts"

@@ -1,0 +1,82 @@
+"""Rules are learned where they hold, and nowhere else: on sites whose truth is known."""
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from fyke.core.rewrite_rules import Rule
+from fyke.core.rewriting import Rewriter
+from fyke.lab.simweb.dust import Dust, Session
+from fyke.rewrite.learner import rules_of_site
+from fyke.rewrite.learning import Page
+from rewrite.dust_sites import FORUM, SHOP, STORE
+from rewrite.walking import page_of, walked
+
+sessions = st.none() | st.sampled_from(
+    [Session("query", "sid"), Session("parameter", "jsid"), Session("segment", before="s-"), Session("query", "id2")]
+)
+sites = st.builds(
+    Dust, seed=st.integers(0, 99), host=st.just("site.sim"), articles=st.integers(0, 40), folders=st.integers(0, 20),
+    things=st.integers(0, 60), aliases=st.sampled_from([(), ("www.site.sim",), ("www.site.sim", "m.site.sim")]),
+    session=sessions, sessions=st.integers(1, 2),
+    ignored=st.sampled_from([(), (("utm", ("x", "y")),), (("utm", ("x", "y")), ("p", ("1",)))]),
+    index=st.sampled_from(["", "index.html"]), shuffled=st.booleans(),
+    matter=st.sampled_from([("id",), ("id", "part"), ("page", "id", "size")]),
+    usual=st.none() | st.just(("lang", "en", "de")), changing=st.sampled_from([0.0, 0.0, 0.05]),
+    missing=st.integers(0, 30), out=st.integers(3, 6),
+)  # fmt: skip
+
+
+@given(sites)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+def test_no_rule_makes_one_url_of_two_pages(site: Dust) -> None:
+    """And all pages are found by whoever follows rewritten links alone."""
+    pages = walked(site)
+    rewriter = Rewriter(rules_of_site(site.host, pages))
+    for page in pages:
+        assert page_of(site, page.url) == page_of(site, rewriter.rewrite(page.url).url)
+    after = walked(site, lambda url: rewriter.rewrite(url).url)
+    assert {page_of(site, page.url) for page in after} == {page_of(site, page.url) for page in pages}
+
+
+@pytest.mark.parametrize("site", [SHOP, FORUM, STORE], ids=lambda site: site.host)
+def test_every_pattern_is_found_and_no_decoy(site: Dust) -> None:
+    pages = walked(site)
+    rules = rules_of_site(site.host, pages)
+    rewriter = Rewriter(rules)
+    left = {rewriter.rewrite(page.url).url for page in pages}
+    assert len(left) <= 1.05 * (len(site.pages()) + site.missing)
+    decoys = {*site.matter, site.usual[0] if site.usual else ""}
+    assert not [rule for rule in rules if rule.key in decoys and rule.value is None]
+    for rule in rules:
+        assert rule.support >= 10 and rule.contradictions <= 0.02 * rule.support
+        assert rewriter.rewrite(rule.example[0]).url == rule.example[1] != rule.example[0]
+        assert any(one.name == rule.name for one in rewriter.rewrite(rule.example[0]).rules)
+
+
+def learned(pages: list[tuple[str, int]]) -> list[Rule]:
+    return rules_of_site("a.test", [Page(f"http://a.test/{target}", content) for target, content in pages])
+
+
+def test_an_error_page_teaches_nothing() -> None:
+    """One text for anything that does not exist, and few pages that do."""
+    things = [(f"item?id={n}", n + 1000) for n in range(8)] + [(f"item?id={n}", 7) for n in range(100, 1000)]
+    assert not learned(things)
+    empty = [(f"{folder}/?id={n}", 7) for folder in range(40) for n in range(10)]
+    assert not learned(empty)
+
+
+def test_a_page_that_is_not_there_without_the_key_speaks_against_it() -> None:
+    there = [(f"p{n}?sid={sid}", n + 1) for n in range(40) for sid in (1, 2)]
+    assert [rule.key for rule in learned(there)] == ["sid"]
+    assert not learned([*there, *((f"p{n}", 0) for n in range(40))])
+
+
+def test_too_little_teaches_nothing() -> None:
+    assert not learned([(f"p{n}?sid={sid}", n + 1) for n in range(9) for sid in (1, 2, 3)])
+
+
+def test_a_few_contradictions_are_borne_and_no_more() -> None:
+    there = [(f"p{n}?sid={sid}", n + 1) for n in range(400) for sid in (1, 2)]
+    assert learned([(url, content + 10_000 * (n in (1, 301))) for n, (url, content) in enumerate(there)])
+    assert not learned([(url, content + 10_000 * (n % 41 == 0)) for n, (url, content) in enumerate(there)])
