@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fyke.core.errors import ConfigurationError
-from fyke.core.own_marks import print_of
+from fyke.core.own_marks import prints_of
 from fyke.core.rewrite_rules import Rule, Shape, load, render
 from fyke.core.rewriting import Rewriter
 from fyke.core.urls import canonical, split
 
 HOSTS = ["a.test", "www.a.test", "b.test", "c.test", "[::1]", "127.0.0.1"]
-words = st.sampled_from(["", "a", "sid", "print", "index.html", "abcdefgh1", "s-12345678x", "..", "x;sid=1", ";sid=a;b", "%2e"])
+words = st.sampled_from(
+    ["", "a", "sid", "print", "index.html", "abcdefgh1", "s-12345678x", "..", "x;sid=1", ";sid=a;b", "%2e"]
+)
 keys = st.sampled_from(["sid", "a", "print", "", "q"])
 urls = st.builds(
     lambda scheme, host, port, path, query: canonical(f"{scheme}://{host}{port}/{path}?{query}"),
@@ -108,7 +110,7 @@ def test_a_page_is_compared_without_its_own_session() -> None:
     of = "http://a.test/?sid=abcdef123456"
     from xxhash import xxh3_64_intdigest as digest
 
-    assert print_of(asked, digest(asked), of) == digest(plain)
-    assert print_of(asked, digest(asked), "http://a.test/") == digest(asked), "the session of another page counts"
+    assert digest(plain) in prints_of(asked, digest(asked), of)
+    assert prints_of(asked, digest(asked), "http://a.test/") == [digest(asked)], "the session of another page counts"
     shown = asked + b'<img src="/i?sid=abcdef123456">'
-    assert print_of(shown, digest(shown), of) == digest(shown), "what is shown counts"
+    assert prints_of(shown, digest(shown), of) == [digest(shown)], "what is shown counts"

@@ -5,15 +5,15 @@ from collections.abc import Callable
 
 import xxhash
 
-from fyke.core.own_marks import print_of
+from fyke.core.own_marks import prints_of
 from fyke.lab.simweb.dust import Dust
-from fyke.rewrite.learning import Page
+from fyke.rewrite.learning import Alike, Page
 
 
 def walked(site: Dust, made_of: Callable[[str], str] = str) -> list[Page]:
     """All pages that can be reached, each URL changed by `made_of` before it is followed."""
     first = made_of(f"http://{site.host}/")
-    met, waiting, pages = {first}, deque([first]), []
+    met, waiting, pages, alike = {first}, deque([first]), [], Alike()
     while waiting:
         url = waiting.popleft()
         host, _, target = url.removeprefix("http://").partition("/")
@@ -23,13 +23,15 @@ def walked(site: Dust, made_of: Callable[[str], str] = str) -> list[Page]:
             continue
         session = site.session_of(url)
         body = site.body(name, session, len(met))
-        pages.append(Page(url, print_of(body, xxhash.xxh3_64_intdigest(body), url)))
+        prints = prints_of(body, xxhash.xxh3_64_intdigest(body), url)
+        alike.join(prints)
+        pages.append(Page(url, prints[0]))
         for link in site.links(name, session):
             to = made_of(f"http:{link}")
             if to not in met:
                 met.add(to)
                 waiting.append(to)
-    return pages
+    return [Page(page.url, alike.first(page.content)) for page in pages]
 
 
 def page_of(site: Dust, url: str) -> str | None:

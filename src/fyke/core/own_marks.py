@@ -1,7 +1,8 @@
 """What a page says of its own URL: a session id that the server writes into every link of a page.
 
 Two answers to the same page under two session ids differ by just that. Here those marks are taken out, so that what is
-left can be compared with the page as it is without them. Used by those who learn rewrite rules, and by the crawl where
+left can be compared with the page as it is without them. Each of them by itself, too: what a link to a page was tagged
+with may stand in links of that page by chance. Used by those who learn rewrite rules, and by the crawl where
 it verifies one.
 
 Invariant: what is shown (`src=...`) counts: a page that names an image by such a mark is left as it is. Linear in the
@@ -10,6 +11,7 @@ content, for each of `MOST_MARKS`.
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import xxhash
@@ -49,16 +51,17 @@ def marks_of(url: str) -> Iterator[Mark]:
             yield Mark(key, value)
 
 
-def print_of(content: bytes, fingerprint: int, url: str) -> int:
-    """A number for `content`, the decoded body of `url`, without the marks of that: its `fingerprint` where there are
-    none, else the xxh3-64 of what is left."""
-    left = content
-    for number, mark in enumerate(marks_of(url)):
-        if number == MOST_MARKS:
-            break
+def prints_of(content: bytes, fingerprint: int, url: str) -> list[int]:
+    """Numbers for `content`, the decoded body of `url`: its `fingerprint`, and the xxh3-64 of what is left without each
+    of the marks of that URL, and without all. Two pages are alike that have a number in common."""
+    found, left = [fingerprint], content
+    for mark in islice(marks_of(url), MOST_MARKS):
         if mark.value.encode() in left and not _shown(left, mark.value):
+            found.append(xxhash.xxh3_64_intdigest(_without(content, mark)))
             left = _without(left, mark)
-    return fingerprint if left is content else xxhash.xxh3_64_intdigest(left)
+    if len(found) > 2:
+        found.append(xxhash.xxh3_64_intdigest(left))
+    return found
 
 
 def _shown(content: bytes, value: str) -> bool:

@@ -24,7 +24,7 @@ import pyarrow as pa
 from fyke.core.batches import URLS, Kind, Mask, concat, keep, numbers, texts, u64, url_batch
 from fyke.core.messages import Links
 from fyke.core.outcomes import Outcome
-from fyke.core.own_marks import print_of
+from fyke.core.own_marks import prints_of
 from fyke.core.rewrite_rules import Rule, identity
 from fyke.core.rewriting import Rewriter, Rewritten
 from fyke.core.urls import key_of, locate
@@ -47,11 +47,12 @@ _NO_PAGE = frozenset(
 
 
 class Trial(NamedTuple):
-    """A URL fetched as it is: the key of what it would become, and the content it has; None: not known yet."""
+    """A URL fetched as it is: the key of what it would become, and the numbers that its content has
+    (`core/own_marks`): none where it is no page, None while it is not known."""
 
     url: str
     target: int
-    content: int | None = None
+    prints: Sequence[int] | None = None
 
 
 class Rewriting:
@@ -165,10 +166,9 @@ class Rewriting:
             return
         if outcome is Outcome.OK:
             content = page.fingerprint
-            if key in self._trials:
-                content = print_of(page.content, content, visit.url)
+            prints = prints_of(page.content, content, visit.url) if key in self._trials else []
         elif outcome in _NO_PAGE:
-            content = 0
+            content, prints = 0, []
             if key not in self._trials and len(self._failed) < MOST_FAILED and visit.kind is not Kind.SEED:
                 self._failed.add(key)
         else:
@@ -176,7 +176,7 @@ class Rewriting:
             return
         self._contents.enter(key, content)
         if key in self._trials:
-            self._trials[key] = self._trials[key]._replace(content=content)
+            self._trials[key] = self._trials[key]._replace(prints=prints)
             self._judge(key)
         for other in list(self._of_target.get(key, ())):
             self._judge(other)
@@ -184,18 +184,18 @@ class Rewriting:
     def _judge(self, key: int) -> None:
         """Compare the two pages of a trial, if both are known."""
         trial = self._trials[key]
-        if trial.content is None:
+        if trial.prints is None:
             return
         there, content = self._contents.of(trial.target)
-        if not there and trial.content:
+        if not there and trial.prints:
             return
         self._drop(key)
         made = self._rewriter.rewrite(trial.url)
-        if not trial.content or not made.rules or key_of(made.url) != trial.target:
+        if not trial.prints or not made.rules or key_of(made.url) != trial.target:
             return  # no page, or the rules are others: it says nothing
         for rule in made.rules:
             verdicts = self._verdicts(rule)
-            verdicts["agreed" if content == trial.content else "contradicted"] += 1
+            verdicts["agreed" if content in trial.prints else "contradicted"] += 1
             if verdicts["contradicted"] > MOST_CONTRADICTED * verdicts["agreed"]:
                 self.revoked[rule.name] = trial.url
         if any(rule.name in self.revoked for rule in made.rules):

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fyke.archive.directory import CrawlDirectory
-from fyke.core.own_marks import marks_of, print_of
+from fyke.core.own_marks import marks_of, prints_of
 from fyke.core.rewrite_rules import FILE, Rule, Shape, render
 from fyke.core.urls import split
 from fyke.disk.files import write_whole
 from fyke.rewrite.candidates import candidates, contents_of, values
 from fyke.rewrite.fetched import Fetched, sites
-from fyke.rewrite.learning import LEAST_SUPPORT, Page, accepted, hosts_that_merge
+from fyke.rewrite.learning import LEAST_SUPPORT, Alike, Page, accepted, hosts_that_merge
 from fyke.search.archived import ArchiveReader
 
 MOST_READ = 20_000  # pages of a site, from the archive
@@ -43,17 +43,16 @@ def learn(folder: Path, told: Callable[[str, int, int], None]) -> list[Rule]:
 
 def _printed(pages: Sequence[Fetched], reader: ArchiveReader) -> list[Page]:
     """`pages` with their contents, without the ids in their own URLs; those that cannot be read are left out."""
-    printed, read = [], 0
+    printed, read, alike = [], 0, Alike()
     for page in pages:
-        content = page.fingerprint
-        if content and len(pages) >= 2 * LEAST_SUPPORT and any(marks_of(page.url)) and page.row["warc_file"]:
+        if page.fingerprint and len(pages) >= 2 * LEAST_SUPPORT and any(marks_of(page.url)) and page.row["warc_file"]:
             read += 1
             found = reader.read(page.row) if read <= MOST_READ else None
             if found is None:
                 continue
-            content = print_of(found.content, page.fingerprint, page.url)
-        printed.append(Page(page.url, content))
-    return printed
+            alike.join(prints_of(found.content, page.fingerprint, page.url))
+        printed.append(page)
+    return [Page(page.url, alike.first(page.fingerprint)) for page in printed]
 
 
 def rules_of_site(name: str, pages: Sequence[Page]) -> list[Rule]:

@@ -1,28 +1,32 @@
 """Which of the rules that may hold at a site do hold.
 
 A rule *acts* on two URLs that it makes one, all other rules applied. URLs that become one are a group. `support` of a
-rule counts contents of groups on which it acts and whose URLs all have one content: a content counts once, so that
-an error page that is shown for anything, or an empty page, says next to nothing. `contradictions` counts groups on
-which it acts and whose URLs have several contents, or whose common URL is no page while others are.
+rule counts groups on which it acts and whose URLs all have one content. Of those with the same content no more than
+`MOST_OF_CONTENT` count, so that an error page that is shown for anything, or an empty page, says next to nothing.
+`contradictions` counts groups on which it acts and whose URLs have several contents, or whose common URL is no page
+while others are.
 
 All candidates together are tried, since what varies with every link (session and tracking) shows no group alone; then
 whichever takes the most contradictions with it goes, until few are left. That is done with one half of the groups. A
-rule is accepted which has `LEAST_SUPPORT`, and at most `MOST_CONTRADICTED` of that in contradictions, in each half.
+rule is accepted which `LEAST_SUPPORT` contents support, and whose contradictions are at most `MOST_CONTRADICTED` of its
+support: in each half too, but that there one more may be chance.
 
 Invariant: what is accepted satisfies that bound on what was fetched, for all accepted rules applied together.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from fyke.core.rewrite_rules import Rule, Shape
 from fyke.core.rewriting import Rewriter
 from fyke.core.urls import key_of
 
-LEAST_SUPPORT = 10
-LEAST_HALF = 4  # of it, in each half
+LEAST_SUPPORT = 10  # contents
+LEAST_HALF = 4  # of its contents, in each half
 MOST_CONTRADICTED = 0.02
+MOST_OF_CONTENT = 4  # groups of a content that count
 
 
 class Page(NamedTuple):
@@ -32,23 +36,57 @@ class Page(NamedTuple):
     content: int
 
 
+class Alike:
+    """Numbers of contents, of which some stand for the same one."""
+
+    def __init__(self) -> None:
+        self._leads: dict[int, int] = {}
+
+    def first(self, content: int) -> int:
+        """The number that stands for all that are like `content`."""
+        path = []
+        while (further := self._leads.get(content, content)) != content:
+            path.append(content)
+            content = further
+        self._leads.update(dict.fromkeys(path, content))
+        return content
+
+    def join(self, contents: Sequence[int]) -> None:
+        """All `contents` are of one page."""
+        first = self.first(contents[0])
+        for content in contents[1:]:
+            other = self.first(content)
+            if other != first:
+                self._leads[other] = first
+
+
 class Evidence(NamedTuple):
     """What speaks for a rule, and against it."""
 
-    agreeing: frozenset[int]  # contents
+    agreeing: Counter[int]  # groups, by content
     contradictions: int
 
     @property
     def support(self) -> int:
-        return len(self.agreeing)
+        return sum(min(groups, MOST_OF_CONTENT) for groups in self.agreeing.values())
+
+    @property
+    def enough(self) -> bool:
+        """Whether so many contents speak for it that chance does not."""
+        return len(self.agreeing) >= LEAST_SUPPORT
 
     @property
     def holds(self) -> bool:
         return self.contradictions <= MOST_CONTRADICTED * self.support
 
+    @property
+    def may_hold(self) -> bool:
+        """The same of a part, where one contradiction more may be chance."""
+        return self.contradictions <= MOST_CONTRADICTED * self.support + 1
+
     def and_of(self, other: "Evidence") -> "Evidence":
         """What this and the `other` say, of other groups."""
-        return Evidence(self.agreeing | other.agreeing, self.contradictions + other.contradictions)
+        return Evidence(self.agreeing + other.agreeing, self.contradictions + other.contradictions)
 
 
 class Groups:
@@ -69,7 +107,7 @@ class Groups:
     def evidence(self, rule: Rule, groups: Mapping[str, Sequence[Page]]) -> Evidence:
         """What some `groups` say of `rule`, one of the rules."""
         without = Rewriter(one for one in self.rules if one is not rule)
-        agreeing: set[int] = set()
+        agreeing: Counter[int] = Counter()
         contradictions = 0
         for url, group in groups.items():
             apart: dict[str, set[int]] = defaultdict(set)
@@ -79,10 +117,10 @@ class Groups:
                 continue
             if not is_contradicted(url, group):
                 if sum(page.content != 0 for page in group) > 1:
-                    agreeing.update(page.content for page in group if page.content)
+                    agreeing.update({page.content for page in group if page.content})
             elif not _overlap(apart, url):
                 contradictions += 1
-        return Evidence(frozenset(agreeing), contradictions)
+        return Evidence(agreeing, contradictions)
 
     def example(self, rule: Rule) -> tuple[str, str]:
         """A URL, and what becomes of it, by `rule` and as little else as can be."""
@@ -130,8 +168,8 @@ def accepted(candidates: Sequence[Rule], pages: Sequence[Page]) -> list[Rule]:
 def _worth(first: Evidence, second: Evidence) -> float:
     """How well a rule is supported by two halves; not above 0 where it is not accepted."""
     whole = first.and_of(second)
-    enough = whole.support >= LEAST_SUPPORT and min(first.support, second.support) >= LEAST_HALF
-    if enough and first.holds and second.holds:
+    enough = whole.enough and min(len(first.agreeing), len(second.agreeing)) >= LEAST_HALF
+    if enough and first.may_hold and second.may_hold and whole.holds:
         return float(whole.support)
     return -1.0 - whole.contradictions - (0.0 if enough else 1.0 / (1 + whole.support))
 
@@ -148,7 +186,7 @@ def _that_hold_alone(candidates: Sequence[Rule], pages: Sequence[Page]) -> list[
     for rule in candidates:
         groups = Groups([rule], pages)
         evidence = groups.evidence(rule, groups.half(odd=False))
-        if evidence.contradictions < 2 or evidence.holds:
+        if evidence.may_hold:
             kept.append(rule)
     return kept
 
@@ -157,13 +195,19 @@ def _that_hold_together(rules: list[Rule], pages: Sequence[Page]) -> list[Rule]:
     """Without those that take the most contradictions with them, until few are left in the first half."""
     while rules:
         groups = Groups(rules, pages).half(odd=False)
-        wrong = [page for url, group in groups.items() if is_contradicted(url, group) for page in group]
-        agreeing = {page.content for url, group in groups.items() if not is_contradicted(url, group) for page in group}
-        bad = sum(is_contradicted(url, group) for url, group in groups.items())
-        if bad <= MOST_CONTRADICTED * len(agreeing):
+        if not _all(groups).may_hold:
+            wrong = [page for url, group in groups.items() if is_contradicted(url, group) for page in group]
+            rules = min(_each_left_out(rules), key=lambda left: _contradicted(left, wrong))
+        else:
             break
-        rules = min(_each_left_out(rules), key=lambda left: _contradicted(left, wrong))
     return rules
+
+
+def _all(groups: Mapping[str, Sequence[Page]]) -> Evidence:
+    """What `groups` say of all rules together."""
+    bad = {url for url, group in groups.items() if is_contradicted(url, group)}
+    good = [{page.content for page in group if page.content} for url, group in groups.items() if url not in bad]
+    return Evidence(Counter(chain.from_iterable(good)), len(bad))
 
 
 def _each_left_out(rules: Sequence[Rule]) -> Iterator[list[Rule]]:
@@ -172,12 +216,10 @@ def _each_left_out(rules: Sequence[Rule]) -> Iterator[list[Rule]]:
 
 
 def _contradicted(rules: Sequence[Rule], pages: Sequence[Page]) -> tuple[float, int]:
-    """What share of the groups that `rules` make of `pages` is contradicted, all where there are none; and the contents
-    of the others, less."""
-    groups = Groups(rules, pages).several
-    bad = sum(is_contradicted(url, group) for url, group in groups.items())
-    agreeing = {page.content for url, group in groups.items() if not is_contradicted(url, group) for page in group}
-    return (bad + 1) / (len(agreeing) + bad + 1), -len(agreeing)
+    """What share of the groups that `rules` make of `pages` is contradicted, all where there are none; and how many
+    others there are, less."""
+    found = _all(Groups(rules, pages).several)
+    return (found.contradictions + 1) / (found.support + found.contradictions + 1), -found.support
 
 
 def hosts_that_merge(rules: Sequence[Rule]) -> set[str]:
