@@ -194,14 +194,19 @@ class Rewriting:
         if not trial.prints or not made.rules or key_of(made.url) != trial.target:
             return  # no page, or the rules are others: it says nothing
         for rule in made.rules:
-            verdicts = self._verdicts(rule)
-            verdicts["agreed" if content in trial.prints else "contradicted"] += 1
-            if verdicts["contradicted"] > MOST_CONTRADICTED * verdicts["agreed"]:
-                self.revoked[rule.name] = trial.url
-        if any(rule.name in self.revoked for rule in made.rules):
+            self._verdicts(rule)["agreed" if content in trial.prints else "contradicted"] += 1
+        wrong = [rule for rule in made.rules if self._contradicts(rule)]
+        if wrong:  # of several those with which least agreed: the others may be innocent
+            least = min(self._verdicts(rule)["agreed"] for rule in wrong)
+            self.revoked.update({rule.name: trial.url for rule in wrong if self._verdicts(rule)["agreed"] == least})
             self.count()  # by the rules that put them aside
             self._use()
             self._go_through()
+
+    def _contradicts(self, rule: Rule) -> bool:
+        """Whether trials speak against `rule`."""
+        verdicts = self._verdicts(rule)
+        return verdicts["contradicted"] > MOST_CONTRADICTED * verdicts["agreed"]
 
     def _drop(self, key: int) -> None:
         trial = self._trials.pop(key, None)

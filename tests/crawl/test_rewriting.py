@@ -1,0 +1,280 @@
+"""Rewriting in use loses nothing: whatever the rules are, whenever the crawl is killed."""
+
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xxhash
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crawl.runs import archived, command, crawl, fyke
+from crawl.runs import settings as settings_file
+from frontier.shard import Shard
+from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.core.batches import Kind, texts, url_batch
+from fyke.core.messages import Links
+from fyke.core.outcomes import Outcome
+from fyke.core.rewrite_rules import Rule, Shape, render
+from fyke.core.rewriting import Rewriter
+from fyke.core.urls import locate
+from fyke.core.visits import Exchange, Page, Visit
+from fyke.crawl.rewriting import FIRST_TRIALS, ONE_IN, Rewriting
+from fyke.disk.store import Store
+from fyke.explain import why
+from fyke.lab.simweb.dust import NOTHING, Dust, Session
+from fyke.lab.simweb.dust_server import DustWeb, dust_web
+from fyke.rewrite.learner import rules_of_site
+from rewrite.dust_sites import SHOP
+from rewrite.walking import page_of, walked
+
+SMALL = Dust(
+    seed=5, host="small.sim", aliases=("www.small.sim",), articles=30, folders=12, things=40, out=4,
+    session=Session("query", "sid"), sessions=1, ignored=(("print", ("1",)), ("utm", ("a", "b"))), index="index.html",
+    shuffled=True, missing=4,
+)  # fmt: skip
+RIGHT = rules_of_site(SMALL.host, walked(SMALL))
+DECOY = Rule(shape=Shape.DROP_KEY, host=SMALL.host, key="part")
+
+
+@dataclass
+class Walk:
+    """What a crawler has met and fetched."""
+
+    met: set[str] = field(default_factory=set)
+    waiting: list[str] = field(default_factory=list)
+    fetched: Counter[str] = field(default_factory=Counter)  # URLs
+
+    def follow(self, links: Links | None) -> None:
+        for url in texts(links.urls) if links is not None else []:
+            if url not in self.met:
+                self.met.add(url)
+                self.waiting.append(url)
+
+
+def shard_of(folder: Path, rules: Sequence[Rule], site: Dust) -> Shard[Rewriting, Walk]:
+    def opened(store: Store, saved: Mapping[str, Any]) -> Rewriting:
+        return Rewriting(store, rules, 1 << 16, dict(saved))
+
+    first = f"http://{site.host}/"
+    return Shard(folder, opened, Walk({first}, [first]))
+
+
+def step(shard: Shard[Rewriting, Walk], site: Dust) -> bool:
+    """Fetch a page, or look at what is aside; whether there was something to do."""
+    walk, rewriting = shard.model, shard.stage
+    walk.follow(rewriting.review(idle=not walk.waiting))
+    if not walk.waiting:
+        return bool(rewriting.waiting)
+    url = walk.waiting.pop(0)
+    walk.fetched[url] += 1
+    at, name = locate(url), page_of(site, url)
+    visit = Visit(url, at.key, at.host, at.domain, kind=Kind.PAGE)
+    outcome = Outcome.CLIENT_ERROR if name is None else Outcome.OK
+    body = b"" if name is None else site.body(name, site.session_of(url), 0)
+    page = Page(Exchange(visit, outcome, 0.0, 0.0), "text/html", body, fingerprint=xxhash.xxh3_64_intdigest(body))
+    found = [locate(f"http:{link}") for link in site.links(name, site.session_of(url))] if name is not None else []
+    if found:
+        links = Links(url_batch(found), np.zeros(len(found), np.uint64))
+        walk.follow(rewriting.apply(links, np.zeros(len(found), bool)))
+    rewriting.ended(visit, outcome, page)
+    return True
+
+
+def pages_of(site: Dust, urls: Sequence[str]) -> set[str | None]:
+    return {page_of(site, url) for url in urls}
+
+
+EVERY = pages_of(SMALL, [page.url for page in walked(SMALL)])
+
+
+@given(st.sets(st.sampled_from(RIGHT)), st.lists(st.sampled_from(["save", "kill"]) | st.integers(1, 60), max_size=12))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+def test_nothing_is_lost_whenever_it_is_killed(
+    tmp_path_factory: pytest.TempPathFactory, rules: set[Rule], events: list[str | int]
+) -> None:
+    shard = shard_of(tmp_path_factory.mktemp("walk"), sorted(rules, key=lambda rule: rule.name), SMALL)
+    shard.save()
+    for event in events:
+        if event == "save":
+            shard.save()
+        elif event == "kill":
+            shard.restart()
+        else:
+            for _ in range(int(event)):
+                step(shard, SMALL)
+    while step(shard, SMALL):
+        pass
+    shard.save()
+    assert pages_of(SMALL, list(shard.model.fetched)) == EVERY
+    rewriter = Rewriter(rules)
+    aside = {url for url in counted(shard) if url not in shard.model.fetched}
+    assert all(rewriter.rewrite(url).url in shard.model.fetched for url in aside)
+    uses = Counter(rule.name for url in counted(shard) for rule in rewriter.rewrite(url).rules)
+    assert uses == shard.stage.used, "each URL that was put aside counts once, for each rule that did"
+    assert not shard.stage.revoked
+    shard.close()
+
+
+def counted(shard: Shard[Rewriting, Walk]) -> list[str]:
+    """All URLs that are aside, or were."""
+    return [url for batch in shard.stage._aside.scan() for url in texts(batch)]
+
+
+def test_a_wrong_rule_is_revoked_and_what_it_put_aside_is_fetched(tmp_path: Path) -> None:
+    shard = shard_of(tmp_path, [*RIGHT, DECOY], SMALL)
+    shard.save()
+    while step(shard, SMALL):
+        pass
+    assert DECOY.name in shard.stage.revoked
+    assert pages_of(SMALL, list(shard.model.fetched)) == EVERY
+    shard.save()
+    shard.restart()
+    assert DECOY.name in shard.stage.revoked, "also after a restart"
+    assert not step(shard, SMALL)
+    shard.close()
+
+
+def test_what_a_rule_made_and_is_not_there_is_fetched_as_it_was(tmp_path: Path) -> None:
+    """The session is needed: without it every page but the first is an error."""
+    site = Dust(seed=6, host="needs.sim", articles=40, folders=0, things=8, session=Session("segment", before="s-"))
+    move = Rule(shape=Shape.HOST, host="needs.sim", to="gone.sim")
+    shard = shard_of(tmp_path, [move], site)
+    while step(shard, site):
+        pass
+    assert move.name in shard.stage.revoked
+    assert pages_of(site, list(shard.model.fetched)) >= set(site.pages())
+    shard.close()
+
+
+def test_what_a_rule_put_aside_goes_on_where_the_rule_is_taken_out(tmp_path: Path) -> None:
+    shard = shard_of(tmp_path, RIGHT, SMALL)
+    while step(shard, SMALL):
+        pass
+    shard.save()
+    aside, model = set(counted(shard)), shard.model
+    shard.close()
+    assert len(aside) > 100
+    without = shard_of(tmp_path, [], SMALL)
+    without.model = model
+    while step(without, SMALL):
+        pass
+    assert aside <= model.fetched.keys()
+    without.close()
+
+
+def test_one_in_a_hundred_is_fetched_as_it_is(tmp_path: Path) -> None:
+    rule = Rule(shape=Shape.DROP_KEY, host="a.test", key="sid")
+    shard = shard_of(tmp_path, [rule], SMALL)
+    urls = [locate(f"http://a.test/p{n}?sid={n}") for n in range(5000)]
+    links = shard.stage.apply(Links(url_batch(urls), np.zeros(5000, np.uint64)), np.zeros(5000, bool))
+    tried = [url for url in texts(links.urls) if "?" in url]
+    by_key = {url.url.decode() for url in urls if url.key % ONE_IN == 0}
+    assert by_key <= set(tried) and len(tried) <= len(by_key) + FIRST_TRIALS
+    assert {url for url in texts(links.urls) if "?" not in url} == {f"http://a.test/p{n}" for n in range(5000)}
+    shard.stage.count()
+    assert shard.stage.used == {rule.name: 5000 - len(tried)}
+    shard.close()
+
+
+def test_seeds_redirects_and_requisites_stay_as_they_are(tmp_path: Path) -> None:
+    shard = shard_of(tmp_path, [Rule(shape=Shape.DROP_KEY, host="a.test", key="sid")], SMALL)
+    urls = [locate(f"http://a.test/p{n}?sid={n}") for n in range(3)]
+    batch = url_batch(urls, kind=[Kind.SEED, Kind.REQUISITE, Kind.PAGE])
+    links = Links(batch, np.zeros(3, np.uint64))
+    assert shard.stage.apply(links, np.array([False, False, True])) is links
+    shard.close()
+
+
+# --- real crawls
+
+
+def run_settings(folder: Path, web: DustWeb, **more: Mapping[str, Any]) -> Path:
+    return settings_file(
+        folder, None, dns={"servers": [web.dns], "private": ["sim"]}, crawl={"scope": "domain"},
+        fetch={"connections": 16}, store={"checkpoint_s": 0.2}, **more,
+    )  # fmt: skip
+
+
+def test_a_crawl_with_learned_rules_fetches_each_page_and_hardly_more(tmp_path: Path) -> None:
+    with dust_web(SHOP) as web:
+        config = run_settings(tmp_path, web)
+        plain, with_rules = tmp_path / "plain", tmp_path / "with"
+        assert crawl(plain, config, web.seed).status == 0
+        without = sum(web.fetched.values())
+        done = fyke("rewrite", str(plain))
+        assert done.returncode == 0, done.stderr
+        web.asked.clear()
+        run = crawl(with_rules, config, web.seed, "--rewrite", str(plain / "rewrite.toml"))
+        assert run.status == 0, run.errors
+        distinct = len(SHOP.pages()) + SHOP.missing
+        assert not web.missed
+        assert without > 4 * distinct
+        assert sum(web.fetched.values()) <= 1.05 * distinct
+        assert not run.summary["revoked"] and sum(run.summary["rewritten"].values()) > distinct
+        page = f"http://shop.sim:{web.port}/a1.html"
+        answers = [why(CrawlDirectory(with_rules), f"{page}?{query}") for query in ("print=1", "utm_source=ad")]
+        put_aside = [one for one in answers if one.verdict.startswith(f"put aside: rewritten to {page} ")]
+        assert all("drop-key" in "".join(one.facts) for one in answers)
+        assert put_aside or all("fetched" in one.verdict or "not seen" in one.verdict for one in answers)
+
+
+def test_a_crawl_that_is_killed_keeps_counts_and_revocations(tmp_path: Path) -> None:
+    """A wrong rule among right ones, and `kill -9` again and again."""
+    with dust_web(SMALL) as web:
+        rules = tmp_path / "rewrite.toml"
+        rules.write_text(render([*RIGHT, DECOY]))
+        config = run_settings(tmp_path, web, politeness={"host_delay_s": 0.01, "address_delay_s": 0.0})
+        into = tmp_path / "crawl"
+        arguments = (web.seed, "--rewrite", str(rules))
+        counts: list[int] = []
+        for _ in range(4):
+            before = len(web.asked)
+            process = subprocess.Popen(
+                command(into, config, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            while process.poll() is None and len(web.asked) < before + 25:
+                time.sleep(0.01)
+            if process.poll() is None:
+                os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            state = saved_state(CrawlDirectory(into).shard).get("rewriting", {})
+            counts.append(sum(state.get("used", {}).values()))
+        assert counts == sorted(counts)
+        run = crawl(into, config, *arguments)
+        assert run.status == 0, run.errors
+        assert DECOY.name in run.summary["revoked"]
+        assert not web.missed
+        assert pages_of_web(web, archived(into)) == set(SMALL.pages()) | {NOTHING}
+        rules.write_text("")  # a person takes all back: what was put aside is fetched
+        last = crawl(into, config, *arguments)
+        assert last.status == 0, last.errors
+        assert {page.url for page in walked(SMALL)} <= {url.replace(f":{web.port}", "") for url in archived(into)}
+
+
+def pages_of_web(web: DustWeb, urls: Sequence[str]) -> set[str | None]:
+    return {web.page_of_url(url) for url in urls}
+
+
+def test_without_rules_there_is_nothing_of_it(tmp_path: Path) -> None:
+    with dust_web(SMALL) as web:
+        into = tmp_path / "crawl"
+        assert crawl(into, run_settings(tmp_path, web), web.seed, "--pages", "20").status == 0
+    assert "rewriting" not in saved_state(CrawlDirectory(into).shard)
+    names = {path.name.partition("-")[0] for path in (into / "state" / "shard-0000").iterdir()}
+    assert not names & {"aside", "rewrite"}
+
+
+def test_a_file_that_is_none_costs_no_directory(tmp_path: Path) -> None:
+    (tmp_path / "rules.toml").write_text("[[rule]]\nshape = 'nonsense'\nhost = 'a.test'\n")
+    done = fyke("crawl", "http://a.test/", "--into", str(tmp_path / "c"), "--rewrite", str(tmp_path / "rules.toml"))
+    assert done.returncode == 2 and "rule 1" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "c").exists()
