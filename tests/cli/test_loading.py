@@ -28,6 +28,7 @@ COMMANDS = [
     ["search", "none", "words"],
     ["report", "none"],
     ["export", "none", "--to", "csv"],
+    ["rewrite", "none"],
     ["serve", "none"],
     ["plan", "--plot", "plan.gif"],
     ["simulate", "--into", "none", "--policy", "none"],
