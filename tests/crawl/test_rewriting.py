@@ -21,6 +21,8 @@ from crawl.runs import settings as settings_file
 from frontier.shard import Shard
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.core.batches import Kind, texts, url_batch
+from fyke.core.choices import Scope
+from fyke.core.config import CrawlSection
 from fyke.core.messages import Links
 from fyke.core.outcomes import Outcome
 from fyke.core.rewrite_rules import Rule, Shape, render
@@ -30,6 +32,7 @@ from fyke.core.visits import Exchange, Page, Visit
 from fyke.crawl.rewriting import FIRST_TRIALS, ONE_IN, Rewriting
 from fyke.disk.store import Store
 from fyke.explain import why
+from fyke.frontier.filters import filters_for
 from fyke.lab.simweb.dust import NOTHING, Dust, Session
 from fyke.lab.simweb.dust_server import DustWeb, dust_web
 from fyke.rewrite.learner import rules_of_site
@@ -60,11 +63,12 @@ class Walk:
                 self.waiting.append(url)
 
 
-def shard_of(folder: Path, rules: Sequence[Rule], site: Dust) -> Shard[Rewriting, Walk]:
+def shard_of(folder: Path, rules: Sequence[Rule], site: Dust, deny: Sequence[str] = ()) -> Shard[Rewriting, Walk]:
     def opened(store: Store, saved: Mapping[str, Any]) -> Rewriting:
-        return Rewriting(store, rules, 1 << 16, dict(saved))
+        return Rewriting(store, rules, filters, 1 << 16, dict(saved))
 
     first = f"http://{site.host}/"
+    filters = filters_for(CrawlSection(scope=Scope.WEB, deny=[*deny]), [locate(first)], ["http"], [])
     return Shard(folder, opened, Walk({first}, [first]))
 
 
@@ -191,6 +195,17 @@ def test_seeds_redirects_and_requisites_stay_as_they_are(tmp_path: Path) -> None
     batch = url_batch(urls, kind=[Kind.SEED, Kind.REQUISITE, Kind.PAGE])
     links = Links(batch, np.zeros(3, np.uint64))
     assert shard.stage.apply(links, np.array([False, False, True])) is links
+    shard.close()
+
+
+def test_nothing_is_rewritten_to_what_the_filters_refuse(tmp_path: Path) -> None:
+    rule = Rule(shape=Shape.DROP_KEY, host="a.test", key="sid")
+    shard = shard_of(tmp_path, [rule], SMALL, deny=["/p[0-4]$"])
+    urls = [locate(f"http://a.test/p{n}?sid=1") for n in range(10)]
+    links = shard.stage.apply(Links(url_batch(urls), np.zeros(10, np.uint64)), np.zeros(10, bool))
+    found = set(texts(links.urls))
+    assert {f"http://a.test/p{n}?sid=1" for n in range(5)} <= found
+    assert found & {f"http://a.test/p{n}" for n in range(10)} == {f"http://a.test/p{n}" for n in range(5, 10)}
     shard.close()
 
 

@@ -3,7 +3,8 @@
 from fyke.lab.simweb.dust import Dust, Session
 
 LIBRARY = Dust(
-    seed=11, host="library.sim", aliases=("www.library.sim", "mobile.library.sim"), articles=120, folders=40, things=120,
+    seed=11, host="library.sim", aliases=("www.library.sim", "mobile.library.sim"),
+    articles=120, folders=40, things=120,
     session=Session("segment", before="session_"), sessions=1, out=5,
     ignored=(("from", ("home", "search", "mail", "map")), ("printable", ("yes",)), ("ver", ("1", "2"))),
     index="welcome.htm", matter=("book", "page", "edition"), usual=("view", "text", "scan"), changing=0.004,

@@ -231,7 +231,9 @@ class Rooms:
         self.rewriting = None
         if prepared.rules or saved.get("rewriting"):
             memory = config.frontier.table_memory_bytes
-            self.rewriting = Rewriting(self._store, prepared.rules, memory, saved.get("rewriting") or {})
+            self.rewriting = Rewriting(
+                self._store, prepared.rules, prepared.filtering, memory, saved.get("rewriting") or {}
+            )
         by_depth = bool(config.crawl.depth or prepared.filters)
         self.outbox = Outbox(LinkCache(config.frontier.link_cache, by_depth=by_depth))
         self._parser = Parser(

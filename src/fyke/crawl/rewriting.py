@@ -7,7 +7,8 @@ than `MOST_CONTRADICTED` of its agreements is revoked. And where what a rule mad
 from which it was made is fetched to see whether that is. When a rule is revoked, or the file has others than before,
 the queue is gone through: what no rule puts aside any more goes on as it was met.
 
-Seeds, what servers redirect to, and pages that are visited again are never rewritten.
+Seeds, what servers redirect to, and pages that are visited again are never rewritten; nor is a link to what the filters
+refuse, such as a host beyond the scope.
 
 Invariants: a URL that was met is on its way to the frontier or aside; what is aside would be rewritten by the rules now
 in use, or is about to be looked at. Memory: `MOST_TRIALS` trials, the keys of pages that failed lately, and what the
@@ -32,7 +33,7 @@ from fyke.core.visits import Page, Visit
 from fyke.disk.drum import Drum
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
-from fyke.frontier.filters import among
+from fyke.frontier.filters import Filters, among
 
 ONE_IN = 100
 FIRST_TRIALS = 2  # of a rule
@@ -56,9 +57,12 @@ class Trial(NamedTuple):
 
 
 class Rewriting:
-    """The `rules` in use, on the files of a `store`, as `saved` has them."""
+    """The `rules` in use, on the files of a `store`, as `saved` has them; `filters` say what is wanted at all."""
 
-    def __init__(self, store: Store, rules: Sequence[Rule], memory_bytes: int, saved: dict[str, Any]) -> None:
+    def __init__(
+        self, store: Store, rules: Sequence[Rule], filters: Filters, memory_bytes: int, saved: dict[str, Any]
+    ) -> None:
+        self._filters = filters
         self._given = list(rules)
         self.revoked: dict[str, str] = dict(saved.get("revoked", {}))  # by name, with the URL that contradicted last
         self.used: Counter[str] = Counter(saved.get("used", {}))  # URLs put aside, by rule
@@ -110,10 +114,13 @@ class Rewriting:
         keys = u64(urls, "key")[rows].tolist()
         made = [self._rewriter.rewrite(url) for url in texts(urls.take(pa.array(rows)))]
         changes = [number for number, one in enumerate(made) if one.rules]
+        moved = _moved(urls.take(pa.array(rows[changes])), [made[number].url for number in changes])
+        wanted = self._filters.accepted(moved)
+        changes = [number for number, there in zip(changes, wanted, strict=True) if there]
         if not changes:
             return links
         places = rows[changes]
-        before = urls.take(pa.array(places))
+        before, moved = urls.take(pa.array(places)), keep(moved, wanted)
         tried = np.array(
             [self._tries(keys[number], url, made[number])
              for number, url in zip(changes, texts(before), strict=True)], bool,
@@ -122,7 +129,7 @@ class Rewriting:
         kept = np.ones(urls.num_rows, bool)
         kept[places] = tried
         sources = np.concatenate([links.sources[kept], links.sources[places]])
-        return Links(concat([keep(urls, kept), _moved(before, [made[number].url for number in changes])]), sources)
+        return Links(concat([keep(urls, kept), moved]), sources)
 
     def _tries(self, key: int, url: str, made: Rewritten) -> bool:
         """Whether `url` is fetched as it is, to compare it with what is `made` of it."""
@@ -164,7 +171,7 @@ class Rewriting:
         key = visit.key
         if visit.host not in self._concerned and key not in self._trials:
             return
-        if outcome is Outcome.OK:
+        if outcome is Outcome.OK and page.fingerprint:
             content = page.fingerprint
             prints = prints_of(page.content, content, visit.url) if key in self._trials else []
         elif outcome in _NO_PAGE:
@@ -235,22 +242,17 @@ class Rewriting:
 
     def _sorted_out(self, urls: pa.RecordBatch) -> Links:
         """Put back of `urls` what is still to be aside; all else goes on, and what rules make of them now."""
-        free, targets = np.zeros(urls.num_rows, bool), []
-        for row, (key, url) in enumerate(zip(u64(urls, "key").tolist(), texts(urls), strict=True)):
-            made = self._rewriter.rewrite(url)
-            target = key_of(made.url)
-            if not made.rules:
-                free[row] = True
-            elif target in self._looked_for and len(self._trials) < MOST_TRIALS:
+        made = [self._rewriter.rewrite(url) for url in texts(urls)]
+        moved = _moved(urls, [one.url for one in made])
+        free = np.array([not one.rules for one in made], bool) | ~self._filters.accepted(moved)
+        for row in np.flatnonzero(~free).tolist():
+            target = int(u64(moved, "key")[row])
+            if target in self._looked_for and len(self._trials) < MOST_TRIALS:
                 self._looked_for.discard(target)
-                self._try(key, url, made)
+                self._try(int(u64(urls, "key")[row]), urls.column("url")[row].as_py().decode(), made[row])
                 free[row] = True
-            targets.append(made.url)
         self._aside.put(keep(urls, ~free))
-        going = [keep(urls, free)]
-        if self._changed:
-            going.append(_moved(keep(urls, ~free), [url for url, gone in zip(targets, free, strict=True) if not gone]))
-        found = concat(going)
+        found = concat([keep(urls, free), *([keep(moved, ~free)] if self._changed else [])])
         return Links(found, np.zeros(found.num_rows, np.uint64))
 
     # --- what is told

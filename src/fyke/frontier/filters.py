@@ -197,6 +197,13 @@ class Filters:
                 self.left_out[repr(wanted)] += before - urls.num_rows
         return urls
 
+    def accepted(self, urls: pa.RecordBatch) -> Mask:
+        """Which rows of `urls` every filter accepts: bool[n]. Nothing is counted."""
+        mask: Mask = np.ones(urls.num_rows, bool)
+        for wanted in self._filters:
+            mask &= self._ask(wanted, urls) | (numbers(urls, "kind") == Kind.SEED)
+        return mask
+
     def refusal(self, url: pa.RecordBatch) -> str:
         """The name of the first filter that refuses `url` (one row), or the empty string."""
         for wanted in self._filters:

@@ -7,7 +7,7 @@ archive.
 Invariant: the crawl may run meanwhile; nothing of it is written but the file of rules.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fyke.archive.directory import CrawlDirectory
@@ -62,7 +62,7 @@ def rules_of_site(name: str, pages: Sequence[Page]) -> list[Rule]:
     of_host: dict[str, list[Page]] = {}
     for page in pages:
         of_host.setdefault(split(page.url).host, []).append(page)
-    main = max(of_host, key=lambda host: (sum(page.content != 0 for page in of_host[host]), host == name))
+    main = _main_host(name, {host: sum(page.content != 0 for page in of_host[host]) for host in of_host})
     moves = [Rule(shape=Shape.HOST, host=host, to=main) for host in sorted(of_host) if host != main]
     if moves:
         found = _of_host(main, pages, moves)
@@ -74,6 +74,12 @@ def rules_of_site(name: str, pages: Sequence[Page]) -> list[Rule]:
         apart = [host for host in of_host if host not in {main, *merged}]
         return rules + [rule for host in apart for rule in _of_host(host, of_host[host], [])]
     return _of_host(main, pages, [])
+
+
+def _main_host(name: str, pages: Mapping[str, int]) -> str:
+    """The host, of those with so many `pages`, that has the most; that of the site's `name` if it has half of that."""
+    most = max(pages, key=lambda host: (pages[host], host))
+    return name if 2 * pages.get(name, 0) >= pages[most] else most
 
 
 def _of_host(host: str, pages: Sequence[Page], moves: Sequence[Rule]) -> list[Rule]:
