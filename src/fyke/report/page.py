@@ -17,6 +17,7 @@ from rich.console import Console
 
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.inspect import CrawlStatus, status_of
+from fyke.core import rewrite_rules
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError
 from fyke.core.version import VERSION
@@ -34,6 +35,7 @@ from fyke.report.survey import Survey, survey
 
 NAME = "report.html"
 SEEDS = 12
+RULES = 40
 BROKEN_LINKS, PAGES_OF_EACH = 40, 3
 
 
@@ -75,7 +77,11 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
         links = BrokenLinks(questions) if config.store.links else None
         near = near_duplicates(questions)
         broken = [*links.worst(BROKEN_LINKS, PAGES_OF_EACH)] if links else []
+    rules = rewrite_rules.load(crawl.path / rewrite_rules.FILE) if (crawl.path / rewrite_rules.FILE).is_file() else []
+    rules.sort(key=lambda rule: (rule.use, -rule.support))  # copies of hosts first
     values = {
+        "rules": rules[:RULES],
+        "rules_left": max(0, len(rules) - RULES),
         "version": VERSION,
         "made_s": now_s,
         "status": status,

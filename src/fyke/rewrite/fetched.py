@@ -8,7 +8,7 @@ pages are read.
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -53,43 +53,69 @@ def main_name(host: str) -> str:
 
 def sites(folder: Path) -> Iterator[tuple[str, list[Fetched]]]:
     """The sites of the crawl directory `folder`, each with its pages. Raises NotACrawl, StateDamaged."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".rewrite-") as place:
+        for path in _parts(folder, Path(place), _by_site, SITE_ROWS):
+            yield from _sites_of(path)
+
+
+def places(folder: Path) -> Iterator[dict[str, dict[str, int]]]:
+    """Contents by host, by path with query, of the crawl directory `folder`, part by part: of pages that were fetched
+    whole. Raises NotACrawl, StateDamaged."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".rewrite-") as place:
+        for path in _parts(folder, Path(place), _by_target, None):
+            found: dict[str, dict[str, int]] = {}
+            with pa.ipc.open_stream(str(path)) as stream:
+                for batch in stream:
+                    columns = (batch.column(name).to_pylist() for name in ("url", "host", "outcome", "fingerprint"))
+                    for url, host, outcome, fingerprint in zip(*columns, strict=True):
+                        if fingerprint and outcome in _WHOLE:
+                            found.setdefault(_target(url), {})[host] = fingerprint
+            yield found
+
+
+def _parts(folder: Path, place: Path, keys_of: Callable[[pa.Table], list[int]], most: int | None) -> Iterator[Path]:
+    """Files in `place` with the rows of the table, each with those of some keys, at most `most` of a key."""
     count = sum(batch.num_rows for batch in scan_table(folder, "pages", ["kind"]))
     parts = min(MOST_PARTS, 1 + count // PART_ROWS)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".rewrite-") as place:
-        schema = _spill(folder, Path(place), parts)
-        for part in range(parts):
-            path = Path(place) / str(part)
-            if path.exists() and schema is not None:
-                yield from _sites_of(path)
-
-
-def _spill(folder: Path, place: Path, parts: int) -> pa.Schema | None:
-    """Put the rows into files in `place`, named by the numbers of parts."""
     met = np.zeros(PLACES, np.uint32)
     writers: dict[int, pa.RecordBatchStreamWriter] = {}
-    schema: pa.Schema | None = None
     try:
         for batch in scan_table(folder, "pages", COLUMNS):
-            table = pa.table(batch)
-            table = table.filter(pc.is_in(table.column("outcome").cast(pa.string()), value_set=_ANSWERED))
-            plain = [
-                field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field for field in table.schema
-            ]
-            table, schema = table.cast(pa.schema(plain)), pa.schema(plain)
-            keys = [key_of(main_name(host)) for host in table.column("host").to_pylist()]
-            wanted = np.zeros(len(keys), bool)
-            for number, key in enumerate(keys):
+            table = _plain(pa.table(batch))
+            keys = keys_of(table)
+            wanted = np.ones(len(keys), bool)
+            for number, key in enumerate(keys) if most is not None else ():
                 met[key % PLACES] += 1
-                wanted[number] = met[key % PLACES] <= SITE_ROWS
+                wanted[number] = met[key % PLACES] <= most
             of = np.array([key >> 40 for key in keys], np.int64) % parts
             for part in np.unique(of[wanted]).tolist():
                 if part not in writers:
-                    writers[part] = pa.ipc.new_stream(str(place / str(part)), schema)
+                    writers[part] = pa.ipc.new_stream(str(place / str(part)), table.schema)
                 writers[part].write_table(table.filter(pa.array((of == part) & wanted)))
     finally:
         for writer in writers.values():
             writer.close()
-    return schema
+    yield from (place / str(part) for part in sorted(writers))
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """The rows of what answered, words in full."""
+    table = table.filter(pc.is_in(table.column("outcome").cast(pa.string()), value_set=_ANSWERED))
+    plain = [field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field for field in table.schema]
+    return table.cast(pa.schema(plain))
+
+
+def _by_site(table: pa.Table) -> list[int]:
+    return [key_of(main_name(host)) for host in table.column("host").to_pylist()]
+
+
+def _by_target(table: pa.Table) -> list[int]:
+    return [key_of(_target(url)) for url in table.column("url").to_pylist()]
+
+
+def _target(url: str) -> str:
+    """Path and query of a canonical URL."""
+    return url.split("/", 3)[3]
 
 
 def _sites_of(path: Path) -> Iterator[tuple[str, list[Fetched]]]:

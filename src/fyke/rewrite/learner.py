@@ -16,8 +16,9 @@ from fyke.core.rewrite_rules import FILE, Rule, Shape, render
 from fyke.core.urls import split
 from fyke.disk.files import write_whole
 from fyke.rewrite.candidates import candidates, contents_of, values
-from fyke.rewrite.fetched import Fetched, sites
+from fyke.rewrite.fetched import Fetched, places, sites
 from fyke.rewrite.learning import LEAST_SUPPORT, Alike, Page, accepted, hosts_that_merge
+from fyke.rewrite.mirrors import mirrors
 from fyke.search.archived import ArchiveReader
 
 MOST_READ = 20_000  # pages of a site, from the archive
@@ -37,6 +38,8 @@ def learn(folder: Path, told: Callable[[str, int, int], None]) -> list[Rule]:
             rules += rules_of_site(name, _printed(pages, reader))
     finally:
         reader.close()
+    told("copies of hosts", 0, 0)
+    rules += mirrors(places(folder))
     write_whole(folder / FILE, render(rules).encode())
     return rules
 
