@@ -1,4 +1,4 @@
-"""Sites that show pages under many URLs: one to tune by, two that were held back."""
+"""Sites that show pages under many URLs. The learner was tuned to the first three."""
 
 from fyke.lab.simweb.dust import Dust, Session
 
@@ -20,4 +20,17 @@ STORE = Dust(
     ("fmt", ("p",))),
     index="index.php", shuffled=True, matter=("colour", "size", "page"), articles=80, folders=25, missing=60,
     changing=0.01,
+)  # fmt: skip
+LIBRARY = Dust(
+    seed=11, host="library.sim", aliases=("www.library.sim", "mobile.library.sim"),
+    articles=120, folders=40, things=120,
+    session=Session("segment", before="session_"), sessions=1, out=5,
+    ignored=(("from", ("home", "search", "mail", "map")), ("printable", ("yes",)), ("ver", ("1", "2"))),
+    index="welcome.htm", matter=("book", "page", "edition"), usual=("view", "text", "scan"), changing=0.004,
+)  # fmt: skip
+AUCTION = Dust(
+    seed=12, host="www.auction.sim", aliases=("auction.sim",), articles=20, folders=15, things=400,
+    session=Session("parameter", "tok"), sessions=2, out=4, shuffled=True,
+    ignored=(("fbclid", tuple(f"IwAR{n * 104729:09d}abc" for n in range(25))), ("src", ("a", "b", "c"))),
+    index="home.php", matter=("lot", "bid"), missing=80,
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """Which hosts are copies of others? Pairs that have the same pages under the same paths.
 
-Bharat and Broder: Mirror, mirror on the Web, WWW8, 1999. Pairs of hosts come from equal contents at equal paths, and are
-judged by all paths that both have. Rules for them are written for a person to see, and not used until that says so.
+Bharat and Broder: Mirror, mirror on the Web, WWW8, 1999. Pairs of hosts come from equal contents at equal paths, and
+are judged by all paths that both have. Rules for them are written for a person to see, and not used until that says so.
 
 Invariant: memory holds a part of the pages, and `MOST_PAIRS` pairs of hosts.
 """
