@@ -293,3 +293,15 @@ def test_a_file_that_is_none_costs_no_directory(tmp_path: Path) -> None:
     done = fyke("crawl", "http://a.test/", "--into", str(tmp_path / "c"), "--rewrite", str(tmp_path / "rules.toml"))
     assert done.returncode == 2 and "rule 1" in done.stderr and len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "c").exists()
+
+
+def test_several_agents_do_not_rewrite(tmp_path: Path) -> None:
+    (tmp_path / "rules.toml").write_text(render(RIGHT))
+    rules = ("--rewrite", str(tmp_path / "rules.toml"))
+    done = fyke("crawl", "http://a.test/", "--into", str(tmp_path / "c"), "--agents", "2", *rules)
+    assert done.returncode == 2 and "one agent" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "c").exists()
+    gone = fyke("crawl", "http://a.test/", "--into", str(tmp_path / "c"), "--rewrite", str(tmp_path / "none.toml"))
+    assert gone.returncode == 2 and "none.toml" in gone.stderr and len(gone.stderr.splitlines()) == 1
+    nothing = fyke("rewrite", str(tmp_path / "c"))
+    assert nothing.returncode == 3 and len(nothing.stderr.splitlines()) == 1

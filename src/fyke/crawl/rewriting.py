@@ -42,6 +42,7 @@ MOST_TRIALS = 4096  # at a time
 REVIEW_ROWS = 4096  # of the queue, looked at in a turn
 MANY_FAILED = 1024  # pages, for which the queue is looked through while there is other work
 MOST_FAILED = 1 << 16
+PLACES = 1 << 20
 _NO_PAGE = frozenset(
     {Outcome.GONE, Outcome.REDIRECTED, Outcome.CLIENT_ERROR, Outcome.SERVER_ERROR, Outcome.ROBOTS_FORBADE}
 )
@@ -76,7 +77,8 @@ class Rewriting:
         self._met = Drum(store, "aside", saved.get("met"), aux=URLS, memory_bytes=memory_bytes)
         self._aside = DiskQueue(store, "aside-urls", URLS, saved.get("aside"))
         self._contents = Contents(store, memory_bytes, saved.get("contents"))
-        self._left = int(saved.get("left", 0))  # rows of the queue to go through
+        self._made = np.zeros(PLACES, bool)  # places of keys of what rules made
+        self._left = len(self._aside)  # rows of the queue to go through: after a restart all, for the places
         self._changed = bool(saved.get("changed", False))  # whether other rules are why
         self._use()
         if saved and saved["identity"] != self._identity:
@@ -126,6 +128,7 @@ class Rewriting:
              for number, url in zip(changes, texts(before), strict=True)], bool,
         )  # fmt: skip
         self._put_aside(keep(before, ~tried))
+        self._made[u64(moved, "key") % PLACES] = True
         kept = np.ones(urls.num_rows, bool)
         kept[places] = tried
         sources = np.concatenate([links.sources[kept], links.sources[places]])
@@ -176,7 +179,7 @@ class Rewriting:
             prints = prints_of(page.content, content, visit.url) if key in self._trials else []
         elif outcome in _NO_PAGE:
             content, prints = 0, []
-            if key not in self._trials and len(self._failed) < MOST_FAILED and visit.kind is not Kind.SEED:
+            if self._may_be_made(visit):
                 self._failed.add(key)
         else:
             self._drop(key)
@@ -187,6 +190,12 @@ class Rewriting:
             self._judge(key)
         for other in list(self._of_target.get(key, ())):
             self._judge(other)
+
+    def _may_be_made(self, visit: Visit) -> bool:
+        """Whether a rule may have made the URL of a visit that found no page, so that one of those it was made from is
+        to be looked for."""
+        made = self._left or self._made[visit.key % PLACES]
+        return bool(made) and visit.key not in self._trials and len(self._failed) < MOST_FAILED
 
     def _judge(self, key: int) -> None:
         """Compare the two pages of a trial, if both are known."""
@@ -251,6 +260,7 @@ class Rewriting:
                 self._looked_for.discard(target)
                 self._try(int(u64(urls, "key")[row]), urls.column("url")[row].as_py().decode(), made[row])
                 free[row] = True
+        self._made[u64(moved, "key") % PLACES] = True
         self._aside.put(keep(urls, ~free))
         found = concat([keep(urls, free), *([keep(moved, ~free)] if self._changed else [])])
         return Links(found, np.zeros(found.num_rows, np.uint64))
@@ -273,7 +283,6 @@ class Rewriting:
             "trials": {str(key): list(trial) for key, trial in self._trials.items()},
             "failed": sorted(self._failed),
             "looked_for": sorted(self._looked_for),
-            "left": self._left,
             "changed": self._changed,
             "met": self._met.state(),
             "aside": self._aside.state(),
