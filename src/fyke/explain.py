@@ -38,7 +38,8 @@ from fyke.disk.drum import Drum
 from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.frontier.filters import Filters, filters_for
-from fyke.frontier.looking import BLOCKED, TRAPPED, FrontierSeen
+from fyke.frontier.looking import BLOCKED, OVER_QUOTA, TRAPPED, FrontierSeen
+from fyke.frontier.quota import Limits
 from fyke.frontier.revisit.belief import Belief, bounds, prior, seen
 from fyke.frontier.revisit.choice import CHANCE, Resting, Terms, due_at
 from fyke.frontier.revisit.signals import Trust, credit, no_trust
@@ -80,6 +81,9 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     kind = Kind.SEED if listed or at in _seeds(directory, config) else Kind.PAGE
     refusal = _filters(directory, config, states).refusal(url_batch([at], kind=kind))
     where, reason = _waiting(directory, config, at)
+    if where == OVER_QUOTA:
+        most = Limits(config.site).of(split(url).host)
+        return Explanation(url, f"left out: its host has the {counted(most, 'page')} that it may", facts)
     if where:
         facts += [reason] if reason else []
         if not in_use(directory):
@@ -247,6 +251,7 @@ def _fetched(rows: list[dict[str, Any]], facts: list[str], directory: CrawlDirec
         return f"refused: robots.txt forbids it{detail}", [fact for fact in facts if fact != said_already]
     if row["warc_file"]:
         verdict = f"fetched {when}: {row['outcome'].replace('_', ' ')}, status {row['status']}"
+        facts += [row["detail"]] if row["detail"] else []
         facts.append(
             f"archived in {row['warc_file']} at byte {row['warc_offset']}, {counted(row['warc_length'], 'byte')}"
         )

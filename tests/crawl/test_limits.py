@@ -1,11 +1,15 @@
 """When a crawl is told to stop, and what it says was left out."""
 
+import threading
 from pathlib import Path
 
 import pytest
 
-from crawl.runs import archived, crawl, fyke, settings
+from crawl.runs import archived, crawl, crawl_killed, fyke, settings
 from crawl.small_site import SmallSite, small_site
+from crawl.test_access import asked
+from fyke.archive.reading import read_table
+from fyke.core.config import literal
 
 
 @pytest.fixture
@@ -52,3 +56,75 @@ def test_what_was_left_out(site: SmallSite, tmp_path: Path) -> None:
     assert run.status == 0 and run.summary["ending"] == "finished"
     assert run.summary["left_out"] == {"scope host": 1, "depth 1": 2, "deny (?:p150$)": 1}
     assert "1  links left out by scope host" in run.errors
+
+
+@pytest.mark.parametrize("agents", [1, 2])
+def test_pages_of_a_host(agents: int, tmp_path: Path) -> None:
+    """As many as it may have, of each host, also when the crawl is killed; what is left out is counted and named."""
+    with small_site(pages=60) as site, small_site(pages=60, host="127.0.0.2") as other:
+        both = f"<a href={site.url}p1>a</a><a href={site.url}p2>b</a><a href={other.url}p1>c</a><a href=/none>d</a>"
+        site.answers["/"] = 200, {"Content-Type": "text/html"}, both.encode()
+        config = asked(
+            tmp_path, {"match": "*", "pages": 20}, {"match": "127.0.0.2", "pages": 7}, store={"checkpoint_s": 0.2}
+        )
+        into, arguments = tmp_path / "there", [site.url, "--scope", "web", "--agents", str(agents)]
+        site.hang["/p9"] = threading.Event()
+        crawl_killed(into, config, 2.5, *arguments)
+        site.hang["/p9"] = threading.Event()
+        crawl_killed(into, config, 2.5, *arguments)
+        run = crawl(into, config, *arguments)
+        assert run.status == 0 and run.summary["ending"] == "finished", run.errors
+        pages = archived(into)
+        assert len(set(pages)) == len(pages) == 27
+        assert sum(url.startswith(other.url) for url in pages) == 7
+        ((rule, count),) = run.summary["left_out"].items()
+        assert rule == "the limit of pages of their host" and f"{count}  links left out by {rule}" in run.errors
+        met = [n for n in range(1, 60) if f"{site.url}p{(n - 1) // 2}" in pages and f"{site.url}p{n}" not in pages]
+        said = fyke("why", str(into), f"{site.url}p{met[0]}").stdout
+        assert "left out: its host has the 20 pages that it may" in said, said
+        more = asked(tmp_path, {"match": "*", "pages": 0})
+        run = crawl(into, more, *arguments)
+        assert run.status == 0 and not run.summary["already"], run.errors
+        assert len(set(archived(into))) == len(archived(into)) == 60 + 31
+
+
+def test_bytes_of_a_media_type(tmp_path: Path) -> None:
+    """The answer is broken off as soon as it says that it is longer, or is; the head is archived, and says why."""
+    with small_site(pages=1) as site:
+        links = "".join(f"<a href=/{name}>x</a>" for name in ("a.mp4", "b.png", "c.png", "d.pdf", "e"))
+        site.answers["/"] = 200, {"Content-Type": "text/html"}, links.encode()
+        site.answers["/a.mp4"] = 200, {"Content-Type": "Video/MP4; codecs=x"}, bytes(5_000_000)
+        site.answers["/b.png"] = 200, {"Content-Type": "image/png"}, bytes(2000)
+        site.answers["/c.png"] = 200, {"Content-Type": "image/png"}, bytes(1000)
+        chunks = b"".join(b"3e8\r\n" + bytes(1000) + b"\r\n" for _ in range(5)) + b"0\r\n\r\n"
+        site.answers["/d.pdf"] = 200, {"Content-Type": "application/pdf", "Transfer-Encoding": "chunked"}, chunks
+        site.answers["/e"] = 404, {"Content-Type": "video/mp4"}, bytes(100)
+        site.answers["/robots.txt"] = 200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /x\n"
+        longest = {"*": 0, "text/html": 10_000, "image/*": 1000, "video/*": 0, "application/pdf": 1500}
+        config, into = asked(tmp_path, {"match": "*", "media_bytes": longest}), tmp_path / "there"
+        run = crawl(into, config, site.url)
+    assert run.status == 0 and run.summary["outcomes"] == {"ok": 2, "media_refused": 3, "client_error": 1}, run.summary
+    assert "3  media refused" in run.errors
+    rows = {row["url"].rpartition("/")[2]: row for row in read_table(into, "pages").to_pylist()}
+    assert rows["c.png"]["outcome"] == "ok" and rows["a.mp4"]["detail"].startswith("video/mp4 may have 0 bytes")
+    said = fyke("why", str(into), f"{site.url}a.mp4").stdout
+    assert "media refused" in said and "media_bytes" in said and "[[site]]" in said
+    assert sum(path.stat().st_size for path in (into / "warc").iterdir()) < 20_000
+    assert fyke("check", str(into)).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"match": "http://a.example/", "pages": 3}, "let match be a host"),
+        ({"match": "*", "pages": -1}, "greater than or equal to 0"),
+        ({"match": "*", "media_bytes": {"Video": 3}}, "text/html, or video/*"),
+        ({"match": "*", "media_bytes": {"video/*": -3}}, "greater than or equal to 0"),
+    ],
+)
+def test_limits_that_are_none(table: dict[str, object], words: str, tmp_path: Path) -> None:
+    config = settings(tmp_path)
+    lines = [f"{key} = {literal(value)}" for key, value in table.items()]
+    config.write_text("\n".join([config.read_text(), "[[site]]", *lines]))
+    run = crawl(tmp_path / "there", config, "http://127.0.0.1:9/")
+    assert run.status == 2 and run.errors.count("\n") == 1 and words in run.errors

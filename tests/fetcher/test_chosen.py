@@ -68,7 +68,7 @@ def test_another_port_of_a_private_seed_is_not_asked() -> None:
         refused = await fetched(second)
         assert refused.outcome is Outcome.ADDRESS_REFUSED and f"port {second}" in refused.detail
         assert asked == [first]
-        record = rules_from(refused, b"", now=0.0, robots_ttl_s=1.0)
+        record = rules_from(refused, b"", now=0.0)
         assert record.state is RobotsState.ALLOW_ALL and "not asked" in record.reason
         engine.close()
         for server in servers:

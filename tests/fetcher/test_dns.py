@@ -12,17 +12,25 @@ from fyke.core.errors import ConfigurationError
 from fyke.core.outcomes import Outcome
 from fyke.fetcher.addresses import is_public
 from fyke.fetcher.dns_query import SOCKETS, ServerAddress, server_of
-from fyke.fetcher.names import FAILURE_TTL_S, Resolver
+from fyke.fetcher.names import FAILURE_TTL_S, MOST_NAMES, MOST_TTL_S, Resolver
 
 PUBLIC, OTHER, SIX = "93.184.216.34", "8.8.4.4", "2606:2800:220:1::1"
 
 
-def resolver_of(*servers, clock=None, trusted=lambda host: False, hosts_file="/nonexistent", sockets=SOCKETS, **given):
+def resolver_of(
+    *servers,
+    clock=None,
+    trusted=lambda host: False,
+    hosts_file="/nonexistent",
+    sockets=SOCKETS,
+    names=MOST_NAMES,
+    **given,
+):
     """A resolver that asks `servers`."""
-    settings = {"timeout_s": 1.0, "min_ttl_s": 0.0} | given
+    settings = {"timeout_s": 1.0} | given
     config = DnsSection(servers=[server.address for server in servers], **settings)
     clock = clock or VirtualClock()
-    return Resolver(config, clock, trusted, hosts_file=Path(hosts_file), sockets=sockets)
+    return Resolver(config, clock, trusted, hosts_file=Path(hosts_file), sockets=sockets, most_names=names)
 
 
 async def settled(resolver):
@@ -51,11 +59,11 @@ def test_an_answer_is_kept_for_its_ttl_and_not_longer(with_name_servers, runner)
     with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}}, runner=runner)
 
 
-@pytest.mark.parametrize(("ttl", "believed"), [(1, 60), (100, 100), (999_999, 3600)])
-def test_the_configuration_bounds_the_ttl(with_name_servers, ttl, believed):
+@pytest.mark.parametrize(("ttl", "believed"), [(1, 60), (100, 100), (999_999, 86400)])
+def test_a_ttl_is_bounded(with_name_servers, ttl, believed):
     async def scenario(server):
         clock = VirtualClock()
-        resolver = resolver_of(server, clock=clock, min_ttl_s=60, max_ttl_s=3600)
+        resolver = resolver_of(server, clock=clock)
         assert (await resolver.resolve("a.test")).expires_at == clock.now() + believed
         await resolver.close()
 
@@ -67,10 +75,10 @@ def test_the_ttl_is_the_least_of_a_chain_of_aliases(with_name_servers):
         clock = VirtualClock()
         resolver = resolver_of(server, clock=clock)
         answer = await resolver.resolve("www.test")
-        assert (answer.addresses, answer.expires_at) == ((PUBLIC,), clock.now() + 20)
+        assert (answer.addresses, answer.expires_at) == ((PUBLIC,), clock.now() + 80)
         await resolver.close()
 
-    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}, "aliases": {"www.test": ("a.test", 20)}})
+    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}, "aliases": {"www.test": ("a.test", 80)}})
 
 
 def test_a_name_that_does_not_exist_stays_so_for_a_while(with_name_servers):
@@ -234,7 +242,7 @@ def test_a_refresh_that_fails_leaves_the_answer_until_it_expires(with_name_serve
 
 def test_memory_and_sockets_are_bounded(with_name_servers):
     async def scenario(server):
-        resolver = resolver_of(server, cache_names=10, sockets=2)
+        resolver = resolver_of(server, names=10, sockets=2)
         for first in range(0, 60, 5):
             await asyncio.gather(*(resolver.resolve(f"h{first + i}.test") for i in range(5)))
             assert resolver._servers.open_sockets <= 2
@@ -282,15 +290,15 @@ def test_saved_answers_are_believed_but_checked(with_name_servers):
         first = resolver_of(server, clock=clock)
         await first.resolve("a.test")
         answer = first.cached("a.test")
-        known = answer.host, answer.addresses, answer.expires_at
+        known = answer.host, answer.addresses, clock.now() + 2 * MOST_TTL_S
         saved = [known, ("evil.test", ("127.0.0.1",), clock.now() + 100), ("old.test", (PUBLIC,), clock.now())]
         await first.close()
 
-        second = resolver_of(server, clock=clock, max_ttl_s=50)
+        second = resolver_of(server, clock=clock)
         second.load(saved)
         assert second.statistics().names == 1
         assert second.cached("a.test").addresses == (PUBLIC,)
-        assert second.cached("a.test").expires_at == clock.now() + 50
+        assert second.cached("a.test").expires_at == clock.now() + MOST_TTL_S
         assert server.asked("a.test") == 1
         await second.close()
 

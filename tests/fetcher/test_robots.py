@@ -30,8 +30,8 @@ def exchange(outcome=Outcome.OK, status=200, *headers: str, url="http://foo.bar/
     return Exchange(visit, outcome, NOW, 0.1, status=status, head=head.encode(), detail=detail)
 
 
-def record_of(answer, body=BODY, ttl=DAY, previous=None):
-    return rules_from(answer, body, now=NOW, robots_ttl_s=ttl, previous=previous)
+def record_of(answer, body=BODY, previous=None):
+    return rules_from(answer, body, now=NOW, previous=previous)
 
 
 def test_an_answer_brings_its_rules():
@@ -112,10 +112,6 @@ DATE = f"Date: {formatdate(NOW - 50, usegmt=True)}"
 )
 def test_rules_are_believed_as_long_as_the_server_says_within_bounds(headers, ttl):
     assert record_of(exchange(Outcome.OK, 200, *headers)).expires_at == NOW + ttl
-
-
-def test_the_configured_bound_is_stronger_than_the_least():
-    assert record_of(exchange(Outcome.OK, 200, "Cache-Control: no-cache"), ttl=60).expires_at == NOW + 60
 
 
 def test_redirects_are_followed_five_times_across_authorities():

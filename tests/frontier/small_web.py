@@ -1,7 +1,7 @@
 """A web in a dict, and a loop that crawls it through a frontier in virtual time; no network, no politeness."""
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from frontier.shard import Shard
 from fyke.core.batches import Kind, keep, numbers, texts, url_batch
-from fyke.core.config import CrawlSection, FrontierSection, Scope
+from fyke.core.config import CrawlSection, FrontierSection, Scope, SiteSection
 from fyke.core.messages import Links, Outcomes, Rules, ended_batch, learned_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate, split
@@ -20,7 +20,7 @@ from fyke.core.visits import visits_of
 from fyke.disk.store import Store
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier, Need
-from fyke.frontier.looking import BLOCKED, TRAPPED, FrontierSeen
+from fyke.frontier.looking import BLOCKED, OVER_QUOTA, TRAPPED, FrontierSeen
 from fyke.frontier.sizes import SIZES, Sizes
 
 LEASED_ROWS = 50  # that are fetched at a time
@@ -30,12 +30,14 @@ FAR = 1e9  # how long the rules of a server are believed
 
 @dataclass(frozen=True)
 class SmallWeb:
-    """What each page links to, where a crawl begins, and which origins forbid everything or fail so many times."""
+    """What each page links to, where a crawl begins, and which origins forbid everything or fail so many
+    times."""
 
     links: Mapping[str, list[str]]
     seeds: list[str]
     closed: frozenset[str] = frozenset()
     failing: Mapping[str, int] = field(default_factory=dict)
+    missing: frozenset[str] = frozenset()  # pages that are linked to, and not there
 
     def distances(self) -> dict[str, int]:
         """The pages that may be fetched, and how many links each is from a seed."""
@@ -48,6 +50,10 @@ class SmallWeb:
                     found[target] = found[page] + 1
                     line.append(target)
         return found
+
+    def outcome(self, url: str) -> Outcome:
+        """What comes of a visit."""
+        return Outcome.CLIENT_ERROR if url in self.missing else Outcome.OK
 
     def open(self, url: str) -> bool:
         return split(url).origin not in self.closed
@@ -105,10 +111,11 @@ class Crawl(Shard[Frontier, Progress]):
         web: SmallWeb,
         crawl: CrawlSection | None = None,
         sizes: Sizes = SIZES,
+        sites: Sequence[SiteSection] = (),
         **settings: Any,
     ) -> None:
         crawl = crawl or CrawlSection(scope=Scope.WEB)
-        self.web, self.now = web, 1_000_000.0
+        self.web, self.now, self.sites = web, 1_000_000.0, sites
         self.asked: list[str] = []  # origins whose rules are on their way
         self.turns = 0
         self.section = section = FrontierSection(**{"window_visits": 100, **settings})
@@ -126,6 +133,7 @@ class Crawl(Shard[Frontier, Progress]):
                 opened_at=self.now,
                 state=store.participant("frontier"),
                 sizes=sizes,
+                sites=self.sites,
             )
 
         super().__init__(directory, opened, Progress())
@@ -196,7 +204,8 @@ class Crawl(Shard[Frontier, Progress]):
         self.model.done.update(pages)
         depths = numbers(urls, "depth").tolist()
         self.model.depths |= dict(zip(pages, depths, strict=True))
-        self.stage.put_outcomes(Outcomes(ended_batch((visit, Outcome.OK) for visit in visits_of(urls))), self.now)
+        ended = ended_batch((visit, self.web.outcome(visit.url)) for visit in visits_of(urls))
+        self.stage.put_outcomes(Outcomes(ended), self.now)
         links = [
             (locate(target), locate(page), depth + 1)
             for page, depth in zip(pages, depths, strict=True)
@@ -238,6 +247,7 @@ def places(frontier: Frontier) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]
     yield "for the robots.txt of its host", frontier.stages.gate.scan()
     yield "in line, on disk", frontier.stages.ready.scan()
     yield BLOCKED, frontier.stages.blocked.scan()
+    yield OVER_QUOTA, frontier.stages.quota.scan()
     yield TRAPPED, frontier.stages.traps.scan()
     yield "for its host's turn", frontier.stages.window.rows()
 

@@ -17,7 +17,7 @@ from fyke.core.messages import Links, Rules
 from fyke.core.urls import key_of, locate, pay_level_domain, split
 from fyke.frontier.sizes import Sizes
 
-SMALL = {"table_memory_bytes": 100, "link_cache": 0}
+SMALL = {"table_memory_bytes": 100}
 
 
 SMALL_SIZES = Sizes(batch=16, ready=10, ordered=20, asks=3)  # so small that a few pages fill every stage

@@ -22,7 +22,7 @@ DOMAINS, BATCH = 20, 2000
 def peaks(directory: Path, batches: int, stretches: int) -> list[int]:
     """Bytes at most in each of `stretches` stretches of `batches` batches, of nothing but new URLs."""
     filters = filters_for(CrawlSection(scope=Scope.WEB), [], ("http",), [])
-    config = FrontierSection(table_memory_bytes=1 << 19, link_cache=0)
+    config = FrontierSection(table_memory_bytes=1 << 19)
     found = []
     with Checkpoint(directory) as checkpoint:
         frontier = Frontier(

@@ -129,7 +129,10 @@ def _settings(
     if directory.holds_crawl:
         values = directory.config().model_dump(mode="json")
         values["crawl"]["for_s"] = 0
+        _say_gone(directory.settings)
     in_file = rooms.config.read(config) if config else {}
+    if config:
+        _say_gone(config)
     rooms.config.build(in_file, str(config))  # by itself, so that its mistakes bear its name
     for name, section in in_file.items():
         if isinstance(section, dict):
@@ -143,6 +146,12 @@ def _settings(
     if not (settings.crawl.seeds or listed or directory.listed):
         raise ConfigurationError("nothing to crawl: give a URL, or the directory of a crawl to resume")
     return settings
+
+
+def _say_gone(path: Path) -> None:
+    """Name the settings in the file at `path` that are none any more, if that changes anything."""
+    if said := rooms.gone.said_of_gone(rooms.config.read(path), str(path)):
+        typer.echo(f"fyke: {said}", err=True)
 
 
 def _pass(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fyke.archive import moving as moving
     from fyke.archive import orders as orders
     from fyke.core import config as config
+    from fyke.core import gone as gone
     from fyke.crawl import loop as loop
     from fyke.crawl import monitor as monitor
     from fyke.crawl import passes as passes
@@ -54,7 +55,7 @@ _HOMES = {
     **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "progress", "quantities", "serve")},
     **{name: f"fyke.export.{name}" for name in ("copying", "extracting")},
     "simweb": "fyke.lab.simweb",
-    "config": "fyke.core.config",
+    **{name: f"fyke.core.{name}" for name in ("config", "gone")},
     **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "moving", "orders")},
     **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "passes", "repair", "run")},
     **{name: f"fyke.lab.plan.{name}" for name in ("figure", "planner", "question")},

@@ -25,6 +25,7 @@ from pydantic import (
 
 from fyke.core.choices import Enforcement, FieldType, Scope
 from fyke.core.errors import ConfigurationError
+from fyke.core.gone import without_gone
 
 
 class _Section(BaseModel):
@@ -45,6 +46,13 @@ def _one_line(text: str) -> str:
     return text
 
 
+def _media_range(text: str) -> str:
+    if not re.fullmatch(r"\*|[a-z0-9!#$&^_.+-]+/(?:\*|[a-z0-9!#$&^_.+-]+)", text):
+        raise ValueError("a media type is text/html, or video/* for all such, or * for all; in small letters")
+    return text
+
+
+MediaRange = Annotated[str, AfterValidator(_media_range)]
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(gt=0)]
@@ -106,14 +114,12 @@ class PolitenessSection(_Section):
         10.0, description="A host also waits this many times as long as its last download took."
     )
     max_delay_s: Seconds = Field(60.0, description="Ceiling of the wait that delay_factor asks for.")
-    robots_ttl_s: Seconds = Field(86400.0, description="Longest time a robots.txt is believed (RFC 9309, 2.4).")
     host_failures: Positive = Field(8, description="Failures in a row after which a host is given up.")
     failure_delay_s: Seconds = Field(
         15.0, description="A host's sleep after its first failure; it doubles with each further one."
     )
     throttle_delay_s: Seconds = Field(30.0, description="Wait after a 429 or 503 that names no Retry-After.")
     max_sleep_s: Seconds = Field(3600.0, description="Longest sleep of a failing host; a Retry-After may be longer.")
-    max_retry_after_s: Seconds = Field(86400.0, le=86400, description="Longest Retry-After kept; more is cut to it.")
     max_crawl_delay_s: Seconds = Field(86400.0, description="Longest Crawl-delay that is kept; more is cut to it.")
     tries: Positive = Field(4, description="Visits to one URL before its failure is final.")
 
@@ -126,11 +132,11 @@ class FetchSection(_Section):
     )
     connect_timeout_s: Seconds = Field(15.0, description="Longest time for a connection, TLS included.")
     timeout_s: Seconds = Field(300.0, description="Longest time for a whole download.")
-    min_rate_bytes_s: Count = Field(64, description="A download slower than this over stall_s is broken off.")
-    stall_s: Positive = Field(20, description="Whole seconds over which min_rate_bytes_s is measured.")
+    stall_s: Positive = Field(
+        20, description="A download that is slower than 64 bytes a second for so many whole seconds is broken off."
+    )
     max_body_bytes: Positive = Field(64 << 20, description="Longer bodies are cut here, and archived as cut.")
     max_decoded_bytes: Positive = Field(128 << 20, description="Most bytes a compressed body may unfold to.")
-    max_decode_ratio: Positive = Field(1000, description="Most a compressed body may unfold, as a ratio.")
     verify_tls: bool = Field(True, description="Refuse servers whose certificate cannot be verified.")
     ca_file: str = Field("", description="Certificates to trust, a PEM file; empty: the system's.")
     http2: bool = Field(True, description="Offer HTTP/2 to https servers.")
@@ -142,13 +148,10 @@ class DnsSection(_Section):
     servers: list[str] = Field([], description="Name servers, address or address:port; empty: the system's.")
     timeout_s: Annotated[float, Field(gt=0)] = Field(5.0, description="Longest wait for one answer.")
     tries: Positive = Field(3, description="Times a name is asked for, over all servers.")
-    min_ttl_s: Seconds = Field(60.0, description="An answer is believed at least this long.")
-    max_ttl_s: Seconds = Field(86400.0, description="An answer is believed at most this long.")
     negative_ttl_s: Seconds = Field(600.0, description="How long a name that was not found stays so.")
     private: list[str] = Field(
         [], description="Domains whose hosts may have private addresses, beside the hosts that seeds name."
     )
-    cache_names: Positive = Field(50_000, description="Names whose answers are kept in memory.")
 
 
 class FrontierSection(_Section):
@@ -178,7 +181,6 @@ class FrontierSection(_Section):
     trap_pages: Annotated[int, Field(ge=0, le=10_000)] = Field(
         16, description="Pages of like URLs, hardly one with new text, after which their like come last; 0: never."
     )
-    link_cache: Count = Field(100_000, description="Links sent to the frontier lately that are not sent again.")
 
 
 class RevisitSection(_Section):
@@ -201,7 +203,6 @@ class StoreSection(_Section):
 
     warc_bytes: Positive = Field(1_000_000_000, description="A WARC file is closed when it is this long.")
     links: bool = Field(True, description="Keep the links table.")
-    table_rows: Positive = Field(200_000, description="Rows in one Parquet file of pages; links: 20 times that.")
     checkpoint_s: Annotated[float, Field(gt=0)] = Field(
         10.0, description="Time between checkpoints: the most work a crash repeats."
     )
@@ -264,12 +265,17 @@ class SiteSection(_Section):
         None, description="Rest between two requests to the host, in place of all of [politeness] but Crawl-delay."
     )
 
+    pages: Count | None = Field(None, description="Most pages of each such host; 0: no limit.")
+    media_bytes: dict[MediaRange, Count] = Field(
+        {}, description='Longest answers of media types, such as "video/*" = 0; longer ones are broken off.'
+    )
+
     @model_validator(mode="after")
     def _whole(self) -> Self:
         for name, value in self.headers.items():
             _field_value(name, value)
-        if (self.proxy or self.delay_s is not None) and "://" in self.match:
-            raise ValueError("proxy and delay_s are a host's: let match be a host, *.domain or *")
+        if (self.proxy or self.delay_s is not None or self.pages is not None) and "://" in self.match:
+            raise ValueError("proxy, delay_s and pages are a host's: let match be a host, *.domain or *")
         if self.has_secrets and not re.fullmatch(r"https?://[^/?#@]+(?:/[^?#]*)?", self.match):
             raise ValueError("secrets go to one origin: let match be a URL, such as https://example.org/")
         if self.bearer and self.user:
@@ -277,6 +283,11 @@ class SiteSection(_Section):
         if self.proxy and not re.fullmatch(r"(?:https?|socks5)://[^/?#@]+:\d+/?", self.proxy):
             raise ValueError("say proxy = http://host:port, https:// or socks5://; who it is for goes in proxy_user")
         return self
+
+    def has_host(self, host: str) -> bool:
+        """Whether it speaks of `host` (a name, lower case) as a whole."""
+        match = self.match.lower()
+        return match in ("*", host) or (match[:2] == "*." and host.endswith(match[1:]))
 
     @property
     def has_secrets(self) -> bool:
@@ -362,8 +373,9 @@ class Config(_Section):
 
 
 def build(values: dict[str, Any], source: str) -> Config:
-    """A Config from nested values. Raises ConfigurationError that names `source`, key and mend."""
-    return Config.model_validate(values, context={"source": source})
+    """A Config from nested values, but for settings that are gone. Raises ConfigurationError that names `source`, key
+    and mend."""
+    return Config.model_validate(without_gone(values), context={"source": source})
 
 
 def load(path: Path) -> Config:

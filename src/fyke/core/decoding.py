@@ -3,7 +3,7 @@
 Called by the crawl for every answer that is to be parsed; the archive keeps the wire's bytes. Never
 raises for what a server sent: what could be had is returned, and what was wrong is said in `fault`.
 
-Invariant: no layer unfolds to more than `max_decoded_bytes`, nor to more than `max_decode_ratio`
+Invariant: no layer unfolds to more than `max_decoded_bytes`, nor to more than `MOST_RATIO`
 times the bytes on the wire.
 """
 
@@ -15,6 +15,7 @@ from fyke.core.config import FetchSection
 from fyke.core.visits import Exchange
 
 MAX_LAYERS = 3
+MOST_RATIO = 1000  # bytes that a body may unfold to, for each of it on the wire
 
 _DECODERS: dict[str, Decoder] = {
     "gzip": gunzip,
@@ -40,7 +41,7 @@ def accepted_codings() -> tuple[str, ...]:
     return ("gzip", "deflate", "br", "zstd")
 
 
-def decode_body(exchange: Exchange, limits: FetchSection) -> Decoded:
+def decode_body(exchange: Exchange, limits: FetchSection, most_ratio: int = MOST_RATIO) -> Decoded:
     """The content of an answer: its body after transfer and content coding.
 
     A coding that is unknown, or that the body is not in, is passed over: the bytes are as they were
@@ -55,7 +56,7 @@ def decode_body(exchange: Exchange, limits: FetchSection) -> Decoded:
         return Decoded(data, "")
     if len(coded) - coded.count("chunked") > MAX_LAYERS or coded.count("chunked") > 1:
         return Decoded(data, f"more than {MAX_LAYERS} codings: {', '.join(coded)[:80]}")
-    cap = min(limits.max_decoded_bytes, limits.max_decode_ratio * len(data))
+    cap = min(limits.max_decoded_bytes, most_ratio * len(data))
     faults = []
     for coding in reversed(coded):
         decoder = _DECODERS.get(coding)

@@ -19,6 +19,7 @@ from fyke.crawl.passes import Passes
 from fyke.crawl.rewriting import Rewriting
 from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.wire.registry import Registry
+from fyke.frontier import quota
 from fyke.frontier.filters import Filters
 from fyke.frontier.frontier import Frontier
 from fyke.harvest import Parser
@@ -89,7 +90,7 @@ class Counts:
             },
             rounds=frontier.rounds,
             edges=frontier.edges,
-            left_out=dict(Counter(self.totals.get("left_out", {})) + self.filters.left_out),
+            left_out=self._left_out(frontier.over_quota),
             rewritten={} if self.rewriting is None else dict(self.rewriting.used),
             revoked={} if self.rewriting is None else self.rewriting.contradictions,
             archive_bytes=self.archive.statistics().bytes,
@@ -98,6 +99,12 @@ class Counts:
             again=self.passes.statistics(),
             freshness=standing._asdict() if (standing := self.frontier.stages.again.standing).at else {},
         )
+
+    def _left_out(self, over_quota: int) -> dict[str, int]:
+        """Links that were not followed, by the rule that they do not pass; of the quota as many as are left out now."""
+        left_out = dict(Counter(self.totals.get("left_out", {})) + self.filters.left_out)
+        left_out.pop(quota.NAME, None)
+        return {**left_out, quota.NAME: over_quota} if over_quota else left_out
 
     def _rest_until(self, now: float) -> float:
         """When the first of what waits may go on, where no host at the workbench has work; 0 where some may now."""

@@ -32,6 +32,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from fyke.core.batches import EMPTY
 from fyke.core.clock import Clock
 from fyke.core.config import CrawlSection
 from fyke.core.messages import links_of
@@ -195,7 +196,8 @@ class Loop:
         self._recall()
         self._fetcher.refuse(self._post.refuse(self._frontier.refused()))
         rules_room = self._post.rules_room(self._fetcher.rules_room)
-        self._fetcher.put(self._post.route(self._frontier.visits(begun, rules_room), begun))
+        visits = self._frontier.visits(begun, rules_room) if self._post.ready else EMPTY
+        self._fetcher.put(self._post.route(visits, begun))
         self._fetcher.pump()
         self._post.send(begun, idle=self._fetcher.idle)
 

@@ -34,6 +34,7 @@ from fyke.core.urls import Locator
 from fyke.core.visits import Visit
 
 MESSAGE_ROWS = 4096  # links, enough for a message
+SENT_LINKS = 100_000  # that were sent lately, and are not sent again; of all agents
 MOST_ENDED = 256  # outcomes, the same
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -183,6 +184,9 @@ class Post(Protocol):
     @property
     def quiet(self) -> bool: ...
 
+    @property
+    def ready(self) -> bool: ...
+
     def rules_room(self, here: int) -> int: ...
 
     def post(self, links: Links, outcomes: Outcomes, now: float) -> tuple[Links, Outcomes]: ...
@@ -213,6 +217,7 @@ class Alone:
 
     lent = False
     quiet = True
+    ready = True
 
     def rules_room(self, here: int) -> int:
         """How many more origins may be asked for their rules."""

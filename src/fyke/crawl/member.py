@@ -34,7 +34,7 @@ LINE_BYTES = 64 << 20
 
 def share(config: Config, of: Division) -> Config:
     """`config` as each agent has it: what it says of memory and connections is for the whole crawl."""
-    frontier, fetch, dns = config.frontier, config.fetch, config.dns
+    frontier, fetch = config.frontier, config.fetch
     shards, agents = of.shards, of.agents
     return config.model_copy(
         update={
@@ -42,11 +42,9 @@ def share(config: Config, of: Division) -> Config:
                 update={
                     "window_visits": max(2, frontier.window_visits // shards),
                     "table_memory_bytes": max(1, frontier.table_memory_bytes // shards),
-                    "link_cache": frontier.link_cache // agents,
                 }
             ),
             "fetch": fetch.model_copy(update={"connections": max(1, fetch.connections // agents)}),
-            "dns": dns.model_copy(update={"cache_names": max(1, dns.cache_names // agents)}),
             "crawl": config.crawl.model_copy(update={"for_s": 0}),
         }
     )

@@ -17,7 +17,7 @@ from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import Division
 from fyke.archive.table_files import series
-from fyke.archive.tables import ExtractedTable, LinksTable, PagesTable
+from fyke.archive.tables import TABLE_ROWS, ExtractedTable, LinksTable, PagesTable
 from fyke.archive.warc import WarcWriter
 from fyke.core.clock import Clock
 from fyke.core.config import Config
@@ -34,7 +34,7 @@ from fyke.crawl.counts import Counts
 from fyke.crawl.gathering import Gathering
 from fyke.crawl.keeper import Keeper, Stateful, Writer
 from fyke.crawl.loop import Engines
-from fyke.crawl.mail import Alone, LinkCache, Outbox, Post
+from fyke.crawl.mail import SENT_LINKS, Alone, LinkCache, Outbox, Post
 from fyke.crawl.passes import Pass, Passes, Past, learn
 from fyke.crawl.post.mailbag import Transport
 from fyke.crawl.post.office import Office
@@ -49,7 +49,7 @@ from fyke.fetcher.chosen import Chosen
 from fyke.fetcher.connections import kept_connections, other_connections
 from fyke.fetcher.dns_query import server_of
 from fyke.fetcher.engine import Fetcher, Wiring
-from fyke.fetcher.names import Resolver
+from fyke.fetcher.names import MOST_NAMES, Resolver
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.registry import build_registry
@@ -141,6 +141,7 @@ class Rooms:
         self._config = config
         self._prepared = prepared
         self._seat = seat
+        self._agents = 1 if seat is None else seat.division.agents
         self._clock = clock
         self._news = news
         self._store = checkpoint.store
@@ -168,13 +169,13 @@ class Rooms:
             path, store.warc_bytes, f"fyke/{VERSION}", crawl=series(path.resolve().name or "crawl", part),
             info={key: value for key, value in info.items() if value},
         )  # fmt: skip
-        self.pages = PagesTable(path, store.table_rows, part)
-        self.links = LinksTable(path, store.table_rows, part)
+        self.pages = PagesTable(path, TABLE_ROWS, part)
+        self.links = LinksTable(path, TABLE_ROWS, part)
         self.archive.restore(saved.get("archive", {}))
         self.pages.restore(saved.get("pages", {}))
         self.links.restore(saved.get("links", {}))
         self.extracted = {
-            f"extract {one.name}": ExtractedTable(path, one.name, one.schema, store.table_rows, part)
+            f"extract {one.name}": ExtractedTable(path, one.name, one.schema, TABLE_ROWS, part)
             for one in self._prepared.extractors
         }
         for name, table in self.extracted.items():
@@ -215,6 +216,7 @@ class Rooms:
             opened_at=self._clock.now(),
             state={**moved, **saved.get("frontier", {})},
             descends=self._seat is None,
+            sites=config.site,
         )
         self.content_seen = ContentSeen(self._store, config.frontier.table_memory_bytes, saved.get("content"))
 
@@ -235,7 +237,7 @@ class Rooms:
                 self._store, prepared.rules, prepared.filtering, memory, saved.get("rewriting") or {}
             )
         by_depth = bool(config.crawl.depth or prepared.filters)
-        self.outbox = Outbox(LinkCache(config.frontier.link_cache, by_depth=by_depth))
+        self.outbox = Outbox(LinkCache(SENT_LINKS // self._agents, by_depth=by_depth))
         self._parser = Parser(
             prepared.processors,
             config.crawl.requisites,
@@ -251,7 +253,10 @@ class Rooms:
     def _open_post(self, saved: dict[str, Any]) -> None:
         prepared, seat = self._prepared, self._seat
         self._chosen = Chosen(prepared.seeds, self._config.dns.private)
-        self.resolver = Resolver(self._config.dns, self._clock, self._chosen.host, by_proxy=prepared.sites.by_proxy)
+        self.resolver = Resolver(
+            self._config.dns, self._clock, self._chosen.host, by_proxy=prepared.sites.by_proxy,
+            most_names=MOST_NAMES // self._agents,
+        )  # fmt: skip
         self.post: Post = Alone()
         self.office: Office | None = None  # the same, where there are other agents
         if seat is not None:

@@ -9,7 +9,7 @@ from fyke.core.batches import concat
 from fyke.core.clock import Clock
 from fyke.core.messages import Links
 from fyke.crawl.mail import MESSAGE_ROWS, Outbox
-from fyke.crawl.post.events import Again, Answer, Done, Ended, Errand, Event, Found, Heard, Met, Visits
+from fyke.crawl.post.events import Again, Answer, Done, Elsewhere, Ended, Errand, Event, Found, Heard, Met, Visits
 from fyke.crawl.post.office import Office
 from fyke.fetcher.engine import Fetcher
 from fyke.frontier.frontier import Frontier
@@ -65,11 +65,14 @@ class Remote:
                 if told is None:
                     frontier.put_done(ended)
                 else:
+                    frontier.hold(ended)
                     self.post.keep(told, urls, ended)
             case Done(ended):
                 frontier.put_done(ended)
             case Heard(outcomes):
                 frontier.put_outcomes(outcomes, now)
+            case Elsewhere(visits):
+                frontier.stages.quota.hold(visits)
             case Again(urls, keys):
                 frontier.take_back(concat([urls, frontier.let_go(keys)]))
             case _:

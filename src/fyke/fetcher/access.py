@@ -35,6 +35,12 @@ class Access:
     proxy: str = ""
     proxy_login: str = field(default="", repr=False)
     user_agent_suffix: str = ""
+    media_bytes: tuple[tuple[str, int], ...] = ()  # longest answers, by media range; the last counts
+
+    def longest(self, media_type: str) -> int | None:
+        """Most bytes of an answer of `media_type`; None for no limit but that of all."""
+        kinds = (media_type, f"{media_type.partition('/')[0]}/*", "*")
+        return next((most for name, most in reversed(self.media_bytes) if name in kinds), None)
 
     def with_header(self, name: str, value: str, *, hidden: bool) -> "Access":
         """The same, with one header field more, or another value of it."""
@@ -74,12 +80,9 @@ class _Site:
     key_password: str = field(repr=False)
     proxy_password: str = field(repr=False)
 
-    def has_host(self, host: str) -> bool:
-        return self.match in ("*", host) or (self.match[:2] == "*." and host.endswith(self.match[1:]))
-
     def has(self, url: str, host: str, origin: str) -> bool:
         if not self.origin:
-            return self.has_host(host)
+            return self.table.has_host(host)
         below = self.match if self.match.endswith("/") else f"{self.match}/"
         return origin == self.origin and (url.partition("?")[0] == self.match or url.startswith(below))
 
@@ -106,6 +109,8 @@ class _Site:
             access = replace(access, proxy=proxy, proxy_login=login)
         if table.user_agent_suffix:
             access = replace(access, user_agent_suffix=table.user_agent_suffix)
+        if table.media_bytes:
+            access = replace(access, media_bytes=(*access.media_bytes, *table.media_bytes.items()))
         return access
 
 
@@ -132,13 +137,13 @@ class Sites:
 
     def by_proxy(self, host: str) -> bool:
         """Whether a proxy asks `host` for us, and so looks up its name."""
-        return any(site.table.proxy and site.has_host(host) for site in self._sites)
+        return any(site.table.proxy and site.table.has_host(host) for site in self._sites)
 
     def delay_s(self, host: str) -> float | None:
         """How long `host` rests after a request, in seconds, if a table says so."""
         if not self._sites:
             return None
-        delays = (site.table.delay_s for site in reversed(self._sites) if site.has_host(host))
+        delays = (site.table.delay_s for site in reversed(self._sites) if site.table.has_host(host))
         return next((delay for delay in delays if delay is not None), None)
 
 

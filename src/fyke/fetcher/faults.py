@@ -70,6 +70,7 @@ FAULTS: Mapping[Outcome, OutcomeCost] = MappingProxyType(
         Outcome.HOST_RETIRED: _NOTHING,
         Outcome.UNSUPPORTED: _NOTHING,
         Outcome.PLUGIN_FAILED: _NOTHING,
+        Outcome.MEDIA_REFUSED: _NOTHING,
     }
 )
 
@@ -92,7 +93,7 @@ class FaultPolicy:
         match FAULTS[outcome].wait:
             case Wait.THROTTLE:
                 if asked_s is not None:
-                    return float(min(asked_s, self._politeness.max_retry_after_s))
+                    return float(asked_s)
                 return self._doubled_s(self._politeness.throttle_delay_s, tries)
             case Wait.FAILURE:
                 return self.sleep_s(max(failures, tries + 1))

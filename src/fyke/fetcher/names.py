@@ -13,7 +13,7 @@ nothing that is still valid, and nothing has to be read at once.
 Invariants: one question in flight for each name, however many wait; every address handed out is public
 or belongs to a name the person who started the crawl chose (`trusted`, or a domain of `dns.private`), also one from
 `load`; a chosen name that was public is not private later, since whoever owns it could turn it on this network (DNS
-rebinding); at most `cache_names` names are held.
+rebinding); at most `most_names` names are held.
 """
 
 import asyncio
@@ -29,6 +29,8 @@ from fyke.core.outcomes import Outcome
 from fyke.fetcher.addresses import PROXIED, is_name, is_public, literal, local, read_hosts_file
 from fyke.fetcher.dns_query import SOCKETS, DnsReply, NameServers
 
+LEAST_TTL_S, MOST_TTL_S = 60.0, 86400.0  # an answer is believed, whatever TTL it has
+MOST_NAMES = 50_000  # whose answers are kept in memory
 REFRESH_SHARE = 0.1  # an answer used in this last part of its time is asked for again
 FAILURE_TTL_S = 30.0  # how long "no name server answered" is believed, if negative_ttl_s is not shorter
 
@@ -79,9 +81,11 @@ class Resolver:
         by_proxy: Callable[[str], bool] = lambda _: False,
         hosts_file: Path = Path("/etc/hosts"),
         sockets: int = SOCKETS,
+        most_names: int = MOST_NAMES,
     ) -> None:
         """`by_proxy(host)`: whether a proxy asks it for us. Then its name is the proxy's to look up."""
         self._by_proxy = by_proxy
+        self._most_names = most_names
         self._config = config
         self._clock = clock
         self._trusted = trusted
@@ -139,13 +143,13 @@ class Resolver:
         """Believe (host, addresses, expires_at) triples from an earlier run, unless something newer is known.
 
         Addresses are checked as if they had just come, and no saved answer is believed longer than
-        `max_ttl_s` from now.
+        `MOST_TTL_S` from now.
         """
         now = self._clock.now()
         for host, addresses, expires_at in saved:
             name = _plain(host)
             self._public(name, addresses)
-            until = min(expires_at, now + self._config.max_ttl_s)
+            until = min(expires_at, now + MOST_TTL_S)
             if until > now and addresses and name not in self._answers and not addresses[0].startswith(PROXIED):
                 answer = self._judged(name, addresses, until - now)
                 if answer.ok:
@@ -222,12 +226,12 @@ class Resolver:
     def _answer_of(self, name: str, reply: DnsReply) -> Resolution:
         config = self._config
         if reply.outcome is Outcome.OK:
-            answer = self._judged(name, reply.addresses, min(max(reply.ttl_s, config.min_ttl_s), config.max_ttl_s))
+            answer = self._judged(name, reply.addresses, min(max(reply.ttl_s, LEAST_TTL_S), MOST_TTL_S))
             self._refused += not answer.ok
             return answer
         if reply.outcome is Outcome.NO_SUCH_NAME:
             self._negatives += 1
-            ttl = min(max(reply.ttl_s, config.min_ttl_s), config.negative_ttl_s)
+            ttl = min(max(reply.ttl_s, LEAST_TTL_S), config.negative_ttl_s)
         else:
             self._failures += 1
             ttl = min(FAILURE_TTL_S, config.negative_ttl_s)
@@ -266,7 +270,7 @@ class Resolver:
             answer = Resolution(name, known.outcome, known.addresses, known.expires_at)
         self._answers[name] = answer
         self._answers.move_to_end(name)
-        if len(self._answers) > self._config.cache_names:
+        if len(self._answers) > self._most_names:
             self._answers.popitem(last=False)
 
 

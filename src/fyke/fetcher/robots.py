@@ -31,7 +31,7 @@ from fyke.fetcher.robots_lines import MAX_BYTES
 from fyke.fetcher.robots_rules import RobotsRules
 
 MAX_REDIRECTS = 5
-MIN_TTL_S = 3600.0
+MIN_TTL_S, MOST_TTL_S = 3600.0, 86400.0  # RFC 9309, section 2.4
 FIRST_RETRY_S = 30.0
 LONGEST_RETRY_S = 3600.0
 
@@ -102,7 +102,6 @@ def rules_from(
     body: bytes,
     *,
     now: float,
-    robots_ttl_s: float,
     previous: RobotsRecord | None = None,
     retry_s: tuple[float, float] = (FIRST_RETRY_S, LONGEST_RETRY_S),
 ) -> RobotsRecord:
@@ -117,7 +116,7 @@ def rules_from(
         failures = previous.failures + 1 if previous else 1
         wait = _retry_s(exchange, failures, now, retry_s)
         return RobotsRecord(origin, state, now, now + wait, exchange.status, reason, failures=failures)
-    expires_at = now + _ttl_s(exchange, now, robots_ttl_s)
+    expires_at = now + _ttl_s(exchange, now)
     kept = body[: MAX_BYTES + 1] if state is RobotsState.RULES else b""
     return RobotsRecord(origin, state, now, expires_at, exchange.status, reason, kept)
 
@@ -143,10 +142,10 @@ def _retry_s(exchange: Exchange, failures: int, now: float, retry_s: tuple[float
     return max(wait, retry_after(exchange, now) or 0.0)
 
 
-def _ttl_s(exchange: Exchange, now: float, longest_s: float) -> float:
-    """How long the answer is believed: RFC 9111 between `MIN_TTL_S` and `longest_s`."""
+def _ttl_s(exchange: Exchange, now: float) -> float:
+    """How long the answer is believed: RFC 9111 between `MIN_TTL_S` and `MOST_TTL_S`."""
     said = _freshness_s(exchange, now)
-    return longest_s if said is None else min(max(said, MIN_TTL_S), longest_s)
+    return MOST_TTL_S if said is None else min(max(said, MIN_TTL_S), MOST_TTL_S)
 
 
 def _freshness_s(exchange: Exchange, now: float) -> float | None:

@@ -249,7 +249,6 @@ class RulesDesk:
             exchange,
             content,
             now=now,
-            robots_ttl_s=self._politeness.robots_ttl_s,
             previous=host.rules_of(origin).robots if host is not None else self._book.robots(origin),
             retry_s=(self._politeness.failure_delay_s, self._politeness.max_sleep_s),
         )

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.core.batches import URLS, Kind, concat, first_of_each_key, keep, numbers, u64, url_batch
-from fyke.core.config import FrontierSection
+from fyke.core.config import FrontierSection, SiteSection
 from fyke.core.messages import LEARNED, OK, SOON_S, Links, Outcomes, Rules
 from fyke.core.urls import Locator, locate, robots_url
 from fyke.disk.queue import DiskQueue
@@ -67,11 +67,12 @@ class Frontier:
         opened_at: float,
         state: Mapping[str, Any] | None = None,
         descends: bool = True,
+        sites: Sequence[SiteSection] = (),
         sizes: Sizes = SIZES,
     ) -> None:
         """`host_delay_s`: how long a host without reputation rests after each visit; `few_visits`: how many the
         fetcher can make at a time. Where there are other shards it `descends` to the next level when it is told, else
-        by itself.
+        by itself. `sites` may limit the pages of hosts.
 
         Raises ConfigurationError or PluginError for a budget function or an order that is none.
         """
@@ -87,13 +88,13 @@ class Frontier:
         self._few_visits = few_visits
         self.level = int(saved.get("level", 0))
         self.stages = at = Stages(
-            store, config, order, host_delay_s=host_delay_s, opened_at=opened_at, saved=saved, sizes=sizes
+            store, config, order, host_delay_s=host_delay_s, opened_at=opened_at, saved=saved, sizes=sizes, sites=sites
         )
         self._placing = Placing(at, sizes)
         ready_rows = sizes.ready if isinstance(order, BreadthFirst) else sizes.ordered
         round_s = config.default_budget_urls * host_delay_s
         self.supply = Supply(at, sizes, ready_rows=ready_rows, round_s=round_s, saved=saved)
-        self._refill = Refill(at.ready, at.window, at.blocked, at.asleep, at.traps)
+        self._refill = Refill(at.ready, at.window, at.blocked, at.asleep, at.traps, at.quota)
         self._leased = DiskQueue(store, "leased", URLS, saved.get("leased"))
 
     def __repr__(self) -> str:
@@ -168,10 +169,15 @@ class Frontier:
 
     def put_done(self, ended: pa.RecordBatch) -> None:
         """Visits that are over (schema `ENDED`) and out no more: their domains are told."""
+        self.stages.quota.count(ended)
         self._ended.append(ended)
         self._ended_rows += ended.num_rows
         if self._ended_rows >= self._sizes.batch:
             self._count_ended()
+
+    def hold(self, ended: pa.RecordBatch) -> None:
+        """Visits are over (schema `ENDED`) and out no more, but what came of them is not safe."""
+        self.stages.quota.hold_ended(ended)
 
     def _count_ended(self) -> None:
         """Tell the records of domains of the visits that ended."""
@@ -207,6 +213,8 @@ class Frontier:
             self._count_ended()
         for woken in self.stages.asleep.woken(now):
             self.stages.ready.put(woken)
+        for released in self.stages.quota.released():
+            self.stages.ready.put(released)
         self.supply.put(self.stages.traps.cleared(), now)
         moved = self.stages.seen.full or (hungry and self.stages.seen.pending > 0)
         if moved:

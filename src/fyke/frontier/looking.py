@@ -34,6 +34,7 @@ from fyke.frontier.told import Told
 from fyke.frontier.traps import Traps
 
 BLOCKED = "since its host is blocked"  # a place where URLs wait
+OVER_QUOTA = "since its host has all the pages that it may"  # a third: what is there is left out
 TRAPPED = "behind everything else, as a trap"  # another; see `trap`
 
 
@@ -90,6 +91,7 @@ class FrontierSeen:
         for name, rows in asleep_queues(state.get("asleep", {})).items():
             yield "for its host to wake, which rests for long", self._queue(name, rows, WAITING)
         yield TRAPPED, self._queue("traps", state.get("traps", {}).get("queue"))
+        yield OVER_QUOTA, self._queue("quota", state.get("quota", {}).get("queue"))
         yield "for its host's turn", self._queue("leased", state.get("leased"))
 
     def trap(self, key: int) -> str:

@@ -4,13 +4,13 @@ Invariant: `state` names every stage that has files, and `Stages` with that stat
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fyke.core.batches import URLS
 from fyke.core.choices import Enforcement
-from fyke.core.config import FrontierSection
+from fyke.core.config import FrontierSection, SiteSection
 from fyke.core.plugins import CrawlOrder
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
@@ -20,6 +20,7 @@ from fyke.frontier.beast import Backlog, Enforcer, enforcer
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
+from fyke.frontier.quota import Quota
 from fyke.frontier.ready import Ready
 from fyke.frontier.robots_gate import RobotsGate
 from fyke.frontier.seen import UrlSeen
@@ -47,6 +48,7 @@ class FrontierStatistics:
     out: int  # handed out
     blocked: int  # for a person to take the block of their host back
     asleep: int  # for their host, which rests for long
+    over_quota: int  # beyond the pages that their hosts may have: they do not wait to be fetched
     trapped: int  # behind everything else, since pages like them brought no new text
     barren: int  # shapes of URLs of which that is so
     domains: int
@@ -69,6 +71,7 @@ class Stages:
         config: FrontierSection,
         order: CrawlOrder,
         *,
+        sites: Sequence[SiteSection],
         host_delay_s: float,
         opened_at: float,
         saved: Mapping[str, Any],
@@ -89,6 +92,7 @@ class Stages:
         self.ready = Ready(store, order, saved.get("ready"))
         self.blocked = Blocked(store, saved.get("blocked"))
         self.asleep = Asleep(store, saved.get("asleep"))
+        self.quota = Quota(store, sites, memory, saved.get("quota"), new=not saved)
         self.window = Window(config.window_visits, config.host_visits, host_delay_s)
 
     def __repr__(self) -> str:
@@ -109,7 +113,7 @@ class Stages:
     @property
     def _on_its_way(self) -> bool:
         """Whether anything of this level is between being found and being ready, the robots gate aside."""
-        unplaced = self.seen.pending or self.star.pending or self.domains.pending
+        unplaced = self.quota.freed or self.seen.pending or self.star.pending or self.domains.pending
         planned = len(self.backlog) or (len(self.beast) and not self.beast.stuck)
         return bool(unplaced or planned or len(self.ready))
 
@@ -137,6 +141,7 @@ class Stages:
             out=len(self.window),
             blocked=len(self.blocked),
             asleep=len(self.asleep),
+            over_quota=len(self.quota),
             trapped=len(self.traps),
             barren=self.traps.barren,
             domains=len(self.domains),
@@ -146,9 +151,9 @@ class Stages:
     def state(self) -> dict[str, Any]:
         """Everything a restart needs; nothing found stays in memory only."""
         kept = ("seen", "later", "star", "domains", "again", "backlog", "beast", "gate", "ready")
-        return {name: getattr(self, name).state() for name in (*kept, "blocked", "asleep", "traps")}
+        return {name: getattr(self, name).state() for name in (*kept, "blocked", "asleep", "traps", "quota")}
 
     def close(self) -> None:
         stages = (self.seen, self.later, self.star, self.domains, self.backlog, self.beast, self.gate, self.ready)
-        for stage in (*stages, self.again, self.blocked, self.asleep, self.traps):
+        for stage in (*stages, self.again, self.blocked, self.asleep, self.traps, self.quota):
             stage.close()

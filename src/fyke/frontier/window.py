@@ -22,6 +22,7 @@ from fyke.core.batches import U64, concat, keep, u64
 from fyke.core.messages import soon_visits
 from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
+from fyke.frontier.quota import Quota
 from fyke.frontier.ready import SPILLS, Ready
 from fyke.frontier.traps import Traps
 
@@ -40,6 +41,7 @@ class Window:
         self._most = host_visits
         self._usual = max(1, soon_visits(rest_s, host_visits))
         self._shares: dict[int, int] = {}  # of hosts that have another share than the usual one
+        self._rooms: dict[int, int] = {}  # rows that may be out of hosts with a limit of pages, when it was last asked
         self._batches: dict[int, tuple[pa.RecordBatch, set[int]]] = {}  # with the places of rows that are out
         self._place: dict[int, tuple[int, int]] = {}  # of each key that is out: its batch, its row
         self._serial = 0
@@ -79,23 +81,36 @@ class Window:
 
     def share(self, host: int) -> int:
         """Rows of `host` that may be out."""
-        return self._shares.get(host, self._usual)
+        share = self._shares.get(host, self._usual)
+        return min(share, self._rooms.get(host, share)) if self._rooms else share
 
     def hungry(self, host: int) -> bool:
         """Whether `host` has so few rows out that it should be given more."""
         return self.of_host(host) < max(1, self.share(host) // 4)
 
-    def admit(self, urls: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        """The rows of `urls` that fit, which are out from now on; and the rest."""
+    def admit(
+        self, urls: pa.RecordBatch, room: npt.NDArray[np.int64] | None = None
+    ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        """The rows of `urls` that fit, which are out from now on; and the rest. `room`: how many may be out of the host
+        of each ([n])."""
         hosts = u64(urls, "host")
+        if room is not None:
+            self._note_rooms(hosts, room)
         unique, places = np.unique(hosts, return_inverse=True)
         out = np.fromiter(map(self.of_host, unique.tolist()), np.int64, len(unique))
         shares = np.fromiter(map(self.share, unique.tolist()), np.int64, len(unique))
-        fits = _nth_of_each(hosts) + out[places] < shares[places]
+        fits = _nth_of_each(hosts) + out[places] < (
+            shares[places] if room is None else np.minimum(shares[places], room)
+        )
         fits &= np.cumsum(fits) <= self._visits - len(self)
         admitted = keep(urls, fits)
         self.note(admitted)
         return admitted, keep(urls, ~fits)
+
+    def _note_rooms(self, hosts: U64, room: npt.NDArray[np.int64]) -> None:
+        self._rooms.update(zip(hosts.tolist(), room.tolist(), strict=True))
+        if len(self._rooms) > 2 * self._visits + len(self._of_host):
+            self._rooms = {host: room for host, room in self._rooms.items() if host in self._of_host}
 
     def note(self, urls: pa.RecordBatch) -> None:
         """`urls` are out from now on, whether they fit or not."""
@@ -186,14 +201,18 @@ class _Spill:
 
 
 class Refill:
-    """Fills `window` from `ready`, its spill queues too, but for what is `blocked`, `asleep`, or one of `traps`."""
+    """Fills `window` from `ready`, its spill queues too, but for what is `blocked`, `asleep`, one of `traps`, or beyond
+    the `quota` of its host."""
 
-    def __init__(self, ready: Ready, window: Window, blocked: Blocked, asleep: Asleep, traps: Traps) -> None:
+    def __init__(
+        self, ready: Ready, window: Window, blocked: Blocked, asleep: Asleep, traps: Traps, quota: Quota
+    ) -> None:
         self._ready = ready
         self._window = window
         self._blocked = blocked
         self._asleep = asleep
         self._traps = traps
+        self._quota = quota
         self._spills = [_Spill(ready.spilled_at(place)) for place in range(SPILLS)]
         self._due = 0.0  # when the spill queues are next looked at
         self._place = 0  # the one read last
@@ -216,9 +235,12 @@ class Refill:
         return host in self._spills[host % SPILLS].overflowed
 
     def _admit(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        admitted, excess = self._window.admit(self._asleep.divert(self._blocked.divert(self._traps.divert(urls)), now))
+        urls = self._asleep.divert(self._blocked.divert(self._traps.divert(urls)), now)
+        owed, urls, room = self._quota.divert(urls)
+        self._window.note(owed)
+        admitted, excess = self._window.admit(urls, room)
         self.spill(excess)
-        return admitted
+        return concat([owed, admitted]) if owed.num_rows else admitted
 
     def spill(self, urls: pa.RecordBatch) -> None:
         """Let `urls`, for which their hosts have no room, wait until these are hungry."""

@@ -57,7 +57,7 @@ async def one_long_line(_head, _reader, writer):
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 MISBEHAVIOUR = {
-    "stalls": (stalling, {"min_rate_bytes_s": 10, "stall_s": 1}, Outcome.STALLED, "time"),
+    "stalls": (stalling, {"stall_s": 1}, Outcome.STALLED, "time"),
     "says nothing": (mute, {"timeout_s": 0.3}, Outcome.TIMED_OUT, ""),
     "takes too long": (stalling, {"timeout_s": 0.3}, Outcome.TIMED_OUT, "time"),
     "resets": (aborting, {}, Outcome.BROKEN_OFF, ""),

@@ -44,6 +44,14 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Visits of this shard (key and host each) that it forgot it had handed out, when it went back to its checkpoint:
+    they are under way, or brought pages."""
+
+    visits: list[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
 class Heard:
     """What the frontier is to know besides: rules, visits that are out and were put off, pages that were judged."""
 
@@ -79,4 +87,4 @@ class Answer:
     exchange: Exchange
 
 
-Event = Met | Found | Ended | Done | Heard | Again | Visits | Errand | Answer
+Event = Met | Found | Ended | Done | Elsewhere | Heard | Again | Visits | Errand | Answer

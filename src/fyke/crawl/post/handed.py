@@ -140,6 +140,10 @@ class Handed:
         """What is about to be handed out has ended already: where that was told, and its row."""
         return self._early.pop(key, None)
 
+    def under_way(self) -> list[tuple[int, int]]:
+        """The visits that are under way since before, and were not handed out yet: key and host."""
+        return [(key, out.host) for key, out in self._under_way.items()]
+
     def told(self, told: Told, key: int, row: Any, now: float) -> bool:
         """The visit `key` ended; whether it was out. If not, `row` is kept for when it is handed out again."""
         self._back(self._under_way.pop(key, None), now)

@@ -24,13 +24,13 @@ import pyarrow as pa
 from fyke.archive.division import Division
 from fyke.core.batches import EMPTY, Kind, concat, keep, numbers, u64
 from fyke.core.clock import Clock
-from fyke.core.messages import ENDED, Links, Outcomes
+from fyke.core.messages import ENDED, OK, Links, Outcomes
 from fyke.core.urls import Locator, host_keys, key_of, locate, robots_url
 from fyke.core.visits import Exchange, Visit
 from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Dealings, Deeds, Mail
 from fyke.crawl.post.errands import Errands, without
-from fyke.crawl.post.events import Again, Done, Ended, Event, Found, Heard, Met, Visits
+from fyke.crawl.post.events import Again, Done, Elsewhere, Ended, Event, Found, Heard, Met, Visits
 from fyke.crawl.post.guests import Guests
 from fyke.crawl.post.handed import Told
 from fyke.crawl.post.lent import Unsafe, ended_of, lent_rows, urls_of
@@ -41,6 +41,8 @@ from fyke.crawl.post.routes import Routes
 from fyke.disk.store import Store
 from fyke.fetcher.names import Resolver
 from fyke.fetcher.rests import BOOKED_WAIT_S, Rests
+
+_HOST, _OUTCOME = ENDED.get_field_index("host"), ENDED.get_field_index("outcome")
 
 
 class Office:
@@ -75,6 +77,7 @@ class Office:
         self._guests = Guests()
         self._events: list[Event] = []
         self._inbox: list[Envelope] = []
+        self._ready = False
         self.activity = 0  # grows with whatever comes in, goes out or is told
 
     def __repr__(self) -> str:
@@ -116,6 +119,18 @@ class Office:
     def unsafe(self) -> int:
         """How many times outcomes were told that are not safe yet."""
         return self._handed.ended
+
+    @property
+    def ready(self) -> bool:
+        """Whether the frontier may hand out visits: not before it knows which of them ended, or are under way."""
+        if not self._ready and self._dealings.ready:
+            self._ready = True
+            early = self._handed.early_rows()
+            pages = [(key, row[_HOST]) for key, _, row in early if row[_OUTCOME] == OK]
+            if forgotten := [*pages, *self._handed.under_way()]:
+                self._events.append(Elsewhere(forgotten))
+                return False  # the frontier is told first
+        return self._ready
 
     def rules_room(self, here: int) -> int:
         """How many more origins may be asked for their rules."""

@@ -221,5 +221,5 @@ def _facts(path: Path, record: Record) -> dict[str, str]:
 def _outcome(exchange: Exchange) -> Outcome:
     """Of an archive that does not say it."""
     if exchange.truncated:
-        return Outcome.TOO_LARGE
+        return Outcome.MEDIA_REFUSED if exchange.truncated == "unspecified" else Outcome.TOO_LARGE
     return outcome_of(exchange.status, exchange) if exchange.status >= 300 else Outcome.OK

@@ -265,6 +265,8 @@ class CurlEngine:
             self._deliver(slot, _FINE)
         elif slot.asked > 1:
             self._deliver(slot, TransferEnd(Outcome.BROKEN_OFF, KEPT_BROKE))
+        elif slot.refused:
+            self._deliver(slot, TransferEnd(Outcome.MEDIA_REFUSED, slot.refused))
         elif slot.cut:
             self._deliver(slot, TransferEnd(Outcome.TOO_LARGE, f"cut at {self._limit_bytes} bytes"))
         elif len(slot.lines) > MOST_LINES:

@@ -37,6 +37,7 @@ _SILENT = {100: "a header line is too long"}  # errors libcurl has no message fo
 
 _TRUNCATED = {
     Outcome.TOO_LARGE: "length",
+    Outcome.MEDIA_REFUSED: "unspecified",  # and by that it is known in an archive
     Outcome.TIMED_OUT: "time",
     Outcome.STALLED: "time",
     Outcome.BROKEN_OFF: "disconnect",
@@ -52,7 +53,8 @@ class TransferEnd(NamedTuple):
 
     def truncated(self, size_bytes: int) -> str:
         """WARC's word for why a body of which `size_bytes` came is not all there."""
-        return _TRUNCATED.get(self.outcome, "") if size_bytes else ""
+        whole = not size_bytes and self.outcome is not Outcome.MEDIA_REFUSED
+        return "" if whole else _TRUNCATED.get(self.outcome, "")
 
 
 def transfer_end(code: int, message: str, *, connected: bool) -> TransferEnd:

@@ -26,7 +26,7 @@ import pycurl
 from fyke.core.config import AgentSection
 from fyke.core.decoding import accepted_codings
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Exchange, Visit
+from fyke.core.visits import Exchange, Purpose, Visit, headers_of
 from fyke.fetcher.access import HIDDEN, Access, Sites
 from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.transfer import Done, Option, Request
@@ -42,6 +42,7 @@ _NO_LENGTH = "Invalid Content-Length"  # libcurl's words, as a test knows
 _VALIDATOR = re.compile(r"[!-~](?:[ -~]{0,250}[!-~])?")
 _BLANK = re.compile(rb"\n\r*\n")
 _INTERIM = re.compile(rb"HTTP/\S{1,8} 1(?!01)")
+_FETCHED = re.compile(rb"HTTP/\S{1,8} 2")
 _PROTOCOLS = {b"HTTP/1.1": "http/1.1", b"HTTP/1.0": "http/1.0", b"HTTP/2 ": "h2", b"HTTP/3 ": "h3"}
 
 
@@ -75,7 +76,25 @@ class Http:
         if condition:
             fields, shown = [*fields, condition.encode()], [*shown, condition]
         server = "" if self._access.proxy else address  # a proxy looks names up for itself
-        self._engine.start(Request(visit, server, self, self.request_head(visit.url, shown), fields, to_the_end), done)
+        head = self.request_head(visit.url, shown)
+        longest = self._longest if self._access.media_bytes and visit.purpose is Purpose.PAGE else None
+        self._engine.start(Request(visit, server, self, head, fields, longest, to_the_end), done)
+
+    def _longest(self, lines: Sequence[bytes]) -> tuple[int, str] | None:
+        """Most bytes that an answer with this head may have by its media type, and words for it; None: any number. One
+        that says that it has more is broken off at once (-1)."""
+        head = final_head(lines)
+        if not _FETCHED.match(head):
+            return None
+        media_type = _essence(headers_of(head, "content-type"))
+        most = self._access.longest(media_type)
+        if most is None:
+            return None
+        too_long = any(
+            length.isascii() and length.isdigit() and int(length[:18]) > most
+            for length in headers_of(head, "content-length")
+        )
+        return -1 if too_long else most, f"{media_type} may have {most:,} bytes, by media_bytes of a [[site]] table"
 
     def request_head(self, url: str, fields: Sequence[str]) -> bytes:
         """The request for a canonical `url` with header `fields`, as it is on the wire but for secrets."""
@@ -177,7 +196,12 @@ class SitesHttp:
         way.fetch(visit, address, done)
 
 
-def final_head(lines: list[bytes]) -> bytes:
+def _essence(fields: Sequence[str]) -> str:
+    """The media type alone, in small letters; of no field that of bytes of which nothing is known."""
+    return fields[0].partition(";")[0].strip().lower() if fields else "application/octet-stream"
+
+
+def final_head(lines: Sequence[bytes]) -> bytes:
     """The status line and fields of the last answer in `lines`, with its blank line; nothing when that is missing.
 
     libcurl also takes a line that only begins like a blank one for the end: nobody could find it again in an archive.

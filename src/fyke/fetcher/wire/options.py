@@ -16,6 +16,7 @@ from fyke.core.errors import ConfigurationError
 from fyke.fetcher.wire.transfer import Option
 
 BUFFER_BYTES = 128 << 10
+LEAST_RATE_BYTES_S = 64  # a download that is slower for `stall_s` is broken off
 _SYSTEM_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",  # Debian, Arch
     "/etc/pki/tls/certs/ca-bundle.crt",  # Fedora
@@ -39,12 +40,12 @@ def constant_options(config: FetchSection) -> list[Option]:
         (pycurl.BUFFERSIZE, BUFFER_BYTES),
         (pycurl.CONNECTTIMEOUT_MS, int(config.connect_timeout_s * 1000)),
         (pycurl.TIMEOUT_MS, int(config.timeout_s * 1000)),
+        (pycurl.LOW_SPEED_LIMIT, LEAST_RATE_BYTES_S),
+        (pycurl.LOW_SPEED_TIME, config.stall_s),
         (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if config.http2 else pycurl.CURL_HTTP_VERSION_1_1),
         (pycurl.SSL_VERIFYPEER, int(config.verify_tls)),
         (pycurl.SSL_VERIFYHOST, 2 if config.verify_tls else 0),
     ]
-    if config.min_rate_bytes_s:
-        options += [(pycurl.LOW_SPEED_LIMIT, config.min_rate_bytes_s), (pycurl.LOW_SPEED_TIME, config.stall_s)]
     bundle = certificate_bundle(config.ca_file)
     if config.verify_tls and bundle:
         options.append((pycurl.CAINFO, bundle))

@@ -48,6 +48,9 @@ class Request:
     dialect: Dialect
     head: bytes = b""  # the request as it will be on the wire, for the archive
     fields: Sequence[bytes] = ()  # header fields beside those that libcurl writes
+    longest: Callable[[Sequence[bytes]], tuple[int, str] | None] | None = (
+        None  # by a head: most bytes, below 0 for none of it, and why
+    )
     to_the_end: bool = False  # whatever Content-Length says, the body ends with the connection
 
 
@@ -58,15 +61,18 @@ class Slot:
         "_address",
         "_fields",
         "_limit_bytes",
+        "_room_bytes",
         "_sessions",
         "_to_the_end",
         "asked",
+        "_why",
         "body",
         "curl",
         "cut",
         "disk_error",
         "done",
         "lines",
+        "refused",
         "request",
         "started",
     )
@@ -85,6 +91,9 @@ class Slot:
         self.started = 0.0
         self.cut = False
         self.asked = 0  # how often the request was to be sent
+        self.refused = ""  # why the body is not wanted, or its rest
+        self._room_bytes = limit_bytes
+        self._why = ""
         self.disk_error: OSError | None = None
         for option, value in options:
             curl.setopt(option, value)
@@ -127,14 +136,25 @@ class Slot:
     def head(self, line: bytes) -> int | None:
         """Take a line of the head, or a reply on a control connection, which libcurl does not count; 0: break off."""
         self.lines.append(line)
-        return 0 if len(self.lines) > MOST_LINES else None
+        if self.request.longest is not None and not line.strip():
+            self._limit(self.request.longest(self.lines))
+        return 0 if len(self.lines) > MOST_LINES or self.refused else None
+
+    def _limit(self, longest: tuple[int, str] | None) -> None:
+        """The head is there; the body may have so many bytes."""
+        self._room_bytes = self._limit_bytes
+        if longest is not None and longest[0] < self._limit_bytes:
+            self._room_bytes, self._why = longest
+            if self._room_bytes < 0:
+                self.refused = self._why
 
     def write(self, chunk: bytes) -> int | None:
         """Take a piece of the body; 0 tells libcurl to break off."""
         try:
-            room = self._limit_bytes - self.body.size
+            room = self._room_bytes - self.body.size
             if len(chunk) > room:
                 self.cut = True
+                self.refused = self._why
                 self.body.write(chunk[:room])
                 return 0
             self.body.write(chunk)
@@ -148,5 +168,7 @@ class Slot:
         self.lines.clear()
         self.cut = False
         self.asked = 0
+        self.refused = self._why = ""
+        self._room_bytes = self._limit_bytes
         self.disk_error = None
         del self.body, self.request, self.done

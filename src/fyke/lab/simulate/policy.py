@@ -22,7 +22,6 @@ _SHARED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "frontier": {
             "window_visits": 100_000,
             "host_visits": 32,
-            "link_cache": 0,
         },
     }
 )

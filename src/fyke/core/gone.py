@@ -1,0 +1,42 @@
+"""Settings of earlier versions that are none any more: nobody had a reason to change them.
+
+Every crawl of an earlier version has them in its `fyke.toml`, which is still read: they are passed over. Whoever reads
+settings to crawl by them says so once, where one was changed (`said_of_gone`).
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+# By section and key, the value that holds for good.
+GONE: Mapping[str, Mapping[str, float]] = MappingProxyType(
+    {
+        "politeness": {"robots_ttl_s": 86400, "max_retry_after_s": 86400},
+        "fetch": {"min_rate_bytes_s": 64, "max_decode_ratio": 1000},
+        "dns": {"min_ttl_s": 60, "max_ttl_s": 86400, "cache_names": 50_000},
+        "frontier": {"link_cache": 100_000},
+        "store": {"table_rows": 200_000},
+    }
+)
+
+
+def without_gone(values: Mapping[str, Any]) -> dict[str, Any]:
+    """`values` (keys in sections) without settings that are gone."""
+    return {
+        name: {key: value for key, value in section.items() if key not in GONE.get(name, {})}
+        if isinstance(section, dict)
+        else section
+        for name, section in values.items()
+    }
+
+
+def said_of_gone(values: Mapping[str, Any], source: str) -> str:
+    """One line about settings in `values` (keys in sections), read from `source`, that are gone and had another value
+    than the one that holds now; empty for none."""
+    changed = [
+        f"{name}.{key} (always {value:g} now)"
+        for name, section in GONE.items()
+        for key, value in section.items()
+        if isinstance(values.get(name), dict) and values[name].get(key, value) != value
+    ]
+    return f"{source}: no settings any more, and passed over: {', '.join(changed)}" if changed else ""

@@ -1,0 +1,202 @@
+"""How many pages a host may have: `pages` of `[[site]]` tables. What is beyond that waits here, and is not fetched.
+
+The window asks, as a host's visits go out, how many pages it may still have: so many at most are out, and since each
+brings one page at most, no host ever has more. A visit that brings none makes room for the next. A page is an answer
+with outcome OK that is no listing, at its first visit; where pages are visited again, that counts nothing. What a host
+has is in a Drum, so that there is no end of hosts. A host that has all its pages has its URLs diverted to a queue of
+their own, where `fyke why` finds them and the summary counts them; they go on when a limit was changed.
+
+Where a crawl has several agents, a visit may be in neither window nor Drum: it ended elsewhere and is not safe yet, or
+this shard went back to its checkpoint and has forgotten that it handed it out. Such visits are *held* for, as if they
+had brought pages, until they are done or met again; then they go out before any other.
+
+Invariant: pages that a host has, visits of it that are out, and those held for are no more than its limit.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fyke.core.batches import EMPTY, URLS, Kind, Mask, keep, numbers, texts, u64
+from fyke.core.config import SiteSection
+from fyke.core.errors import ConfigurationError
+from fyke.core.messages import OK
+from fyke.core.urls import split
+from fyke.disk.drum import Drum
+from fyke.disk.operations import Combine
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
+
+NAME = "the limit of pages of their host"
+ROWS = 8192
+NO_LIMIT = np.iinfo(np.int64).max
+Numbers = npt.NDArray[np.int64]
+
+
+class Limits:
+    """What the tables say of hosts, by name; of several tables the last that says something of it counts."""
+
+    def __init__(self, tables: Sequence[SiteSection]) -> None:
+        self._tables = [table for table in tables if table.pages is not None]
+
+    def __bool__(self) -> bool:
+        return bool(self._tables)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Limits) and self.state() == other.state()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def of(self, host: str) -> int:
+        """Most pages of the host with this name."""
+        found = (table.pages for table in reversed(self._tables) if table.has_host(host))
+        return next(found, 0) or NO_LIMIT
+
+    def state(self) -> list[list[Any]]:
+        return [[table.match, table.pages] for table in self._tables]
+
+
+class Quota:
+    """The pages of each host, and the queue of what is beyond the limit."""
+
+    def __init__(
+        self,
+        store: Store,
+        tables: Sequence[SiteSection],
+        memory_bytes: int,
+        state: Mapping[str, Any] | None = None,
+        *,
+        new: bool = True,
+    ) -> None:
+        """`new`: the crawl begins now. Raises ConfigurationError for limits of a crawl that began without them."""
+        if not (new or state) and Limits(tables):
+            raise ConfigurationError("[[site]] pages: this crawl began without it, and did not count; begin a new one")
+        saved = state or {}
+        self._limits = Limits(tables)
+        self._pages = Drum(
+            store, "host-pages", saved.get("pages"), value=np.uint32, combine=Combine.ADD, memory_bytes=memory_bytes
+        )
+        self._queue = DiskQueue(store, "quota", URLS, saved.get("queue"))
+        self._counts = bool(self._limits or saved)
+        self._held: dict[int, int] = {int(key): host for key, host in saved.get("held", [])}  # hosts of visits, by key
+        self._held_of = Counter(self._held.values())
+        self._met: dict[int, int] = {}  # hosts of visits that were held for, and went out again
+        changed = bool(saved) and saved["limits"] != self._limits.state()
+        self._left = len(self._queue) if changed else 0  # rows that may go on
+
+    def __repr__(self) -> str:
+        return f"Quota({len(self)} URLs, {self._pages!r})"
+
+    def __len__(self) -> int:
+        """URLs that wait here."""
+        return len(self._queue)
+
+    @property
+    def freed(self) -> int:
+        """URLs that `released` has."""
+        return self._left
+
+    # --- what goes out
+
+    def divert(self, urls: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch, Numbers | None]:
+        """Let those of `urls` wait whose hosts have all their pages.
+
+        Returns those that were held for, which go out in any case; the others; and how many more of the host of each of
+        these may be out, those included that are: [n], None for no limit.
+        """
+        if not self._limits or not urls.num_rows:
+            return EMPTY, urls, None
+        held = np.fromiter((key in self._held for key in u64(urls, "key").tolist()), bool, urls.num_rows)
+        owed, urls = keep(urls, held), keep(urls, ~held)
+        for key, host in zip(u64(owed, "key").tolist(), u64(owed, "host").tolist(), strict=True):
+            self._let_go(key)
+            self._met[key] = host
+        room = self._room(urls)
+        full = room <= 0
+        self._queue.put(keep(urls, full))
+        return owed, keep(urls, ~full), room[~full]
+
+    def _room(self, urls: pa.RecordBatch) -> Numbers:
+        """Pages that the host of each of `urls` may still have: int64[n]."""
+        hosts, first, of = np.unique(u64(urls, "host"), return_index=True, return_inverse=True)
+        names = [split(url).host for url in texts(urls.take(pa.array(first)))]
+        limits = np.array([self._limits.of(name) for name in names], np.int64)
+        held = np.array([self._held_of[host] for host in hosts.tolist()], np.int64)
+        room: Numbers = (limits - self._pages.values_of(hosts).astype(np.int64) - held)[of]
+        return room
+
+    # --- what comes back
+
+    def count(self, ended: pa.RecordBatch) -> None:
+        """Visits are over (schema `ENDED`), and what came of them is safe."""
+        if not self._counts or not ended.num_rows:
+            return
+        brought = _brought_pages(ended)
+        for key, page in zip(u64(ended, "key").tolist(), brought.tolist(), strict=True):
+            if key in self._held or key in self._met:
+                self._let_go(key)
+                self._met.pop(key, None)
+                if not page:  # others of its host were diverted since it was held for
+                    self._left = len(self._queue)
+        hosts, pages = np.unique(u64(ended, "host")[brought], return_counts=True)
+        if len(hosts):
+            self._pages.update(hosts, pages.astype(np.uint32))
+        if self._pages.pending > ROWS:
+            self._pages.settle()
+
+    def hold_ended(self, ended: pa.RecordBatch) -> None:
+        """Visits ended (schema `ENDED`), and that is not safe yet."""
+        brought = _brought_pages(ended)
+        self.hold(zip(u64(ended, "key")[brought].tolist(), u64(ended, "host")[brought].tolist(), strict=True))
+
+    def hold(self, visits: Iterable[tuple[int, int]]) -> None:
+        """These visits (key and host each) may have brought pages."""
+        for key, host in visits if self._counts else ():
+            if key not in self._held:
+                self._held[key] = host
+                self._held_of[host] += 1
+
+    def _let_go(self, key: int) -> None:
+        host = self._held.pop(key, None)
+        if host is not None:
+            self._held_of[host] -= 1
+            if not self._held_of[host]:
+                del self._held_of[host]
+
+    def released(self) -> Iterator[pa.RecordBatch]:
+        """What waits and may go on: all, where the limits are others than before a restart, or a visit that was held
+        for brought no page."""
+        while self._left > 0 and (urls := self._queue.get(min(ROWS, self._left))) is not None:
+            self._left -= urls.num_rows
+            yield urls
+
+    def scan(self) -> Iterator[pa.RecordBatch]:
+        """Every URL that waits here."""
+        return self._queue.scan()
+
+    # --- what a restart needs
+
+    def state(self) -> dict[str, Any]:
+        if not self._counts:
+            return {}
+        held = [[key, host] for key, host in (self._met | self._held).items()]
+        return {
+            "pages": self._pages.state(), "queue": self._queue.state(), "held": held,
+            "limits": None if self._left else self._limits.state(),
+        }  # fmt: skip
+
+    def close(self) -> None:
+        self._pages.close()
+        self._queue.close()
+
+
+def _brought_pages(ended: pa.RecordBatch) -> Mask:
+    """Which visits (schema `ENDED`) brought pages, and were the first to theirs: bool[n]."""
+    fetched = (numbers(ended, "outcome") == OK) & (numbers(ended, "kind") != Kind.LISTING)
+    again = ended.column("again").to_numpy(zero_copy_only=False)
+    first: Mask = fetched & ~again
+    return first
