@@ -597,3 +597,27 @@ def test_ctrl_c(tmp_path: Path, quick: Path, times: int) -> None:
         if times == 1:
             assert json.loads(out)["ending"] == "stopped" and f"fyke crawl --into {into} goes on" in errors
         mended(into, quick, site)
+
+
+def test_a_seed_that_is_not_there_is_told(site: SmallSite, quick: Path, tmp_path: Path) -> None:
+    """By a line and a status of its own, as wget and curl -f do; the answer is archived, and it is told again."""
+    into = tmp_path / "there"
+    for agents in ("1", "1"):
+        run = crawl(into, quick, f"{site.url}none", "--agents", agents)
+        assert run.status == 6 and run.summary["ending"] == "finished"
+        assert run.errors.splitlines()[-1] == (
+            f"fyke: no seed brought a page: check the URL; fyke why {into} {site.url}none says more"
+        )
+    assert crawl(tmp_path / "both", quick, f"{site.url}none", site.url, "--pages", "3").status == 0
+
+
+def test_a_start_that_breaks_off_leaves_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "seeds.txt").write_text("# none\n")
+    for agents in ("1", "2"):
+        done = fyke(
+            "crawl", "--seeds", str(tmp_path / "seeds.txt"), "--into", str(tmp_path / "there"), "--agents", agents
+        )
+        assert done.returncode == 2 and not (tmp_path / "there").exists(), done.stderr
+    (tmp_path / "there").mkdir()
+    assert fyke("crawl", "--seeds", str(tmp_path / "seeds.txt"), "--into", str(tmp_path / "there")).returncode == 2
+    assert (tmp_path / "there").is_dir()

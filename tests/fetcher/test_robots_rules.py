@@ -309,3 +309,21 @@ def test_disallow_all_says_why():
     rules = RobotsRules.disallow_all("robots.txt could not be had: timed out")
     assert rules.verdict("/a") == Verdict(False, 0, "robots.txt could not be had: timed out")
     assert RobotsRules.allow_all().verdict("/a").allowed
+
+
+@pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be"])
+@given(lines=st.lists(st.tuples(AGENTS, st.booleans(), VALUES), max_size=6), target=TARGETS)
+def test_utf_16_with_a_byte_order_mark_is_read_as_what_it_is(
+    coding: str, lines: list[tuple[bytes, bool, bytes]], target: str
+) -> None:
+    text = "".join(
+        f"User-agent: {agent.decode()}\n{'Allow' if allow else 'Disallow'}: {value.decode()}\n"
+        for agent, allow, value in lines
+    )
+    marked = f"\ufeff{text}"
+    assert allows(marked.encode(coding), target) == allows(marked.encode(), target)
+
+
+def test_half_a_character_at_the_end_of_utf_16_hurts_nothing() -> None:
+    body = "\ufeffUser-agent: *\nDisallow: /x\n".encode("utf-16-le") + b"\xd8"
+    assert not allows(body, "/x") and allows(body, "/y")

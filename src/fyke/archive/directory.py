@@ -14,6 +14,7 @@ that holds anything but a crawl is never written to.
 import errno
 import json
 import os
+import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -128,6 +129,11 @@ class CrawlDirectory:
         digests = saved.get("settings")
         same = not digests or digests["file"] == xxh3_64_intdigest(self.settings.read_bytes())
         return "" if same else "it is not what the last run wrote: it was edited since, or is damaged"
+
+    def withdraw(self) -> None:
+        """Delete the folder of a start that broke off before `record`, if nothing else is in it."""
+        if self.path.is_dir() and not self.holds_crawl and self._barely_begun():
+            shutil.rmtree(self.path, ignore_errors=True)
 
     def forget(self) -> None:
         """Delete the state of a crawl that has brought nothing, so that it begins anew; the lock is held."""

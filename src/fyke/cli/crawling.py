@@ -12,7 +12,7 @@ from fyke.cli import rooms
 from fyke.cli.app import AsJson, Folder, app
 from fyke.cli.console import Reporter, print_json, say
 from fyke.core.choices import Scope
-from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError
+from fyke.core.errors import EXIT_INTERRUPTED, EXIT_NO_PAGE, ConfigurationError
 
 Host = Annotated[str, typer.Argument(help="A host, by its name or a URL of it.", metavar="HOST")]
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -93,7 +93,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     addresses are private need --private.
 
     Exit status: 0 done, a limit reached, or stopped by SIGTERM, 2 wrong usage, 3 the directory cannot be used, 4 the
-    disk is full, 5 nothing could be reached, 130 interrupted.
+    disk is full, 5 nothing could be reached, 6 no seed brought a page, 130 interrupted.
     """
     if into is None:
         raise ConfigurationError("where to? give the crawl's directory with --into DIR")
@@ -117,6 +117,12 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     if as_json:
         print_json(summary.as_dict())
     rooms.run.report(summary, directory, console)
+    if rooms.run.brought_no_page(summary):
+        first = directory.first_seed(settings)
+        typer.echo(
+            f"fyke: no seed brought a page: check the URL; fyke why {directory.path} {first} says more", err=True
+        )
+        raise typer.Exit(EXIT_NO_PAGE)
     if summary.ending is rooms.loop.Ending.STOPPED and not (summary.already or summary.terminated):
         raise typer.Exit(EXIT_INTERRUPTED)
 

@@ -89,9 +89,18 @@ def search(
 def report(
     directory: Folder,
     out: Annotated[Path | None, typer.Option(help="The HTML file.  [default: DIR/report.html]", metavar="FILE")] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Describe a crawl, running or not, in one HTML file that can be mailed: figures, plots, hosts, domains."""
-    say(f"{rooms.report.write_report(directory, out, Reporter(stderr=True))}")
+    """Describe a crawl, running or not, in one HTML file that can be mailed: figures, plots, hosts, domains.
+
+    With --json the figures alone are printed; a file is written where --out names one.
+    """
+    if as_json:
+        print_json(rooms.report.figures(directory, Reporter(stderr=True)))
+    if as_json and out is None:
+        return
+    say_path = say_aside if as_json else say
+    say_path(f"{rooms.report.write_report(directory, out, Reporter(stderr=True))}")
 
 
 @app.command()

@@ -7,6 +7,7 @@ with the class's `exit_status`.
 
 import sys
 
+EXIT_NO_PAGE = 6  # of a crawl that came to its end and was answered, and no seed brought a page
 EXIT_INTERRUPTED = 130  # what a shell shows of a command that Ctrl-C ended
 
 

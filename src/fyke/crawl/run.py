@@ -28,7 +28,7 @@ from fyke.archive.division import divide, division
 from fyke.archive.inspect import ending_of
 from fyke.archive.statistics import CrawlStatistics, added
 from fyke.core.config import Config
-from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError, DiskFull, NetworkDown
+from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError, DiskFull, FykeError, NetworkDown
 from fyke.core.memory import peak_memory_bytes
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.core.rewrite_rules import load
@@ -101,8 +101,14 @@ def crawl_with_panel(
     gc.freeze()  # what is imported stays; and a page makes hundreds of objects but hardly a cycle
     gc.set_threshold(50_000, 20, 100)
     sys.setswitchinterval(SWITCH_S)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        summary = runner.run(_crawl(directory, config, console, listed, again, metrics))
+    there = directory.path.exists()
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            summary = runner.run(_crawl(directory, config, console, listed, again, metrics))
+    except FykeError:
+        if not there:
+            directory.withdraw()
+        raise
     if nothing_reached(summary):
         met = f" ({', '.join(name.replace('_', ' ') for name in summary.statistics.outcomes)})"
         raise NetworkDown(
@@ -281,6 +287,14 @@ def nothing_reached(summary: Summary) -> bool:
     """Whether the crawl ended without a single answer, be it to a question for robots.txt."""
     ended = summary.ending in (Ending.UNREACHED, Ending.FINISHED)
     return ended and not summary.statistics.archive_bytes
+
+
+def brought_no_page(summary: Summary) -> bool:
+    """Whether the crawl came to its end, and all that its seeds brought are faults. Who asked for a page and has none is
+    to know, as `wget` and `curl -f` tell by their exit status."""
+    now = summary.statistics
+    brought = set(now.outcomes) - {"ok", "too_large", "unchanged"} == set(now.outcomes)
+    return summary.ending is Ending.FINISHED and brought and not (now.pages or now.listings or now.again)
 
 
 def report(summary: Summary, directory: CrawlDirectory, console: Console) -> None:

@@ -6,6 +6,7 @@ colon, the usual misspellings, any line ends, a byte order mark, anything after 
 Invariant: line numbers are those a text editor shows, whatever the line ends.
 """
 
+import codecs
 import re
 from collections.abc import Iterator
 from enum import Enum
@@ -51,7 +52,7 @@ _EXACT = {name: field for field, names in _BEGINNINGS for name in names}
 
 def lines_of(body: bytes) -> Iterator[Line | None]:
     """The lines of `body` in order; None for those that say nothing. Never raises, whatever the bytes."""
-    text = body[:MAX_BYTES].decode("latin-1")
+    text = _bytes_of(body[:MAX_BYTES]).decode("latin-1")
     for mark in "\xef\xbb\xbf":  # whole or in part, at the beginning only
         if not text.startswith(mark):
             break
@@ -66,6 +67,13 @@ def lines_of(body: bytes) -> Iterator[Line | None]:
         key, value = _take_apart(line)
         field = _EXACT.get(key) or _field_of(key)
         yield None if field is None else Line(number, field, value, line)
+
+
+def _bytes_of(body: bytes) -> bytes:
+    """`body` in UTF-8, where its byte order mark says that it is UTF-16, as some editors save; else as it is."""
+    if not body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return body
+    return body.decode("utf-16", "replace").encode("utf-8", "replace")
 
 
 def _take_apart(line: str) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
-from fyke.core.markup import parts
+from fyke.core.markup import bounded, parts
 from fyke.core.urls import canonical
 from fyke.core.visits import HTML_TYPES, TREE_OPTIONS, Page, PageLinks
 from fyke.harvest.headers import obey, refresh_target, rel_of
@@ -43,6 +43,7 @@ _HREF: Final = itemgetter("href")
 _FIRST: Final = itemgetter(0)
 _UNFIT = ("#", "javascript:", "mailto:", "data:", "tel:", "about:", "blob:")
 _SUSPECT: Final = frozenset("#jJmMdDtTaAbB \t\r\n\f")  # how they begin
+_BLANK = (b'=""', b"=''")
 _TITLE_CHARS = 512
 _TITLE_BYTES = 1 << 14
 
@@ -92,10 +93,27 @@ class HtmlLinks:
                 trees += 1
                 if root is not None:
                     self._note(page, of_tree(self._engine.find, root, self._product))
+                    self._read_noframes(page, root)
                     if self._requisites:
                         page.links.requisites += html_requisites(self._engine.find, root)
         page.links.pages = fit(page.links.pages)
+        if page.links.base != page.url and any(blank in page.content for blank in _BLANK):
+            self._read_blank(page)
         encode_queries(page.links, page.charset)
+
+    def _read_noframes(self, page: Page, root: LexborNode) -> None:
+        """What is for those who know no frames, as we do not: to a parser it is text."""
+        for node in self._engine.find("noframes", root)[:MOST_TREES]:
+            within = LexborHTMLParser(bounded(node.text().encode("utf-8", "replace")), options=TREE_OPTIONS).root
+            if within is not None:
+                self._note(page, of_tree(self._engine.find, within, self._product))
+
+    def _read_blank(self, page: Page) -> None:
+        """An empty link leads to the base, which is another page where a <base> says so."""
+        root = page.tree.root
+        anchors = self._engine.find("a[href=''],area[href='']", root) if root is not None else ()
+        if any(not _shunned(node.attributes) for node in anchors):
+            page.links.pages = fit([*page.links.pages, page.links.base])
 
     def _scanned(self, page: Page, content: bytes) -> Found | None:
         """What the scanner reads of a page whose tree nobody asks for."""

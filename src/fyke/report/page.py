@@ -7,6 +7,7 @@ whole, by rename; what was there before stays until then.
 
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,28 @@ def write_report(directory: Path, out: Path | None, console: Console, now_s: flo
     with written_whole(path, otherwise, otherwise, synced=False) as part:
         part.write_text(text, encoding="utf-8")
     return path
+
+
+def figures(directory: Path, console: Console) -> dict[str, Any]:
+    """What the report of the crawl in `directory` says, for programs: numbers, lists of rows, texts.
+
+    Raises NotACrawl, StateDamaged.
+    """
+    crawl = CrawlDirectory(directory)
+    config = crawl.config()
+    with Progress(console, "counting"), Questions(crawl.path) as questions:
+        found, stand = survey(questions), standing(questions, crawl.path)
+        spoken, sample = languages(questions, crawl.path)
+        links = BrokenLinks(questions) if config.store.links else None
+        return {
+            "statistics": status_of(crawl).statistics.as_dict(),
+            "survey": asdict(found),
+            "languages": {"sample": sample, "pages": spoken},
+            "reputation": asdict(stand) if stand else None,
+            "broken": {**links.as_dict(), "worst": [one.as_dict() for one in links.worst(BROKEN_LINKS, PAGES_OF_EACH)]}
+            if links
+            else None,
+        }
 
 
 def _check(crawl: CrawlDirectory, out: Path) -> None:
