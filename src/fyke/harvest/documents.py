@@ -1,8 +1,9 @@
-"""Documents that are no text: PDF, with the extra `fyke[documents]`; without it they are archived and not read.
+"""Documents that are no text: PDF, office documents and EPUB books, with the extra `fyke[documents]`; without it they
+are archived and not read.
 
 A processing module that the parser has where pypdfium2 is installed. The reading is done in another process
-(`pdf_worker`), begun with the first document: it may crash, hang or run out of memory on what strangers wrote, and then
-costs that document its text and nothing else. A domain whose documents did so `MOST_FAULTS` times has no more of them
+(`document_worker`), begun with the first document: it may crash, hang or run out of memory on what strangers wrote,
+and then costs that document its text and nothing else. A domain whose documents did so `MOST_FAULTS` times has no more of them
 read. Invariant: `process` returns within `PATIENCE_S`, whatever the bytes.
 """
 
@@ -23,12 +24,21 @@ from typing import Any
 from fyke.core.visits import Page
 from fyke.harvest.links import collapsed
 
-DOCUMENT_TYPES = ("application/pdf",)
+_OOXML, _ODF = "application/vnd.openxmlformats-officedocument.", "application/vnd.oasis.opendocument."
+DOCUMENT_TYPES = (
+    "application/pdf",
+    "application/epub+zip",
+    *(
+        f"{_OOXML}{kind}"
+        for kind in ("wordprocessingml.document", "presentationml.presentation", "spreadsheetml.sheet")
+    ),
+    *(f"{_ODF}{kind}" for kind in ("text", "presentation", "spreadsheet")),
+)
 PATIENCE_S = 5.0  # more than the worker takes for itself
 REPLY_BYTES = 32 << 20
 MOST_FAULTS = 3
 DOMAINS = 10_000  # of which faults are remembered
-WORKER = Path(__file__).with_name("pdf_worker.py")
+WORKER = Path(__file__).with_name("document_worker.py")
 
 
 def installed() -> bool:
@@ -37,7 +47,7 @@ def installed() -> bool:
 
 
 class Documents:
-    """Finds title, text and links of PDF files; `patience_s` for each."""
+    """Finds title, text and links of documents; `patience_s` for each."""
 
     media_types = DOCUMENT_TYPES
 

@@ -1,22 +1,26 @@
-"""Reads PDF files in a process of its own, which may die: the program that `fyke.harvest.documents` starts.
+"""Reads documents in a process of its own, which may die: the program that `fyke.harvest.documents` starts.
 
-A length of eight bytes and a PDF come in, a length and a JSON object go out: title, text, links, pages; or a fault.
+A length of eight bytes and a PDF, or a zipped document (`office_worker`), come in, a length and a JSON object go out:
+title, text, links, pages; or a fault.
 pdfium is C++ that reads what strangers wrote, so this process has no right and little room: no file may grow, memory
 has a limit, and it stops reading after `WORK_S` seconds with what it has. It imports nothing of Fyke, which would cost
 more than most documents.
 """
 
 import ctypes
+import importlib.util
 import json
 import resource
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+ZIPPED = b"PK\x03\x04"
 MEMORY_BYTES = 1 << 30  # of addresses
 WORK_S = 3.0  # of processor time for a document
 MOST_PAGES = 2_000
@@ -77,16 +81,26 @@ def _written(words: pypdfium2.PdfTextPage) -> Iterator[str]:
         pdfium.FPDFLink_CloseWebLinks(found)
 
 
+def _office() -> Any:
+    """The module `office_worker` beside this file: it is found by its path, since nothing of Fyke is to be loaded."""
+    spec = importlib.util.spec_from_file_location("office_worker", Path(__file__).with_name("office_worker.py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def main() -> None:
     """Answer until nobody asks any more."""
+    office = _office()
     for limit, most in (("AS", MEMORY_BYTES), ("FSIZE", 0), ("CORE", 0)):
         resource.setrlimit(getattr(resource, f"RLIMIT_{limit}"), (most, most))
     asked, answers = sys.stdin.buffer, sys.stdout.buffer
     while len(head := asked.read(8)) == 8:
         data = asked.read(int.from_bytes(head, "big"))
         try:
-            said = read(data)
-        except (pypdfium2.PdfiumError, ValueError, MemoryError) as error:
+            said = office.read_office(data) if data.startswith(ZIPPED) else read(data)
+        except (pypdfium2.PdfiumError, ValueError, MemoryError, *office.FAULTS) as error:
             said = {"fault": str(error) or type(error).__name__}
         reply = json.dumps(said).encode()
         answers.write(len(reply).to_bytes(8, "big") + reply)

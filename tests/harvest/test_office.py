@@ -1,0 +1,192 @@
+"""Office documents and books are read like PDF files: what they say, in order, within limits."""
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawl.runs import archived, crawl, fyke
+from crawl.runs import settings as crawl_settings
+from crawl.small_site import small_site
+from fyke.harvest.documents import DOCUMENT_TYPES, Documents
+from fyke.harvest.office_worker import FAULTS, MOST_CHARS, read_office
+from harvest.pdfs import pdf
+from harvest.test_documents import page_of
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+A = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
+LINK = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/hyperlink"
+CORE = '<p:coreProperties xmlns:p="p" xmlns:dc="dc"><dc:title>On plums</dc:title></p:coreProperties>'
+ODF = 'xmlns:t="urn:t" xmlns:x="http://www.w3.org/1999/xlink" xmlns:o="urn:o"'
+
+
+def packed(parts: dict[str, str | bytes]) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, text in parts.items():
+            file.writestr(name, text)
+    return data.getvalue()
+
+
+def relations(*targets: str) -> str:
+    rows = "".join(f'<Relationship Id="r" Type="{LINK}" Target="{one}" TargetMode="External"/>' for one in targets)
+    return f'<Relationships xmlns="{RELATIONS}">{rows}<Relationship Type="x/image" Target="i.png"/></Relationships>'
+
+
+def docx(body: str, *targets: str) -> bytes:
+    return packed({
+        "[Content_Types].xml": "<Types/>", "docProps/core.xml": CORE,
+        "word/_rels/document.xml.rels": relations(*targets),
+        "word/document.xml": f"<w:document {W}><w:body>{body}</w:body></w:document>",
+    })  # fmt: skip
+
+
+def paragraph(*runs: str) -> str:
+    return (
+        f"<w:p><w:pPr><w:tabs><w:tab/></w:tabs></w:pPr>{''.join(f'<w:r><w:t>{run}</w:t></w:r>' for run in runs)}</w:p>"
+    )
+
+
+BOOK = {
+    "mimetype": "application/epub+zip",
+    "META-INF/container.xml": '<c><rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></c>',
+    "OPS/book.opf": '<package xmlns:dc="dc"><metadata><dc:title>On plums</dc:title></metadata><manifest>'
+    '<item id="a" href="one%20.xhtml"/><item id="b" href="two.xhtml"/></manifest>'
+    '<spine><itemref idref="b"/><itemref idref="a"/></spine></package>',
+    "OPS/one .xhtml": "<html><head><title>no</title></head><body><p>Last</p><script>no</script></body></html>",
+    "OPS/two.xhtml": '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" "x.dtd"><html><body><h1>First</h1>'
+    '<p>of&nbsp;all <a href="http://a.example/1">x</a><a href="one%20.xhtml">y</a></p></body></html>',
+}
+SHEET = {
+    "[Content_Types].xml": "<Types/>", "docProps/core.xml": CORE,
+    "xl/sharedStrings.xml": "<sst><si><t>plum</t></si><si><r><t>st</t></r><r><t>one</t></r>"
+    "<rPh><t>no</t></rPh></si></sst>",
+    "xl/worksheets/sheet2.xml": "<worksheet><row><c t='inlineStr'><is><t>second</t></is></c></row></worksheet>",
+    "xl/worksheets/sheet1.xml": "<worksheet><row><c t='s'><v>1</v></c><c><f>1+1</f><v>2.5</v></c><c t='s'><v>7</v></c>"
+    "</row><row><c t='s'><v>0</v></c></row></worksheet>",
+}  # fmt: skip
+KINDS: dict[str, tuple[bytes, str, list[str]]] = {
+    "docx": (
+        docx(paragraph("A ", "plum") + "<w:p><w:r><w:tab/><w:t>is</w:t><w:br/><w:t>fruit</w:t></w:r></w:p>"
+             + "<w:p><w:del><w:r><w:delText>no</w:delText></w:r></w:del></w:p>", "http://a.example/1", "b.html"),
+        "A plum\n\tis\nfruit", ["http://a.example/1", "b.html"],
+    ),
+    "pptx": (
+        packed({
+            "[Content_Types].xml": "<Types/>", "docProps/core.xml": CORE,
+            "ppt/slides/slide10.xml": f"<s {A}><a:p><a:r><a:t>last</a:t></a:r></a:p></s>",
+            "ppt/slides/slide2.xml": f"<s {A}><a:p><a:r><a:t>first</a:t></a:r></a:p></s>",
+            "ppt/slides/_rels/slide2.xml.rels": relations("http://a.example/1"),
+        }),
+        "first\nlast", ["http://a.example/1"],
+    ),
+    "xlsx": (packed(dict(SHEET)), "stone\t2.5\nplum\nsecond", []),
+    "odt": (
+        packed({
+            "mimetype": "application/vnd.oasis.opendocument.text",
+            "meta.xml": "<m xmlns:dc='dc'><dc:title>On plums</dc:title></m>",
+            "content.xml": f"<o:c {ODF}><t:tracked-changes><t:p>no</t:p></t:tracked-changes><t:h>Head</t:h>"
+            "<t:p>a<t:s/>b<t:tab/>c<t:line-break/><t:a x:href='http://a.example/1'>link</t:a>"
+            "<t:a x:href='#no'>.</t:a></t:p></o:c>",
+        }),
+        "Head\na b\tc\nlink.", ["http://a.example/1"],
+    ),
+    "epub": (packed(dict(BOOK)), "First\nof all xy\nLast", ["http://a.example/1"]),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def documents() -> Iterator[Documents]:
+    reader = Documents()
+    yield reader
+    reader.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_title_text_and_links(kind: str, documents: Documents) -> None:
+    content, text, links = KINDS[kind]
+    page = page_of(content)
+    documents.process(page)
+    assert (page.title, page.text, page.links.pages) == ("On plums", text, links), page.findings
+
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1)
+
+
+@given(st.lists(TEXTS, max_size=20))
+def test_all_that_paragraphs_say_is_there_in_order(texts: list[str]) -> None:
+    escaped = [text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") for text in texts]
+    assert read_office(docx("".join(map(paragraph, escaped))))["text"] == "\n".join(texts)
+
+
+@settings(max_examples=60, deadline=None)
+@given(kind=st.sampled_from(sorted(KINDS)), at=st.floats(0, 1), damage=st.binary(min_size=1, max_size=9))
+def test_whatever_the_bytes_nothing_else_is_raised(kind: str, at: float, damage: bytes) -> None:
+    whole = KINDS[kind][0]
+    place = int(at * len(whole))
+    try:
+        said: dict[str, Any] = read_office(whole[:place] + damage + whole[place + len(damage) :])
+    except (*FAULTS, ValueError, zlib.error):
+        return
+    assert isinstance(said["text"], str)
+
+
+def bomb(name: str) -> bytes:
+    base: dict[str, str | bytes] = {"[Content_Types].xml": "<Types/>"}
+    if name == "text":
+        body = paragraph("x" * 1000) * 20_000
+        return packed({**base, "word/document.xml": f"<w:document {W}><w:body>{body}</w:body></w:document>"})
+    if name == "nothing":
+        return packed({**base, "word/document.xml": b"<a>" + b" " * (100 << 20) + b"</a>"})
+    if name == "parts":
+        part = b"<s>" + b"<a/>" * 400_000 + b"</s>"
+        return packed({**base, **{f"ppt/slides/slide{n}.xml": part for n in range(99)}})
+    if name == "depth":
+        return packed({**base, "word/document.xml": b"<a>" * 5_000_000})
+    if name == "entities":
+        entities = "".join(f"<!ENTITY e{n} '{f'&e{n - 1};' * 10 if n else 'x' * 100}'>" for n in range(9))
+        return packed({**base, "word/document.xml": f"<!DOCTYPE d [{entities}]><d>&e8;</d>"})
+    cell = '<c t="s"><v>0</v></c>'
+    many: dict[str, str | bytes] = {**SHEET, "xl/sharedStrings.xml": f"<sst><si><t>{'x' * 9_000_000}</t></si></sst>"}
+    return packed({**many, "xl/worksheets/sheet1.xml": f"<w>{cell * 100_000}</w>"})
+
+
+@pytest.mark.parametrize("name", ["text", "nothing", "parts", "depth", "entities", "strings"])
+def test_a_bomb_costs_no_more_than_the_limits(name: str, documents: Documents) -> None:
+    """It is read as far as they go, and what comes after it is read by the same process."""
+    before, after = page_of(KINDS["docx"][0]), page_of(pdf(["words"]))
+    documents.process(before)
+    process = documents._process
+    page = page_of(bomb(name))
+    documents.process(page)
+    assert len(page.text) <= MOST_CHARS
+    assert "could not be read" not in page.findings["Documents"].get("fault", ""), page.findings
+    documents.process(after)
+    assert after.text == "words" and documents._process is process
+
+
+def test_crawled_indexed_exported(tmp_path: Path) -> None:
+    into = tmp_path / "there"
+    with small_site(pages=2) as site:
+        body = "".join(
+            paragraph("Plums (Prunus) are a fruit with a stone, and there is more to say of them.") for _ in "12345"
+        )
+        site.answers["/"] = 200, {"Content-Type": "text/html"}, b"<a href=/plums.docx>d</a><a href=/plums.epub>e</a>"
+        site.answers["/plums.docx"] = 200, {"Content-Type": DOCUMENT_TYPES[2]}, docx(body, f"{site.url}p1")
+        site.answers["/plums.epub"] = 200, {"Content-Type": "application/epub+zip"}, b"PK\x03\x04 and no more"
+        run = crawl(into, crawl_settings(tmp_path), site.url)
+        assert run.status == 0
+        assert sorted(archived(into)) == sorted(f"{site.url}{name}" for name in ("", "p1", "plums.docx", "plums.epub"))
+        url = f"{site.url}plums.docx"
+    assert fyke("index", str(into)).returncode == 0
+    found = fyke("search", str(into), "prunus", "--json")
+    assert found.returncode == 0 and url in found.stdout and "On plums" in found.stdout
+    done = fyke("export", str(into), "--to", "jsonl", "--out", str(tmp_path / "pages.jsonl"))
+    assert done.returncode == 0 and "fruit with a stone" in (tmp_path / "pages.jsonl").read_text()
