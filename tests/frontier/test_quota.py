@@ -141,6 +141,8 @@ def test_all_is_fetched_or_left_out_and_a_greater_limit_goes_on(tmp_path: Path) 
     crawl.save()
     crawl.sites = ()
     crawl.restart()
+    crawl.save()  # and it is killed before anything went on
+    crawl.restart()
     crawl.finish()
     assert set(crawl.model.done) == set(crawl.web.distances()) and not left_out(crawl)
     crawl.close()

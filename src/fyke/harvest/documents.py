@@ -3,8 +3,8 @@ are archived and not read.
 
 A processing module that the parser has where pypdfium2 is installed. The reading is done in another process
 (`document_worker`), begun with the first document: it may crash, hang or run out of memory on what strangers wrote,
-and then costs that document its text and nothing else. A domain whose documents did so `MOST_FAULTS` times has no more of them
-read. Invariant: `process` returns within `PATIENCE_S`, whatever the bytes.
+and then costs that document its text and nothing else. A domain whose documents did so `MOST_FAULTS` times has no more
+of them read. Invariant: `process` returns within `PATIENCE_S`, whatever the bytes.
 """
 
 import json
