@@ -2,7 +2,8 @@
 
 Called once a page by `fyke.export.page_text`. What is content and what is navigation is decided by resiliparse, as for
 search, but paragraphs and lists stay. Invariant: the text has no control characters but line ends and tabs and none
-that turn its direction; in Markdown nothing of the page can act as HTML or as a link.
+that turn its direction; in Markdown nothing of the page can act as HTML, or as a link but
+to what is crawled (`marks`).
 """
 
 import re
@@ -14,6 +15,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fyke.core.markup import bounded
 from fyke.core.visits import HTML_TYPES, Page
+from fyke.export.marks import MARKS, marked, single, without_marks, written
 from fyke.search.extract import is_deep
 
 TEXT_CHARS = 1_000_000
@@ -27,7 +29,7 @@ _NOT_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2060-\u206f\
 _BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
 _GAPS = re.compile(r"\n{3,}")
 _SIGNS = re.compile(r"([\\`*<\[\]]|(?<!\w)_|_(?!\w))")
-_LINE_SIGNS = re.compile(r"^([^\S\n]*+)([#>+=|~-]|\d{1,9}(?=[.)]))", re.MULTILINE)
+_LINE_SIGNS = re.compile(rf"^((?:[^\S\n]|{MARKS})*+)([#>+=|~-]|\d{{1,9}}(?=[.)]))", re.MULTILINE)
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 
 
@@ -43,8 +45,10 @@ def markdown(page: Page) -> str:
     html = _html(page)
     if is_deep(html):
         return _clean(_escaped(_main(html, formatting=False)))
-    parser = LexborHTMLParser(_main(html, formatting="minimal_html"))
-    return _clean("\n\n".join(_blocks(parser.body)) if parser.body else "")
+    page_marked = marked(html, page.url)
+    parser = LexborHTMLParser(single(_main(page_marked.html, formatting="minimal_html")))
+    text = "\n\n".join(_blocks(parser.body)) if parser.body else ""
+    return _clean(written(text[: 2 * TEXT_CHARS], page_marked.urls))
 
 
 def _html(page: Page) -> str:
@@ -88,7 +92,7 @@ def _block(node: LexborNode, depth: int = 0) -> str:
     if tag in ("ul", "ol") and depth < _LISTS_DEEP:
         return "\n".join(_items(node, depth, ordered=tag == "ol"))
     if tag == "pre":
-        return _fenced(node.text().strip("\n"))
+        return _fenced(without_marks(node.text()).strip("\n"))
     return _inline(node).strip()
 
 

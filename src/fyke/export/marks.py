@@ -1,0 +1,155 @@
+"""Links, inline code and tables of a page, through a reader that keeps text alone: as marks in the text.
+
+What is main content is decided by resiliparse, which gives text, headings and lists and forgets the rest. So before it
+reads a page, marks are put into its tree (`marked`), characters of Unicode's private use that no page has which gets
+them; and when its text has become Markdown, the marks are written out (`written`). Called by `fyke.export.prose`.
+
+Invariant: no mark is left in what `written` returns, and a link in it leads to a canonical URL of a scheme that is
+crawled. All expressions are linear.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from fyke.core.urls import canonical
+
+MOST_MARKS = 20_000  # links, pieces of code and cells of a page
+MOST_COLUMNS = 64
+_LINK, _NUMBERED, _UNLINK, _CODE, _UNCODE, _TABLE, _CELL, _ROW = map(chr, range(0xE000, 0xE008))
+MARKS = f"{_LINK}\\d*+{_NUMBERED}|[{_LINK}-{_ROW}]"
+_OURS = re.compile(f"[{_LINK}-{_ROW}]|&#(?:[xX]0*+[eE]00[0-7]|0*+5734[4-9]|0*+5735[01])")
+_ANY = re.compile(MARKS)
+_LINKED = re.compile(f"{_LINK}(\\d++){_NUMBERED}([^{_LINK}{_UNLINK}]*+){_UNLINK}")
+_CODED = re.compile(f"{_CODE}([^{_CODE}{_UNCODE}]*+){_UNCODE}")
+_ROWS = re.compile(f"{_TABLE}(?:[^{_TABLE}{_ROW}]*+{_ROW}\\s*+)++")
+_DOUBLE = re.compile(f"([{_LINK}-{_ROW}])\\1")
+_GUARD = re.compile(r"\\([\\`*<\[\]_#>+=|~.)-])")
+_TICKS = re.compile(r"`++")
+_NO_DATA = "ul,ol,dl,pre,blockquote,h1,h2,h3,h4,h5,h6,form,img"  # a table with these in it lays something out
+
+
+class Marked(NamedTuple):
+    """A page with marks, and where its links lead, by number."""
+
+    html: str
+    urls: Sequence[str]
+
+
+def marked(html: str, url: str) -> Marked:
+    """`html`, the page at `url`, with marks; as it is where it has such characters itself."""
+    if _OURS.search(html):
+        return Marked(html, ())
+    parser = LexborHTMLParser(html)
+    root = parser.root
+    if root is None:
+        return Marked(html, ())
+    based = root.css_first("base[href]")
+    base = (canonical(based.attributes["href"] or "", url) if based is not None else None) or url
+    urls = _mark_links(root, base)
+    for node in root.css("code,kbd,samp,tt")[:MOST_MARKS]:
+        if node.css_first("a[href]") is None and not _within(node, ("pre", "code")):
+            node.insert_before(2 * _CODE)
+            node.insert_after(2 * _UNCODE)
+    left = MOST_MARKS
+    for table in root.css("table"):
+        left -= _mark_table(table) if left > 0 else 0
+    return Marked(parser.html or html, urls)
+
+
+def _mark_links(root: LexborNode, base: str) -> list[str]:
+    urls: list[str] = []
+    for node in root.css("a[href]")[:MOST_MARKS]:
+        href = (node.attributes["href"] or "").strip()
+        target = canonical(href, base) if href and not href.startswith("#") else None
+        if target is not None and not _within(node, ("pre",)):
+            node.insert_before(f"{_LINK}{len(urls)}{_NUMBERED}")
+            node.insert_after(2 * _UNLINK)
+            urls.append(target)
+    return urls
+
+
+def _within(node: LexborNode, tags: Sequence[str]) -> bool:
+    """Whether `node` is in an element of `tags`, which are not far above it."""
+    above = node.parent
+    for _ in range(8):
+        if above is None:
+            return False
+        if above.tag in tags:
+            return True
+        above = above.parent
+    return False
+
+
+def _mark_table(table: LexborNode) -> int:
+    """Mark the cells and rows of a table of data; how many cells."""
+    rows = [row.css("td,th") for row in table.css("tr")]
+    rows = [cells for cells in rows if cells]
+    if (
+        len(rows) < 2
+        or not 2 <= max(map(len, rows)) <= MOST_COLUMNS
+        or table.css_first(_NO_DATA) is not None
+        or len(table.css("table")) > 1
+    ):
+        return 0
+    for number, cells in enumerate(rows):
+        for cell in cells:
+            _put_first(cell, 2 * _CELL if number or cell is not cells[0] else 2 * _TABLE + 2 * _CELL)
+        cells[-1].insert_child(2 * _ROW)
+    return sum(map(len, rows))
+
+
+def _put_first(cell: LexborNode, mark: str) -> None:
+    first = cell.first_child
+    if first is None:
+        cell.insert_child(mark)
+    else:
+        first.insert_before(mark)
+
+
+def single(html: str) -> str:
+    """What the reader made of a page with marks, each mark once: one alone would be taken for white space by it."""
+    return _DOUBLE.sub(r"\1", html)
+
+
+def without_marks(text: str) -> str:
+    """`text` as it was before it was marked."""
+    return _ANY.sub("", text)
+
+
+def written(text: str, urls: Sequence[str]) -> str:
+    """Markdown `text` with its marks written out; `urls` as in `Marked`."""
+    text = _CODED.sub(_code, text)
+    text = _LINKED.sub(lambda match: _link(match, urls), text)
+    return without_marks(_ROWS.sub(_table, text))
+
+
+def _code(match: re.Match[str]) -> str:
+    code = " ".join(_GUARD.sub(r"\1", without_marks(match[1])).split())
+    if not code:
+        return ""
+    ticks = "`" * (max(map(len, _TICKS.findall(code)), default=0) + 1)
+    return f"{ticks} {code} {ticks}" if "`" in code else f"{ticks}{code}{ticks}"
+
+
+def _link(match: re.Match[str], urls: Sequence[str]) -> str:
+    words, number = match[2].strip(), int(match[1][:9])
+    if not words or "\n\n" in words or number >= len(urls):
+        return match[2]
+    url = urls[number].replace("(", "%28").replace(")", "%29")
+    before, after = match[2][: len(match[2]) - len(match[2].lstrip())], match[2][len(match[2].rstrip()) :]
+    return f"{before}[{words}]({url}){after}"
+
+
+def _table(match: re.Match[str]) -> str:
+    rows = [row.replace(_TABLE, "").split(_CELL)[1:] for row in match[0].split(_ROW)[:-1]]
+    columns = max(map(len, rows))
+    lines = [_cells(row + [""] * (columns - len(row))) for row in rows]
+    lines.insert(1, _cells(["---"] * columns))
+    return "\n\n" + "\n".join(lines) + "\n\n"
+
+
+def _cells(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |"
