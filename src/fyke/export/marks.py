@@ -18,6 +18,8 @@ from fyke.core.urls import canonical
 
 MOST_MARKS = 20_000  # links, pieces of code and cells of a page
 MOST_COLUMNS = 64
+MOST_LISTS = 2_000
+_DEEP = 3  # how deep in a page a list is no menu to the reader
 _LINK, _NUMBERED, _UNLINK, _CODE, _UNCODE, _TABLE, _CELL, _ROW = map(chr, range(0xE000, 0xE008))
 MARKS = f"{_LINK}\\d*+{_NUMBERED}|[{_LINK}-{_ROW}]"
 _OURS = re.compile(f"[{_LINK}-{_ROW}]|&#(?:[xX]0*+[eE]00[0-7]|0*+5734[4-9]|0*+5735[01])")
@@ -56,6 +58,7 @@ def marked(html: str, url: str) -> Marked:
     left = MOST_MARKS
     for table in root.css("table"):
         left -= _mark_table(table) if left > 0 else 0
+    _keep_lists_of_prose(parser, root)
     return Marked(parser.html or html, urls)
 
 
@@ -69,6 +72,33 @@ def _mark_links(root: LexborNode, base: str) -> list[str]:
             node.insert_after(2 * _UNLINK)
             urls.append(target)
     return urls
+
+
+def _keep_lists_of_prose(parser: LexborHTMLParser, root: LexborNode) -> None:
+    """Have the reader keep lists that say more than what they link to: it takes any list for a menu that is not deep in
+    the page, or has links."""
+    within: set[int] = set()  # other lists: they go with these
+    for one in root.css("ul")[:MOST_LISTS]:
+        if one.mem_id in within:
+            continue
+        within.update(inner.mem_id for inner in one.css("ul"))
+        links = one.css("a[href]")
+        if len(one.text()) > 2 * sum(len(link.text()) for link in links):
+            for link in links:
+                link.unwrap()
+            for _ in range(_DEEP):
+                one = _wrapped(parser, one)
+
+
+def _wrapped(parser: LexborHTMLParser, node: LexborNode) -> LexborNode:
+    """A <div> in place of `node`, with a copy of it."""
+    around = parser.create_node("div")
+    around.insert_child(node)
+    node.insert_before(around)
+    placed = node.prev
+    assert placed is not None
+    node.remove()
+    return placed
 
 
 def _within(node: LexborNode, tags: Sequence[str]) -> bool:
@@ -85,14 +115,10 @@ def _within(node: LexborNode, tags: Sequence[str]) -> bool:
 
 def _mark_table(table: LexborNode) -> int:
     """Mark the cells and rows of a table of data; how many cells."""
-    rows = [row.css("td,th") for row in table.css("tr")]
-    rows = [cells for cells in rows if cells]
-    if (
-        len(rows) < 2
-        or not 2 <= max(map(len, rows)) <= MOST_COLUMNS
-        or table.css_first(_NO_DATA) is not None
-        or len(table.css("table")) > 1
-    ):
+    if table.css_first(_NO_DATA) is not None or len(table.css("table")) > 1:
+        return 0
+    rows = [cells for row in table.css("tr") if (cells := row.css("td,th"))]
+    if len(rows) < 2 or not 2 <= max(map(len, rows)) <= MOST_COLUMNS:
         return 0
     for number, cells in enumerate(rows):
         for cell in cells:

@@ -1,0 +1,90 @@
+"""Markdown keeps links, inline code and tables; what a page says stays text, and no mark of ours is left."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import canonical, locate
+from fyke.core.visits import Exchange, Page, PageLinks, Visit
+from fyke.export.prose import markdown
+
+URL = "http://h.example/d/p.html"
+FILLING = (
+    "<p>Words of a page, more and more of them, so that there is enough to be its main content, says the reader.</p>"
+)
+MARK = re.compile("[\ue000-\ue007]")
+
+
+def markdown_of(html: str) -> str:
+    at = locate(URL)
+    exchange = Exchange(Visit(URL, at.key, at.host, at.domain), Outcome.OK, 0.0, 0.0)
+    page = Page(exchange, "text/html", html.encode(), "utf-8", links=PageLinks(URL))
+    return markdown(page)
+
+
+def body_of(html: str) -> str:
+    return markdown_of(f"<body><main>{FILLING}{html}{FILLING}</main></body>")
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>See <a href=b.html>the <b>b</b> page</a> of.</p>", "See [the b page](http://h.example/d/b.html) of."),
+        ("<p>See <a href='/x_(y)?a b'>[1]</a>.</p>", "See [\\[1\\]](http://h.example/x_%28y%29?a%20b)."),
+        ("<p>A <a href='#here'>here</a> and <a href='javascript:f()'>there</a>.</p>", "A here and there."),
+        ("<h2>On <a href=b><code>b_()</code></a> too</h2>", "## On [`b_()`](http://h.example/d/b) too"),
+        ("<p>Say <code>a_b * [c] <i>d</i></code> now.</p>", "Say `a_b * [c] d` now."),
+        ("<p>Say <kbd>`</kbd> now.</p>", "Say `` ` `` now."),
+        ("<p>Say <code><a href=b>b_c</a></code> now.</p>", "Say [b_c](http://h.example/d/b) now."),
+        ("<pre><code>x = <a href=b>1</a>\n  y</code></pre>", "```\nx = 1\n  y\n```"),
+        (
+            "<table><tr><th>A<th>B|C<tr><td>1 <a href=c>c</a><td><code>x|y</code><tr><td><td>last</table>",
+            "| A | B\\|C |\n| --- | --- |\n| 1 [c](http://h.example/d/c) | `x\\|y` |\n|  | last |",
+        ),
+        ("<p><code># no</code> heading</p>", "`# no` heading"),
+        ("<ul><li>first <a href=b>b</a> of many words here</li><li>and <code>second</code> item</li></ul>",
+         "- first [b](http://h.example/d/b) of many words here\n- and `second` item"),
+    ],
+)  # fmt: skip
+def test_what_is_kept(html: str, text: str) -> None:
+    assert f"\n\n{text}\n\n" in body_of(html), body_of(html)
+
+
+def test_menus_are_left_out_as_before() -> None:
+    menu = "<ul><li><a href=a>Home page</a></li><li><a href=b>About us</a></li></ul>"
+    words = "<ul><li>Imprint and address</li></ul>"
+    html = f"<body>{menu}<nav>{menu}</nav><main>{3 * FILLING}</main><footer>{words}</footer><nav>{words}</nav></body>"
+    assert markdown_of(html) == "\n\n".join([re.sub("<.*?>", "", FILLING)] * 3)
+
+
+def test_a_base_counts() -> None:
+    html = f"<head><base href=/other/></head><body><main>{FILLING}<p>See <a href=b>b</a> there.</p></main></body>"
+    assert "[b](http://h.example/other/b)" in markdown_of(html)
+
+
+PIECES = st.sampled_from([
+    "<a href=b>", "</a>", "<code>", "</code>", "<table>", "<tr>", "<td>", "</table>", "<pre>", "</pre>", "<p>", "<li>",
+    "\ue000", "\ue0050\ue001", "\ue006", "\ue007", "&#xE006;", "&#57344;0&#xe001;", "`", "|", "[x](http://evil.example/)",
+    "<a href='javascript:x'>", "<a href='http://h.example/) evil'>", "&lt;script&gt;", "# x", "\n\n", " words ", "\\",
+])  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PIECES, max_size=25).map("".join))
+def test_no_mark_is_left_and_links_lead_where_the_page_says(html: str) -> None:
+    text = markdown_of(f"<body><main>{FILLING}{html}</main></body>")
+    if not MARK.search(html) and "&#" not in html:
+        assert not MARK.search(text)
+    bare = re.sub(r"```.*?(?:```|$)|`[^`\n]*`", "", text, flags=re.DOTALL)
+    for target in re.findall(r"(?<!\\)\]\(([^)]*)\)", bare):
+        assert canonical(target) is not None and "evil.example" not in target
+    assert not re.search(r"(?<!\\)<script", bare)
+
+
+def test_work_is_linear() -> None:
+    """Counted in characters that are written: what is long is cut, and the marks with it."""
+    for html in ("<a href=b>x</a>" * 100_000, "<code>x</code>" * 100_000, "<table><tr><td>x<td>y<tr><td>z" * 20_000):
+        assert not MARK.search(body_of(html))
