@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import fyke
-from fyke.core.config import Config, build, load, read
+from fyke.core.config import Config, build, literal, load, read
 from fyke.core.gone import GONE, said_of_gone
 
 PROGRAM = """
@@ -65,7 +65,8 @@ def test_settings_that_are_gone_are_passed_over_and_one_that_was_changed_is_name
     path = tmp_path / "fyke.toml"
     path.write_text(
         "".join(
-            f"[{name}]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items()) for name, keys in GONE.items()
+            f"[{name}]\n" + "".join(f"{key} = {literal(value)}\n" for key, value in keys.items())
+            for name, keys in GONE.items()
         )
     )
     assert load(path) == Config()

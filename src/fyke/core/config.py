@@ -139,7 +139,6 @@ class FetchSection(_Section):
     max_decoded_bytes: Positive = Field(128 << 20, description="Most bytes a compressed body may unfold to.")
     verify_tls: bool = Field(True, description="Refuse servers whose certificate cannot be verified.")
     ca_file: str = Field("", description="Certificates to trust, a PEM file; empty: the system's.")
-    http2: bool = Field(True, description="Offer HTTP/2 to https servers.")
 
 
 class DnsSection(_Section):

@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import Any
 
 # By section and key, the value that holds for good.
-GONE: Mapping[str, Mapping[str, float]] = MappingProxyType(
+GONE: Mapping[str, Mapping[str, float | bool]] = MappingProxyType(
     {
         "politeness": {"robots_ttl_s": 86400, "max_retry_after_s": 86400},
-        "fetch": {"min_rate_bytes_s": 64, "max_decode_ratio": 1000},
+        "fetch": {"min_rate_bytes_s": 64, "max_decode_ratio": 1000, "http2": True},
         "dns": {"min_ttl_s": 60, "max_ttl_s": 86400, "cache_names": 50_000},
         "frontier": {"link_cache": 100_000},
         "store": {"table_rows": 200_000},
@@ -34,7 +34,7 @@ def said_of_gone(values: Mapping[str, Any], source: str) -> str:
     """One line about settings in `values` (keys in sections), read from `source`, that are gone and had another value
     than the one that holds now; empty for none."""
     changed = [
-        f"{name}.{key} (always {value:g} now)"
+        f"{name}.{key} (always {str(value).lower()} now)"
         for name, section in GONE.items()
         for key, value in section.items()
         if isinstance(values.get(name), dict) and values[name].get(key, value) != value

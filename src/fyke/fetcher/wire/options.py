@@ -42,7 +42,7 @@ def constant_options(config: FetchSection) -> list[Option]:
         (pycurl.TIMEOUT_MS, int(config.timeout_s * 1000)),
         (pycurl.LOW_SPEED_LIMIT, LEAST_RATE_BYTES_S),
         (pycurl.LOW_SPEED_TIME, config.stall_s),
-        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if config.http2 else pycurl.CURL_HTTP_VERSION_1_1),
+        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
         (pycurl.SSL_VERIFYPEER, int(config.verify_tls)),
         (pycurl.SSL_VERIFYHOST, 2 if config.verify_tls else 0),
     ]
