@@ -206,10 +206,10 @@ def test_http2_is_offered_and_recorded_in_the_form_of_http1(run, authority):
                 assert answer.body.read() == b"hello"
                 assert answer.head == b"HTTP/2 200 \r\nx-a: b\r\n\r\n"
                 assert answer.request.startswith(b"GET /a HTTP/1.1\r\nHost: site.test")
-        async with listening(serve, ssl=tls(issuer, "site.test", "http/1.1")) as port:
-            async with Client(ca_file=ca_file) as client:
-                answer = await client.get(f"https://site.test:{port}/a")
-                assert (answer.effective_protocol, answer.body.read()) == ("http/1.1", b"old")
+        one_only = tls(issuer, "site.test", "http/1.1")
+        async with listening(serve, ssl=one_only) as port, Client(ca_file=ca_file) as client:
+            answer = await client.get(f"https://site.test:{port}/a")
+            assert (answer.effective_protocol, answer.body.read()) == ("http/1.1", b"old")
 
     run(main())
 
