@@ -17,6 +17,7 @@ from fyke.disk.store import Store
 from fyke.frontier.asleep import LEVELS, STEP_S, WAITING, Asleep
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.order import BreadthFirst
+from fyke.frontier.quota import Quota
 from fyke.frontier.ready import Ready
 from fyke.frontier.traps import Traps
 from fyke.frontier.window import Refill, Window
@@ -107,7 +108,8 @@ def test_hosts_that_sleep_leave_the_window_to_the_others(tmp_path: Path) -> None
     """Hosts whose visits would fill the window three times ask for an hour: the others' pages come out at once."""
     line, asleep, normal = window_of(tmp_path, normal=20, sleeping=60, each=100)
     window = Window(visits=2000, host_visits=50)
-    refill = Refill(line.stage, window, Blocked(line.checkpoint.store), asleep, Traps(line.checkpoint.store, 0))
+    store = line.checkpoint.store
+    refill = Refill(line.stage, window, Blocked(store), asleep, Traps(store, 0), Quota(store, (), 1 << 20))
     sleepers = {at(host, 0).host: 3600.0 for host in range(20, 80)}
     left = set(normal)
     turns = 0

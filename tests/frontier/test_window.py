@@ -17,6 +17,7 @@ from fyke.disk.store import Store
 from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.order import BreadthFirst
+from fyke.frontier.quota import Quota
 from fyke.frontier.ready import Ready
 from fyke.frontier.traps import Traps
 from fyke.frontier.window import REFILL_ROWS, Refill, Window, _nth_of_each
@@ -44,7 +45,7 @@ def end(window: Window, done: list[tuple[int, int]]) -> None:
 def refilled(queues: Line, window: Window) -> Refill:
     """`window`, filled out of the queues of a line; nothing else waits anywhere."""
     store = queues.checkpoint.store
-    return Refill(queues.stage, window, Blocked(store), Asleep(store), Traps(store, 0))
+    return Refill(queues.stage, window, Blocked(store), Asleep(store), Traps(store, 0), Quota(store, (), 1 << 20))
 
 
 @pytest.mark.parametrize("visits", [16, 100, 1000])
