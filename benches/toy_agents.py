@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fyke.crawl.post.dealings import Dealings, Deeds, Mail
-from fyke.crawl.post.handed import Told
+from fyke.crawl.post.handed import ToldIn
 from fyke.crawl.post.letters import Envelope, Letter, Letters
 
 REST = 3  # steps that a host rests after each visit
@@ -125,7 +125,7 @@ class Cell:
                 ended = self.dealings.told(sender, letter, told, told, now)
                 self.toy.out.difference_update(ended)
                 if ended:
-                    self.dealings.handed.keep(Told(sender, letter.life, letter.number), ended)
+                    self.dealings.handed.keep(ToldIn(sender, letter.life, letter.number), ended)
                 self.not_made(put_off, now)
             case Mail.HOLDS:
                 self.dealings.held(sender, letter, now)

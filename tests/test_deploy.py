@@ -21,7 +21,7 @@ from crawl.runs import archived, crawl, settings, wait_until
 from crawl.small_site import small_site
 from fyke.core.errors import ConfigurationError
 from fyke.crawl.exporter import address_of
-from fyke.metrics import Told, exposition
+from fyke.metrics import CrawlFigures, exposition
 from serve.kit import client
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
@@ -105,7 +105,9 @@ def test_the_board_asks_for_metrics_that_there_are() -> None:
     asked = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
     asked += [one["query"]["query"] for one in board["templating"]["list"] if isinstance(one["query"], dict)]
     told = {
-        sample.name for family in families(exposition([Told("a", figures=TOLD)]).decode()) for sample in family.samples
+        sample.name
+        for family in families(exposition([CrawlFigures("a", figures=TOLD)]).decode())
+        for sample in family.samples
     }
     named = {name for expression in asked for name in re.findall(r"\bfyke_\w+", expression)}
     assert named <= told, named - told
@@ -114,7 +116,7 @@ def test_the_board_asks_for_metrics_that_there_are() -> None:
 
 def test_text_that_strangers_chose_stays_a_label() -> None:
     name = 'a "crawl"\\ of\nlines} 1'
-    told = exposition([Told(name, False, True, 9.0, TOLD), Told("other")]).decode()
+    told = exposition([CrawlFigures(name, False, True, 9.0, TOLD), CrawlFigures("other")]).decode()
     values = {(s.name, s.labels["crawl"]): s.value for family in families(told) for s in family.samples}
     assert values["fyke_pages_total", name] == 7 and values["fyke_paused", name] == 1 and values["fyke_up", name] == 0
     assert values["fyke_up", "other"] == 1 and values["fyke_pages_total", "other"] == 0

@@ -39,7 +39,7 @@ from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.looking import BLOCKED, OVER_QUOTA, TRAPPED, FrontierSeen
-from fyke.frontier.quota import Limits
+from fyke.frontier.quota import PageLimits
 from fyke.frontier.revisit.belief import Belief, bounds, prior, seen
 from fyke.frontier.revisit.choice import CHANCE, Resting, Terms, due_at
 from fyke.frontier.revisit.signals import Trust, credit, no_trust
@@ -82,7 +82,7 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     refusal = _filters(directory, config, states).refusal(url_batch([at], kind=kind))
     where, reason = _waiting(directory, config, at)
     if where == OVER_QUOTA:
-        most = Limits(config.site).of(split(url).host)
+        most = PageLimits(config.site).of(split(url).host)
         return Explanation(url, f"left out: its host has the {counted(most, 'page')} that it may", facts)
     if where:
         facts += [reason] if reason else []

@@ -13,7 +13,7 @@ MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CrawlFigures:
     """How the crawl called `name` stands: `figures` as `fyke.crawl.control.Steering.figures` has them."""
 
     name: str
@@ -23,7 +23,7 @@ class Told:
     figures: dict[str, Any] = field(default_factory=dict)
 
 
-Read = Callable[[Told], float]
+Read = Callable[[CrawlFigures], float]
 Sample = tuple[dict[str, str], float]  # labels beside the crawl's name, and the value
 
 
@@ -53,12 +53,12 @@ _GAUGES: dict[str, tuple[str, Read]] = {
 }
 
 
-def exposition(crawls: Sequence[Told]) -> bytes:
+def exposition(crawls: Sequence[CrawlFigures]) -> bytes:
     """The metrics of `crawls`, as Prometheus reads them."""
     return "".join(_families(crawls)).encode()
 
 
-def _families(crawls: Sequence[Told]) -> Iterator[str]:
+def _families(crawls: Sequence[CrawlFigures]) -> Iterator[str]:
     for kind, table in (("counter", _COUNTERS), ("gauge", _GAUGES)):
         for name, (said, read) in table.items():
             yield _family(name, kind, said, [({"crawl": told.name}, read(told)) for told in crawls])
@@ -67,17 +67,19 @@ def _families(crawls: Sequence[Told]) -> Iterator[str]:
     yield _family("fyke_queue_urls", "gauge", "URLs that wait, by where.", queues)
 
 
-def _outcomes(told: Told) -> dict[str, int]:
+def _outcomes(told: CrawlFigures) -> dict[str, int]:
     found: dict[str, int] = told.figures.get("statistics", {}).get("outcomes", {})
     return found
 
 
-def _queues(told: Told) -> dict[str, int]:
+def _queues(told: CrawlFigures) -> dict[str, int]:
     found: dict[str, int] = told.figures.get("queues", {})
     return found
 
 
-def _by_name(crawls: Iterable[Told], label: str, read: Callable[[Told], dict[str, int]]) -> list[Sample]:
+def _by_name(
+    crawls: Iterable[CrawlFigures], label: str, read: Callable[[CrawlFigures], dict[str, int]]
+) -> list[Sample]:
     return [({"crawl": told.name, label: name}, float(count)) for told in crawls for name, count in read(told).items()]
 
 

@@ -26,7 +26,7 @@ from fyke.core.visits import Visit, visits_of
 from fyke.crawl.keeper import Keeper
 from fyke.crawl.loop import GRACE_S, Ending, Engines, Loop
 from fyke.crawl.mail import Alone, LinkCache, Outbox
-from fyke.crawl.post.events import Found
+from fyke.crawl.post.events import LinksCame
 from fyke.crawl.post.office import Office
 from fyke.crawl.remote import Remote
 from fyke.disk.store import Store
@@ -156,9 +156,9 @@ class FoundElsewhere(Alone):
     def __init__(self, links: list[Links]) -> None:
         self.links = links
 
-    def receive(self, now: float) -> list[Found]:
+    def receive(self, now: float) -> list[LinksCame]:
         links, self.links = self.links, []
-        return [Found(one, EMPTY) for one in links]
+        return [LinksCame(one, EMPTY) for one in links]
 
 
 class OneByOne(DictFetcher):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fyke.export.zipping import GrowingZip, Member
+from fyke.export.zipping import GrowingZip, ZipMember
 
 AT = (2026, 11, 21, 9, 30, 58)
 
@@ -31,7 +31,7 @@ def test_beyond_four_gigabytes(tmp_path: Path) -> None:
     size = 5 << 30
     with path.open("wb") as file:
         file.truncate(size + 100)
-    with GrowingZip(path, [Member("huge", 0, size, 7, "")], size + 100, AT) as bundle:
+    with GrowingZip(path, [ZipMember("huge", 0, size, 7, "")], size + 100, AT) as bundle:
         bundle.add("small", 5, [b"small"])
         bundle.finish()
     with zipfile.ZipFile(path) as found:
@@ -41,7 +41,7 @@ def test_beyond_four_gigabytes(tmp_path: Path) -> None:
 
 def test_more_members_than_the_old_format_counts(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
-    with GrowingZip(path, [Member(f"{number}", 0, 1, 0, "") for number in range(70_000)], 0, AT) as bundle:
+    with GrowingZip(path, [ZipMember(f"{number}", 0, 1, 0, "") for number in range(70_000)], 0, AT) as bundle:
         bundle.add("last", 4, [b"last"])
         bundle.finish()
     with zipfile.ZipFile(path) as found:

@@ -11,7 +11,7 @@ from selectolax.lexbor import LexborHTMLParser
 from fyke.core.markup import bounded
 from fyke.core.visits import TREE_OPTIONS, Page
 from fyke.harvest import links
-from fyke.harvest.links import Found, fit, of_tree, scanned
+from fyke.harvest.links import ReadLinks, fit, of_tree, scanned
 
 FOLDER = Path("/usr/share/doc/python3.11/html")
 PRODUCT = "fyke"
@@ -49,12 +49,12 @@ closing = st.builds("</{}{}".format, name, st.sampled_from([">", ">", ">", ">", 
 pages = st.lists(st.one_of(opening, opening, closing, st.sampled_from(TEXTS)), max_size=40).map("".join)
 
 
-def read_of_tree(content: bytes) -> Found:
+def read_of_tree(content: bytes) -> ReadLinks:
     root = LexborHTMLParser(bounded(content), options=TREE_OPTIONS).root
-    return of_tree(links._SelectorEngine().find, root, PRODUCT) if root is not None else Found([], [], [], "")
+    return of_tree(links._SelectorEngine().find, root, PRODUCT) if root is not None else ReadLinks([], [], [], "")
 
 
-def comparable(found: Found) -> tuple[object, ...]:
+def comparable(found: ReadLinks) -> tuple[object, ...]:
     """What of it counts: links are given once, and what leads nowhere is none."""
     others = [other for other in found.others if other[1] or other[0] not in ("iframe", "frame")]
     return fit(found.pages), fit(found.shunned), others, found.title
@@ -129,7 +129,7 @@ def test_of_ordinary_pages_it_is_sure() -> None:
         "<table><tr><td><a href='/t?a=1&amp;b=2' rel=nofollow>t</a></table><select><option>1</select>"
         "<form><textarea><a href=no></textarea><a href='/f&#8217;'>f</a></form></body></html>"
     )
-    assert scanned(page.encode(), PRODUCT) == Found(
+    assert scanned(page.encode(), PRODUCT) == ReadLinks(
         ["/n", "/f’"], ["/t?a=1&b=2"], [("link", "/c", "canonical")], "A & B"
     )
 

@@ -10,7 +10,7 @@ from fyke.core.rewrite_rules import Rule
 from fyke.core.rewriting import Rewriter
 from fyke.lab.simweb.dust import Dust, Session
 from fyke.rewrite.learner import rules_of_site
-from fyke.rewrite.learning import Page
+from fyke.rewrite.learning import Content
 from rewrite.dust_sites import AUCTION, FORUM, LIBRARY, SHOP, STORE
 from rewrite.walking import page_of, walked
 
@@ -68,7 +68,7 @@ def test_every_pattern_is_found_and_no_decoy(site: Dust) -> None:
 
 
 def learned(pages: list[tuple[str, int]]) -> list[Rule]:
-    return rules_of_site("a.test", [Page(f"http://a.test/{target}", content) for target, content in pages])
+    return rules_of_site("a.test", [Content(f"http://a.test/{target}", content) for target, content in pages])
 
 
 def test_an_error_page_teaches_nothing() -> None:

@@ -7,10 +7,10 @@ import xxhash
 
 from fyke.core.own_marks import prints_of
 from fyke.lab.simweb.dust import Dust
-from fyke.rewrite.learning import Alike, Page
+from fyke.rewrite.learning import Alike, Content
 
 
-def walked(site: Dust, made_of: Callable[[str], str] = str) -> list[Page]:
+def walked(site: Dust, made_of: Callable[[str], str] = str) -> list[Content]:
     """All pages that can be reached, each URL changed by `made_of` before it is followed."""
     first = made_of(f"http://{site.host}/")
     met, waiting, pages, alike = {first}, deque([first]), [], Alike()
@@ -19,19 +19,19 @@ def walked(site: Dust, made_of: Callable[[str], str] = str) -> list[Page]:
         host, _, target = url.removeprefix("http://").partition("/")
         name = site.page_of(host, f"/{target}")
         if name is None:
-            pages.append(Page(url, 0))
+            pages.append(Content(url, 0))
             continue
         session = site.session_of(url)
         body = site.body(name, session, len(met))
         prints = prints_of(body, xxhash.xxh3_64_intdigest(body), url)
         alike.join(prints)
-        pages.append(Page(url, prints[0]))
+        pages.append(Content(url, prints[0]))
         for link in site.links(name, session):
             to = made_of(f"http:{link}")
             if to not in met:
                 met.add(to)
                 waiting.append(to)
-    return [Page(page.url, alike.first(page.content)) for page in pages]
+    return [Content(page.url, alike.first(page.content)) for page in pages]
 
 
 def page_of(site: Dust, url: str) -> str | None:

@@ -21,13 +21,13 @@ from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Visit
 from fyke.harvest import Parser
 from fyke.search.folder import IndexFolder
-from fyke.search.indexer import Indexed, Indexer, Limits
+from fyke.search.indexer import Indexed, Indexer, IndexLimits
 from fyke.search.live_index import Shard
 from fyke.search.schema import Analysis
 from fyke.search.searcher import Searcher
 
 BEGIN_S = 1_795_000_000.0
-SMALL = Limits(lot_pages=7, lot_bytes=1 << 20, range_rows=8, links_memory_bytes=4096)
+SMALL = IndexLimits(lot_pages=7, lot_bytes=1 << 20, range_rows=8, links_memory_bytes=4096)
 
 
 @dataclass
@@ -115,7 +115,7 @@ def archive(folder: Path, visits: Iterator[tuple[str, Answer]] | list[tuple[str,
     return folder
 
 
-def indexed(folder: Path, limits: Limits = SMALL) -> Indexed:
+def indexed(folder: Path, limits: IndexLimits = SMALL) -> Indexed:
     """Index what is new in the crawl directory `folder`."""
     with Indexer(folder, limits) as indexer:
         return indexer.run()

@@ -5,7 +5,7 @@ from fyke.core.resolve import LinkResolver
 from fyke.core.urls import key_of, locate
 from fyke.core.visits import Exchange, Visit
 from fyke.harvest import Parser
-from fyke.search.extract import Extractor
+from fyke.search.extract import TextExtractor
 
 PAGE = "<link rel=canonical href='/?ы'><a href='/s?q=поиск#x'>слова</a><a href='/путь'>другие</a>"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=windows-1251\r\n\r\n"
@@ -16,7 +16,7 @@ def test_anchors_point_where_the_crawl_goes() -> None:
     exchange = Exchange(Visit(at.url.decode(), *at[1:]), Outcome.OK, 0.0, 0.0, status=200, head=HEAD)
     page = Parser(shared=True).parse(exchange, PAGE.encode("cp1251"))
     *followed, own = LinkResolver().resolve([(page.links.base, page.links.pages)]).locators()
-    found = Extractor().extract(page)
+    found = TextExtractor().extract(page)
     assert found is not None
     assert {anchor.target for anchor in found.anchors} == {at.key for at in followed}
     assert (found.canonical, own.url) == (own.key, b"http://example.com/?%FB")

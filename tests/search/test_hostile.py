@@ -14,7 +14,7 @@ from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Visit
 from fyke.harvest import Parser
 from fyke.search.dates import date_of
-from fyke.search.extract import TITLE_CHARS, Extractor
+from fyke.search.extract import TITLE_CHARS, TextExtractor
 from fyke.search.printing import clean, show
 from search.archives import Answer, archive, html, searched, urls
 
@@ -63,7 +63,7 @@ def test_deep_nesting_is_read_in_time(opening: str) -> None:
     exchange = Exchange(Visit("http://a.example/", *at[1:]), Outcome.OK, 1e9, 0.1, status=200, head=HEAD)
     page = Parser().parse(exchange, (opening * 30_000 + "kiwi").encode())
     begun = time.process_time()
-    assert Extractor().extract(page) is not None
+    assert TextExtractor().extract(page) is not None
     assert time.process_time() - begun < 5
 
 
@@ -84,7 +84,7 @@ def test_the_terminal_is_not_steered(folder: Path) -> None:
 def test_any_bytes_are_read(body: bytes) -> None:
     at = locate("http://a.example/")
     exchange = Exchange(Visit("http://a.example/", *at[1:]), Outcome.OK, 1e9, 0.1, status=200, head=HEAD)
-    found = Extractor().extract(Parser().parse(exchange, body))
+    found = TextExtractor().extract(Parser().parse(exchange, body))
     assert found is not None
     for text in (found.title, found.headings, found.description, found.text):
         text.encode()

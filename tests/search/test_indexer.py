@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fyke.core.errors import DirectoryError, DirectoryInUse, NotACrawl
 from fyke.core.outcomes import Outcome
 from fyke.disk.checkpoint import Checkpoint
-from fyke.search.indexer import Indexer, Limits
+from fyke.search.indexer import Indexer, IndexLimits
 from fyke.search.searcher import Searcher
 from search.archives import SMALL, Answer, Archive, archive, contents, html, index_of, indexed, searched, urls
 from search.webs import history
@@ -43,7 +43,7 @@ def test_in_steps_as_in_one_go(tmp_path_factory: pytest.TempPathFactory, seed: i
     growing.close()
     indexed(folder / "steps")
     whole = archive(folder / "whole", history(seed, sum(steps)))
-    indexed(whole, Limits())
+    indexed(whole, IndexLimits())
     assert contents(folder / "steps") == contents(whole)
 
 
@@ -71,7 +71,7 @@ def test_interrupted_anywhere(tmp_path_factory: pytest.TempPathFactory, seed: in
         except Interrupted:
             pass
     indexed(folder / "cut")
-    indexed(archive(folder / "again", visits), Limits())
+    indexed(archive(folder / "again", visits), IndexLimits())
     assert contents(folder / "cut") == contents(folder / "again")
 
 
@@ -97,11 +97,11 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
     folder = archive(tmp_path / "killed", visits)
     whole = archive(tmp_path / "whole", visits)
     begun = time.monotonic()
-    indexed(whole, Limits())
+    indexed(whole, IndexLimits())
     took_s = time.monotonic() - begun
     killed = sum(kill_soon(folder, 0.6 + took_s * share) for share in (0.2, 0.6, 0.9, 1.1))
     assert killed
-    indexed(folder, Limits())
+    indexed(folder, IndexLimits())
     assert contents(folder) == contents(whole)
 
 

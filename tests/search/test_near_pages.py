@@ -17,7 +17,7 @@ from fyke.archive.reading import read_table
 from fyke.core.config import build, render
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import key_of
-from fyke.search.indexer import Limits
+from fyke.search.indexer import IndexLimits
 from fyke.search.printing import show
 from fyke.search.searcher import Searcher
 from search.archives import Answer, Archive, archive, contents, html, indexed, searched, urls
@@ -102,7 +102,7 @@ def test_what_grows_keeps_its_answers(tmp_path: Path) -> None:
         indexed(tmp_path / "steps")
     made.close()
     whole = archive(tmp_path / "whole", visits)
-    indexed(whole, Limits())
+    indexed(whole, IndexLimits())
     assert near(tmp_path / "steps") == near(whole)
     assert contents(tmp_path / "steps") == contents(whole)
     firsts = {url: first for url, (first, _) in near(whole).items()}
@@ -137,7 +137,7 @@ def test_pages_that_come_and_change(
     made.close()
     indexed(folder / "steps")
     whole = archive(folder / "whole", pages)
-    indexed(whole, Limits())
+    indexed(whole, IndexLimits())
     found = near(whole)
     assert found == near(folder / "steps")
     assert not found.keys() & {first for first, _ in found.values()}

@@ -15,7 +15,7 @@ from fyke.archive.reading import read_table
 from fyke.core.batches import LinkKind
 from fyke.core.urls import key_of, pay_level_domain
 from fyke.search.graph import Graph, GraphBuilder
-from fyke.search.indexer import Limits
+from fyke.search.indexer import IndexLimits
 from fyke.search.pagerank import DAMPING, pagerank
 from search.archives import SMALL, archive, indexed
 from search.webs import history
@@ -99,7 +99,7 @@ def assert_ranks(found: dict, nodes: set, edges: set) -> None:
 
 def test_same_bytes_whatever_the_memory(tmp_path: Path) -> None:
     visits = history(4, 100)
-    for name, limits in (("small", SMALL), ("large", Limits())):
+    for name, limits in (("small", SMALL), ("large", IndexLimits())):
         indexed(archive(tmp_path / name, visits), limits)
     for table in ("pagerank", "domainrank"):
         small, large = (pq.read_table(tmp_path / name / "tables" / f"{table}.parquet") for name in ("small", "large"))

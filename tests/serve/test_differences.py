@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.serve.differences import MOST_PIECES, Kind, compared, differences
+from fyke.serve.differences import MOST_PIECES, ChangeKind, compared, differences
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=12)
 
 
-def side(steps: list[tuple[Kind, str]], other: Kind) -> list[str]:
+def side(steps: list[tuple[ChangeKind, str]], other: ChangeKind) -> list[str]:
     return [piece for kind, piece in steps if kind is not other]
 
 
@@ -23,17 +23,17 @@ def longest(old: list[str], new: list[str]) -> int:
 @given(old=WORDS, new=WORDS)
 def test_all_of_both_is_there_and_no_more_could_be_the_same(old: list[str], new: list[str]) -> None:
     steps = compared(old, new)
-    assert (side(steps, Kind.NEW), side(steps, Kind.OLD)) == (old, new)
-    assert sum(kind is Kind.SAME for kind, _ in steps) == longest(old, new)
+    assert (side(steps, ChangeKind.NEW), side(steps, ChangeKind.OLD)) == (old, new)
+    assert sum(kind is ChangeKind.SAME for kind, _ in steps) == longest(old, new)
 
 
 @given(old=st.text("ab \n", max_size=60), new=st.text("ab \n", max_size=60))
 def test_equal_texts_have_no_difference_and_others_some(old: str, new: str) -> None:
     shown = differences(old, new)
     assert bool(shown) == (old != new)
-    for other, text in ((Kind.NEW, old), (Kind.OLD, new)):
+    for other, text in ((ChangeKind.NEW, old), (ChangeKind.OLD, new)):
         pieces = [piece for block in shown for piece in block if piece.kind is not other]
-        if all(piece.kind is not Kind.LEFT_OUT for piece in pieces) and shown:
+        if all(piece.kind is not ChangeKind.LEFT_OUT for piece in pieces) and shown:
             assert "".join(piece.text for piece in pieces).replace("\n", "") == text.replace("\n", "")
 
 
@@ -41,13 +41,13 @@ def test_a_word_in_a_long_text_is_found_and_what_is_far_from_it_is_left_out() ->
     lines = [f"line {number} of the text" for number in range(5 * MOST_PIECES)]
     other = [*lines[:4000], "line 4000 of a text", *lines[4001:]]
     shown = differences("\n".join(lines), "\n".join(other))
-    assert [[piece.kind for piece in block] for block in shown if block[0].kind is not Kind.LEFT_OUT][1] == [
-        Kind.SAME, Kind.OLD, Kind.NEW, Kind.SAME,
+    assert [[piece.kind for piece in block] for block in shown if block[0].kind is not ChangeKind.LEFT_OUT][1] == [
+        ChangeKind.SAME, ChangeKind.OLD, ChangeKind.NEW, ChangeKind.SAME,
     ]  # fmt: skip
-    assert [block[0].text for block in shown if block[0].kind is Kind.LEFT_OUT] == ["3998", "3497"]
+    assert [block[0].text for block in shown if block[0].kind is ChangeKind.LEFT_OUT] == ["3998", "3497"]
 
 
 def test_texts_that_are_too_long_to_be_compared_are_told_as_replaced() -> None:
     old, new = ["x", *["a", "b"] * MOST_PIECES, "y"], ["z", *["b", "a"] * MOST_PIECES, "w"]
     steps = compared(old, new)
-    assert [kind for kind, _ in steps] == [Kind.OLD] * len(old) + [Kind.NEW] * len(new)
+    assert [kind for kind, _ in steps] == [ChangeKind.OLD] * len(old) + [ChangeKind.NEW] * len(new)

@@ -1,7 +1,7 @@
 """What of a table is whole, and the table made anew where it is not.
 
 Used by `fyke.crawl.repair`. A segment that cannot be read is examined row group by row group; what is lost is a
-`Piece` without a file, and whoever repairs fills it with rows out of the archive. Rows keep their order.
+`RowsPiece` without a file, and whoever repairs fills it with rows out of the archive. Rows keep their order.
 
 Invariants: a whole file stays as it is; a damaged one goes to `damaged/`, and the new one takes its name in one step,
 so that a repair that is killed anywhere is only begun again. Memory holds one row group.
@@ -32,14 +32,14 @@ ASIDE = "damaged"
 _KEYS = {"pages": ("key", "url"), "links": ("target", "target_url")}
 
 
-class Aside:
+class DamagedFolder:
     """The folder for what is damaged, below the crawl directory `folder`; nothing in it is ever replaced."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def __repr__(self) -> str:
-        return f"Aside({str(self._folder)!r})"
+        return f"DamagedFolder({str(self._folder)!r})"
 
     def keep(self, path: Path) -> Path:
         """Have `path` here as well, so that its name may be taken. Raises DirectoryError."""
@@ -76,7 +76,7 @@ class Aside:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class RowsPiece:
     """Rows of the segment `serial`: the first `rows` of the file `path` or of a row group in it; without, a hole."""
 
     serial: int
@@ -115,10 +115,10 @@ def _journal(path: Path, name: str) -> Iterator[pa.RecordBatch]:
             yield batch
 
 
-def pieces(folder: Path, name: str, state: Mapping[str, Any] | None) -> list[Piece]:
+def pieces(folder: Path, name: str, state: Mapping[str, Any] | None) -> list[RowsPiece]:
     """What there is of the table `name`, in order, as far as the checkpoint `state` of it counts; None: all."""
     there = segments(folder, name)
-    found: list[Piece] = []
+    found: list[RowsPiece] = []
     if state is None:
         for serial in range(len(there)):
             found += _examined(folder, name, serial, None, sealed=True)
@@ -145,14 +145,14 @@ def journal_holds(folder: Path, name: str, state: Mapping[str, Any], serial: int
 
 def _examined(
     folder: Path, name: str, serial: int, rows: int | None, *, sealed: bool, as_written: bool = True
-) -> list[Piece]:
+) -> list[RowsPiece]:
     """The pieces of one segment: of its file or its journal, whichever is whole, the likelier first."""
     file, journal = parquet_path(folder, name, serial), journal_path(folder, name, serial)
-    best: list[Piece] = []
+    best: list[RowsPiece] = []
     for path in (file, journal) if sealed else (journal, file):
         look = _examined_file if path is file else _examined_journal
         there = os.path.lexists(path) and (path is file or as_written)
-        found = look(Piece(serial, name, path), rows) if there else [Piece(serial, name)]
+        found = look(RowsPiece(serial, name, path), rows) if there else [RowsPiece(serial, name)]
         if all(piece.path for piece in found):
             return found
         if sum(piece.rows for piece in found) > sum(piece.rows for piece in best) or not best:
@@ -160,7 +160,7 @@ def _examined(
     return best
 
 
-def _examined_journal(piece: Piece, rows: int | None) -> list[Piece]:
+def _examined_journal(piece: RowsPiece, rows: int | None) -> list[RowsPiece]:
     assert piece.path is not None
     count = 0
     with suppress(StateDamaged, pa.ArrowException):
@@ -169,15 +169,15 @@ def _examined_journal(piece: Piece, rows: int | None) -> list[Piece]:
                 break
             count += batch.num_rows
             if rows is not None and count >= rows:
-                return [Piece(piece.serial, piece.name, piece.path, rows=rows)]
-    whole = [Piece(piece.serial, piece.name, piece.path, rows=count)] if count else []
-    return whole if rows is None and count else [*whole, Piece(piece.serial, piece.name)]
+                return [RowsPiece(piece.serial, piece.name, piece.path, rows=rows)]
+    whole = [RowsPiece(piece.serial, piece.name, piece.path, rows=count)] if count else []
+    return whole if rows is None and count else [*whole, RowsPiece(piece.serial, piece.name)]
 
 
-def _examined_file(piece: Piece, rows: int | None) -> list[Piece]:
-    path, hole = piece.path, Piece(piece.serial, piece.name)
+def _examined_file(piece: RowsPiece, rows: int | None) -> list[RowsPiece]:
+    path, hole = piece.path, RowsPiece(piece.serial, piece.name)
     assert path is not None
-    found: list[Piece] = []
+    found: list[RowsPiece] = []
     try:
         with reading(path):
             sound = bool(checksum_holds(path))
@@ -190,14 +190,14 @@ def _examined_file(piece: Piece, rows: int | None) -> list[Piece]:
     if sound:
         count = sum(counts)
         wanted = count if rows is None else min(rows, count)
-        return [Piece(piece.serial, piece.name, path, rows=wanted, whole=wanted == count)]
+        return [RowsPiece(piece.serial, piece.name, path, rows=wanted, whole=wanted == count)]
     for group, count in enumerate(counts):
-        one = Piece(piece.serial, piece.name, path, group, count)
+        one = RowsPiece(piece.serial, piece.name, path, group, count)
         found.append(one if _readable(one) else hole)
     return found or [hole]
 
 
-def _readable(piece: Piece) -> bool:
+def _readable(piece: RowsPiece) -> bool:
     with suppress(StateDamaged, pa.ArrowException):
         rows = 0
         for batch in piece.batches():
@@ -214,7 +214,7 @@ def _keys_fit(batch: pa.RecordBatch, name: str) -> bool:
     return all(url is not None and key_of(url) == key for key, url in zip(keys, urls, strict=True))
 
 
-def fits(found: list[Piece], state: Mapping[str, Any] | None) -> bool:
+def fits(found: list[RowsPiece], state: Mapping[str, Any] | None) -> bool:
     """Whether the pieces `found` are what the checkpoint `state` of the table says, so that a crawl can go on.
 
     Whole files are not enough: a repair that was killed may have made one anew with fewer rows than the state counts.
@@ -229,7 +229,7 @@ def fits(found: list[Piece], state: Mapping[str, Any] | None) -> bool:
 Fill = Callable[[int], Iterator[pa.RecordBatch]]
 
 
-def write_anew(folder: Path, name: str, found: list[Piece], fill: Fill, aside: Aside) -> dict[str, Any]:
+def write_anew(folder: Path, name: str, found: list[RowsPiece], fill: Fill, aside: DamagedFolder) -> dict[str, Any]:
     """The table `name` as files of the pieces `found`, `fill` giving the rows of the hole with that place in `found`.
 
     Returns its state, as of a crawl that has closed. Raises DiskFull, DirectoryError.
@@ -250,7 +250,7 @@ def write_anew(folder: Path, name: str, found: list[Piece], fill: Fill, aside: A
     return {"sealed": serials, "sealed_rows": total, "segments": []}
 
 
-def _write(target: Path, parts: list[tuple[int, Piece]], fill: Fill, aside: Aside) -> int:
+def _write(target: Path, parts: list[tuple[int, RowsPiece]], fill: Fill, aside: DamagedFolder) -> int:
     """One file of `parts`; how many rows it has."""
     schema = SCHEMAS[parts[0][1].name]
     part, count, group = target.with_name(target.name + ".part"), 0, list[pa.RecordBatch]()

@@ -35,6 +35,7 @@ from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose
 
+OCTETS = "application/octet-stream"  # what nobody has a name for
 GZIP = 31  # zlib's window bits for "gzip, largest window"
 BODY_LEVEL = 2
 SMALL_LEVEL = 0
@@ -195,7 +196,7 @@ def response_header(exchange: Exchange, record_id: str, common: str, media_type:
     if exchange.head:
         what, content_type = "response", "application/http; msgtype=response"
     else:
-        what, content_type = "resource", media_type or "application/octet-stream"
+        what, content_type = "resource", media_type or OCTETS
     truncated = f"WARC-Truncated: {exchange.truncated}\r\n" if exchange.truncated else ""
     return (
         f"WARC/1.1\r\nWARC-Type: {what}\r\nWARC-Record-ID: {record_id}\r\n{common}"

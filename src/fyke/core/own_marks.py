@@ -21,7 +21,7 @@ MOST_MARKS = 4  # of a URL
 _TOKEN = re.compile(r"[0-9A-Za-z]+")
 
 
-class Mark(NamedTuple):
+class OwnMark(NamedTuple):
     """An id in a URL: where `key` is empty a segment of the path, else the value of that key."""
 
     key: str
@@ -34,21 +34,21 @@ def is_id(text: str) -> bool:
     return len(text) >= LEAST_CHARS and text.isalnum() and text.isascii() and any(map(str.isdigit, text))
 
 
-def marks_of(url: str) -> Iterator[Mark]:
+def marks_of(url: str) -> Iterator[OwnMark]:
     """The ids in a canonical URL: in its path (parameters such as ;sid=... too), then in its query."""
     path, _, query = url.split("/", 3)[3].partition("?")
     for place, segment in enumerate(path.split("/")):
         name, *parameters = segment.split(";")
         if any(map(is_id, _TOKEN.findall(name))):
-            yield Mark("", name, place)
+            yield OwnMark("", name, place)
         for pair in parameters:
             key, _, value = pair.partition("=")
             if key and is_id(value):
-                yield Mark(key, value)
+                yield OwnMark(key, value)
     for pair in query.split("&"):
         key, _, value = pair.partition("=")
         if key and is_id(value):
-            yield Mark(key, value)
+            yield OwnMark(key, value)
 
 
 def prints_of(content: bytes, fingerprint: int, url: str) -> list[int]:
@@ -70,7 +70,7 @@ def _shown(content: bytes, value: str) -> bool:
     return any(value.encode() in found[1] for found in addresses)
 
 
-def _without(content: bytes, mark: Mark) -> bytes:
+def _without(content: bytes, mark: OwnMark) -> bytes:
     if not mark.key:
         return content.replace(f"/{mark.value}/".encode(), b"/")
     pair = f"{mark.key}={mark.value}".encode()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Self
 
 from fyke.core.errors import ConfigurationError
-from fyke.metrics import MEDIA_TYPE, Told, exposition
+from fyke.metrics import MEDIA_TYPE, CrawlFigures, exposition
 
 HOST = "127.0.0.1"
 PATIENCE_S = 10.0
@@ -75,7 +75,7 @@ class Exporter:
         if method != b"GET" or path != b"/metrics":
             return _response("404 Not Found", "text/plain", b"GET /metrics\n")
         now = self._figures()
-        told = Told(self._name, True, bool(now["held"]), float(now["at"]), now)
+        told = CrawlFigures(self._name, True, bool(now["held"]), float(now["at"]), now)
         return _response("200 OK", MEDIA_TYPE, exposition([told]))
 
 

@@ -9,7 +9,19 @@ from fyke.core.batches import concat
 from fyke.core.clock import Clock
 from fyke.core.messages import Links
 from fyke.crawl.mail import MESSAGE_ROWS, Outbox
-from fyke.crawl.post.events import Again, Answer, Done, Elsewhere, Ended, Errand, Event, Found, Heard, Met, Visits
+from fyke.crawl.post.events import (
+    Done,
+    Elsewhere,
+    Ended,
+    Errand,
+    ErrandAnswer,
+    Event,
+    Heard,
+    LinksCame,
+    Met,
+    VisitsCame,
+    WaitAgain,
+)
 from fyke.crawl.post.office import Office
 from fyke.fetcher.engine import Fetcher
 from fyke.frontier.frontier import Frontier
@@ -52,7 +64,7 @@ class Remote:
         """Move `event` if it is for the frontier."""
         frontier = self._frontier
         match event:
-            case Found(links, landed):
+            case LinksCame(links, landed):
                 if landed.num_rows:
                     frontier.extend_scope(landed)
                     self._outbox.forget_links()
@@ -73,7 +85,7 @@ class Remote:
                 frontier.put_outcomes(outcomes, now)
             case Elsewhere(visits):
                 frontier.stages.quota.hold(visits)
-            case Again(urls, keys):
+            case WaitAgain(urls, keys):
                 frontier.take_back(concat([urls, frontier.let_go(keys)]))
             case _:
                 return False
@@ -82,11 +94,11 @@ class Remote:
     def _to_fetcher(self, event: Event, now: float) -> None:
         fetcher = self._fetcher
         match event:
-            case Visits(urls):
+            case VisitsCame(urls):
                 fetcher.put(urls)
             case Errand(visit):
                 fetcher.put_errand(visit)
-            case Answer(exchange):
+            case ErrandAnswer(exchange):
                 fetcher.put_answer(exchange)
             case Met(agent):
                 self.post.hold(agent, fetcher.recall_all(self.post.of_shard(agent)), now)

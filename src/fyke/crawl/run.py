@@ -44,7 +44,7 @@ from fyke.crawl.supervisor import Supervisor
 from fyke.disk.files import lock, writing
 from fyke.fetcher.access import unused_proxies
 from fyke.frontier.quota import NAME as PAGES_RULE
-from fyke.frontier.quota import Limits
+from fyke.frontier.quota import PageLimits
 from fyke.progress import Progress
 from fyke.quantities import counted, duration, share_text, size
 
@@ -270,7 +270,7 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
     totals = added([CrawlStatistics(**state["totals"]) for state in states])
     has_pages = ending == Ending.PAGES and 0 < config.crawl.pages <= totals.pages
     has_bytes = ending == Ending.BYTES and 0 < config.crawl.bytes <= totals.bytes
-    others = Limits(config.site) != Limits(directory.config().site)
+    others = PageLimits(config.site) != PageLimits(directory.config().site)
     if all(map(brought_nothing, states)) or (others and totals.left_out.get(PAGES_RULE)):
         return None
     rules = load(Path(config.crawl.rewrite)) if config.crawl.rewrite else []

@@ -23,7 +23,7 @@ from fyke.core.visits import HTML_TYPES
 from fyke.export.replay_index import write_index
 from fyke.export.source import Source
 from fyke.export.staging import Mark, Staging, writing
-from fyke.export.zipping import GrowingZip, Member
+from fyke.export.zipping import GrowingZip, ZipMember
 from fyke.search.extract import PLAIN_TYPES, TITLE_CHARS, one_line
 
 WACZ_VERSION = "1.1.1"
@@ -60,7 +60,7 @@ class Wacz:
                 yield _mark(done, bundle)
 
     def _zip(self, mark: Mark) -> GrowingZip:
-        members = [Member(*member) for member in mark.state.get("members", [])]
+        members = [ZipMember(*member) for member in mark.state.get("members", [])]
         at = self._created
         date = (at.tm_year, at.tm_mon, at.tm_mday, at.tm_hour, at.tm_min, at.tm_sec)
         return GrowingZip(self._staging.out, members, mark.state.get("length", 0), date)
@@ -95,7 +95,7 @@ class Wacz:
             bundle.add("datapackage-digest.json", len(text), [text])
             bundle.finish()
 
-    def _package(self, members: list[Member]) -> dict[str, Any]:
+    def _package(self, members: list[ZipMember]) -> dict[str, Any]:
         seeds = self._source.directory.config().crawl.seeds if self._source.directory.holds_crawl else []
         main = canonical(seeds[0]) if seeds else None
         more = f" and {len(seeds) - 1} more" if len(seeds) > 1 else ""

@@ -101,7 +101,7 @@ class _JsonLines:
 FORMATS: dict[str, Callable[[Path, pa.Schema], _Writer]] = {"parquet": _Parquet, "jsonl": _JsonLines}
 
 
-class Target(Protocol):
+class ExtractTarget(Protocol):
     """Where tables go: all of them are there when its block ends, or as they were where it fails."""
 
     def __enter__(self) -> Self: ...
@@ -142,7 +142,7 @@ class _Files:
 class _Filling:
     """A table on its way to its target."""
 
-    def __init__(self, extractor: Extractor, target: Target) -> None:
+    def __init__(self, extractor: Extractor, target: ExtractTarget) -> None:
         self.extractor = extractor
         self.place, self._writer = target.table(extractor.name, extractor.schema)
         self._rows: list[Row] = []
@@ -197,7 +197,7 @@ def extract(
     return {table.place: table.count for table in filling}, pages.unreadable
 
 
-def _target(directory: Path, out: Path | None, to: str) -> Target:
+def _target(directory: Path, out: Path | None, to: str) -> ExtractTarget:
     if to in FORMATS:
         return _Files(out or directory / FOLDER, to)
     if not to.startswith(DATABASES):

@@ -28,7 +28,7 @@ _MODE = 0o100644 << 16
 _VERSION, _VERSION64 = 20, 45
 
 
-class Member(NamedTuple):
+class ZipMember(NamedTuple):
     """A file in the ZIP: its name, where its local header begins, its size, CRC-32 and SHA-256 (hexadecimal)."""
 
     name: str
@@ -42,7 +42,7 @@ class GrowingZip:
     """The ZIP file `path` with the first `members`; `at` is the time all members bear (year, …, second)."""
 
     def __init__(
-        self, path: Path, members: Iterable[Member], length: int, at: tuple[int, int, int, int, int, int]
+        self, path: Path, members: Iterable[ZipMember], length: int, at: tuple[int, int, int, int, int, int]
     ) -> None:
         self._path = path
         self.members = list(members)
@@ -83,7 +83,7 @@ class GrowingZip:
             self._file.write(self._local(name, size, crc))
             self._file.seek(end)
             self._sync()
-        self.members.append(Member(name, self.length, size, crc, digest.hexdigest()))
+        self.members.append(ZipMember(name, self.length, size, crc, digest.hexdigest()))
         self.length = end
 
     def finish(self) -> None:
@@ -108,7 +108,7 @@ class GrowingZip:
         )
         return header + raw + extra
 
-    def _central(self, member: Member) -> bytes:
+    def _central(self, member: ZipMember) -> bytes:
         raw = member.name.encode()
         sizes = (member.size, member.size) if member.size >= _MOST32 else ()
         large = (*sizes, member.offset) if member.offset >= _MOST32 else sizes

@@ -45,7 +45,7 @@ STOOD_STILL_S = 2.0  # between two looks at the clock: the process was stopped, 
 LOOK_AHEAD_S = 1.0  # between looks for names to look up again; each finds as many at most as there are connections
 
 
-class Past(Protocol):
+class EarlierVisits(Protocol):
     """What earlier visits brought."""
 
     def recall(self, visits: Sequence[Visit]) -> None:
@@ -68,7 +68,7 @@ class Wiring:
     protocols: Registry
     abort: Callable[[], None]  # breaks off every request under way
     clock: Clock
-    past: Past | None = None  # None: all visits are first ones
+    past: EarlierVisits | None = None  # None: all visits are first ones
     cut: Callable[[Visit, str], None] = lambda visit, why: None  # breaks off the request for a visit, saying why
     ours: Callable[[str], bool] = bool  # whether an address may be asked from here
     shared: bool = False  # whether other agents ask other hosts of the same crawl

@@ -33,7 +33,7 @@ from fyke.disk.operations import Combine, Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.domains import Domains
-from fyke.frontier.found import Found
+from fyke.frontier.found import NewLinks
 from fyke.frontier.revisit.belief import Belief, Column, faded, prior
 from fyke.frontier.revisit.calibration import Calibration
 from fyke.frontier.revisit.choice import Choice, Lines, Resting, Standing, Terms
@@ -122,7 +122,7 @@ class Again:
         )
         self._evidence = Drum(store, "evidence", saved.get("evidence"), value=EVIDENCE, memory_bytes=memory_bytes)
         self._told = Told(store, saved.get("told"))
-        self._found = Found(store, memory_bytes, saved.get("found"))
+        self._found = NewLinks(store, memory_bytes, saved.get("found"))
         self._queue = DiskQueue(store, "again", URLS, saved.get("queue"))
         self._resting = DiskQueue(store, "rests", RESTING, saved.get("rests"))
         self._rested_before = DiskQueue(store, "resting", RESTING_BEFORE, saved.get("resting"))

@@ -22,7 +22,7 @@ FIND = np.dtype([("links", "<f4"), ("time", "<f4")])  # new links that a page br
 USUAL_S = 300 * 86400.0  # before a page brings a new link of which nothing is known
 
 
-class Found:
+class NewLinks:
     """New links by the page that brought them."""
 
     def __init__(self, store: Store, memory_bytes: int, state: Mapping[str, Any] | None = None) -> None:
@@ -32,7 +32,7 @@ class Found:
         self._first, self._time = saved.get("sums", (0.0, 0.0))  # of pages that had brought none: links, seconds
 
     def __repr__(self) -> str:
-        return f"Found({len(self._finds)} pages)"
+        return f"NewLinks({len(self._finds)} pages)"
 
     def note(self, pages: U64) -> None:
         """A URL that nobody had met was found on each of `pages` (uint64[n], with repeats)."""

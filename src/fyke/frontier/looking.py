@@ -24,7 +24,7 @@ from fyke.frontier.again import ENDED, KNOWN
 from fyke.frontier.asleep import WAITING, asleep_queues
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
-from fyke.frontier.found import Found
+from fyke.frontier.found import NewLinks
 from fyke.frontier.revisit.choice import Standing
 from fyke.frontier.revisit.signals import EVIDENCE, Trust, trust
 from fyke.frontier.robots_gate import RECORD
@@ -57,7 +57,7 @@ class FrontierSeen:
         beside = {name: self._store.participant(name) or None for name in ("leased", "blocked")}
         self._state: Mapping[str, Any] = {**beside, **self._store.participant("frontier")}
         self._config = config
-        self._opened: list[UrlSeen | Domains | Drum | DiskQueue | Found | Star | Told | Traps] = []
+        self._opened: list[UrlSeen | Domains | Drum | DiskQueue | NewLinks | Star | Told | Traps] = []
 
     def __repr__(self) -> str:
         return f"FrontierSeen({self._store!r})"
@@ -125,7 +125,7 @@ class FrontierSeen:
         state = self._state.get("again", {})
         drum = Drum(self._store, "evidence", state.get("evidence"), value=EVIDENCE)
         told = Told(self._store, state.get("told"))
-        found = Found(self._store, self._config.table_memory_bytes, state.get("found"))
+        found = NewLinks(self._store, self._config.table_memory_bytes, state.get("found"))
         self._opened += [drum, told, found]
         trusted = trust(drum.values_of(np.array([at.host], np.uint64)))
         return trusted, told.of(at.key, since), found.rate_of(at.key)

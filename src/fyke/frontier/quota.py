@@ -37,7 +37,7 @@ NO_LIMIT = np.iinfo(np.int64).max
 Numbers = npt.NDArray[np.int64]
 
 
-class Limits:
+class PageLimits:
     """What the tables say of hosts, by name; of several tables the last that says something of it counts."""
 
     def __init__(self, tables: Sequence[SiteSection]) -> None:
@@ -47,7 +47,7 @@ class Limits:
         return bool(self._tables)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Limits) and self.state() == other.state()
+        return isinstance(other, PageLimits) and self.state() == other.state()
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -73,10 +73,10 @@ class Quota:
         new: bool = True,
     ) -> None:
         """`new`: the crawl begins now. Raises ConfigurationError for limits of a crawl that began without them."""
-        if not (new or state) and Limits(tables):
+        if not (new or state) and PageLimits(tables):
             raise ConfigurationError("[[site]] pages: this crawl began without it, and did not count; begin a new one")
         saved = state or {}
-        self._limits = Limits(tables)
+        self._limits = PageLimits(tables)
         self._pages = Drum(
             store, "host-pages", saved.get("pages"), value=np.uint32, combine=Combine.ADD, memory_bytes=memory_bytes
         )

@@ -21,7 +21,7 @@ DAY_S = 86400.0
 SKEW_S = 60.0  # between clocks
 
 
-class Entries:
+class DatedEntries:
     """The entries of one list, as their elements come: links and a date of each, in any order."""
 
     def __init__(self) -> None:

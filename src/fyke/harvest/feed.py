@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from fyke.core.visits import Page
-from fyke.harvest.dates import Entries, time_of
+from fyke.harvest.dates import DatedEntries, time_of
 from fyke.harvest.links import MOST_LINKS, HtmlLinks, collapsed, fit
 from fyke.harvest.sitemap import ROOTS, add_links
 from fyke.harvest.xmlscan import Attributes, Enough, root_of, scan, seen_from
@@ -92,7 +92,7 @@ def _text(value: Any) -> str:
 
 def _read_feed(page: Page, content: bytes) -> None:
     found: list[str] = []
-    entries = Entries()
+    entries = DatedEntries()
 
     def see(name: str, parent: str, attributes: Attributes, text: str, base: str) -> None:
         if len(found) > MOST_LINKS:

@@ -55,7 +55,7 @@ class _SelectorEngine(threading.local):
         self.find: Any = LexborCSSSelector().find  # type: ignore[no-untyped-call]
 
 
-class Found(NamedTuple):
+class ReadLinks(NamedTuple):
     """What is read out of a page, in its order, as it is written there."""
 
     pages: list[str]
@@ -115,13 +115,13 @@ class HtmlLinks:
         if any(not _shunned(node.attributes) for node in anchors):
             page.links.pages = fit([*page.links.pages, page.links.base])
 
-    def _scanned(self, page: Page, content: bytes) -> Found | None:
+    def _scanned(self, page: Page, content: bytes) -> ReadLinks | None:
         """What the scanner reads of a page whose tree nobody asks for."""
         if page._tree is not None or self._shared or self._requisites:
             return None
         return scanned(content, self._product)
 
-    def _note(self, page: Page, found: Found) -> None:
+    def _note(self, page: Page, found: ReadLinks) -> None:
         if found.shunned:
             page.links.nofollow += fit(found.shunned)
         page.links.pages += found.pages
@@ -167,7 +167,7 @@ class HtmlLinks:
 # -- without a tree ------------------------------------------------------------------------------------
 
 
-def scanned(content: bytes, product: str) -> Found | None:
+def scanned(content: bytes, product: str) -> ReadLinks | None:
     """What is read of `content` (UTF-8); None where only the tree can tell, or where the scanner was not compiled."""
     found = None if scan is None else scan(content, product.encode(), _unescaped)
     if found is None:
@@ -175,7 +175,7 @@ def scanned(content: bytes, product: str) -> Found | None:
     pages, shunned, others, title = found
     plain = b"&" not in title and b"\r" not in title
     text = title.decode("utf-8", "replace") if plain else _text(b"<title>%b</title>" % title)
-    return Found(pages, shunned, others, collapsed(text))
+    return ReadLinks(pages, shunned, others, collapsed(text))
 
 
 def _unescaped(value: bytes) -> str:
@@ -192,7 +192,7 @@ def _text(title: bytes) -> str:
 # -- of a tree -----------------------------------------------------------------------------------------
 
 
-def of_tree(find: Any, root: LexborNode, product: str) -> Found:
+def of_tree(find: Any, root: LexborNode, product: str) -> ReadLinks:
     """What is read of the tree below `root`; `find` is a selector engine's."""
     anchors: list[Any] = []
     others: list[Other] = []
@@ -205,7 +205,7 @@ def of_tree(find: Any, root: LexborNode, product: str) -> Found:
             others += _other(tag, node.attributes, product)
         elif not titles and node.parent.tag != "svg":
             titles.append(node.text())
-    return Found(*_followed([node.attributes for node in anchors]), others, collapsed(titles[0]) if titles else "")
+    return ReadLinks(*_followed([node.attributes for node in anchors]), others, collapsed(titles[0]) if titles else "")
 
 
 def _other(tag: str, attributes: Attributes, product: str) -> list[Other]:

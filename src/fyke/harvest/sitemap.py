@@ -12,7 +12,7 @@ from itertools import islice
 from fyke.core.batches import Kind
 from fyke.core.codings import gunzip
 from fyke.core.visits import Page
-from fyke.harvest.dates import Entries
+from fyke.harvest.dates import DatedEntries
 from fyke.harvest.links import MOST_LINKS
 from fyke.harvest.xmlscan import Attributes, Enough, root_of, scan, seen_from
 
@@ -88,7 +88,7 @@ def sitemap_links(content: bytes, url: str) -> tuple[list[str], dict[str, float]
     """The locations in the XML sitemap or sitemap index (UTF-8) at `url`, and the alternates of each; and when those
     changed of which it says so (unix seconds)."""
     found: dict[str, None] = {}
-    entries = Entries()
+    entries = DatedEntries()
 
     def see(name: str, parent: str, attributes: Attributes, text: str, base: str) -> None:
         if len(found) > MOST_LINKS:

@@ -34,7 +34,7 @@ _WHOLE = (Outcome.OK, Outcome.UNCHANGED)
 _ANSWERED = pa.array([outcome.value for outcome in Outcome if outcome.answered and outcome is not Outcome.THROTTLED])
 
 
-class Fetched(NamedTuple):
+class AnsweredPage(NamedTuple):
     """A page that answered: `row` as the table has it; `fingerprint` 0 for redirects, errors and what has no body."""
 
     url: str
@@ -51,7 +51,7 @@ def main_name(host: str) -> str:
     return host
 
 
-def sites(folder: Path) -> Iterator[tuple[str, list[Fetched]]]:
+def sites(folder: Path) -> Iterator[tuple[str, list[AnsweredPage]]]:
     """The sites of the crawl directory `folder`, each with its pages. Raises NotACrawl, StateDamaged."""
     with tempfile.TemporaryDirectory(dir=folder, prefix=".rewrite-") as place:
         for path in _parts(folder, Path(place), _by_site, SITE_ROWS):
@@ -118,7 +118,7 @@ def _target(url: str) -> str:
     return url.split("/", 3)[3]
 
 
-def _sites_of(path: Path) -> Iterator[tuple[str, list[Fetched]]]:
+def _sites_of(path: Path) -> Iterator[tuple[str, list[AnsweredPage]]]:
     """The sites of one part."""
     with pa.ipc.open_stream(str(path)) as stream:
         table = stream.read_all()
@@ -138,5 +138,5 @@ def _says_something(row: dict[str, Any]) -> bool:
     return bool(row["fingerprint"]) or row["outcome"] not in _WHOLE
 
 
-def _fetched(row: dict[str, Any]) -> Fetched:
-    return Fetched(row["url"], row["host"], row["fingerprint"] if row["outcome"] in _WHOLE else 0, row)
+def _fetched(row: dict[str, Any]) -> AnsweredPage:
+    return AnsweredPage(row["url"], row["host"], row["fingerprint"] if row["outcome"] in _WHOLE else 0, row)

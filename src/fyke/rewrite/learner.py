@@ -16,8 +16,8 @@ from fyke.core.rewrite_rules import FILE, Rule, Shape, render
 from fyke.core.urls import split
 from fyke.disk.files import write_whole
 from fyke.rewrite.candidates import candidates, contents_of, values
-from fyke.rewrite.fetched import Fetched, places, sites
-from fyke.rewrite.learning import LEAST_SUPPORT, Alike, Page, accepted, hosts_that_merge
+from fyke.rewrite.fetched import AnsweredPage, places, sites
+from fyke.rewrite.learning import LEAST_SUPPORT, Alike, Content, accepted, hosts_that_merge
 from fyke.rewrite.mirrors import mirrors
 from fyke.search.archived import ArchiveReader
 
@@ -44,7 +44,7 @@ def learn(folder: Path, told: Callable[[str, int, int], None]) -> list[Rule]:
     return rules
 
 
-def _printed(pages: Sequence[Fetched], reader: ArchiveReader) -> list[Page]:
+def _printed(pages: Sequence[AnsweredPage], reader: ArchiveReader) -> list[Content]:
     """`pages` with their contents, without the ids in their own URLs; those that cannot be read are left out."""
     printed, read, alike = [], 0, Alike()
     for page in pages:
@@ -55,14 +55,14 @@ def _printed(pages: Sequence[Fetched], reader: ArchiveReader) -> list[Page]:
                 continue
             alike.join(prints_of(found.content, page.fingerprint, page.url))
         printed.append(page)
-    return [Page(page.url, alike.first(page.fingerprint)) for page in printed]
+    return [Content(page.url, alike.first(page.fingerprint)) for page in printed]
 
 
-def rules_of_site(name: str, pages: Sequence[Page]) -> list[Rule]:
+def rules_of_site(name: str, pages: Sequence[Content]) -> list[Rule]:
     """The rules that hold for `pages` of the site `name`."""
     if len(pages) < 2 * LEAST_SUPPORT:
         return []
-    of_host: dict[str, list[Page]] = {}
+    of_host: dict[str, list[Content]] = {}
     for page in pages:
         of_host.setdefault(split(page.url).host, []).append(page)
     main = _main_host(name, {host: sum(page.content != 0 for page in of_host[host]) for host in of_host})
@@ -85,7 +85,7 @@ def _main_host(name: str, pages: Mapping[str, int]) -> str:
     return name if 2 * pages.get(name, 0) >= pages[most] else most
 
 
-def _of_host(host: str, pages: Sequence[Page], moves: Sequence[Rule]) -> list[Rule]:
+def _of_host(host: str, pages: Sequence[Content], moves: Sequence[Rule]) -> list[Rule]:
     """The rules that hold for `pages`, all of `host` or of those from which `moves` lead to it, `moves` among them."""
     contents = contents_of(pages)
     likely = [*moves, *candidates(host, [page.url for page in pages], contents)]

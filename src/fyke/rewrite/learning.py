@@ -29,7 +29,7 @@ MOST_CONTRADICTED = 0.02
 MOST_OF_CONTENT = 4  # groups of a content that count
 
 
-class Page(NamedTuple):
+class Content(NamedTuple):
     """A URL that answered, and its content: 0 where it is no page."""
 
     url: str
@@ -92,19 +92,19 @@ class Evidence(NamedTuple):
 class Groups:
     """`pages` by the URL that `rules` make of theirs."""
 
-    def __init__(self, rules: Iterable[Rule], pages: Iterable[Page]) -> None:
+    def __init__(self, rules: Iterable[Rule], pages: Iterable[Content]) -> None:
         self.rules = list(rules)
         self._rewriter = rewriter = Rewriter(self.rules)
-        found: dict[str, list[Page]] = defaultdict(list)
+        found: dict[str, list[Content]] = defaultdict(list)
         for page in pages:
             found[rewriter.rewrite(page.url).url].append(page)
         self.several = {url: group for url, group in found.items() if len(group) > 1}
 
-    def half(self, odd: bool) -> dict[str, list[Page]]:
+    def half(self, odd: bool) -> dict[str, list[Content]]:
         """The groups of one half."""
         return {url: group for url, group in self.several.items() if key_of(url) & 1 == odd}
 
-    def evidence(self, rule: Rule, groups: Mapping[str, Sequence[Page]]) -> Evidence:
+    def evidence(self, rule: Rule, groups: Mapping[str, Sequence[Content]]) -> Evidence:
         """What some `groups` say of `rule`, one of the rules."""
         without = Rewriter(one for one in self.rules if one is not rule)
         agreeing: Counter[int] = Counter()
@@ -142,13 +142,13 @@ def _overlap(apart: Mapping[str, set[int]], url: str) -> bool:
     return len(several) < 2 or bool(set.intersection(*several))
 
 
-def is_contradicted(url: str, group: Sequence[Page]) -> bool:
+def is_contradicted(url: str, group: Sequence[Content]) -> bool:
     """Whether the URLs of `group` that become `url` are not one page."""
     contents = {page.content for page in group if page.content}
     return len(contents) > 1 or (bool(contents) and any(page.url == url and not page.content for page in group))
 
 
-def accepted(candidates: Sequence[Rule], pages: Sequence[Page]) -> list[Rule]:
+def accepted(candidates: Sequence[Rule], pages: Sequence[Content]) -> list[Rule]:
     """Those of `candidates` that hold for `pages`, with their evidence."""
     rules = _that_hold_together(_that_hold_alone(candidates, pages), pages)
     while rules:
@@ -180,7 +180,7 @@ def _told(groups: Groups, rule: Rule, whole: Evidence) -> dict[str, object]:
     return {**told, "example": groups.example(rule)}
 
 
-def _that_hold_alone(candidates: Sequence[Rule], pages: Sequence[Page]) -> list[Rule]:
+def _that_hold_alone(candidates: Sequence[Rule], pages: Sequence[Content]) -> list[Rule]:
     """Without those that contradictions speak against where nothing but they makes one URL of several."""
     kept = []
     for rule in candidates:
@@ -191,7 +191,7 @@ def _that_hold_alone(candidates: Sequence[Rule], pages: Sequence[Page]) -> list[
     return kept
 
 
-def _that_hold_together(rules: list[Rule], pages: Sequence[Page]) -> list[Rule]:
+def _that_hold_together(rules: list[Rule], pages: Sequence[Content]) -> list[Rule]:
     """Without those that take the most contradictions with them, until few are left in the first half."""
     while rules:
         groups = Groups(rules, pages).half(odd=False)
@@ -203,7 +203,7 @@ def _that_hold_together(rules: list[Rule], pages: Sequence[Page]) -> list[Rule]:
     return rules
 
 
-def _all(groups: Mapping[str, Sequence[Page]]) -> Evidence:
+def _all(groups: Mapping[str, Sequence[Content]]) -> Evidence:
     """What `groups` say of all rules together."""
     bad = {url for url, group in groups.items() if is_contradicted(url, group)}
     good = [{page.content for page in group if page.content} for url, group in groups.items() if url not in bad]
@@ -215,7 +215,7 @@ def _each_left_out(rules: Sequence[Rule]) -> Iterator[list[Rule]]:
         yield [one for one in rules if one is not rule]
 
 
-def _contradicted(rules: Sequence[Rule], pages: Sequence[Page]) -> tuple[float, int]:
+def _contradicted(rules: Sequence[Rule], pages: Sequence[Content]) -> tuple[float, int]:
     """What share of the groups that `rules` make of `pages` is contradicted, all where there are none; and how many
     others there are, less."""
     found = _all(Groups(rules, pages).several)

@@ -26,7 +26,7 @@ _FIRST_WINDOW = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Ranked:
     """A page in an index, as it is ranked."""
 
     score: float
@@ -53,7 +53,7 @@ class Answer:
         self._grouped = grouped and len({host for view in views for host in view.hosts}) > 1
         self.total = 0
 
-    def hits(self, offset: int, limit: int, highlight: Highlighter, skip: Callable[[Found], bool]) -> Iterator[Hit]:
+    def hits(self, offset: int, limit: int, highlight: Highlighter, skip: Callable[[Ranked], bool]) -> Iterator[Hit]:
         """From number `offset` on, `limit` at most; pages that `skip` says are left out. Counts `total` too."""
         wanted = min(offset + limit, FARTHEST)
         listed = self._listed(wanted, skip)
@@ -69,7 +69,7 @@ class Answer:
         results = [view.engine.search(query, 1) for view, query in zip(self._views, self._compiled, strict=True)]
         return sum(map(_count, results))
 
-    def _listed(self, wanted: int, skip: Callable[[Found], bool]) -> list[Found]:
+    def _listed(self, wanted: int, skip: Callable[[Ranked], bool]) -> list[Ranked]:
         """The first `wanted` pages, one of a cluster of near-duplicates and at most `PER_SITE` of a site."""
         window = max(_FIRST_WINDOW, 2 * wanted)
         while True:
@@ -79,9 +79,9 @@ class Answer:
                 return listed[:wanted]
             window = min(4 * window, FARTHEST)
 
-    def _ranked(self, window: int) -> tuple[list[Found], bool]:
+    def _ranked(self, window: int) -> tuple[list[Ranked], bool]:
         """The best `window` pages of each index in one order, a page once; and whether these are all."""
-        found: list[Found] = []
+        found: list[Ranked] = []
         self.total, exhausted = 0, True
         for number, (view, query) in enumerate(zip(self._views, self._compiled, strict=True)):
             result = view.engine.search(query, window, weight_by_field="weight")
@@ -99,7 +99,7 @@ class Answer:
         self.total -= len(found) - len(ranked)
         return ranked, exhausted
 
-    def _thinned(self, ranked: Iterator[Found]) -> list[Found]:
+    def _thinned(self, ranked: Iterator[Ranked]) -> list[Ranked]:
         counts: Counter[int] = Counter()
         clusters: set[int] = set()
         listed = []
@@ -111,11 +111,11 @@ class Answer:
                     listed.append(found)
         return listed
 
-    def _more_like_it(self, found: Found) -> int:
+    def _more_like_it(self, found: Ranked) -> int:
         """Pages of its cluster that match, beyond this one."""
         return max(0, self._matching("near", found.near) - 1) if found.near and not self._whole else 0
 
-    def _more_from_site(self, found: Found) -> int:
+    def _more_from_site(self, found: Ranked) -> int:
         """Pages of the host that match, beyond those listed."""
         return max(0, self._matching("host", found.host) - PER_SITE)
 
@@ -128,7 +128,7 @@ class Answer:
             count += _count(view.engine.search(both, 1))
         return count
 
-    def _hit(self, found: Found, highlight: Highlighter, more: int) -> Hit:
+    def _hit(self, found: Ranked, highlight: Highlighter, more: int) -> Hit:
         view = self._views[found.shard]
         page = view.engine.doc(found.address)
         url, language = _first(page, "url"), _first(page, "language")
@@ -148,12 +148,12 @@ class Answer:
         )
 
 
-def _found(view: View, number: int, hits: Sequence[tuple[Any, tantivy.DocAddress]]) -> Iterator[Found]:
+def _found(view: View, number: int, hits: Sequence[tuple[Any, tantivy.DocAddress]]) -> Iterator[Ranked]:
     addresses = [address for _, address in hits]
     columns = [view.engine.fast_field_values(name, addresses) for name in ("key", "host", "fingerprint", "near")]
     for (score, address), *numbers in zip(hits, *columns, strict=True):
         key, host, fingerprint, near = (int(value or 0) for value in numbers)
-        yield Found(float(score), key, host, fingerprint, near, number, address)
+        yield Ranked(float(score), key, host, fingerprint, near, number, address)
 
 
 def _count(result: tantivy.SearchResult) -> int:

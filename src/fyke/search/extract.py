@@ -90,7 +90,7 @@ def by_lines(text: str, limit: int) -> str:
     return "\n".join(filter(None, lines))[:limit].rstrip().encode("utf-8", "ignore").decode()
 
 
-class Extractor:
+class TextExtractor:
     """Reads pages. Holds the language model."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Extractor:
         self._selector: Any = LexborCSSSelector()  # type: ignore[no-untyped-call]
 
     def __repr__(self) -> str:
-        return f"Extractor({self._languages!r}, {self._links!r})"
+        return f"TextExtractor({self._languages!r}, {self._links!r})"
 
     def extract(self, page: Page) -> Extract | None:
         """What `page` says; None when it is not text that people read."""

@@ -16,7 +16,7 @@ from rich.console import Console
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.inspect import in_use
 from fyke.progress import Progress
-from fyke.search.indexer import Indexed, Indexer, Limits, be_gentle
+from fyke.search.indexer import Indexed, Indexer, IndexLimits, be_gentle
 
 POLL_S = 2.0
 LEAST_PAGES = 200
@@ -34,7 +34,7 @@ _PHASES = {
 
 def index_with_status(crawl: Path, console: Console, *, follow: bool, links_memory_bytes: int) -> Indexed:
     """Index `crawl` and tell `console` how it goes. Raises as the indexer does."""
-    limits = Limits(links_memory_bytes=links_memory_bytes)
+    limits = IndexLimits(links_memory_bytes=links_memory_bytes)
     with Progress(console, _PHASES["read"]) as progress:
 
         def told(phase: str, done: int, of: int) -> None:

@@ -29,7 +29,7 @@ from fyke.core.urls import key_of, split
 from fyke.search.archived import ArchiveReader
 from fyke.search.arrivals import arrivals, safe_rows
 from fyke.search.documents import Writing
-from fyke.search.extract import Extractor
+from fyke.search.extract import TextExtractor
 from fyke.search.folder import IndexFolder, IndexState, engine_version
 from fyke.search.linkage import rank_links
 from fyke.search.lots import Fate, Lot, LotWriter, Read
@@ -49,7 +49,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class IndexLimits:
     """How much at a time. Results do not depend on it, memory does."""
 
     lot_pages: int = LOT_PAGES
@@ -81,13 +81,13 @@ class Indexer:
     Raises NotACrawl, DirectoryInUse, DiskFull, DirectoryError.
     """
 
-    def __init__(self, crawl: Path, limits: Limits | None = None, progress: Progress | None = None) -> None:
+    def __init__(self, crawl: Path, limits: IndexLimits | None = None, progress: Progress | None = None) -> None:
         self.folder = IndexFolder(crawl)
-        self._limits = limits or Limits()
+        self._limits = limits or IndexLimits()
         self._progress = progress or (lambda phase, done, of: None)
         self._open = ExitStack()
         self._archive = ArchiveReader(crawl, _settings(crawl)[0])
-        self._extractor = Extractor()
+        self._extractor = TextExtractor()
         self._read = self._written = self._deleted = 0
         self._planned = False  # by this process, so that nothing of the plan was written before
 

@@ -18,7 +18,7 @@ AROUND = 2  # lines shown beside a change
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
-class Kind(StrEnum):
+class ChangeKind(StrEnum):
     """What became of a piece of text."""
 
     SAME = "same"
@@ -28,57 +28,59 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """Some text of one kind; of what is left out, how many lines."""
 
-    kind: Kind
+    kind: ChangeKind
     text: str
 
 
-def differences(old: str, new: str) -> list[list[Piece]]:
+def differences(old: str, new: str) -> list[list[TextPiece]]:
     """Blocks of lines: what is the same in one piece, what changed in pieces word by word. Empty when nothing did."""
     steps = compared(old.split("\n"), new.split("\n"))
-    blocks = [(same, list(block)) for same, block in groupby(steps, key=lambda step: step[0] is Kind.SAME)]
+    blocks = [(same, list(block)) for same, block in groupby(steps, key=lambda step: step[0] is ChangeKind.SAME)]
     if all(same for same, _ in blocks):
         return []
-    shown: list[list[Piece]] = []
+    shown: list[list[TextPiece]] = []
     for place, (same, block) in enumerate(blocks):
         if same:
             shown += _around([line for _, line in block], first=not place, last=place == len(blocks) - 1)
         else:
-            before, after = ("\n".join(line for kind, line in block if kind is one) for one in (Kind.OLD, Kind.NEW))
+            before, after = (
+                "\n".join(line for kind, line in block if kind is one) for one in (ChangeKind.OLD, ChangeKind.NEW)
+            )
             words = compared(_WORDS.findall(before), _WORDS.findall(after))
             runs = groupby(words, key=lambda word: word[0])
-            shown.append([Piece(kind, "".join(text for _, text in run)) for kind, run in runs])
+            shown.append([TextPiece(kind, "".join(text for _, text in run)) for kind, run in runs])
     return shown
 
 
-def _around(lines: Sequence[str], *, first: bool, last: bool) -> Iterator[list[Piece]]:
+def _around(lines: Sequence[str], *, first: bool, last: bool) -> Iterator[list[TextPiece]]:
     """Lines that are the same: those beside changes, and how many are left out."""
     head, tail = (0 if first else AROUND), (0 if last else AROUND)
     if len(lines) <= head + tail + 1:
-        yield [Piece(Kind.SAME, "\n".join(lines))]
+        yield [TextPiece(ChangeKind.SAME, "\n".join(lines))]
         return
     if head:
-        yield [Piece(Kind.SAME, "\n".join(lines[:head]))]
-    yield [Piece(Kind.LEFT_OUT, str(len(lines) - head - tail))]
+        yield [TextPiece(ChangeKind.SAME, "\n".join(lines[:head]))]
+    yield [TextPiece(ChangeKind.LEFT_OUT, str(len(lines) - head - tail))]
     if tail:
-        yield [Piece(Kind.SAME, "\n".join(lines[-tail:]))]
+        yield [TextPiece(ChangeKind.SAME, "\n".join(lines[-tail:]))]
 
 
-def compared(old: Sequence[str], new: Sequence[str]) -> list[tuple[Kind, str]]:
+def compared(old: Sequence[str], new: Sequence[str]) -> list[tuple[ChangeKind, str]]:
     """All pieces of both, in order, those in common once."""
     least = min(len(old), len(new))
     begin = next((at for at in range(least) if old[at] != new[at]), least)
     end = next((at for at in range(least - begin) if old[-1 - at] != new[-1 - at]), least - begin)
     middle = _middle(old[begin : len(old) - end], new[begin : len(new) - end])
-    same = [(Kind.SAME, piece) for piece in old]
+    same = [(ChangeKind.SAME, piece) for piece in old]
     return [*same[:begin], *middle, *same[len(old) - end :]]
 
 
-def _middle(old: Sequence[str], new: Sequence[str]) -> list[tuple[Kind, str]]:
+def _middle(old: Sequence[str], new: Sequence[str]) -> list[tuple[ChangeKind, str]]:
     if not (old and new) or max(len(old), len(new)) > MOST_PIECES:
-        return [*((Kind.OLD, piece) for piece in old), *((Kind.NEW, piece) for piece in new)]
+        return [*((ChangeKind.OLD, piece) for piece in old), *((ChangeKind.NEW, piece) for piece in new)]
     numbers: dict[str, int] = {}
     first, second = (np.array([numbers.setdefault(piece, len(numbers)) for piece in side]) for side in (old, new))
     table = np.zeros((len(old) + 1, len(new) + 1), np.int16)  # pieces in common of what follows from there
@@ -90,12 +92,12 @@ def _middle(old: Sequence[str], new: Sequence[str]) -> list[tuple[Kind, str]]:
     i = j = 0
     while i < len(old) and j < len(new):
         if first[i] == second[j]:
-            steps.append((Kind.SAME, old[i]))
+            steps.append((ChangeKind.SAME, old[i]))
             i, j = i + 1, j + 1
         elif table[i + 1, j] >= table[i, j + 1]:
-            steps.append((Kind.OLD, old[i]))
+            steps.append((ChangeKind.OLD, old[i]))
             i += 1
         else:
-            steps.append((Kind.NEW, new[j]))
+            steps.append((ChangeKind.NEW, new[j]))
             j += 1
-    return [*steps, *((Kind.OLD, piece) for piece in old[i:]), *((Kind.NEW, piece) for piece in new[j:])]
+    return [*steps, *((ChangeKind.OLD, piece) for piece in old[i:]), *((ChangeKind.NEW, piece) for piece in new[j:])]

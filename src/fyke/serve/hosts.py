@@ -57,7 +57,7 @@ class HostRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Visits:
+class HostVisits:
     """The last visits to a host, the newest first, found among the `among` newest rows of the pages table."""
 
     rows: list[dict[str, Any]]
@@ -89,7 +89,7 @@ def _known(crawl: str, host: Host) -> KnownHost:
     )  # fmt: skip
 
 
-def rules_of(directory: CrawlDirectory, name: str, visits: Visits) -> list[HostRules]:
+def rules_of(directory: CrawlDirectory, name: str, visits: HostVisits) -> list[HostRules]:
     """The robots.txt of each origin of the host `name`: those it was visited at, and the usual ones."""
     origins = {split(row["url"]).origin for row in visits.rows}
     origins |= {split(f"{scheme}://{name}/").origin for scheme in ("https", "http")}
@@ -108,7 +108,7 @@ def _rules(record: RobotsRecord, product: str) -> HostRules:
     )  # fmt: skip
 
 
-def last_visits(folder: Path, name: str, limit: int) -> Visits:
+def last_visits(folder: Path, name: str, limit: int) -> HostVisits:
     """The last visits to the host `name`, `limit` at most."""
     rows: list[dict[str, Any]] = []
     among = 0
@@ -117,7 +117,7 @@ def last_visits(folder: Path, name: str, limit: int) -> Visits:
         own = batch.filter(pc.equal(batch.column("host"), name)).select(COLUMNS)
         rows += own.slice(max(0, own.num_rows - limit)).to_pylist()
     rows.sort(key=lambda row: row["fetched_at"], reverse=True)
-    return Visits(rows[:limit], among)
+    return HostVisits(rows[:limit], among)
 
 
 def _newest(folder: Path) -> Iterator[pa.RecordBatch]:

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from fyke.metrics import MEDIA_TYPE, Told, exposition
+from fyke.metrics import MEDIA_TYPE, CrawlFigures, exposition
 from fyke.serve.shelf import Shelf
 
 
@@ -16,7 +16,7 @@ def routes(shelf: Shelf) -> list[Route]:
 
     async def metrics(request: Request) -> Response:
         standings = [(crawl.name, crawl.watch.standing) for crawl in shelf]
-        told = [Told(name, now.live, now.state == "paused", now.at, now.figures) for name, now in standings]
+        told = [CrawlFigures(name, now.live, now.state == "paused", now.at, now.figures) for name, now in standings]
         return Response(exposition(told), media_type=MEDIA_TYPE)
 
     async def healthz(request: Request) -> Response:

@@ -17,7 +17,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import visits_of
 from fyke.crawl.post.columns import FRAME, envelope_opened
-from fyke.crawl.post.events import Event, Heard, Visits
+from fyke.crawl.post.events import Event, Heard, VisitsCame
 from fyke.crawl.post.office import Office
 from fyke.disk.store import Store
 from fyke.fetcher.names import Resolution, Resolver
@@ -93,7 +93,7 @@ def test_a_visit_whose_host_sleeps_goes_back_to_the_shard_that_lent_it(tmp_path:
         now = both.clock.now()
         visits = url_batch([locate(_of_shard(0))])
         assert not shard.route(visits, now).num_rows
-        (lent,) = (event.urls for event in both.carry()[1] if isinstance(event, Visits))
+        (lent,) = (event.urls for event in both.carry()[1] if isinstance(event, VisitsCame))
         assert texts(lent) == texts(visits)
         assert shard.lent
         assert not maker.quiet

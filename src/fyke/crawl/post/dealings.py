@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from fyke.crawl.post.handed import Handed, Told
+from fyke.crawl.post.handed import Handed, ToldIn
 from fyke.crawl.post.letters import Envelope, Letter, Letters
 
 
@@ -98,10 +98,10 @@ class Dealings:
 
     def told(self, sender: int, letter: Letter, keys: Iterable[int], rows: Iterable[Any], now: float) -> list[int]:
         """Outcomes in a letter of `sender`: the keys of visits that were out, which now ended and are not safe yet."""
-        told = Told(sender, letter.life, letter.number)
+        told = ToldIn(sender, letter.life, letter.number)
         return [key for key, row in zip(keys, rows, strict=True) if self.handed.told(told, key, row, now)]
 
-    def early(self, key: int) -> tuple[Told, Any, bool] | None:
+    def early(self, key: int) -> tuple[ToldIn, Any, bool] | None:
         """Where it was told that the visit `key`, about to be handed out, has ended; its row; whether that is safe."""
         found = self.handed.early(key)
         return None if found is None else (*found, self.letters.is_safe(*found[0]))

@@ -18,7 +18,7 @@ from fyke.core.urls import key_of, locate
 from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Mail
-from fyke.crawl.post.events import Answer, Errand
+from fyke.crawl.post.events import Errand, ErrandAnswer
 from fyke.crawl.post.mailbag import Mailbag
 from fyke.crawl.post.routes import Routes
 
@@ -92,7 +92,7 @@ class Errands:
         """What that shard sent is not made here."""
         self._made = {key: of for key, of in self._made.items() if of != shard}
 
-    def answer(self, exchange: Exchange, now: float) -> list[Answer]:
+    def answer(self, exchange: Exchange, now: float) -> list[ErrandAnswer]:
         """An errand was made here, and `exchange` came of it."""
         key = exchange.visit.errand
         shard = self._made.pop(key, None)
@@ -103,7 +103,7 @@ class Errands:
             self._mailbag.pass_on(shard, Mail.ANSWER, body)
         return []
 
-    def answered(self, body: bytes, now: float) -> list[Answer]:
+    def answered(self, body: bytes, now: float) -> list[ErrandAnswer]:
         """What came of an errand: of one of this agent, or of another that this shard had it made for."""
         key = columns.answered(body)
         errand = self._of_shard.pop(key, None)
@@ -113,7 +113,7 @@ class Errands:
                 self._mailbag.pass_on(errand[0], Mail.ANSWER, body)
                 return []
         exchange = columns.answer_opened(body, lambda key: self._wanted.pop(key, None))
-        return [] if exchange is None else [Answer(exchange)]
+        return [] if exchange is None else [ErrandAnswer(exchange)]
 
 
 def without(urls: pa.RecordBatch, errands: Mapping[int, object]) -> pa.RecordBatch:

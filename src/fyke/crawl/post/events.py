@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from fyke.core.messages import Links, Outcomes
 from fyke.core.visits import Exchange, Visit
-from fyke.crawl.post.handed import Told
+from fyke.crawl.post.handed import ToldIn
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Met:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LinksCame:
     """Links to URLs of this shard, or where seeds redirect to; the latter may be of other shards."""
 
     links: Links
@@ -33,7 +33,7 @@ class Ended:
 
     keys: list[int]
     ended: pa.RecordBatch  # schema `ENDED`, one row for each key
-    told: Told | None
+    told: ToldIn | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class WaitAgain:
     """Visits that ended, in vain (schema `URLS`), and keys of visits that are out, with nobody: they wait again."""
 
     urls: pa.RecordBatch
@@ -67,7 +67,7 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True)
-class Visits:
+class VisitsCame:
     """Visits to be made here (schema `URLS`)."""
 
     urls: pa.RecordBatch
@@ -81,10 +81,10 @@ class Errand:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ErrandAnswer:
     """What came of an errand of ours."""
 
     exchange: Exchange
 
 
-Event = Met | Found | Ended | Done | Elsewhere | Heard | Again | Visits | Errand | Answer
+Event = Met | LinksCame | Ended | Done | Elsewhere | Heard | WaitAgain | VisitsCame | Errand | ErrandAnswer

@@ -35,7 +35,7 @@ class _Out(NamedTuple):
     host: int
 
 
-class Told(NamedTuple):
+class ToldIn(NamedTuple):
     """Where an outcome came from: the letter `number` of one `life` of an `agent`."""
 
     agent: int
@@ -59,7 +59,7 @@ class Handed:
         self._out: dict[int, _Out] = {}  # by the visit's key
         self._of_life: Counter[tuple[int, int]] = Counter()  # of those, by agent and life
         self._ended: dict[tuple[int, int], deque[tuple[int, Any]]] = {}  # by agent and life: number, rows
-        self._early: dict[int, tuple[Told, Any]] = {}  # by the visit's key
+        self._early: dict[int, tuple[ToldIn, Any]] = {}  # by the visit's key
         self._under_way: dict[int, _Out] = {}  # since before this shard's last death
         self._pins: dict[int, _Pin] = {}
         self._ready: set[int] = set()  # who said what is under way
@@ -136,7 +136,7 @@ class Handed:
             self._put(key, under_way)
         return under_way is not None
 
-    def early(self, key: int) -> tuple[Told, Any] | None:
+    def early(self, key: int) -> tuple[ToldIn, Any] | None:
         """What is about to be handed out has ended already: where that was told, and its row."""
         return self._early.pop(key, None)
 
@@ -144,7 +144,7 @@ class Handed:
         """The visits that are under way since before, and were not handed out yet: key and host."""
         return [(key, out.host) for key, out in self._under_way.items()]
 
-    def told(self, told: Told, key: int, row: Any, now: float) -> bool:
+    def told(self, told: ToldIn, key: int, row: Any, now: float) -> bool:
         """The visit `key` ended; whether it was out. If not, `row` is kept for when it is handed out again."""
         self._back(self._under_way.pop(key, None), now)
         out = self._out.get(key)
@@ -167,7 +167,7 @@ class Handed:
             pin.out -= 1
             pin.until = now + self._rest_s
 
-    def keep(self, told: Told, rows: Any) -> None:
+    def keep(self, told: ToldIn, rows: Any) -> None:
         """`rows` ended, as `told` says, and are not safe yet."""
         letters = self._ended.setdefault((told.agent, told.life), deque())
         if letters and letters[-1][0] > told.number:  # an early one, found out late
@@ -239,19 +239,19 @@ class Handed:
 
     # --- what a checkpoint has
 
-    def unsafe(self) -> list[tuple[Told, Any]]:
+    def unsafe(self) -> list[tuple[ToldIn, Any]]:
         """Rows that ended and are not safe, with where that was told."""
         return [
-            (Told(agent, life, number), rows)
+            (ToldIn(agent, life, number), rows)
             for (agent, life), letters in self._ended.items()
             for number, rows in letters
         ]
 
-    def early_rows(self) -> Sequence[tuple[int, Told, Any]]:
+    def early_rows(self) -> Sequence[tuple[int, ToldIn, Any]]:
         """The visits that ended before they were handed out: key, where it was told, and row."""
         return [(key, told, row) for key, (told, row) in self._early.items()]
 
-    def restore(self, unsafe: Iterable[tuple[Told, Any]], early: Iterable[tuple[int, Told, Any]]) -> None:
+    def restore(self, unsafe: Iterable[tuple[ToldIn, Any]], early: Iterable[tuple[int, ToldIn, Any]]) -> None:
         """Go on with what `unsafe` and `early_rows` gave."""
         for told, rows in unsafe:
             self.keep(told, rows)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from fyke.core.batches import URLS, keep, numbers
 from fyke.core.messages import ENDED
-from fyke.crawl.post.handed import Told
+from fyke.crawl.post.handed import ToldIn
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 
@@ -51,16 +51,16 @@ class Unsafe:
     def __repr__(self) -> str:
         return f"Unsafe({len(self._queue)} rows)"
 
-    def opened(self) -> Iterator[tuple[Told, pa.RecordBatch]]:
+    def opened(self) -> Iterator[tuple[ToldIn, pa.RecordBatch]]:
         """The rows of the last checkpoint, by where it was told that they ended."""
         for batch in self._queue.scan():
             places = np.stack([numbers(batch, field.name).astype(np.uint64) for field in _TOLD])
             for told in np.unique(places, axis=1).T:
                 mask = (places == told[:, None]).all(axis=0)
                 rows = pa.RecordBatch.from_arrays(keep(batch, mask).columns[: len(LENT)], schema=LENT)
-                yield Told(*told.tolist()), rows
+                yield ToldIn(*told.tolist()), rows
 
-    def write(self, unsafe: Iterable[tuple[Told, pa.RecordBatch]]) -> Mapping[str, Any]:
+    def write(self, unsafe: Iterable[tuple[ToldIn, pa.RecordBatch]]) -> Mapping[str, Any]:
         """Keep these alone; what a restart needs."""
         self._queue.destroy()
         self._queue = DiskQueue(self._store, "unsafe", UNSAFE)

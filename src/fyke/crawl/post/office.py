@@ -30,9 +30,9 @@ from fyke.core.visits import Exchange, Visit
 from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Dealings, Deeds, Mail
 from fyke.crawl.post.errands import Errands, without
-from fyke.crawl.post.events import Again, Done, Elsewhere, Ended, Event, Found, Heard, Met, Visits
+from fyke.crawl.post.events import Done, Elsewhere, Ended, Event, Heard, LinksCame, Met, VisitsCame, WaitAgain
 from fyke.crawl.post.guests import Guests
-from fyke.crawl.post.handed import Told
+from fyke.crawl.post.handed import ToldIn
 from fyke.crawl.post.lent import Unsafe, ended_of, lent_rows, urls_of
 from fyke.crawl.post.letters import Envelope, Letter
 from fyke.crawl.post.mailbag import Mailbag, Transport
@@ -84,7 +84,7 @@ class Office:
         return f"Office(agent {self._me} of {self._division.agents}, {self._dealings!r})"
 
     def _restore(self, saved: Mapping[str, Any]) -> None:
-        early = ((key, Told(*told), tuple(row)) for key, told, row in saved.get("early", []))
+        early = ((key, ToldIn(*told), tuple(row)) for key, told, row in saved.get("early", []))
         self._handed.restore(self._unsafe.opened(), early)
         now = self._clock.now()
         resting = [(host_keys(name)[0], due - now) for name, due in self._rests.hosts(now)]
@@ -173,7 +173,7 @@ class Office:
                 urls, named, errands = columns.visits_opened(letter.body)
                 self._resolver.load(named)
                 yield from self._errands.make(sender, urls, errands)
-                yield Visits(self._guested(sender, without(urls, errands)))
+                yield VisitsCame(self._guested(sender, without(urls, errands)))
             case Mail.RETURNED:
                 self._came_back(columns.visits_opened(letter.body)[0], now)
             case Mail.ERRAND:
@@ -181,10 +181,10 @@ class Office:
             case Mail.ANSWER:
                 self._events += self._errands.answered(letter.body, now)
 
-    def _found(self, links: Links) -> Found:
+    def _found(self, links: Links) -> LinksCame:
         ours = self._division.shards_of(u64(links.urls, "domain")) == self._me
         urls = keep(links.urls, ours)
-        return Found(Links(urls, links.sources[ours]), EMPTY if ours.all() else keep(links.urls, ~ours))
+        return LinksCame(Links(urls, links.sources[ours]), EMPTY if ours.all() else keep(links.urls, ~ours))
 
     def _told(self, sender: int, letter: Letter, outcomes: Outcomes, now: float) -> Iterator[Event]:
         self._rules_came(outcomes.learned, now)
@@ -197,7 +197,7 @@ class Office:
         keys = self._dealings.told(sender, letter, u64(ended, "key").tolist(), rows, now)
         if keys:
             out = ended if len(keys) == ended.num_rows else keep(ended, np.isin(u64(ended, "key"), keys))
-            yield Ended(keys, out, Told(sender, letter.life, letter.number))
+            yield Ended(keys, out, ToldIn(sender, letter.life, letter.number))
 
     def _rules_came(self, learned: pa.RecordBatch, now: float) -> None:
         for origin in learned.column("origin").to_pylist():
@@ -217,7 +217,7 @@ class Office:
         urls = keep(urls, np.array(out, np.bool_))
         blocked = self._routes.blocked(urls)
         if blocked.any():
-            self._events.append(Again(keep(urls, blocked), []))
+            self._events.append(WaitAgain(keep(urls, blocked), []))
         self._routes.move(keep(urls, ~blocked))
 
     def _follow(self, deeds: Deeds) -> Iterator[Event]:
@@ -226,9 +226,9 @@ class Office:
         self.activity += len(deeds.done) + len(deeds.again) + len(deeds.lost)
         lost = self._routes.without_rules(deeds.lost)
         if deeds.again or lost:
-            yield Again(concat([urls_of(rows) for rows in deeds.again]), lost)
+            yield WaitAgain(concat([urls_of(rows) for rows in deeds.again]), lost)
 
-    def keep(self, told: Told, urls: pa.RecordBatch, ended: pa.RecordBatch) -> None:
+    def keep(self, told: ToldIn, urls: pa.RecordBatch, ended: pa.RecordBatch) -> None:
         """The visits `urls` ended as `ended` says, and are not safe yet."""
         self._handed.keep(told, lent_rows(urls, ended))
 
@@ -263,7 +263,7 @@ class Office:
         landed = (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0)  # every shard is to know
         if landed.any():
             others = self._division.shards_of(u64(urls, "domain")) != self._me
-            self._events.append(Found(Links(EMPTY, links.sources[:0]), keep(urls, landed & others)))
+            self._events.append(LinksCame(Links(EMPTY, links.sources[:0]), keep(urls, landed & others)))
         return self._outgoing.put_links(links, landed, now)
 
     def _post_outcomes(self, outcomes: Outcomes, now: float) -> Outcomes:

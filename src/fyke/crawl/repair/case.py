@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from fyke.archive.checksum import checksum_path
 from fyke.archive.directory import CrawlDirectory
-from fyke.archive.mending import Aside
+from fyke.archive.mending import DamagedFolder
 from fyke.disk import manifest as manifests
 from fyke.disk.manifest import Manifest
 
@@ -33,7 +33,7 @@ class Case:
         self.folder = directory.path
         self.scratch = scratch
         self.progress = progress
-        self.aside = Aside(directory.path)
+        self.aside = DamagedFolder(directory.path)
         self.manifest: Manifest | None = None  # the newest whole one
         self.changed: dict[str, Any] = {}  # states of the tables and the archive
         self.mended = False

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from fyke.archive.checksum import checksum_holds
-from fyke.archive.mending import Piece, fits, pieces, write_anew
+from fyke.archive.mending import RowsPiece, fits, pieces, write_anew
 from fyke.archive.reading import GENERATION, generation, read_file, rows_recorded, segments
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.table_files import TABLES
@@ -27,7 +27,7 @@ from fyke.disk.files import write_whole, writing
 class _Spans:
     """Where the rows of a table's pieces come from, each piece looked at once."""
 
-    found: list[Piece]
+    found: list[RowsPiece]
     known: dict[int, Any] = field(default_factory=dict)
 
 
@@ -54,7 +54,7 @@ class TableRepair:
         fill = self._pages_of if name == "pages" else self._links_of
         spans = _Spans(found)
         if state is None:
-            hole = Piece(found[-1].serial + 1 if found else 0, name)
+            hole = RowsPiece(found[-1].serial + 1 if found else 0, name)
             spans.found = [*found, hole]
             if any(batch.num_rows for batch in fill(spans, len(found))):
                 found = spans.found

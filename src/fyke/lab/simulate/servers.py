@@ -44,7 +44,7 @@ class ServerAnswers(NamedTuple):
     size_bytes: I64
 
 
-class Servers:
+class VirtualServers:
     """The servers of the web that `spec` describes; time begins at `start`."""
 
     def __init__(self, spec: VirtualWebSpec, domains: DomainSizes, start: float) -> None:

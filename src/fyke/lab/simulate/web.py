@@ -17,7 +17,7 @@ from fyke.lab.simulate import texts
 from fyke.lab.simulate.chance import I64
 from fyke.lab.simulate.domain_sizes import DomainSizes
 from fyke.lab.simulate.link_targets import LinkStructure, PageNumbers
-from fyke.lab.simulate.servers import ServerAnswers, Servers
+from fyke.lab.simulate.servers import ServerAnswers, VirtualServers
 from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.texts import Text
 
@@ -42,7 +42,7 @@ class VirtualWeb:
         self.spec = spec
         self.domains = DomainSizes(spec)
         self._links = LinkStructure(spec, self.domains)
-        self._servers = Servers(spec, self.domains, START)
+        self._servers = VirtualServers(spec, self.domains, START)
         self._domain_keys = np.empty(spec.all_domains, np.uint64)
         for start in range(0, spec.all_domains, _BLOCK):
             some = np.arange(start, min(start + _BLOCK, spec.all_domains), dtype=np.int64)

@@ -8,7 +8,7 @@ the crawler's laws, and what newcomers crawl in the first minute. A URL goes thr
 more memory than one of a thousand. It imports nothing of the crawler.
 """
 
-from fyke.lab.simweb.audit import Rule, Violation, audit_politeness
+from fyke.lab.simweb.audit import AuditRule, Violation, audit_politeness
 from fyke.lab.simweb.child import RunningWeb, running_web
 from fyke.lab.simweb.layout import Layout, Ports, Resource, What
 from fyke.lab.simweb.ledger import Ledger, LedgerRow, read_queries, read_requests, table_of
@@ -17,6 +17,7 @@ from fyke.lab.simweb.spec import NameShares, PageShares, RobotsShares, StyleShar
 from fyke.lab.simweb.web import Web, serve
 
 __all__ = [
+    "AuditRule",
     "Expectation",
     "IntendedCrawl",
     "Layout",
@@ -27,7 +28,6 @@ __all__ = [
     "Ports",
     "Resource",
     "RobotsShares",
-    "Rule",
     "RunningWeb",
     "StyleShares",
     "Violation",

@@ -17,7 +17,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 
-class Rule(StrEnum):
+class AuditRule(StrEnum):
     """The rules a crawler can break."""
 
     OVERLAP = "overlap"  # two requests at once to a host
@@ -31,7 +31,7 @@ class Rule(StrEnum):
 class Violation(NamedTuple):
     """One request that came too soon: `gap_s` where `due_s` was due. `place` is a host or an address."""
 
-    rule: Rule
+    rule: AuditRule
     place: str
     path: str
     arrived: float
@@ -70,10 +70,10 @@ def audit_politeness(
         dues = _host_dues(columns, rows, host_delay_s, delay_factor, delay_ceiling_s)
         crawl = _crawl_delay(columns, rows, delays.get(name, 0.0))
         gaps = columns.arrived[rows][1:] - np.maximum.accumulate(columns.ended[rows])[:-1]
-        found += _short(columns, name, rows, gaps, {**dues, Rule.CRAWL_DELAY: crawl}, slack_s)
+        found += _short(columns, name, rows, gaps, {**dues, AuditRule.CRAWL_DELAY: crawl}, slack_s)
     for rows in _groups(columns.server, columns.arrived):
         gaps = np.diff(columns.arrived[rows])
-        due = {Rule.ADDRESS_DELAY: np.full(len(gaps), address_delay_s)}
+        due = {AuditRule.ADDRESS_DELAY: np.full(len(gaps), address_delay_s)}
         found += _short(columns, str(columns.server[rows[0]]), rows, gaps, due, slack_s)
     return sorted(found, key=lambda one: one.arrived)
 
@@ -100,17 +100,17 @@ def _groups(names: npt.NDArray[np.str_], arrived: Floats) -> Iterator[npt.NDArra
 
 def _host_dues(
     columns: _AuditColumns, rows: npt.NDArray[np.intp], host_delay_s: float, factor: float, ceiling_s: float
-) -> dict[Rule, Floats]:
+) -> dict[AuditRule, Floats]:
     """What is due before each request but the first, by rule, counted from the last end before it."""
     arrived, ended = columns.arrived[rows], columns.ended[rows]
     last_end = np.maximum.accumulate(ended)
     asked = columns.retry_after_s[rows]
     free_at = np.maximum.accumulate(np.where(asked > 0, ended + asked, -np.inf))
     return {
-        Rule.OVERLAP: np.zeros(len(rows) - 1),
-        Rule.HOST_DELAY: np.full(len(rows) - 1, host_delay_s),
-        Rule.DOWNLOAD_DELAY: np.minimum(factor * (ended - arrived), ceiling_s)[:-1],
-        Rule.RETRY_AFTER: (free_at - last_end)[:-1],
+        AuditRule.OVERLAP: np.zeros(len(rows) - 1),
+        AuditRule.HOST_DELAY: np.full(len(rows) - 1, host_delay_s),
+        AuditRule.DOWNLOAD_DELAY: np.minimum(factor * (ended - arrived), ceiling_s)[:-1],
+        AuditRule.RETRY_AFTER: (free_at - last_end)[:-1],
     }
 
 
@@ -128,7 +128,7 @@ def _short(
     place: str,
     rows: npt.NDArray[np.intp],
     gaps: Floats,
-    dues: dict[Rule, Floats],
+    dues: dict[AuditRule, Floats],
     slack_s: float,
 ) -> list[Violation]:
     """One violation for each gap that is too short: of the rule that asks most, or of overlap."""
@@ -141,8 +141,8 @@ def _short(
     found = []
     for place_in_rows in np.flatnonzero(gaps < due - slack_s):
         row, gap = rows[place_in_rows + 1], float(gaps[place_in_rows])
-        overlap = Rule.OVERLAP in dues and gap < -slack_s
-        rule = Rule.OVERLAP if overlap else rules[worst[place_in_rows]]
+        overlap = AuditRule.OVERLAP in dues and gap < -slack_s
+        rule = AuditRule.OVERLAP if overlap else rules[worst[place_in_rows]]
         wanted = 0.0 if overlap else float(due[place_in_rows])
         found.append(Violation(rule, place, columns.path[row], float(columns.arrived[row]), gap, wanted))
     return found

@@ -4,7 +4,7 @@ import gzip
 import struct
 import zlib
 
-from fyke.lab.simweb.hostile.script import PAGE, Behaviour, Many, Numbered, Reset, Script, Wait, head, to, whole
+from fyke.lab.simweb.hostile.script import PAGE, Behaviour, Many, Numbered, Pause, Reset, Script, head, to, whole
 
 _CHUNKED = head("Transfer-Encoding: chunked")
 _ZEROS = bytes(1 << 20)
@@ -32,16 +32,16 @@ def _coded(body: bytes, coding: str, kind: str = "text/html") -> Script:
 _RAW: dict[str, Script] = {
     "closes-at-once": (),
     "resets-at-once": (Reset(),),
-    "silent": (Wait(),),
+    "silent": (Pause(),),
     "answers-with-a-new-line": (b"\r\n",),
     "answers-with-new-lines": (Many(b"\r\n", 100_000),),
     "zeros": (bytes(100_000),),
     "zeros-without-end": (Many(_ZEROS),),
-    "ssh-server": (b"SSH-2.0-OpenSSH_9.6\r\n", Wait()),
+    "ssh-server": (b"SSH-2.0-OpenSSH_9.6\r\n", Pause()),
     "smtp-server": (b"220 mail ESMTP\r\n",),
     "tls-alert": (b"\x15\x03\x01\x00\x02\x02\x28",),
     "http-09": (b"<html>no head at all",),
-    "http-2-unasked": (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + bytes(18), Wait()),
+    "http-2-unasked": (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + bytes(18), Pause()),
     "icy": (b"ICY 200 OK\r\nContent-Type: audio/mpeg\r\n\r\n" + PAGE,),
     "status-missing": (b"HTTP/1.1 \r\n\r\n" + PAGE,),
     "status-0": whole(PAGE, status="0 Zero"),
@@ -52,7 +52,7 @@ _RAW: dict[str, Script] = {
     "status-line-long": (b"HTTP/1.1 200 " + b"O" * (4 << 20) + b"\r\n\r\n" + PAGE,),
     "continue-without-end": (Many(b"HTTP/1.1 100 Continue\r\n\r\n"),),
     "early-hints-flood": (Many(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 50_000), *whole(PAGE)),
-    "switches-protocols": (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x81\x05hello", Wait()),
+    "switches-protocols": (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x81\x05hello", Pause()),
     "reset-in-head": (b"HTTP/1.1 200 OK\r\nContent-Ty", Reset()),
     "close-in-head": (b"HTTP/1.1 200 OK\r\nContent-Ty",),
     "reset-in-body": (head("Content-Length: 100000") + PAGE, Reset()),
@@ -72,7 +72,7 @@ _RAW: dict[str, Script] = {
     "length-in-hex": (head("Content-Length: 0x20") + PAGE,),
     "length-of-an-exabyte": (head("Content-Length: 1000000000000000000") + PAGE,),
     "length-too-short": (head("Content-Length: 5") + PAGE,),
-    "length-never-kept": (head("Content-Length: 100000") + PAGE, Wait()),
+    "length-never-kept": (head("Content-Length: 100000") + PAGE, Pause()),
     "length-and-chunks": (head("Content-Length: 5", "Transfer-Encoding: chunked") + b"2\r\nhi\r\n0\r\n\r\n",),
     "chunk-of-an-exabyte": (_CHUNKED + b"ffffffffffffffff\r\nhi",),
     "chunk-negative": (_CHUNKED + b"-5\r\nhello\r\n0\r\n\r\n",),
@@ -117,10 +117,10 @@ _SLOW: dict[str, Script] = {
     "slow-head": (Many(b"H", 1), Many(b"TTP/1.1 200 OK\r\nX: y\r\n", 1, 1.0), Many(b"y", 300, 1.0)),
     "slow-body": (head(), Many(b"x" * 70, 300, 1.0)),
     "slower-than-allowed": (head(), Many(b"x", 300, 1.0)),
-    "stops-after-head": (head("Content-Length: 100"), Wait()),
-    "stops-in-body": (head("Content-Length: 100"), b"<html>", Wait()),
+    "stops-after-head": (head("Content-Length: 100"), Pause()),
+    "stops-in-body": (head("Content-Length: 100"), b"<html>", Pause()),
     "just-fast-enough": (head(), Many(b"x" * 100, 300, 0.5)),
-    "never-closes": (head("Content-Length: 4") + b"done", Wait()),
+    "never-closes": (head("Content-Length: 4") + b"done", Pause()),
 }
 _ASKS: dict[str, Script] = {
     "throttles": whole(b"", status="429 Too Many Requests"),

@@ -1,6 +1,6 @@
 """What servers say when they are asked for robots.txt, and servers that speak other protocols."""
 
-from fyke.lab.simweb.hostile.script import Behaviour, Many, Numbered, Reset, Script, Wait, head, to, whole
+from fyke.lab.simweb.hostile.script import Behaviour, Many, Numbered, Pause, Reset, Script, head, to, whole
 
 _TEXT = "text/plain"
 
@@ -10,7 +10,7 @@ def _rules(body: bytes) -> Script:
 
 
 _ROBOTS: dict[str, Script] = {
-    "rules-silent": (Wait(),),
+    "rules-silent": (Pause(),),
     "rules-reset": (Reset(),),
     "rules-slow": (head(kind=_TEXT), Many(b"# " + b"x" * 68, 300, 1.0)),
     "rules-forbidden": whole(b"", status="403 Forbidden"),
@@ -45,7 +45,7 @@ _LISTING = b"drwxr-xr-x 2 a b 4096 Jan 01 00:00 d\r\n"
 BEHAVIOURS = [
     *(Behaviour(name, robots=script) for name, script in _ROBOTS.items()),
     Behaviour("all-is-slow", (head(), Many(b"x" * 70, 300, 1.0)), (head(), Many(b"# " + b"x" * 68, 300, 1.0))),
-    Behaviour("ftp-silent", (Wait(),), greets=True, scheme="ftp"),
+    Behaviour("ftp-silent", (Pause(),), greets=True, scheme="ftp"),
     Behaviour("ftp-without-end", (Many(b"220-welcome\r\n"),), greets=True, scheme="ftp"),
     Behaviour("ftp-that-is-http", whole(b"hello"), greets=True, scheme="ftp"),
     Behaviour("ftp-of-one-line", (b"220 ", Many(b"x" * 65_536)), greets=True, scheme="ftp"),
@@ -54,6 +54,6 @@ BEHAVIOURS = [
     Behaviour("gopher-of-one-line", (Many(b"1" + b"x" * 65_536),), scheme="gopher", path="/1/"),
     Behaviour("gopher-of-tabs", (Many(b"\t" * 1000, 1000),), scheme="gopher", path="/1/"),
     Behaviour("gopher-with-escapes", (b"i\x1b[2J\t\t\t\r\n.\r\n",), scheme="gopher", path="/1/"),
-    Behaviour("gopher-silent", (Wait(),), scheme="gopher", path="/1/"),
+    Behaviour("gopher-silent", (Pause(),), scheme="gopher", path="/1/"),
     Behaviour("speaks-before-it-is-asked", whole(b"early"), greets=True),
 ]

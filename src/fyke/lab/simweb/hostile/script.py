@@ -11,7 +11,7 @@ WITHOUT_END = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class Pause:
     """Nothing, for so many seconds."""
 
     seconds: float = 3600.0
@@ -39,7 +39,7 @@ class Reset:
     """The connection is reset, not closed."""
 
 
-Step = bytes | Wait | Many | Numbered | Reset
+Step = bytes | Pause | Many | Numbered | Reset
 Script = tuple[Step, ...]
 
 

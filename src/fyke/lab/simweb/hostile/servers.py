@@ -21,7 +21,7 @@ from typing import Any
 
 from fyke.lab.simweb.dns import NXDOMAIN, answer, parse
 from fyke.lab.simweb.hostile import answers, documents, endless, resolving, rules
-from fyke.lab.simweb.hostile.script import NO_RULES, Behaviour, Many, Numbered, Reset, Script, Step, Wait, whole
+from fyke.lab.simweb.hostile.script import NO_RULES, Behaviour, Many, Numbered, Pause, Reset, Script, Step, whole
 
 BEHAVIOURS: Mapping[str, Behaviour] = {
     one.name: one for table in (answers, documents, rules, resolving) for one in table.BEHAVIOURS
@@ -66,7 +66,7 @@ def _urls(cast: Cast, name: str, port: int) -> Iterator[str]:
             yield f"{one.scheme}://{host_of(name, number)}:{port + one.greets}{path}"
 
 
-class Servers:
+class HostileServers:
     """Plays a `cast`."""
 
     def __init__(self, cast: Cast) -> None:
@@ -207,7 +207,7 @@ async def _step(writer: asyncio.StreamWriter, step: Step, filled: Any) -> None:
         case bytes():
             writer.write(filled(step))
             await writer.drain()
-        case Wait(seconds):
+        case Pause(seconds):
             await asyncio.sleep(seconds)
         case Many(piece, times, pause_s):
             together = 1 if pause_s else max(1, PIECE_BYTES // len(piece))
@@ -227,7 +227,7 @@ async def _step(writer: asyncio.StreamWriter, step: Step, filled: Any) -> None:
 
 
 class _Names(asyncio.DatagramProtocol):
-    def __init__(self, servers: Servers) -> None:
+    def __init__(self, servers: HostileServers) -> None:
         self._servers = servers
         self._transport: Any = None
 
@@ -241,7 +241,7 @@ class _Names(asyncio.DatagramProtocol):
 
 async def _run(cast: Cast) -> None:
     loop = asyncio.get_running_loop()
-    servers = Servers(cast)
+    servers = HostileServers(cast)
     names, _ = await loop.create_datagram_endpoint(lambda: _Names(servers), ("127.0.0.1", 0))
     asks, greets = await _listen(servers)
     servers.port = asks.sockets[0].getsockname()[1]
@@ -255,7 +255,7 @@ async def _run(cast: Cast) -> None:
     greets.close()
 
 
-async def _listen(servers: Servers) -> tuple[asyncio.Server, asyncio.Server]:
+async def _listen(servers: HostileServers) -> tuple[asyncio.Server, asyncio.Server]:
     """Servers at two ports in a row, on all addresses of this machine's loopback."""
     while True:
         asks = await asyncio.start_server(
