@@ -15,7 +15,6 @@ SEEDS = {"StatisticsSelfTest": ["a.html", "b.html"], "Precedence3SelfTest": ["H.
 
 _FORM = "only a form that is sent leads there"
 POLICY = {
-    "FramesSelfTestCase: noframe.html": "to the HTML Standard what is in <noframes> is text",
     "BadURIsStopPageParsingSelfTest: goodtwo.html": "its base is another host; Heritrix does not reach it either",
     "FlashParseSelfTest: success.html": "only a Flash movie leads there",
     "HttpAuthSelfTest: success.html": _FORM,

@@ -164,13 +164,8 @@ class WarcWriter:
             file.write(after)
         self._position = offset + length + len(after)
         self._exchanges += 1
-        mime = (
-            "warc/revisit"
-            if refers_to
-            else media_type_of(exchange.head)
-            if exchange.head
-            else media_type or records.OCTETS
-        )
+        said = media_type_of(exchange.head) if exchange.head else media_type or records.OCTETS
+        mime = "warc/revisit" if refers_to else said
         status = exchange.status if exchange.head and not (refers_to and records.not_modified(exchange)) else None
         self._note(index_line(exchange.visit.url, date, mime, status, digest, (self._name, offset, length)))
         return RecordPlace(f"{FOLDER}/{self._name}", offset, length, digest, date)
