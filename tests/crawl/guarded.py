@@ -116,7 +116,8 @@ def proxy(kind: str, login: str = "") -> Iterator[Proxy]:
             if method == b"CONNECT":
                 client.sendall(b"HTTP/1.1 200 Fine\r\nX-Proxy: yes\r\n\r\n")
             else:
-                server.sendall(head)
+                head = head.replace(target, b"/" + target.split(b"/", 3)[3], 1)  # as proxies do
+                server.sendall(head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
             relay(client, server)
 
         def socks(self, client: socket.socket) -> None:

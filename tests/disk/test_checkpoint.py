@@ -169,7 +169,8 @@ def test_only_dirty_files_are_synced(tmp_path: Path) -> None:
 
 def test_a_second_process_is_refused(tmp_path: Path) -> None:
     with Checkpoint(tmp_path):
-        program = f"from pathlib import Path; from fyke.disk import Checkpoint; Checkpoint(Path({str(tmp_path)!r}))"
+        program = "from pathlib import Path; from fyke.disk.checkpoint import Checkpoint;"
+        program += f" Checkpoint(Path({str(tmp_path)!r}))"
         run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
         assert "DirectoryInUse" in run.stderr
         with pytest.raises(DirectoryInUse, match="another crawl"):

@@ -34,7 +34,7 @@ NOW_S = 1_795_100_000.0
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("web")
     with running_web(lively(pages=200, hosts=20)) as web:
-        store = {"checkpoint_s": 1.0}
+        store = {"table_rows": 150, "checkpoint_s": 1.0}
         run = crawl(folder / "crawl", settings(folder, web, store=store), *web.seeds, "--scope", "web")
         assert run.status == 0, run.errors
     return folder / "crawl"

@@ -25,7 +25,6 @@ from fyke.core.visits import Exchange, Page
 
 PAGES_IN_MEMORY = 2_000
 LINKS_IN_MEMORY = 16_000
-TABLE_ROWS = 200_000  # in one file of pages
 LINKS_PER_PAGE = 20  # how many times more rows a file of links has
 
 PAGE_ROWS = journalled(PAGES)

@@ -201,6 +201,7 @@ class StoreSection(_Section):
     """Where pages rest."""
 
     warc_bytes: Positive = Field(1_000_000_000, description="A WARC file is closed when it is this long.")
+    table_rows: Positive = Field(200_000, description="Rows in one Parquet file of pages; links: 20 times that.")
     links: bool = Field(True, description="Keep the links table.")
     checkpoint_s: Annotated[float, Field(gt=0)] = Field(
         10.0, description="Time between checkpoints: the most work a crash repeats."

@@ -7,7 +7,7 @@ with the class's `exit_status`.
 
 import sys
 
-EXIT_NO_PAGE = 6  # of a crawl that came to its end and was answered, and no seed brought a page
+EXIT_NO_PAGE = 6  # of a crawl that came to its end, and servers answered with nothing but errors (4xx, 5xx)
 EXIT_INTERRUPTED = 130  # what a shell shows of a command that Ctrl-C ended
 
 

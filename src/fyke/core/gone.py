@@ -15,7 +15,6 @@ GONE: Mapping[str, Mapping[str, float | bool]] = MappingProxyType(
         "fetch": {"min_rate_bytes_s": 64, "max_decode_ratio": 1000, "http2": True},
         "dns": {"min_ttl_s": 60, "max_ttl_s": 86400, "cache_names": 50_000},
         "frontier": {"link_cache": 100_000},
-        "store": {"table_rows": 200_000},
     }
 )
 

@@ -17,7 +17,7 @@ from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import Division
 from fyke.archive.table_files import series
-from fyke.archive.tables import TABLE_ROWS, ExtractedTable, LinksTable, PagesTable
+from fyke.archive.tables import ExtractedTable, LinksTable, PagesTable
 from fyke.archive.warc import WarcWriter
 from fyke.core.clock import Clock
 from fyke.core.config import Config
@@ -169,13 +169,13 @@ class Rooms:
             path, store.warc_bytes, f"fyke/{VERSION}", crawl=series(path.resolve().name or "crawl", part),
             info={key: value for key, value in info.items() if value},
         )  # fmt: skip
-        self.pages = PagesTable(path, TABLE_ROWS, part)
-        self.links = LinksTable(path, TABLE_ROWS, part)
+        self.pages = PagesTable(path, store.table_rows, part)
+        self.links = LinksTable(path, store.table_rows, part)
         self.archive.restore(saved.get("archive", {}))
         self.pages.restore(saved.get("pages", {}))
         self.links.restore(saved.get("links", {}))
         self.extracted = {
-            f"extract {one.name}": ExtractedTable(path, one.name, one.schema, TABLE_ROWS, part)
+            f"extract {one.name}": ExtractedTable(path, one.name, one.schema, store.table_rows, part)
             for one in self._prepared.extractors
         }
         for name, table in self.extracted.items():

@@ -290,11 +290,11 @@ def nothing_reached(summary: Summary) -> bool:
 
 
 def brought_no_page(summary: Summary) -> bool:
-    """Whether the crawl came to its end, and all that its seeds brought are faults. Who asked for a page and has none
-    is to know, as `wget` and `curl -f` tell by their exit status."""
+    """Whether the crawl came to its end, and all that came of its seeds are errors of servers (4xx, 5xx). Who asked for
+    a page and has none is to know, as `wget` and `curl -f` tell by their exit status."""
     now = summary.statistics
-    brought = set(now.outcomes) - {"ok", "too_large", "unchanged"} == set(now.outcomes)
-    return summary.ending is Ending.FINISHED and brought and not (now.pages or now.listings or now.again)
+    errors_alone = bool(now.outcomes) and set(now.outcomes) <= {"client_error", "server_error", "gone"}
+    return summary.ending is Ending.FINISHED and errors_alone and not now.again
 
 
 def report(summary: Summary, directory: CrawlDirectory, console: Console) -> None:
