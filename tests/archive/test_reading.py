@@ -1,6 +1,7 @@
 """Tables are read as they were written, or the file that cannot be is named: whatever was done to it."""
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -76,6 +77,23 @@ def test_other_rows_are_never_read(whole: Path, tmp_path: Path, name: str, seria
     others = [one for one in segments(folder, name) if one.path != path]
     rows = pa.Table.from_batches([batch for one in others for batch in one.batches(sound.schema.names)])
     assert rows.num_rows == sound.num_rows - (ROWS if name == "pages" else 20)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(["pages", "links"]), st.floats(0, 0.999), st.integers(1, 255))
+def test_a_damaged_journal_has_rows_that_can_be_read_or_says_so(
+    whole: Path, tmp_path: Path, name: str, share: float, change: int
+) -> None:
+    """Arrow believes what stands in it: an offset that is another ended the process that read the rows."""
+    folder = tmp_path / "copy"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(whole / "tables", folder / "tables")
+    path = next(segment.path for segment in segments(folder, name) if segment.journal)
+    data = path.read_bytes()
+    at = int(share * len(data))
+    path.write_bytes(data[:at] + bytes([data[at] ^ change]) + data[at + 1 :])
+    with suppress(StateDamaged):
+        read_table(folder, name).to_pylist()
 
 
 def test_a_table_that_lacks_its_beginning(whole: Path, tmp_path: Path) -> None:

@@ -324,6 +324,12 @@ def test_utf_16_with_a_byte_order_mark_is_read_as_what_it_is(
     assert allows(marked.encode(coding), target) == allows(marked.encode(), target)
 
 
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
+def test_a_mark_that_lies_hides_no_rules(mark: bytes) -> None:
+    rules = RobotsRules.parse(mark + b"\n\nUser-agent: *\nDisallow: /\n", AGENT)
+    assert not rules.verdict("/").allowed
+
+
 def test_half_a_character_at_the_end_of_utf_16_hurts_nothing() -> None:
     body = "\ufeffUser-agent: *\nDisallow: /x\n".encode("utf-16-le") + b"\xd8"
     assert not allows(body, "/x") and allows(body, "/y")

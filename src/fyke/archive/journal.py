@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import xxhash
 
-from fyke.disk.files import open_append
+from fyke.disk.files import damaged, open_append
 
 
 class Journal:
@@ -63,7 +63,10 @@ class Journal:
 
 
 def read_journal(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batches of a segment, up to the first that is not whole: a crash or a running crawl leaves such."""
+    """The batches of a segment, up to the first that is not whole: a crash or a running crawl leaves such.
+
+    Raises StateDamaged for one whose bytes are no rows: who would read them may die of it.
+    """
     with pa.OSFile(str(path)) as file:
         try:
             stream = pa.ipc.open_stream(file)
@@ -76,4 +79,8 @@ def read_journal(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
                 batch = stream.read_next_batch()
             except (StopIteration, pa.ArrowInvalid, OSError):
                 return
+            try:
+                batch.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise damaged(path, next(iter(str(error).splitlines()), "it holds no rows")) from None
             yield batch

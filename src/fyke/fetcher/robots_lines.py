@@ -13,6 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 
 MAX_BYTES = 516 << 10  # RFC 9309, 2.5: at least 500 KiB; the rest is room for the line that crosses it
+_MARKED_BYTES = 64  # of UTF-16, in which a zero stands: a letter of robots.txt has one
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _BLANK = " \t\v\f"
@@ -70,8 +71,9 @@ def lines_of(body: bytes) -> Iterator[Line | None]:
 
 
 def _bytes_of(body: bytes) -> bytes:
-    """`body` in UTF-8, where its byte order mark says that it is UTF-16, as some editors save; else as it is."""
-    if not body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    """`body` in UTF-8, where its byte order mark says that it is UTF-16, as some editors save, and it has the zeros
+    that make it so; else as it is: rules must not get lost behind a mark that lies."""
+    if not body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" not in body[:_MARKED_BYTES]:
         return body
     return body.decode("utf-16", "replace").encode("utf-8", "replace")
 
