@@ -17,7 +17,8 @@ from fyke.search.arrivals import safe_rows
 
 def test_beside_a_crawl(tmp_path: Path) -> None:
     into = tmp_path / "crawl"
-    config = settings(tmp_path, politeness=FAST, store={"checkpoint_s": 0.2, "table_rows": 4})
+    patient = {"timeout_s": 120.0, "stall_s": 120}  # exports take long on a busy machine
+    config = settings(tmp_path, politeness=FAST, fetch=patient, store={"checkpoint_s": 0.2, "table_rows": 4})
     with small_site(pages=40) as site:
         gate = site.hang["/p25"] = threading.Event()
         crawl = subprocess.Popen(command(into, config, site.url), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

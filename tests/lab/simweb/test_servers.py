@@ -14,10 +14,10 @@ import pytest
 import uvloop
 
 from fyke.lab.simweb import (
+    AuditRule,
     NameShares,
     PageShares,
     RobotsShares,
-    Rule,
     Web,
     audit_politeness,
     lively,
@@ -250,7 +250,7 @@ def test_crawl_delays_feed_the_audit():
         data, _ = exchange(web, address, ask_robots, ask_robots, until=b"Crawl-delay: 0.5")
         assert data.count(b"200 OK") == 2
         found = audit_politeness(web.ledger(), 0.0, crawl_delays=delays)
-        assert [(one.rule, one.place) for one in found] == [(Rule.CRAWL_DELAY, name)]
+        assert [(one.rule, one.place) for one in found] == [(AuditRule.CRAWL_DELAY, name)]
         assert "fyke crawl" in web.welcome() and web.dns in web.welcome()
 
 
