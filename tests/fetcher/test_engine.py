@@ -15,11 +15,12 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of
 from fyke.fetcher.book import HostBook
-from fyke.fetcher.engine import Fetcher, Wiring
+from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.names import Resolution
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.robots_rules import RobotsRules
 from fyke.fetcher.wire.curl import KEPT_BROKE
+from fyke.fetcher.wiring import Wiring
 from fyke.fetcher.workbench import Workbench
 
 

@@ -15,9 +15,10 @@ from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
 from fyke.core.urls import locate
 from fyke.fetcher.book import HostBook
-from fyke.fetcher.engine import Fetcher, Wiring
+from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.names import Resolver
 from fyke.fetcher.rests import Rests
+from fyke.fetcher.wiring import Wiring
 from fyke.fetcher.workbench import Workbench
 
 TTL_S = 300

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fyke.core.batches import Kind
 from fyke.core.visits import Page
 from fyke.harvest import Parser
+from fyke.harvest.links import MOST_LINKS
 from fyke.harvest.sitemap import MAX_UNFOLDED_BYTES, sitemap_links, unfold
 from harvest.conftest import make_answer
 
@@ -34,6 +35,21 @@ def test_a_sitemap(read: Read, media_type: str, mark: str) -> None:
     page = read(mark + URLSET, media_type=media_type)
     assert page.links.pages == LINKS
     assert page.links.base == page.url
+
+
+@pytest.mark.parametrize(
+    ("count", "chars", "cut"), [(MOST_LINKS, 20, False), (MOST_LINKS + 1, 20, True), (4000, 7000, True)]
+)
+@pytest.mark.parametrize("text", [True, False])
+def test_links_that_are_not_taken_are_told(read: Read, count: int, chars: int, cut: bool, text: bool) -> None:
+    urls = [f"http://example.com/{number:0{chars}}" for number in range(count)]
+    if text:
+        page = read("\n".join(urls), media_type="text/plain", url="http://example.com/sitemap.txt")
+    else:
+        page = read(
+            "<urlset>" + "".join(f"<url><loc>{url}</loc></url>" for url in urls) + "</urlset>", media_type="text/xml"
+        )
+    assert page.cut is cut and len(page.links.pages) == min(count, MOST_LINKS)
 
 
 def test_in_other_encodings(read: Read) -> None:

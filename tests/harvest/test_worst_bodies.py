@@ -19,7 +19,7 @@ from fyke.serve.copies import copy_of
 from harvest.conftest import make_answer
 
 SHORT = 1 << 18
-SLACK_S = 0.6  # collecting garbage and a cold cache; what grows with the square takes minutes
+SLACK_S = 0.3  # collecting garbage and a cold cache; what grows with the square takes minutes
 Reader = Callable[[bytes], object]
 
 

@@ -71,7 +71,6 @@ class Barn:
         self.body_bytes += exchange.body.size
         self._passes.count(reaped)
         if reaped.is_page:
-            self.cut += page.cut
             for extractor, table in self._extracts if not page.duplicate else ():
                 table.add(extractor.rows(page))
             self._give_to_sinks(page)
@@ -89,6 +88,7 @@ class Barn:
                 refers_to=_copy_of(exchange),
             )
         self._pages.add(exchange, place, page, links=reaped.links, redirect_to=reaped.redirect_to)
+        self.cut += page.cut
         if exchange.visit.kind is Kind.LISTING:
             self.listings += 1
         else:

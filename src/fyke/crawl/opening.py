@@ -48,11 +48,12 @@ from fyke.fetcher.book import HostBook, SharedBook
 from fyke.fetcher.chosen import Chosen
 from fyke.fetcher.connections import kept_connections, other_connections
 from fyke.fetcher.dns_query import server_of
-from fyke.fetcher.engine import Fetcher, Wiring
+from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.names import MOST_NAMES, Resolver
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.registry import build_registry
+from fyke.fetcher.wiring import Wiring
 from fyke.fetcher.workbench import Workbench
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.filters import filters_for

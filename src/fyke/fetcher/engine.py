@@ -11,67 +11,32 @@ Invariant: every visit that was put in is in the workbench, under way, or was ta
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 
 from fyke.core.batches import EMPTY, Kind
-from fyke.core.clock import Clock
 from fyke.core.config import Config
 from fyke.core.messages import SOON_S
 from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slicer
-from fyke.core.visits import Earlier, Exchange, Purpose, Visit, batch_of, visits_of
-from fyke.fetcher.book import HostBook
+from fyke.core.visits import Exchange, Purpose, Visit, batch_of, visits_of
 from fyke.fetcher.connections import Connections
 from fyke.fetcher.fault_desk import FaultDesk
 from fyke.fetcher.host import Host
 from fyke.fetcher.host_desk import HostDesk
 from fyke.fetcher.name_desk import NameDesk
-from fyke.fetcher.names import Resolver
-from fyke.fetcher.rests import Rests
 from fyke.fetcher.returns import Fetched, Returns
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.fetcher.rules_desk import RulesDesk
 from fyke.fetcher.wire.curl import KEPT_BROKE
-from fyke.fetcher.wire.registry import Registry
-from fyke.fetcher.workbench import Workbench
+from fyke.fetcher.wiring import Wiring
 
 MOST_RULES = 4096  # origins that wait for their rules at a time
 UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
 STOOD_STILL_S = 2.0  # between two looks at the clock: the process was stopped, or the machine asleep
 LOOK_AHEAD_S = 1.0  # between looks for names to look up again; each finds as many at most as there are connections
-
-
-class EarlierVisits(Protocol):
-    """What earlier visits brought."""
-
-    def recall(self, visits: Sequence[Visit]) -> None:
-        """Note with each of `visits` whether there were any; called for many at a time."""
-        ...
-
-    def read(self, earlier: Earlier) -> None:
-        """Note what is needed to ask for the page again; called when it is."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Wiring:
-    """The rooms the fetcher acts through."""
-
-    bench: Workbench
-    resolver: Resolver
-    book: HostBook
-    rests: Rests
-    protocols: Registry
-    abort: Callable[[], None]  # breaks off every request under way
-    clock: Clock
-    past: EarlierVisits | None = None  # None: all visits are first ones
-    cut: Callable[[Visit, str], None] = lambda visit, why: None  # breaks off the request for a visit, saying why
-    ours: Callable[[str], bool] = bool  # whether an address may be asked from here
-    shared: bool = False  # whether other agents ask other hosts of the same crawl
 
 
 class Fetcher:

@@ -149,15 +149,15 @@ class Traps:
         host_of, domain_of, via_of, key_of = (u64(judged, name).tolist() for name in ("host", "domain", "via", "key"))
         rows = zip(texts(judged), host_of, domain_of, via_of, key_of, judged.column("fresh").to_pylist(), strict=True)
         for url, host, domain, via, key, fresh in rows:
-            met_on = bool(self._met_on_fresh(np.array([via], np.uint64))[0])
-            sharp, coarse = shape_keys(shapes(skeleton(url)), host, domain, met_on_fresh=met_on)
+            parent = self._recent[via % RECENT]
+            met_on_fresh = bool(parent["key"] == via and parent["fresh"])
+            sharp, coarse = shape_keys(shapes(skeleton(url)), host, domain, met_on_fresh=met_on_fresh)
             own = sharp[0]
             seen += [(shape, host, 0, fresh, False) for shape in sharp]
             if own not in tried and not self._yields.knows(own):
                 seen += [(shape, host, 0, fresh, False) for shape in coarse[:-1]]
                 seen.append((coarse[-1], domain, 0, fresh, False))
             tried.add(own)
-            parent = self._recent[via % RECENT]
             if fresh and via and parent["key"] == via and parent["own"] != own:
                 seen.append((int(parent["own"]), host, 0, True, False))
             self._recent[key % RECENT] = (key, own, fresh)

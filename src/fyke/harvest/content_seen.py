@@ -11,8 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from fyke.core.urls import key_of
+from fyke.core.visits import Page
 from fyke.disk.drum import Drum
 from fyke.disk.store import Store
+from fyke.harvest.headers import said_of_links
+from fyke.harvest.media import label_of
 
 
 class ContentSeen:
@@ -55,3 +59,31 @@ class ContentSeen:
 
     def close(self) -> None:
         self._drum.close()
+
+
+def places_of(page: Page) -> tuple[int, ...]:
+    """The keys under which content-seen may know `page`: of its folder, and of its whole path; none without a body."""
+    if not page.fingerprint:
+        return ()
+    path, mark, _ = page.url.partition("?")
+    folder = path[: path.rindex("/") + 1]
+    means = f"{page.media_type} {label_of(page.exchange)} {said_of_links(page.exchange)}"
+    # No path has a question mark, so the page `/a/` itself is not taken for the folder. The link `?` leads a page with
+    # a query elsewhere, and one without to itself: so what was read of the one is not known of the other.
+    return tuple(page.fingerprint ^ key_of(f"{place} {means}") for place in (f"{folder}?{mark}", path))
+
+
+def depends_on_name(page: Page, urls: Sequence[bytes]) -> bool:
+    """Whether one of the links `urls` in `page` would lead elsewhere from a page of another name in the folder.
+
+    Only a link that keeps the whole path of what it is relative to does, however it is written; one that leads to
+    the page itself is none.
+    """
+    targets = b"\n".join([b"", *urls, b""])
+    if b"?" not in targets and "?" not in page.url and "?" not in page.links.base:
+        return False
+    for url in {page.url, page.links.base}:
+        path, _, query = url.encode().partition(b"?")
+        if b"\n%b?" % path in targets or (query and b"\n%b\n" % path in targets):
+            return True
+    return False

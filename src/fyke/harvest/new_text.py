@@ -83,14 +83,15 @@ class NewText:
         """Remember the blocks `text`; whether enough of them is new, also without the words of the URL."""
         new = self._enter(text, visit.domain)
         words = {word.encode() for word in _WORD.findall(visit.url.lower())[-MOST_WORDS:]}
-        least, brought, end = max(LEAST_LETTERS, sum(map(len, text)) / LEAST_SHARE), 0, 0
-        while brought < least and end < len(new):
-            begin, end = end, _behind(new, end, FIRST_PART * least) if not end else len(new)
-            said = b"\n".join(new[begin:end])
-            for word in words:
-                said = said.replace(word, b"")
-            # Apart from the others: most have none of those words.
-            brought += sum(map(len, self._enter(said.split(), visit.domain ^ 1)))
+        least, brought = max(LEAST_LETTERS, sum(map(len, text)) / LEAST_SHARE), 0
+        middle = _behind(new, FIRST_PART * least)
+        for part in (new[:middle], new[middle:]):
+            if brought < least:
+                said = b"\n".join(part)
+                for word in words:
+                    said = said.replace(word, b"")
+                # Apart from the others: most have none of those words.
+                brought += sum(map(len, self._enter(said.split(), visit.domain ^ 1)))
         return brought >= least
 
     def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
@@ -104,12 +105,12 @@ class NewText:
         return [text[at] for at in new]
 
 
-def _behind(text: Sequence[bytes], begin: int, most: float) -> int:
-    """Where the blocks from `begin` on have `most` letters together."""
-    for at in range(begin, len(text)):
-        most -= len(text[at])
+def _behind(text: Sequence[bytes], most: float) -> int:
+    """How many of the first blocks have `most` letters together, or more."""
+    for count, block in enumerate(text, 1):
+        most -= len(block)
         if most <= 0:
-            return at + 1
+            return count
     return len(text)
 
 

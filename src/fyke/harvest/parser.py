@@ -20,6 +20,8 @@ import xxhash
 from fyke.core.batches import Kind
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import ProcessingModule
+from fyke.core.resolve import MOST_WRITTEN_BYTES
+from fyke.core.urls import MAX_URL_BYTES
 from fyke.core.visits import Exchange, Page, PageLinks
 from fyke.harvest.charset import charset_of, install
 from fyke.harvest.documents import DOCUMENT_TYPES, Documents, installed
@@ -155,7 +157,7 @@ class Parser:
 
     def conclude(self, page: Page, redirect: Sequence[str]) -> None:
         """The second half of what was `read`."""
-        self._settle(page.links, page.nofollow, redirect)
+        page.cut |= self._settle(page.links, page.nofollow, redirect)
         if page.exchange.outcome in _WITH_BODY:
             for module in self._kind(page.media_type).plugins:
                 self._run(module, page)
@@ -165,20 +167,27 @@ class Parser:
         failures = MappingProxyType(dict(self._failures))
         return ParserStatistics(self._pages, self._links, self._nofollow, self._needed, failures)
 
-    def _settle(self, links: PageLinks, nofollow: bool, redirect: Sequence[str]) -> None:
-        """Sort what the modules found: a page that says nofollow says it of all its links."""
+    def _settle(self, links: PageLinks, nofollow: bool, redirect: Sequence[str]) -> bool:
+        """Sort what the modules found: a page that says nofollow says it of all its links. Whether there are more than
+        are taken, of one kind or written out."""
+        cut = False
         if nofollow:
             links.nofollow = fit(links.pages + links.listings + links.nofollow)
             links.pages, links.listings = [], []
         if redirect:
             links.pages = [*redirect, *links.pages]
         for name in ("pages", "listings", "nofollow", "requisites"):
-            if len(found := getattr(links, name)) > MOST_LINKS:
+            found = getattr(links, name)
+            if len(found) > MOST_LINKS:
+                cut = True
                 setattr(links, name, found[:MOST_LINKS])
+            elif len(found) * MAX_URL_BYTES > MOST_WRITTEN_BYTES:
+                cut |= sum(map(len, found)) > MOST_WRITTEN_BYTES
         self._pages += 1
         self._links += len(links.pages) + len(links.listings)
         self._nofollow += len(links.nofollow)
         self._needed += len(links.requisites)
+        return cut
 
     def _run(self, module: ProcessingModule, page: Page) -> None:
         try:

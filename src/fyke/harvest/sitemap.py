@@ -80,7 +80,7 @@ def is_text_sitemap(url: str) -> bool:
 
 def text_links(content: bytes) -> list[str]:
     """The URLs that stand on a line of their own."""
-    lines = islice(_LINE.finditer(content.removeprefix(b"\xef\xbb\xbf")), MOST_LINKS)
+    lines = islice(_LINE.finditer(content.removeprefix(b"\xef\xbb\xbf")), MOST_LINKS + 1)
     return [line[1].decode("utf-8", "replace") for line in lines]
 
 

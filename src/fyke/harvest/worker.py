@@ -28,10 +28,8 @@ from fyke.core.urls import key_of
 from fyke.core.visits import HTML_TYPES, SAME_TEXT, Earlier, Exchange, Page, Purpose
 from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
-from fyke.harvest.content_seen import ContentSeen
+from fyke.harvest.content_seen import ContentSeen, depends_on_name, places_of
 from fyke.harvest.dates import credible
-from fyke.harvest.headers import said_of_links
-from fyke.harvest.media import label_of
 from fyke.harvest.named_sitemaps import NamedSitemaps
 from fyke.harvest.redirects import MOST_HOPS, Redirects
 from fyke.harvest.same_text import MOST_TEXT_BYTES, same_text
@@ -220,7 +218,7 @@ class Harvest:
     def _read(self, batch: Sequence[tuple[Exchange, Page]]) -> Iterator[Sheaf]:
         """Links are resolved together, but for those of pages that look alike: whether the second is to be read
         depends on the links of the first; and no more than memory may hold when they are written out."""
-        places = [_places(page) for _, page in batch]
+        places = [places_of(page) for _, page in batch]
         known = self._content_seen.known([key for keys in places for key in keys])
         together: list[_Read] = []
         waiting: set[int] = set()
@@ -329,7 +327,7 @@ class Harvest:
     def _reaped(self, read: _Read, urls: Sequence[bytes]) -> Reaped:
         exchange, page, places = read.exchange, read.page, read.places
         if places and not page.duplicate:
-            self._content_seen.enter(places[_depends_on_name(page, urls)])
+            self._content_seen.enter(places[depends_on_name(page, urls)])
         redirected = exchange.outcome is Outcome.REDIRECTED and urls
         if redirected:
             self._redirects.lead_to(key_of(urls[0]), read.hops)
@@ -385,31 +383,3 @@ def _judge_kind(page: Page) -> None:
         visit.kind = Kind.LISTING
     elif visit.kind is Kind.LISTING and page.media_type in HTML_TYPES:
         visit.kind = Kind.PAGE
-
-
-def _places(page: Page) -> tuple[int, ...]:
-    """The keys under which content-seen may know `page`: of its folder, and of its whole path; none without a body."""
-    if not page.fingerprint:
-        return ()
-    path, mark, _ = page.url.partition("?")
-    folder = path[: path.rindex("/") + 1]
-    means = f"{page.media_type} {label_of(page.exchange)} {said_of_links(page.exchange)}"
-    # No path has a question mark, so the page `/a/` itself is not taken for the folder. The link `?` leads a page with
-    # a query elsewhere, and one without to itself: so what was read of the one is not known of the other.
-    return tuple(page.fingerprint ^ key_of(f"{place} {means}") for place in (f"{folder}?{mark}", path))
-
-
-def _depends_on_name(page: Page, urls: Sequence[bytes]) -> bool:
-    """Whether one of the links `urls` in `page` would lead elsewhere from a page of another name in the folder.
-
-    Only a link that keeps the whole path of what it is relative to does, however it is written; one that leads to
-    the page itself is none.
-    """
-    targets = b"\n".join([b"", *urls, b""])
-    if b"?" not in targets and "?" not in page.url and "?" not in page.links.base:
-        return False
-    for url in {page.url, page.links.base}:
-        path, _, query = url.encode().partition(b"?")
-        if b"\n%b?" % path in targets or (query and b"\n%b\n" % path in targets):
-            return True
-    return False

@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.archive.division import Division
 from fyke.core.batches import EMPTY, Kind, concat, keep, numbers, u64
 from fyke.core.clock import Clock
 from fyke.core.messages import ENDED, OK, Links, Outcomes
-from fyke.core.urls import Locator, host_keys, key_of, locate, robots_url
+from fyke.core.urls import Locator, host_keys, key_of, robots_url
 from fyke.core.visits import Exchange, Visit
 from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Dealings, Deeds, Mail
@@ -77,7 +76,7 @@ class Office:
         self._guests = Guests()
         self._events: list[Event] = []
         self._inbox: list[Envelope] = []
-        self._ready = False
+        self.ready = False  # the frontier may hand out visits: it knows which of them ended, or are under way
         self.activity = 0  # grows with whatever comes in, goes out or is told
 
     def __repr__(self) -> str:
@@ -120,18 +119,6 @@ class Office:
         """How many times outcomes were told that are not safe yet."""
         return self._handed.ended
 
-    @property
-    def ready(self) -> bool:
-        """Whether the frontier may hand out visits: not before it knows which of them ended, or are under way."""
-        if not self._ready and self._dealings.ready:
-            self._ready = True
-            early = self._handed.early_rows()
-            pages = [(key, row[_HOST]) for key, _, row in early if row[_OUTCOME] == OK]
-            if forgotten := [*pages, *self._handed.under_way()]:
-                self._events.append(Elsewhere(forgotten))
-                return False  # the frontier is told first
-        return self._ready
-
     def rules_room(self, here: int) -> int:
         """How many more origins may be asked for their rules."""
         return max(0, self._most_rules - self._routes.asked)
@@ -160,6 +147,11 @@ class Office:
                 self.activity += 1
                 yield from self._opened(sender, deeds.letter, now)
             yield from self._follow(self._dealings.after(sender, now))
+        if not self.ready and self._dealings.ready:
+            self.ready = True
+            early = self._handed.early_rows()
+            pages = [(key, row[_HOST]) for key, _, row in early if row[_OUTCOME] == OK]
+            yield Elsewhere([*pages, *self._handed.under_way()])
 
     def _opened(self, sender: int, letter: Letter, now: float) -> Iterator[Event]:
         match letter.kind:
@@ -270,7 +262,7 @@ class Office:
         ours = {}
         for part in columns.PARTS:
             rows = getattr(outcomes, part)
-            ours[part] = self._outgoing.put(part, rows, self._shards_of(rows), now) if rows.num_rows else rows
+            ours[part] = self._outgoing.put(part, rows, now) if rows.num_rows else rows
         for visits in (outcomes.ended, outcomes.put_off):  # made or not, they are not here any more
             keys = u64(visits, "key").tolist()
             self._guests.drop(keys)
@@ -278,13 +270,6 @@ class Office:
                 self._handed.back(key, now)
         self._rules_came(ours["learned"], now)
         return Outcomes(**ours)
-
-    def _shards_of(self, rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        """The shards that rows of a part of `Outcomes` are for."""
-        if "domain" in rows.schema.names:
-            return self._division.shards_of(u64(rows, "domain"))
-        domains = [locate(f"{origin.decode()}/").domain for origin in rows.column("origin").to_pylist()]
-        return self._division.shards_of(np.array(domains, np.uint64))
 
     def flush(self) -> None:
         """Seal what waits for other shards."""

@@ -7,12 +7,12 @@ letter, or in the next `flush`.
 from collections import defaultdict
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.archive.division import Division
-from fyke.core.batches import Mask, keep, u64
+from fyke.core.batches import U64, Mask, keep, u64
 from fyke.core.messages import Links, Outcomes, links_of
+from fyke.core.urls import locate
 from fyke.crawl.mail import MESSAGE_ROWS
 from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Mail
@@ -48,8 +48,9 @@ class Outgoing:
         ours = shards == self._me
         return Links(keep(links.urls, ours), links.sources[ours])
 
-    def put(self, part: str, rows: pa.RecordBatch, shards: npt.NDArray[np.int64], now: float) -> pa.RecordBatch:
-        """Take the `rows` of this part of `Outcomes` whose `shards` are others; returns those of this one."""
+    def put(self, part: str, rows: pa.RecordBatch, now: float) -> pa.RecordBatch:
+        """Take those of the `rows` of this part of `Outcomes` that are for other shards; returns those for this one."""
+        shards = self._division.shards_of(_domains_of(rows))
         for shard in np.unique(shards[shards != self._me]).tolist():
             theirs = keep(rows, shards == shard)
             self._outcomes[shard].setdefault(part, []).append(theirs)
@@ -75,3 +76,11 @@ class Outgoing:
         self._links.clear()
         self._outcomes.clear()
         self.rows = 0
+
+
+def _domains_of(rows: pa.RecordBatch) -> U64:
+    """The domains whose shards rows of a part of `Outcomes` are for; of rules, that of their origin."""
+    if "domain" in rows.schema.names:
+        return u64(rows, "domain")
+    origins = rows.column("origin").to_pylist()
+    return np.array([locate(f"{origin.decode()}/").domain for origin in origins], np.uint64)

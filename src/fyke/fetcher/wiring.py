@@ -1,0 +1,42 @@
+"""The rooms that the fetcher acts through, given to it as it is made."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from fyke.core.clock import Clock
+from fyke.core.visits import Earlier, Visit
+from fyke.fetcher.book import HostBook
+from fyke.fetcher.names import Resolver
+from fyke.fetcher.rests import Rests
+from fyke.fetcher.wire.registry import Registry
+from fyke.fetcher.workbench import Workbench
+
+
+class EarlierVisits(Protocol):
+    """What earlier visits brought."""
+
+    def recall(self, visits: Sequence[Visit]) -> None:
+        """Note with each of `visits` whether there were any; called for many at a time."""
+        ...
+
+    def read(self, earlier: Earlier) -> None:
+        """Note what is needed to ask for the page again; called when it is."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """The rooms the fetcher acts through."""
+
+    bench: Workbench
+    resolver: Resolver
+    book: HostBook
+    rests: Rests
+    protocols: Registry
+    abort: Callable[[], None]  # breaks off every request under way
+    clock: Clock
+    past: EarlierVisits | None = None  # None: all visits are first ones
+    cut: Callable[[Visit, str], None] = lambda visit, why: None  # breaks off the request for a visit, saying why
+    ours: Callable[[str], bool] = bool  # whether an address may be asked from here
+    shared: bool = False  # whether other agents ask other hosts of the same crawl
