@@ -34,11 +34,17 @@ class Decoded(NamedTuple):
 
     content: bytes
     fault: str
+    is_cut: bool = False  # whether a layer unfolds to more than `max_decoded_bytes`
 
 
 def accepted_codings() -> tuple[str, ...]:
     """The content codings to offer a server."""
     return ("gzip", "deflate", "br", "zstd")
+
+
+def is_coded(exchange: Exchange) -> bool:
+    """Whether its headers say that the body is the content in another form."""
+    return _CODED.search(exchange.head) is not None
 
 
 def decode_body(exchange: Exchange, limits: FetchSection, most_ratio: int = MOST_RATIO) -> Decoded:
@@ -48,7 +54,7 @@ def decode_body(exchange: Exchange, limits: FetchSection, most_ratio: int = MOST
     before it, and `fault` says so.
     """
     data = exchange.body.read(limits.max_decoded_bytes)
-    if not _CODED.search(exchange.head):
+    if not is_coded(exchange):
         return Decoded(data, "")
     coded = _codings(exchange, "transfer-encoding")
     coded = _codings(exchange, "content-encoding") + coded
@@ -58,15 +64,17 @@ def decode_body(exchange: Exchange, limits: FetchSection, most_ratio: int = MOST
         return Decoded(data, f"more than {MAX_LAYERS} codings: {', '.join(coded)[:80]}")
     cap = min(limits.max_decoded_bytes, most_ratio * len(data))
     faults = []
+    is_cut = False
     for coding in reversed(coded):
         decoder = _DECODERS.get(coding)
         if decoder is None:
             faults.append(f"unknown coding {coding[:20]!r}")
             continue
         data, fault = decoder(data, cap)
+        is_cut = is_cut or (bool(fault) and len(data) == limits.max_decoded_bytes)
         if fault:
             faults.append(f"{coding} {fault}" if not fault.startswith("is not") else f"body {fault}")
-    return Decoded(data, "; ".join(faults))
+    return Decoded(data, "; ".join(faults), is_cut)
 
 
 def _codings(exchange: Exchange, field: str) -> list[str]:

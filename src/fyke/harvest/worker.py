@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from fyke.core.batches import U64, Kind, LinkKind
 from fyke.core.config import FetchSection
-from fyke.core.decoding import decode_body
+from fyke.core.decoding import decode_body, is_coded
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import MOST_BYTES, NOWHERE, Int, LinkResolver, Located
@@ -128,6 +128,8 @@ class Harvest:
         self._content_seen = content_seen
         self._named = named
         self._limits = limits
+        most_here_bytes = min(limits.max_decoded_bytes, BATCH_BYTES)
+        self._limits_here = limits.model_copy(update={"max_decoded_bytes": most_here_bytes})
         self._links = links
         self._aside = aside
         self._later: deque[Exchange] = deque()  # there was no room aside for their pages
@@ -150,7 +152,7 @@ class Harvest:
         batch: list[tuple[Exchange, Page]] = []
         size_bytes = 0
         for exchange in self._due(exchanges):
-            page = None if self._has_large_body(exchange) else opened(self._parser, self._limits, exchange)
+            page = self._opened_here(exchange)
             large = page is None or self._is_large(page)
             if large and self._aside is not None and self._aside.full:
                 del page
@@ -160,7 +162,7 @@ class Harvest:
                     yield from self._read_aside(wait=True)
                 continue
             if page is None and self._aside is not None:
-                self._aside.put(partial(self._opened, exchange), exchange.body.size)
+                self._aside.put(partial(self._opened_aside, exchange), self._opened_bytes(exchange))
                 continue
             assert page is not None
             batch.append((exchange, page))
@@ -179,12 +181,21 @@ class Harvest:
             yield self._later.popleft()
         yield from (exchange for exchange in exchanges if exchange.outcome in TO_PARSE)
 
-    def _has_large_body(self, exchange: Exchange) -> bool:
-        """Whether `exchange` is opened aside."""
-        return self._aside is not None and exchange.body.size >= self._aside.large_bytes
+    def _opened_here(self, exchange: Exchange) -> Page | None:
+        """The page of `exchange`; None where it is to be opened aside, since it is large, or unfolds to much."""
+        if self._aside is None:
+            return opened(self._parser, self._limits, exchange)
+        if exchange.body.size >= self._aside.large_bytes:
+            return None
+        content, _, is_cut = decode_body(exchange, self._limits_here)
+        return None if is_cut else _page_with(self._parser, exchange, content)
 
-    def _opened(self, exchange: Exchange) -> _Read:
+    def _opened_aside(self, exchange: Exchange) -> _Read:
         return _Read(exchange, opened(self._parser, self._limits, exchange), (), 0, is_opened=True)
+
+    def _opened_bytes(self, exchange: Exchange) -> int:
+        """How large the content of `exchange` is at most."""
+        return max(exchange.body.size, self._limits.max_decoded_bytes if is_coded(exchange) else 0)
 
     def _is_large(self, page: Page) -> bool:
         """Whether `page` is read aside, if it is read."""
@@ -367,10 +378,15 @@ def _dates(groups: Sequence[tuple[_Read, Group]]) -> Times:
 
 
 def opened(parser: Parser, limits: FetchSection, exchange: Exchange) -> Page:
-    """What is known of a page before it is parsed; its fingerprint is 0 when it has no body to compare."""
+    """What is known of a page before it is parsed."""
+    return _page_with(parser, exchange, decode_body(exchange, limits).content)
+
+
+def _page_with(parser: Parser, exchange: Exchange, content: bytes) -> Page:
+    """The page with that content; its fingerprint is 0 when it has no body to compare."""
     if exchange.outcome not in TO_PARSE or exchange.visit.purpose is not Purpose.PAGE:
         return Page(exchange, "", b"")
-    page = parser.page_of(exchange, decode_body(exchange, limits).content)
+    page = parser.page_of(exchange, content)
     if not page.content or exchange.outcome is not Outcome.OK:
         page.fingerprint = 0
     return page
