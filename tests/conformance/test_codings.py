@@ -44,7 +44,7 @@ def test_one_page_in_every_coding() -> None:
     for name, coding in CODINGS.items():
         found = decoded(name, coding)
         wanted = named if coding == "deflate" else page  # it says which it is in
-        problems[name] = "" if found == (wanted, "") else f"{found.content[:40]!r} {found.fault}"
+        problems[name] = "" if (found.content, found.fault) == (wanted, "") else f"{found.content[:40]!r} {found.fault}"
     judge(problems)
 
 
@@ -72,4 +72,4 @@ def test_cut_files_give_what_they_hold() -> None:
 
 
 def test_a_feed_in_gzip() -> None:
-    assert decoded("feed-sample1.xml.gz", "gzip") == ((FOLDER / "feed-sample1.xml").read_bytes(), "")
+    assert decoded("feed-sample1.xml.gz", "gzip")[:2] == ((FOLDER / "feed-sample1.xml").read_bytes(), "")
