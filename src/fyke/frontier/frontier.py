@@ -314,8 +314,8 @@ class Frontier:
 
     def accused(self) -> Sequence[int]:
         """Hosts with visits out that may be traps, as was learned since this was last asked: to be taken back."""
-        domains = self.stages.traps.take_accused()
-        return self.stages.window.hosts_of(domains) if domains else ()
+        accused = self.stages.traps.take_accused()
+        return self.stages.window.hosts_of(accused) if accused else ()
 
     def refused(self) -> pa.RecordBatch:
         """URLs that robots.txt refused since this was last asked (schema `URLS`), out until their outcomes come."""

@@ -169,11 +169,10 @@ class Traps:
             self._left = len(self._queue)
         self._owners = np.unique(barren["owner"])
         accused = barren["owner"][~np.isin(barren["key"], np.fromiter(before, np.uint64, len(before)))]
-        domains = u64(judged, "domain")
-        self._accused.update(domains[np.isin(domains, accused) | np.isin(u64(judged, "host"), accused)].tolist())
+        self._accused.update(accused.tolist())
 
     def take_accused(self) -> set[int]:
-        """Domains of shapes that became barren since this was last asked: what is out of them may be traps."""
+        """Hosts and domains of shapes that became barren since this was last asked: what is out of them may be traps."""
         accused, self._accused = self._accused, set()
         return accused
 

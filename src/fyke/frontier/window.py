@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import U64, concat, keep, u64
+from fyke.core.batches import U64, Mask, concat, keep, u64
 from fyke.core.messages import soon_visits
 from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
@@ -159,10 +159,10 @@ class Window:
         self.ended(u64(urls, "key"), u64(urls, "host"))
         return urls
 
-    def hosts_of(self, domains: Iterable[int]) -> list[int]:
-        """Hosts of these domains that have rows out."""
-        wanted = np.fromiter(domains, np.uint64)
-        of = [u64(urls, "host")[np.isin(u64(urls, "domain"), wanted)] for urls in self.rows()]
+    def hosts_of(self, owners: Iterable[int]) -> list[int]:
+        """Hosts that have rows out, and are among `owners`, or of a domain among them."""
+        wanted = np.fromiter(owners, np.uint64)
+        of = [u64(urls, "host")[_is_any(urls, wanted)] for urls in self.rows()]
         return np.unique(np.concatenate(of)).tolist() if of else []
 
     def rows(self) -> Iterator[pa.RecordBatch]:
@@ -270,6 +270,11 @@ class Refill:
                 left -= urls.num_rows
                 yield self._admit(urls, now)
                 spill.read(urls.num_rows, self._ready.spilled_at(place))
+
+
+def _is_any(urls: pa.RecordBatch, owners: U64) -> Mask:
+    mask: Mask = np.isin(u64(urls, "host"), owners) | np.isin(u64(urls, "domain"), owners)
+    return mask
 
 
 def _nth_of_each(keys: U64) -> npt.NDArray[np.int64]:
