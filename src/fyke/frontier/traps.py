@@ -172,7 +172,7 @@ class Traps:
         self._accused.update(accused.tolist())
 
     def take_accused(self) -> set[int]:
-        """Hosts and domains of shapes that became barren since this was last asked: what is out of them may be traps."""
+        """Hosts and domains of shapes that became barren since this was last asked: what is out of them may be one."""
         accused, self._accused = self._accused, set()
         return accused
 
