@@ -126,7 +126,7 @@ class Dust:
             yield self._written(target, session, dice)
         if name == "":
             for token in self.tokens():
-                yield self._written(names[1], token, dice)
+                yield self._written(names[1 % len(names)], token, dice)
             for number in range(self.missing):
                 first, *more = self.matter
                 yield f"//{self.host}/item?{first}={1000 + number}" + "".join(f"&{key}=0" for key in more)
