@@ -234,9 +234,8 @@ def test_paths_longer_than_a_socket_address(tmp_path: Path) -> None:
     listening.listen()
 
     async def meet() -> None:
-        _, writer = await connected(folder)
-        writer.close()
-        await writer.wait_closed()
+        async with connected(folder):
+            pass
 
     asyncio.run(meet())
     listening.close()
@@ -252,7 +251,7 @@ def test_damaged_file(tmp_path: Path) -> None:
 
 def test_a_crawl_with_nothing_but_blocked_work_waits_for_it(tmp_path: Path) -> None:
     """It ends and says so; the same command goes on waiting, and all of the host comes once the block is taken back."""
-    with small_site(pages=60) as site, running(tmp_path, site) as (into, line, process):
+    with small_site(pages=250) as site, running(tmp_path, site) as (into, line, process):
         line.until(lambda now: site.asked.total() > 4)
         done = fyke("block", str(into), site.url)
         assert done.returncode == 0 and done.stdout.startswith("127.0.0.1 is blocked"), done.stderr

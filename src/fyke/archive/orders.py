@@ -9,8 +9,8 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,17 @@ PATIENCE_S = 10.0  # for an answer
 AGAIN_S = 0.1
 
 
-async def connected(state: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """The other side's end of the socket in `state`. Raises OSError when no crawl listens there."""
+@asynccontextmanager
+async def connected(state: Path) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """The other side's end of the socket in `state`, closed in the end. Raises OSError when no crawl listens there."""
     with near(state) as path:
-        return await asyncio.open_unix_connection(path, limit=FIGURES_BYTES)
+        reader, writer = await asyncio.open_unix_connection(path, limit=FIGURES_BYTES)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 @contextmanager
@@ -50,10 +57,8 @@ async def standing(directory: CrawlDirectory) -> CrawlStatus:
     status = status_of(directory)
     if status.state == "running":
         with suppress(OSError, TimeoutError, ValueError, LookupError, TypeError):
-            async with asyncio.timeout(PATIENCE_S):
-                reader, writer = await connected(directory.state)
+            async with asyncio.timeout(PATIENCE_S), connected(directory.state) as (reader, _):
                 figures = json.loads(await reader.readline())["figures"]
-                writer.close()
             status = replace(status, statistics=CrawlStatistics(**figures["statistics"]))
     return status
 
@@ -64,19 +69,13 @@ async def ordered(state: Path, what: str, **more: Any) -> tuple[bool, Any]:
     Raises OSError when none listens, TimeoutError or ValueError when it does not answer as one does.
     """
     order = {"do": what, "id": time.monotonic_ns(), **more}
-    async with asyncio.timeout(PATIENCE_S):
-        reader, writer = await connected(state)
-        try:
-            writer.write(json.dumps(order).encode() + b"\n")
-            await writer.drain()
-            while line := await reader.readline():
-                answer = json.loads(line)
-                if answer.get("id") == order["id"]:
-                    return bool(answer["ok"]), answer["said"]
-        finally:
-            writer.close()
-            with suppress(OSError):
-                await writer.wait_closed()
+    async with asyncio.timeout(PATIENCE_S), connected(state) as (reader, writer):
+        writer.write(json.dumps(order).encode() + b"\n")
+        await writer.drain()
+        while line := await reader.readline():
+            answer = json.loads(line)
+            if answer.get("id") == order["id"]:
+                return bool(answer["ok"]), answer["said"]
     raise OSError("the crawl ended before it answered")
 
 

@@ -79,12 +79,9 @@ class Watch:
 
     async def _listen(self) -> None:
         """Hear what the crawl says, until it says no more. Raises OSError when none listens."""
-        reader, writer = await connected(self._directory.state)
-        try:
+        async with connected(self._directory.state) as (reader, _):
             while line := await asyncio.wait_for(reader.readline(), SILENCE_S):
                 self._heard(json.loads(line)["figures"])
-        finally:
-            writer.close()
 
     def _heard(self, figures: dict[str, Any]) -> None:
         statistics = figures["statistics"]
