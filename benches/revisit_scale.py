@@ -1,11 +1,22 @@
 """A crawl that never ends, without its network: ten virtual days of plans over as many pages as fit the disk.
 
-    .venv/bin/python benches/revisit_scale.py FOLDER [pages]
+    .venv/bin/python benches/revisit_scale.py FOLDER [pages [MiB]]
 
-Each day has a plan and a checkpoint, and a twentieth of the pages is visited: at 1,000 visits a second that is a plan
-each `pages` / 20,000 seconds. Prints the memory, what was read and written, and the formula beside it: a plan reads the
-pages that rest twice and writes them once, and the table of what is known of them once each way. Then the share of the
-time for which a disk of 250 MB/s is busy with it.
+Each day has a plan and a checkpoint, and a twentieth of the pages is visited, of which every fourth has changed: at
+1,000 visits a second that is a plan each `pages` / 20,000 seconds. Pages, times and parents are as hard to pack as real
+ones. `MiB` is the memory of a table (`table_memory_bytes`): enough when an eighth of a row fits it for each visit of a
+day, else the tables are merged more than once a day.
+
+Prints the memory, what was read and written of files, and the formula beside it, with r and b for the packed bytes of
+a page that rests and of what is believed of it, and v for the share of the pages that is visited from plan to plan:
+
+    pages (b + 2 r + 3 (25 + 32) + v w)
+
+A plan reads what is believed, then reads and writes all (b + 2 r). Tables of what is known of pages (25 bytes) and of
+their copies (32) are read, and read again and written where they were changed. A visit writes and reads w bytes: 26 and
+a packed row into the first table's runs, a packed row of the queue, 33 of what was learned, 33 of a copy if it changed.
+Then the share of the time for which a disk of 250 MB/s is busy with it, and of that without what was read again: a
+merge has just read it, and the system has it in memory.
 """
 
 import sys
@@ -26,69 +37,100 @@ from fyke.search.ranges import mixed
 BATCH = 1 << 16
 DAYS = 10
 DAY_S = 86400.0
+BEGAN_S = 1.7e9
 HOST_PAGES = 1000
-NAME = b"http://www.d0000000.example/some/page-000000000"
-DIGITS_AT = len(NAME) - 9
+NAME = b"http://www.d0000000.example/section/................-000"
+HOST_AT, WORD_AT, PAGE_AT = NAME.index(b"0"), NAME.index(b"." * 16), len(NAME) - 3
+WORDS = [b"articles", b"products", b"category", b"archives", b"branches", b"download", b"material", b"overview"]
 DISK_BYTES_S = 250e6
 VISITS_S = 1000
 VISITED = 20  # one page in so many, from plan to plan
+CHANGED = 4  # one visit in so many
 MOVED = ("bytes_read", "bytes_written", "read_bytes", "written_bytes")
+ENTRY_BYTES = 9  # of an operation that waits, without its value
 
 
 def met(numbers: U64) -> pa.RecordBatch:
     """Pages with these numbers (uint64[n]), schema `URLS`."""
+    keys, hosts = mixed(numbers), numbers // np.uint64(HOST_PAGES)
     names = np.tile(np.frombuffer(NAME, np.uint8), (len(numbers), 1))
-    for digit in range(9):
-        names[:, DIGITS_AT + 8 - digit] = 48 + numbers // np.uint64(10**digit) % np.uint64(10)
+    for digit in range(7):
+        names[:, HOST_AT + 6 - digit] = 48 + hosts // np.uint64(10**digit) % np.uint64(10)
+    for digit in range(3):
+        names[:, PAGE_AT + 2 - digit] = 48 + numbers // np.uint64(10**digit) % np.uint64(10)
+    words = np.frombuffer(b"".join(WORDS), np.uint8).reshape(len(WORDS), -1)
+    names[:, WORD_AT : WORD_AT + 8] = words[(keys % np.uint64(len(WORDS))).astype(np.intp)]
+    for letter in range(8):
+        names[:, WORD_AT + 8 + letter] = 97 + (keys >> np.uint64(7 * letter + 3)) % np.uint64(26)
     ends = np.arange(len(numbers) + 1, dtype=np.int32) * len(NAME)
     url = pa.BinaryArray.from_buffers(pa.binary(), len(numbers), [None, pa.py_buffer(ends), pa.py_buffer(names)])
-    host = mixed(numbers // np.uint64(HOST_PAGES))
-    return url_columns(url, mixed(numbers), host, host)
+    via, depth, in_degree = mixed(numbers // np.uint64(20) + np.uint64(1)), keys % np.uint64(9), keys % np.uint64(50)
+    return url_columns(url, keys, mixed(hosts), mixed(~hosts), via=via, depth=depth, in_degree=in_degree)
 
 
-def tell(again: Again, urls: pa.RecordBatch, now: float) -> None:
-    """Visits to `urls` ended; every fourth page has changed."""
-    news = np.where(u64(urls, "key") % np.uint64(4) == 0, News.CHANGED, News.SAME).astype(np.uint8)
-    there = np.full(urls.num_rows, Visited.THERE, np.uint8)
-    columns = [*urls.columns, *map(pa.array, (there, news, np.full(urls.num_rows, now)))]
-    none = np.zeros(urls.num_rows, bool)
-    again.learn(pa.RecordBatch.from_arrays(columns, schema=ENDED), none, np.zeros(len(none), COPY))
+def tell(again: Again, urls: pa.RecordBatch, day: int) -> None:
+    """Visits to `urls` ended on this day; every fourth page has changed, and has another copy."""
+    keys = u64(urls, "key")
+    changed = np.full(len(keys), not day) | ((keys ^ np.uint64(day)) % np.uint64(CHANGED) == 0)
+    news = np.where(changed, News.CHANGED, News.SAME).astype(np.uint8)
+    rng = np.random.default_rng(day)
+    at = BEGAN_S + day * DAY_S + rng.integers(0, int(DAY_S * 1e6), len(keys)) / 1e6
+    columns = [*urls.columns, *map(pa.array, (np.full(len(keys), Visited.THERE, np.uint8), news, at))]
+    copies = np.zeros(len(keys), COPY)
+    copies["offset"], copies["fingerprint"], copies["length"] = keys >> np.uint64(34), ~keys, 5000 + day
+    again.learn(pa.RecordBatch.from_arrays(columns, schema=ENDED), changed, copies)
 
 
 def moved(again: Again) -> int:
     """Bytes read and written so far."""
-    parts = [part.statistics() for part in (again._known, again._resting, again._queue, again._learned)]
-    return sum(getattr(part, name, 0) for part in parts for name in MOVED)
+    parts = [again._known, again._copies, *again._resting.queues, again._queue, again._learned]
+    return sum(getattr(part.statistics(), name, 0) for part in parts for name in MOVED)
 
 
-def run(pages: int, folder: Path) -> None:
+def formula(again: Again, pages: int) -> tuple[float, float]:
+    """Bytes that a plan and the visits before it move, and those of them that were read a moment before."""
+    beliefs, others = (queue.size_bytes / len(queue) for queue in again._resting.queues)
+    known, copy = KNOWN.itemsize, COPY.itemsize
+    visit = 2 * (ENTRY_BYTES + known + 2 * (beliefs + others) + 8 + known + (ENTRY_BYTES + copy) / CHANGED)
+    tables = 16 + known + copy
+    return pages * (beliefs + 2 * (beliefs + others) + 3 * tables + visit / VISITED), pages * tables
+
+
+def share(pages: int, bytes_moved: float) -> float:
+    """Of the time from plan to plan that which the disk takes for so many bytes."""
+    return bytes_moved / DISK_BYTES_S / (pages / VISITED / VISITS_S)
+
+
+def run(pages: int, folder: Path, memory: int) -> None:
     checkpoint = Checkpoint(folder)
-    again = Again(checkpoint.store, 8 << 20)
+    again = Again(checkpoint.store, memory)
     for begin in range(0, pages, BATCH):
-        tell(again, met(np.arange(begin, min(pages, begin + BATCH), dtype=np.uint64)), 0.0)
-    print("| day | memory MB | moved GB | formula GB | plan s | rest | wait | disk |\n|" + "---|" * 8, flush=True)
+        tell(again, met(np.arange(begin, min(pages, begin + BATCH), dtype=np.uint64)), 0)
+    print("| day | memory MB | moved GB | formula GB | plan s | rest | wait | disk | without repeats |")
+    print("|" + "---|" * 9, flush=True)
+    before = 0
     for day in range(1, DAYS + 1):
-        before, begun = moved(again), time.monotonic()
-        deque(again.plan(day * DAY_S, Terms(3600.0, 30 * DAY_S, most=pages // VISITED)), maxlen=0)
+        begun, scanned = time.monotonic(), again._resting.queues[0].size_bytes  # which queues do not count
+        deque(again.plan(BEGAN_S + (day + 1) * DAY_S, Terms(3600.0, 30 * DAY_S, most=pages // VISITED)), maxlen=0)
         snapshot = checkpoint.take({"again": again.state()})
         snapshot.make_durable()
         checkpoint.committed(snapshot)
-        took, bytes_moved = time.monotonic() - begun, moved(again) - before
+        took, by_now = time.monotonic() - begun, moved(again)
+        bytes_moved, before = by_now - before + scanned, by_now
         if day > 1:  # the first one takes in what was told at the beginning
-            scanned = again._resting.size_bytes
-            bytes_moved += scanned
-            expected = 3 * scanned + 2 * len(again._known) * (8 + KNOWN.itemsize)
-            share = bytes_moved / DISK_BYTES_S / (pages / VISITED / VISITS_S)
+            expected, repeated = formula(again, pages)
+            busy, needed = (share(pages, of) for of in (bytes_moved, bytes_moved - repeated))
             print(
                 f"| {day} | {memory_bytes() / 1e6:.0f} | {bytes_moved / 1e9:.2f} | {expected / 1e9:.2f} | {took:.0f} |"
-                f" {again.resting:,} | {len(again):,} | {share:.1%} |",
+                f" {again.resting:,} | {len(again):,} | {busy:.2%} | {needed:.2%} |",
                 flush=True,
             )
         while (urls := again.get(BATCH, None)) is not None:
-            tell(again, urls, day * DAY_S)
+            tell(again, urls, day)
     again.close()
     checkpoint.close()
 
 
 if __name__ == "__main__":
-    run(int(float(sys.argv[2])) if sys.argv[2:] else 1_000_000, Path(sys.argv[1]))
+    asked = [float(word) for word in sys.argv[2:]]
+    run(int((asked or [1_000_000])[0]), Path(sys.argv[1]), int((asked[1:] or [8])[0]) << 20)

@@ -184,6 +184,10 @@ class Pair:
             found, value = self.drum.get(key)
             assert found == (key in after.table)
             assert plain(value) == after.table.get(key)
+        if self.dtype is not None:
+            none = (0, 0) if self.dtype == PAIR else 0
+            stored = self.drum.stored(np.array(keys, np.uint64)).tolist()
+            assert stored == [self.model.table.get(key, none) for key in keys]
 
     def check_sizes(self) -> None:
         assert len(self.drum) == len(self.model.table)

@@ -42,22 +42,24 @@ def commit(checkpoint: Checkpoint, queue: DiskQueue) -> None:
     checkpoint.committed(snapshot)
 
 
-def opened(directory: Path, **sizes: int) -> tuple[Checkpoint, DiskQueue]:
+def opened(directory: Path, *, pack: bool = False, **sizes: int) -> tuple[Checkpoint, DiskQueue]:
     checkpoint = Checkpoint(directory)
-    return checkpoint, DiskQueue(checkpoint.store, "q", SCHEMA, checkpoint.store.participant("q"), **sizes)
+    return checkpoint, DiskQueue(checkpoint.store, "q", SCHEMA, checkpoint.store.participant("q"), pack=pack, **sizes)
 
 
 @settings(max_examples=120, deadline=None)
-@given(STEPS, st.sampled_from([1, 4, 100]), st.sampled_from([1, 400, 1 << 20]))
+@given(STEPS, st.sampled_from([1, 4, 100]), st.sampled_from([1, 400, 1 << 20]), st.booleans())
 def test_a_queue_is_a_deque(
     tmp_path_factory: pytest.TempPathFactory,
     steps: list[tuple[str, int]],
     buffer_rows: int,
     segment_bytes: int,
+    pack: bool,
 ) -> None:
+    """Also one that is packed after a restart and was not before, and the other way round."""
     directory = tmp_path_factory.mktemp("queue")
     sizes = {"buffer_rows": buffer_rows, "segment_bytes": segment_bytes}
-    checkpoint, queue = opened(directory, **sizes)
+    checkpoint, queue = opened(directory, pack=pack, **sizes)
     model: deque[int] = deque()
     safe: list[int] = []
     following = 0
@@ -81,7 +83,8 @@ def test_a_queue_is_a_deque(
             checkpoint.close()
             if argument:
                 (directory / "q-99999999.seg").write_bytes(b"left by a crash")
-            checkpoint, queue = opened(directory, **sizes)
+            pack = not pack
+            checkpoint, queue = opened(directory, pack=pack, **sizes)
             model = deque(safe)
         else:
             assert numbers(list(queue.scan())) == list(model)

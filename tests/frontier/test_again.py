@@ -17,7 +17,8 @@ from fyke.core.batches import Kind, texts
 from fyke.core.messages import DATED, Links
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
-from fyke.frontier.again import COPY, ENDED, RESTING_BEFORE, Again, News, Visited
+from fyke.frontier.again import COPY, ENDED, Again, News, Visited
+from fyke.frontier.resting import IN_ONE, WITHOUT_FINDS
 from fyke.frontier.revisit.choice import Terms
 from fyke.frontier.sizes import Sizes
 from fyke.frontier.weights import Weights
@@ -356,17 +357,22 @@ def test_pages_that_bring_links_are_visited_more_often_and_none_is_for_those_of_
     shard.close()
 
 
-def test_pages_that_rested_before_new_links_counted_rest_on(tmp_path: Path) -> None:
-    """A directory of an earlier version."""
+@pytest.mark.parametrize(("name", "when"), [("resting", WITHOUT_FINDS), ("rests", IN_ONE)])
+def test_pages_that_rested_in_an_earlier_version_rest_on(tmp_path: Path, name: str, when: pa.Schema) -> None:
     shard = opened(tmp_path)
     pages = [(1, number) for number in range(20)]
     learn(shard.stage, ended(pages, Visited.THERE, News.CHANGED, DAY))
     plan(shard.stage, 2 * DAY, 0)
-    rested = pa.concat_batches([*shard.stage._resting.scan()]).select(RESTING_BEFORE.names)
-    old = DiskQueue(shard.checkpoint.store, "resting", RESTING_BEFORE)
-    old.put(rested)
-    state = {name: part for name, part in shard.stage.state().items() if name not in ("rests", "found", "told")}
-    again = Again(shard.checkpoint.store, 1 << 20, {**state, "resting": old.state()})
+    beliefs, others = (pa.Table.from_batches(queue.scan(), queue.schema) for queue in shard.stage._resting.queues)
+    tried = pa.array(np.full(20, DAY))
+    columns = {
+        name: (beliefs if name in beliefs.schema.names else others)[name] for name in when.names if name != "tried"
+    }
+    rested = pa.table({**columns, "tried": tried}).select(when.names).cast(when)
+    old = DiskQueue(shard.checkpoint.store, name, when)
+    old.put(rested.combine_chunks().to_batches()[0])
+    state = {part: of for part, of in shard.stage.state().items() if part not in ("beliefs", "others", "found", "told")}
+    again = Again(shard.checkpoint.store, 1 << 20, {**state, name: old.state()})
     assert again.resting == 20
     plan(again, 3 * DAY, 5)
     assert (len(again), again.resting) == (5, 15)

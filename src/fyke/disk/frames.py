@@ -1,7 +1,8 @@
 """A column batch as bytes: a header, then one encapsulated Arrow message.
 
 Used by the queue for its segments and by the drum for its `aux`. The header holds the length of the message,
-its rows and its xxh3-64, seeded with the rows; the schema is known to the reader and not repeated.
+its rows and its xxh3-64, seeded with the rows; the schema is known to the reader and not repeated. A message may be
+packed, each column by itself; Arrow notes in the message that it is, so readers need not be told.
 """
 
 import struct
@@ -12,13 +13,24 @@ import xxhash
 from fyke.disk.files import Bytes, Reader, damaged
 
 HEADER = struct.Struct("<QQQ")
+PACKED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 
 
-def encode(batch: pa.RecordBatch) -> list[Bytes]:
+def encode(batch: pa.RecordBatch, *, pack: bool = False) -> list[Bytes]:
     """The pieces to write, in order; a slice costs only its own rows."""
-    body = memoryview(batch.serialize())
+    body = memoryview(_packed(batch) if pack else batch.serialize())
     digest = xxhash.xxh3_64_intdigest(body, seed=batch.num_rows)
     return [HEADER.pack(len(body), batch.num_rows, digest), body]
+
+
+def _packed(batch: pa.RecordBatch) -> pa.Buffer:
+    """The message of `batch`, packed. Arrow packs in streams alone: it is cut out of one."""
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, batch.schema, options=PACKED) as writer:
+        writer.write_batch(batch)
+    messages = pa.ipc.MessageReader.open_stream(stream.getvalue())
+    messages.read_next_message()  # the schema
+    return messages.read_next_message().serialize()
 
 
 def encode_bytes(body: bytes) -> list[Bytes]:

@@ -51,6 +51,7 @@ class DiskQueue:
     """FIFO of rows of one `schema`, on the files `<name>-*.seg` of a store.
 
     `state` is what `state()` gave at the checkpoint from which the store was opened, None for a new queue.
+    `pack` what is written, if rows are read and written again and again.
     """
 
     def __init__(
@@ -62,12 +63,14 @@ class DiskQueue:
         *,
         segment_bytes: int = 64 << 20,
         buffer_rows: int = 4096,
+        pack: bool = False,
     ) -> None:
         self.name = name
         self.schema = schema
         self._store = store
         self._segment_bytes = segment_bytes
         self._buffer_rows = buffer_rows
+        self._pack = pack
         saved: dict[str, Any] = state or {}
         self._segments = deque(Segment(*segment) for segment in saved.get("segments", ()))
         self._skip = int(saved.get("row", 0))  # rows got of the message that the first segment's offset is at
@@ -183,7 +186,7 @@ class DiskQueue:
         batch = _joined(self._tail)
         if self._writer is None:
             self._writer = self._open_writer()
-        for piece in frames.encode(batch):
+        for piece in frames.encode(batch, pack=self._pack):
             self._writer.write(piece)
             self._written += len(piece)
         self._disk_rows += batch.num_rows
@@ -202,7 +205,7 @@ class DiskQueue:
         """Write rows that came straight from the tail, ahead of what went to disk after them."""
         assert self._head is not None
         self._close_reader()
-        pieces = frames.encode(self._head)
+        pieces = frames.encode(self._head, pack=self._pack)
         name = self._store.write(self.name, "seg", pieces)
         self._written += frames.size(pieces)
         self._segments.appendleft(Segment(name, 0))

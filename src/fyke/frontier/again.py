@@ -34,6 +34,7 @@ from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.domains import Domains
 from fyke.frontier.found import NewLinks
+from fyke.frontier.resting import BATCH_ROWS, BELIEVED, RestingPages, Row, row_of, those, urls_of
 from fyke.frontier.revisit.belief import Belief, Column, faded, prior
 from fyke.frontier.revisit.calibration import Calibration
 from fyke.frontier.revisit.choice import Choice, Lines, Resting, Standing, Terms
@@ -41,7 +42,6 @@ from fyke.frontier.revisit.signals import EVIDENCE, Trust, added_up, fresh_chanc
 from fyke.frontier.told import Signals, Told
 from fyke.frontier.weights import Weights
 
-BATCH_ROWS = 8192
 USUAL_S = 30 * 86400.0  # between changes of a page of which nothing is known
 
 
@@ -80,10 +80,6 @@ COPY = np.dtype(
 )
 HABIT = np.dtype([("changes", "<u4"), ("time", "<u8")])  # of a domain's pages: changes seen, in so many seconds
 ENDED = pa.schema([*URLS, ("visited", pa.uint8()), ("news", pa.uint8()), ("at", pa.float64())])
-BELIEVED = ("at", "tried", "shape", "time", "finds")  # as in KNOWN; when it was last asked for; new links a second
-_TYPES = (pa.float64(), pa.float64(), pa.float32(), pa.float32(), pa.float32())
-RESTING_BEFORE = pa.schema([*URLS, *zip(BELIEVED[:-1], _TYPES[:-1], strict=True)])  # when new links did not count
-RESTING = pa.schema([*URLS, *zip(BELIEVED, _TYPES, strict=True)])
 LEARNED = pa.schema([("key", pa.uint64()), ("record", pa.binary(KNOWN.itemsize))])
 
 
@@ -123,10 +119,9 @@ class Again:
         self._evidence = Drum(store, "evidence", saved.get("evidence"), value=EVIDENCE, memory_bytes=memory_bytes)
         self._told = Told(store, saved.get("told"))
         self._found = NewLinks(store, memory_bytes, saved.get("found"))
-        self._queue = DiskQueue(store, "again", URLS, saved.get("queue"))
-        self._resting = DiskQueue(store, "rests", RESTING, saved.get("rests"))
-        self._rested_before = DiskQueue(store, "resting", RESTING_BEFORE, saved.get("resting"))
-        self._learned = DiskQueue(store, "learned", LEARNED, saved.get("learned"))
+        self._queue = DiskQueue(store, "again", URLS, saved.get("queue"), pack=True)
+        self._resting = RestingPages(store, saved)
+        self._learned = DiskQueue(store, "learned", LEARNED, saved.get("learned"), pack=True)
         self._left = len(self._queue)  # rows that were not looked at for this level
         self._lines = Lines()
         self.standing = Standing(*saved.get("standing", ()))
@@ -143,7 +138,7 @@ class Again:
     @property
     def resting(self) -> int:
         """Pages that wait for a pass in which a visit is worth it."""
-        return len(self._resting) + len(self._rested_before)
+        return len(self._resting)
 
     # --- a pass begins
 
@@ -166,7 +161,7 @@ class Again:
         """A URL that nobody had met was found on each of `pages` (uint64[n], with repeats)."""
         if not len(self._known):
             return
-        self._found.note(pages[self._known.values_of(pages)["visited"] != Visited.NEVER])
+        self._found.note(pages[self._known.stored(pages)["visited"] != Visited.NEVER])
 
     def plan(self, now: float, terms: Terms, *, by_line: bool = False) -> Iterator[None]:
         """Let pages wait for a visit: of those that are due at `now` (unix seconds) on these `terms` the ones whose
@@ -175,11 +170,10 @@ class Again:
         signals = self._told.gathered(now - terms.greatest_s if terms.greatest_s else 0.0)
         self._absorb(signals)
         self._copies.settle()
-        self._resting.state()  # all in files: a checkpoint does not move it under the scan
         choice = Choice(now, terms, self._lines.room() if by_line else None, self._calibration)
         lists = False
-        for rested in self._resting.scan():
-            resting = self._read(rested, signals)
+        for beliefs in self._resting.beliefs():
+            resting = self._read(beliefs, signals)
             choice.count(resting)
             lists |= bool(resting.first.any())
             yield
@@ -191,27 +185,28 @@ class Again:
 
     def _choose(self, choice: Choice, signals: Signals, *, lists_first: bool) -> Iterator[None]:
         if lists_first:
-            for rested in _all_of(self._resting):
-                listings = numbers(rested, "kind") == Kind.LISTING
-                self._move(keep(rested, listings), choice.take(self._read(keep(rested, listings), signals)))
-                self._resting.put(keep(rested, ~listings))
+            for pages in self._resting.take_all():
+                listings = numbers(pages[0], "kind") == Kind.LISTING
+                lists = those(pages, listings)
+                self._move(lists, choice.take(self._read(lists[0], signals)))
+                self._resting.put(those(pages, ~listings))
                 yield
-        for rested in _all_of(self._resting):
-            self._move(rested, choice.take(self._read(rested, signals)))
+        for pages in self._resting.take_all():
+            self._move(pages, choice.take(self._read(pages[0], signals)))
             yield
 
-    def _move(self, rested: pa.RecordBatch, chosen: Mask) -> None:
-        self._queue.put(keep(rested, chosen).select(URLS.names))
-        self._resting.put(keep(rested, ~chosen))
-        self._lines.wait(u64(rested, "host")[chosen])
+    def _move(self, pages: Row, chosen: Mask) -> None:
+        self._queue.put(urls_of(those(pages, chosen)))
+        self._resting.put(those(pages, ~chosen))
+        self._lines.wait(u64(pages[0], "host")[chosen])
 
-    def _read(self, rested: pa.RecordBatch, signals: Signals) -> Resting:
-        """Pages that rest (schema `RESTING`), for a choice."""
-        at, tried, shape, time, finds = (rested.column(name).to_numpy().astype(np.float64) for name in BELIEVED)
-        hosts, first = u64(rested, "host"), numbers(rested, "kind") == Kind.LISTING
-        told = signals.since(u64(rested, "key"), at)
-        weight = self.weights.of(rested)
-        return Resting(hosts, at, tried, Belief(shape, time), first, self._trust_of(hosts), told, weight, finds)
+    def _read(self, beliefs: pa.RecordBatch, signals: Signals) -> Resting:
+        """Pages that rest (schema `BELIEFS`), for a choice."""
+        at, silent, shape, time, finds = (beliefs.column(name).to_numpy().astype(np.float64) for name in BELIEVED)
+        hosts, first = u64(beliefs, "host"), numbers(beliefs, "kind") == Kind.LISTING
+        told = signals.since(u64(beliefs, "key"), at)
+        weight = self.weights.of(beliefs)
+        return Resting(hosts, at, at + silent, Belief(shape, time), first, self._trust_of(hosts), told, weight, finds)
 
     def _weighed(self, urls: pa.RecordBatch) -> pa.RecordBatch:
         """`urls` with the in-degrees of their domains, where pages are weighed by these."""
@@ -231,24 +226,21 @@ class Again:
             assert answers.aux is not None and answers.values is not None
             records = self._learn(answers.aux, answers.values, signals)
             self._lines.visited(u64(answers.aux, "host")[answers.values["visited"] != Visited.NEVER])
-            believed = {name: records[name] for name in ("at", "shape", "time")}
-            believed["tried"] = answers.aux.column("at").to_numpy()
             since, again = _since(answers.aux, answers.values)
+            believed: dict[str, Any] = {name: records[name] for name in ("at", "shape", "time")}
+            believed["silent"] = answers.aux.column("at").to_numpy() - records["at"]
             believed["finds"] = self._found.learn(answers.keys, again, since).astype(np.float32)
-            urls = self._weighed(answers.aux.select(URLS.names))
-            rests = [*urls.columns, *(pa.array(believed[name]) for name in BELIEVED)]
             there = records["visited"] != Visited.GONE
-            self._resting.put(keep(pa.RecordBatch.from_arrays(rests, schema=RESTING), there))
-        for records_of in _all_of(self._learned):
-            self._known.update(u64(records_of, "key"), _records(records_of.column("record")))
+            pages = row_of(self._weighed(answers.aux.select(URLS.names)), believed)
+            self._resting.put(those(pages, there))
+        while (rows := self._learned.get(BATCH_ROWS)) is not None:
+            self._known.update(u64(rows, "key"), _records(rows.column("record")))
             if self._known.full:
                 self._known.settle()
         self._known.settle()
         for part in (self._habits, self._evidence, self._found):
             part.settle()
-        for rested in _all_of(self._rested_before):
-            none = pa.array(np.zeros(rested.num_rows, np.float32))
-            self._resting.put(pa.RecordBatch.from_arrays([*rested.columns, none], schema=RESTING))
+        self._resting.take_over()
 
     def _learn(self, ended: pa.RecordBatch, before: Values, signals: Signals) -> Values:
         """The records of pages after their visits, by those from `before`. They are written when the merge is over."""
@@ -329,8 +321,8 @@ class Again:
         """What earlier visits to the pages with `keys` (uint64[n]) brought; None when nothing is known of any page."""
         if not len(self._known):
             return None
-        known = self._known.values_of(keys)
-        return Before(known["visited"], known["at"], self._copies.values_of(keys))
+        known = self._known.stored(keys)  # none of them was visited since the last plan
+        return Before(known["visited"], known["at"], self._copies.stored(keys))
 
     # --- life
 
@@ -346,8 +338,7 @@ class Again:
             "evidence": self._evidence.state(),
             "told": self._told.state(),
             "queue": self._queue.state(),
-            "rests": self._resting.state(),
-            "resting": self._rested_before.state(),
+            **self._resting.state(),
             "found": self._found.state(),
             "learned": self._learned.state(),
             "calibration": self._calibration.state(),
@@ -359,7 +350,7 @@ class Again:
     def close(self) -> None:
         for part in (self._known, self._copies, self._habits, self._evidence, self._told, self._found):
             part.close()
-        for queue in (self._queue, self._resting, self._rested_before, self._learned):
+        for queue in (self._queue, self._resting, self._learned):
             queue.close()
 
 
@@ -367,14 +358,6 @@ def _since(ended: pa.RecordBatch, before: Values) -> tuple[Column, Mask]:
     """How long after the visits before these `ended`, in seconds, and which brought what had been brought before."""
     again: Mask = (before["at"] > 0) & (numbers(ended, "news") != News.NONE)
     return np.maximum(ended.column("at").to_numpy() - before["at"], 1.0), again
-
-
-def _all_of(queue: DiskQueue) -> Iterator[pa.RecordBatch]:
-    """What waits in `queue` now, got in batches; what is put meanwhile stays."""
-    left = len(queue)
-    while left > 0 and (batch := queue.get(min(BATCH_ROWS, left))) is not None:
-        left -= batch.num_rows
-        yield batch
 
 
 def _records(column: pa.FixedSizeBinaryArray) -> Values:

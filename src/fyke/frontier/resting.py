@@ -1,0 +1,116 @@
+"""Pages that rest: those that are known, and neither wait for a visit nor were visited since the last plan.
+
+Two queues in step, a row a page in each: what is believed of it, which each plan reads twice, and the rest of its URL's
+columns, which it reads once. Both are packed: a plan reads and writes them whole, and what it costs is their bytes.
+Invariant: row n of one queue is the page of row n of the other.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fyke.core.batches import URLS, Mask, keep
+from fyke.disk.queue import DiskQueue
+from fyke.disk.store import Store
+
+BATCH_ROWS = 8192
+BELIEVED = {
+    "at": pa.float64(),  # as in `KNOWN`
+    "silent": pa.float64(),  # seconds from then until it was last asked for; 0, which packs to nothing, of most
+    "shape": pa.float32(),
+    "time": pa.float32(),
+    "finds": pa.float32(),  # new links a second
+}
+_CHOSEN_BY = ("key", "host", "kind", "in_degree")
+BELIEFS = pa.schema([*(URLS.field(name) for name in _CHOSEN_BY), *BELIEVED.items()])
+OTHERS = pa.schema([field for field in URLS if field.name not in _CHOSEN_BY])
+# What earlier versions had in one queue, and before new links counted.
+_TRIED = pa.field("tried", pa.float64())  # unix seconds: when it was last asked for
+IN_ONE = pa.schema([*URLS, *(_TRIED if name == "silent" else (name, BELIEVED[name]) for name in BELIEVED)])
+WITHOUT_FINDS = pa.schema([field for field in IN_ONE if field.name != "finds"])
+
+Row = tuple[pa.RecordBatch, pa.RecordBatch]  # schemas `BELIEFS` and `OTHERS`
+
+
+class RestingPages:
+    """What rests, in a store; `state` is what `state()` gave at the checkpoint."""
+
+    def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
+        saved = state or {}
+        self._beliefs = DiskQueue(store, "beliefs", BELIEFS, saved.get("beliefs"), pack=True)
+        self._others = DiskQueue(store, "others", OTHERS, saved.get("others"), pack=True)
+        self._before = (
+            DiskQueue(store, "rests", IN_ONE, saved.get("rests")),
+            DiskQueue(store, "resting", WITHOUT_FINDS, saved.get("resting")),
+        )
+
+    def __repr__(self) -> str:
+        return f"RestingPages({len(self)})"
+
+    def __len__(self) -> int:
+        return len(self._beliefs) + sum(map(len, self._before))
+
+    @property
+    def queues(self) -> tuple[DiskQueue, DiskQueue]:
+        """What is believed, and the rest of the URLs."""
+        return self._beliefs, self._others
+
+    def put(self, pages: Row) -> None:
+        """Let `pages` rest, behind all others."""
+        self._beliefs.put(pages[0])
+        self._others.put(pages[1])
+
+    def take_over(self) -> None:
+        """Let pages rest here that rested in the queues of earlier versions."""
+        for queue in self._before:
+            for pages in _all_of(queue):
+                believed = {name: pages.column(name) for name in pages.schema.names}
+                believed["silent"] = pc.subtract(believed["tried"], believed["at"])
+                believed.setdefault("finds", np.zeros(pages.num_rows, np.float32))
+                self.put(row_of(pages.select(URLS.names), believed))
+
+    def beliefs(self) -> Iterator[pa.RecordBatch]:
+        """What is believed of all, in order (schema `BELIEFS`); nothing is taken."""
+        self.state()  # all in files: a checkpoint does not move it under the scan
+        return self._beliefs.scan()
+
+    def take_all(self) -> Iterator[Row]:
+        """All that rest now, in order; what is put meanwhile stays."""
+        return zip(_all_of(self._beliefs), _all_of(self._others), strict=True)
+
+    def state(self) -> dict[str, Any]:
+        of = {queue.name: queue.state() for queue in (self._beliefs, self._others, *self._before)}
+        return {name: state for name, state in of.items() if state["rows"] or state["segments"]}
+
+    def close(self) -> None:
+        for queue in (self._beliefs, self._others, *self._before):
+            queue.close()
+
+
+def row_of(urls: pa.RecordBatch, believed: Mapping[str, Any]) -> Row:
+    """Pages that rest, of `urls` (schema `URLS`, n rows) and what is believed of each, by the names of `BELIEVED`."""
+    of = [pa.array(believed[name], kind) for name, kind in BELIEVED.items()]
+    beliefs = pa.RecordBatch.from_arrays([*urls.select(_CHOSEN_BY).columns, *of], schema=BELIEFS)
+    return beliefs, urls.select(OTHERS.names)
+
+
+def urls_of(pages: Row) -> pa.RecordBatch:
+    """The URLs of pages that rest, schema `URLS`."""
+    columns = (pages[0 if field.name in _CHOSEN_BY else 1].column(field.name) for field in URLS)
+    return pa.RecordBatch.from_arrays(list(columns), schema=URLS)
+
+
+def those(pages: Row, mask: Mask) -> Row:
+    """Of n pages that rest, those where `mask` (bool[n]) is true."""
+    return keep(pages[0], mask), keep(pages[1], mask)
+
+
+def _all_of(queue: DiskQueue) -> Iterator[pa.RecordBatch]:
+    """What waits in `queue` now, got in batches; what is put meanwhile stays."""
+    left = len(queue)
+    while left > 0 and (batch := queue.get(min(BATCH_ROWS, left))) is not None:
+        left -= batch.num_rows
+        yield batch
