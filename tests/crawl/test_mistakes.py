@@ -20,7 +20,6 @@ from crawl.runs import FAST, archived, command, crawl, fyke, settings, wait_unti
 from crawl.small_site import SmallSite, small_site
 from fyke.archive.directory import CrawlDirectory
 from fyke.cli import main
-from fyke.core.clock import SystemClock
 from fyke.core.config import build
 from fyke.core.errors import DirectoryInUse
 from fyke.crawl.agent import Agent
@@ -364,27 +363,36 @@ def test_a_crawl_that_waits_for_room_can_be_stopped(tmp_path: Path, small_disk: 
         assert process.wait(30) == FULL
 
 
-def test_a_clock_that_was_set_back(tmp_path: Path) -> None:
-    """The crawl goes on no sooner than its last checkpoint was taken, and its log says so."""
-
-    class Ahead(SystemClock):
-        def now(self) -> float:
-            return super().now() + 5000.0
-
+@pytest.mark.parametrize("forward_s", [-5000.0, 5000.0, 1e9])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_clock_that_was_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forward_s: float, restarted: bool
+) -> None:
+    """The crawl goes on by its own, and its log says so; after a restart of the machine no sooner than it ended."""
     with small_site(pages=4) as site:
         directory = CrawlDirectory(tmp_path / "crawl")
         config = build({"crawl": {"seeds": [site.url], "pages": 2}, "politeness": FAST}, "test")
 
-        async def crawled(clock: SystemClock | None) -> float:
-            async with Agent(directory, config, clock=clock) as agent:
-                if clock is not None:
-                    await agent.run()
-                return agent._clock.now()
+        async def crawled() -> tuple[float, float]:
+            """When it was opened and closed, by its clock."""
+            async with Agent(directory, config) as agent:
+                began = agent._clock.now()
+                await agent.run()
+                return began, agent._clock.now()
 
-        ended = asyncio.run(crawled(Ahead()))
-        assert ended > time.time() + 4000
-        assert asyncio.run(crawled(None)) >= ended - 1.0
-    assert '"clock set back"' in (directory.logs / "fyke.log").read_text()
+        _, ended = asyncio.run(crawled())
+        wall = time.time
+        monkeypatch.setattr("time.time", lambda: wall() + forward_s)
+        if restarted:
+            (tmp_path / "boot_id").write_text("another")
+            monkeypatch.setattr("fyke.core.clock.BOOT_ID", tmp_path / "boot_id")
+        began, _ = asyncio.run(crawled())
+    if restarted:
+        assert began >= ended + max(0.0, forward_s)
+    else:
+        assert ended <= began < ended + 1000
+    said = f'"clock set {"back" if forward_s < 0 else "forward"}"'
+    assert (said in (directory.logs / "fyke.log").read_text()) == (not restarted or forward_s < 0)
 
 
 def test_no_room_to_begin(quick: Path, small_disk: Path, site: SmallSite) -> None:

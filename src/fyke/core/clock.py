@@ -5,7 +5,11 @@ or a `Clock`. So the frontier also runs against a virtual web, faster than life.
 """
 
 import time
-from typing import Protocol
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Clock(Protocol):
@@ -13,20 +17,41 @@ class Clock(Protocol):
 
     def now(self) -> float: ...
 
+    def noted(self) -> dict[str, Any]:
+        """What a later process must know to go on by this clock; in it `taken_at`, the time."""
+        ...
+
 
 class SystemClock:
-    """The machine's time, made monotonic: it never runs backwards when the wall clock is set, and begins no sooner
-    than `not_before` (unix seconds): what an earlier process wrote down was not in the future."""
+    """The time of a crawl: it goes on as the machine's own does, also while that sleeps, however its wall clock is set.
 
-    def __init__(self, not_before: float = 0.0) -> None:
+    It begins by the wall clock. A later process goes on with what this one `noted`: as if it had gone on all the while,
+    or, once the machine was started anew, by the wall clock again, but no sooner. So a wall clock that is set, back or
+    forward, makes no rest longer or shorter, and no copy older than it is.
+    """
+
+    def __init__(self, noted: Mapping[str, Any] | None = None) -> None:
         # The largest of a few: whatever comes between the two readings makes it smaller, and the clock late. Rests
         # that an earlier process wrote down must not seem over sooner by that.
-        offset = max(time.time() - time.monotonic() for _ in range(8))
-        self.set_back_s = max(0.0, not_before - time.monotonic() - offset)  # by so much the wall clock is behind
-        self._offset = offset + self.set_back_s
+        self._offset = wall = max(time.time() - _since_boot() for _ in range(8))
+        self._boot_id = BOOT_ID.read_text().strip()
+        if noted:
+            then = float(noted["taken_at"])
+            here = noted.get("boot_id") == self._boot_id and noted["since_boot_s"] <= _since_boot()
+            self._offset = then - float(noted["since_boot_s"]) if here else max(wall, then - _since_boot())
+        self.set_s = wall - self._offset  # by so much the wall clock was set forward; negative: back
 
     def now(self) -> float:
-        return time.monotonic() + self._offset
+        return _since_boot() + self._offset
+
+    def noted(self) -> dict[str, Any]:
+        since_boot_s = _since_boot()
+        return {"taken_at": since_boot_s + self._offset, "boot_id": self._boot_id, "since_boot_s": since_boot_s}
+
+
+def _since_boot() -> float:
+    """Seconds since the machine was started, also those for which it slept."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class VirtualClock:
@@ -37,6 +62,9 @@ class VirtualClock:
 
     def now(self) -> float:
         return self._now
+
+    def noted(self) -> dict[str, Any]:
+        return {"taken_at": self._now}
 
     def advance(self, seconds: float) -> None:
         """Move on by `seconds` (not negative)."""

@@ -31,7 +31,7 @@ from fyke.crawl.post.letters import Envelope
 from fyke.disk.checkpoint import Checkpoint
 from fyke.frontier.revisit.choice import Terms
 
-SET_BACK_S = 1.0  # worth a line of the log: less is what time servers correct
+SET_S = 1.0  # worth a line of the log: less is what time servers correct
 PAUSE_BEAT_S = 1.0
 
 
@@ -138,11 +138,13 @@ class Agent:
         self._note("settings changed")
 
     def _keep_time(self, saved: Mapping[str, Any]) -> None:
-        """Go on no sooner than the last checkpoint was taken: else rests would last by what the clock was set back."""
+        """Go on by the clock of the last checkpoint: else rests would last by what the wall clock was set back since,
+        and be cut short by what it was set forward."""
         if self._given_clock is None and saved:
-            self._clock = clock = SystemClock(saved["taken_at"])
-            if clock.set_back_s > SET_BACK_S:
-                self._note("clock set back", seconds=round(clock.set_back_s, 1))
+            self._clock = clock = SystemClock(saved)
+            if abs(clock.set_s) > SET_S:
+                way = "forward" if clock.set_s > 0 else "back"
+                self._note(f"clock set {way}", seconds=round(abs(clock.set_s), 1))
 
     def _take_up(self, *, begun: bool, may_begin: bool) -> None:
         """Go on with what waits, as the person wants it now; `may_begin` a pass over it."""

@@ -74,7 +74,7 @@ class Keeper:
     def _snapshot(self, ending: str) -> Snapshot:
         states = {name: room.state() for name, room in {**self._rooms, **self._writers}.items()}
         dirty = [path for writer in self._writers.values() for path in writer.dirty_files()]
-        counters = {"ending": ending, "taken_at": self._clock.now(), **self._settings}
+        counters = {"ending": ending, **self._clock.noted(), **self._settings}
         return self._checkpoint.take(states, counters, dirty)
 
     def _committed(self, snapshot: Snapshot) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import xxhash
 
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+from fyke.core.clock import BOOT_ID
+
 LOST_WRITES = "it was written more often than it says"
 _EXACT = 1 << 53  # up to here a whole number is a float as well, and SQLite has the same for both
 

@@ -21,9 +21,10 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from fyke.core.clock import BOOT_ID
 from fyke.core.config import PolitenessSection
 from fyke.disk.files import damaged, write_all, writing
-from fyke.disk.sealed import BOOT_ID, LOST_WRITES, line_holds, sealed_line, unsealed_line
+from fyke.disk.sealed import LOST_WRITES, line_holds, sealed_line, unsealed_line
 from fyke.fetcher.workbench import download_rest_s
 
 BOOKED_WAIT_S = 5.0  # a host's rest longer than this is written into the host book
