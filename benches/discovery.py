@@ -1,6 +1,6 @@
 """How many new pages are found by visiting old ones again, of which few link to them: four policies over one web.
 
-    .venv/bin/python benches/discovery.py [pages]
+    .venv/bin/python benches/discovery.py [pages [seed]]
 
 Old pages change at lognormal rates (sigma 1.5, median 1). In a unit of time new pages appear, a twentieth of the old
 ones; one to three old pages link to each, by Zipf's law over all of them, change by it, and let go of the link after
@@ -8,14 +8,22 @@ two units of time, in the mean. A visit to an old page shows the links that are 
 hundred visits find, *share* that of all that appear, *stale* the harmonic staleness of the old pages, all in the second
 half of the time.
 
-*Uniform* visits all in turn; *Dasgupta* those first that showed most new pages a visit so far (past yield, the
-simplest form of the rules of Dasgupta et al., WWW 2007), every tenth visit in turn to learn of others; *changes
-alone* is Fyke's index without what it is worth that a page brings links.
+*Uniform* visits all in turn, *changes alone* is Fyke's index without what it is worth that a page brings links. The
+others are after Dasgupta et al. (The discoverability of the web, WWW 2007). A part of the visits goes to all pages in
+turn, which takes a *month*; by what each showed in the last two of these, pages are chosen for the other visits, anew
+each *week*, each once a week. *Degree* takes those first that showed most new pages a visit; *cover* those that
+together showed most, greedily, so that of pages which show the same one is enough. Both are run with a tenth, a third,
+a half and two thirds of the visits in turn, and weeks of a 4th, 16th and 64th of a month; what is shown is the run that
+found most, which nobody could choose beforehand. *Past yield* has no weeks: at each moment the page that showed most a
+visit.
 """
 
+import heapq
 import sys
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +39,10 @@ STEPS = 1500
 APPEAR = 0.05  # new pages, for each old one and unit of time
 LIFE = 2.0  # of a link
 SKEW = 1.0  # of Zipf's law
-LEARNING = 0.1  # of the visits by Dasgupta's rule, in turn
+LEARNING = 0.1  # of the visits by past yield, in turn
+IN_TURN = (0.1, 1 / 3, 0.5, 2 / 3)  # of the visits by rules with weeks
+WEEKS = (4, 16, 64)  # in a month
+WINDOW = 2.0  # months
 
 
 @dataclass
@@ -78,6 +89,8 @@ class Crawler:
         self.belief = Belief(*(part.copy() for part in self._common))
         self.links, self.time, self.visits, self.shown = (np.zeros(self.pages) for _ in range(4))
         self._first = np.array([1.0, 10.0])
+        self.now = 0.0
+        self.shows: list[tuple[float, int, list[int]]] = []  # when, which page, new pages that it showed
 
     def visit(self, pages: Counts, changed: npt.NDArray[np.bool_], new: Column, shown: Column) -> None:
         ages = self.ages[pages]
@@ -103,16 +116,91 @@ class Crawler:
 Index = Callable[[Crawler], Column]
 
 
-def dasgupta(crawler: Crawler) -> Column:
+def past_yield(crawler: Crawler) -> Column:
     past = (crawler.shown + 1e-9) / np.maximum(crawler.visits, 1) + 1e9 * (crawler.visits == 0)
     return np.where(np.random.default_rng(int(crawler.visits.sum())).random() < LEARNING, crawler.ages, past)
 
 
-POLICIES: dict[str, Index] = {
-    "uniform": lambda crawler: crawler.ages,
-    "Dasgupta": dasgupta,
-    "changes alone": Crawler.changing,
-    "Fyke": lambda crawler: crawler.changing() + crawler.finding(),
+Order = Callable[[Iterable[tuple[float, int, list[int]]]], list[int]]
+
+
+def by_degree(shows: Iterable[tuple[float, int, list[int]]]) -> list[int]:
+    """Pages that showed new ones, those first that showed most a visit."""
+    of: dict[int, list[int]] = defaultdict(list)
+    for _, page, new in shows:
+        of[page].append(len(new))
+    means = {page: sum(counts) / len(counts) for page, counts in of.items()}
+    return sorted((page for page in means if means[page] > 0), key=lambda page: -means[page])
+
+
+def by_cover(shows: Iterable[tuple[float, int, list[int]]]) -> list[int]:
+    """Pages by how many they showed that none before them in this list did."""
+    of: dict[int, set[int]] = defaultdict(set)
+    for _, page, new in shows:
+        of[page].update(new)
+    heap = [(-len(new), page) for page, new in of.items() if new]
+    heapq.heapify(heap)
+    covered: set[int] = set()
+    order = []
+    while heap:
+        _, page = heapq.heappop(heap)
+        left = len(of[page] - covered)
+        if heap and left < -heap[0][0]:
+            if left:
+                heapq.heappush(heap, (-left, page))
+            continue
+        if left:
+            order.append(page)
+            covered |= of[page]
+    return order
+
+
+class Weekly:
+    """A rule that chooses pages anew each week: an `Index`."""
+
+    def __init__(self, order: Order, budget: float, in_turn: float, weeks: int) -> None:
+        self._order, self._in_turn = order, in_turn
+        self._month = 1 / (budget * in_turn)
+        self._week = self._month / weeks
+        self._until = self._began = 0.0
+        self._rng = np.random.default_rng(3)
+        self._places = np.zeros(0)
+
+    def __call__(self, crawler: Crawler) -> Column:
+        if crawler.now >= self._until:
+            self._began, self._until = crawler.now, crawler.now + self._week
+            oldest = crawler.now - WINDOW * self._month
+            crawler.shows = [one for one in crawler.shows if one[0] >= oldest]
+            order = self._order(crawler.shows)
+            self._places = np.zeros(crawler.pages)
+            self._places[order] = np.arange(len(order), 0, -1)
+        if self._rng.random() < self._in_turn:
+            return crawler.ages
+        waits = crawler.ages > crawler.now - self._began
+        return np.where(waits, self._places, 0.0) + 1e-3 * crawler.ages / TIME
+
+
+def weekly(order: Order, budget: float) -> list[Index]:
+    return [Weekly(order, budget, share, weeks) for share in IN_TURN for weeks in WEEKS]
+
+
+def changing(crawler: Crawler) -> Column:
+    return crawler.changing()
+
+
+def fyke(crawler: Crawler) -> Column:
+    return crawler.changing() + crawler.finding()
+
+
+# By name: the rules from which the one that finds most is shown.
+Rules = Callable[[float], list[Index]]
+POLICIES: dict[str, Rules] = {
+    "uniform": lambda _: [lambda crawler: crawler.ages],
+    "past yield": lambda _: [past_yield],
+    "Dasgupta, degree": partial(weekly, by_degree),
+    "Dasgupta, cover": partial(weekly, by_cover),
+    "changes alone": lambda _: [changing],
+    "Fyke": lambda _: [fyke],
 }
 
 
@@ -131,6 +219,7 @@ def run(where: Web, budget: float, index: Index) -> tuple[float, float, float]:
                     linked[page].append((next_new, until))
             next_new += 1
         crawler.ages += TIME / steps
+        crawler.now += TIME / steps
         room += budget * TIME / steps * pages
         count, room = int(room), room % 1
         chosen = np.argpartition(index(crawler), -count)[-count:] if count else np.zeros(0, np.int64)
@@ -140,6 +229,7 @@ def run(where: Web, budget: float, index: Index) -> tuple[float, float, float]:
             unmet = [one for one in there if found_at[one] < 0]
             found_at[unmet] = step
             new[row], shown[row] = len(set(unmet)), len(there)
+            crawler.shows.append((crawler.now, page, there))
             linked[page] = []
         crawler.visit(chosen, missed[chosen] > 0, new, shown)
         missed[chosen] = 0
@@ -151,15 +241,15 @@ def run(where: Web, budget: float, index: Index) -> tuple[float, float, float]:
     return 100 * float(found.sum()) / visits, float(found.mean()), stale / (steps - steps // 2)
 
 
-def compare(pages: int) -> None:
-    where = web(pages)
+def compare(pages: int, seed: int) -> None:
+    where = web(pages, seed)
     print("| policy | " + " | ".join(f"{budget} visits" for budget in BUDGETS) + " |\n|---|" + "---:|" * len(BUDGETS))
-    for name, index in POLICIES.items():
-        found = (run(where, budget, index) for budget in BUDGETS)
-        print(
-            f"| {name} | " + " | ".join(f"{new:.1f} / {share:.0%} / {stale:.2f}" for new, share, stale in found) + " |"
-        )
+    for name, rules in POLICIES.items():
+        found = [max(run(where, budget, index) for index in rules(budget)) for budget in BUDGETS]
+        cells = (f"{new:.1f} / {share:.0%} / {stale:.2f}" for new, share, stale in found)
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
-    compare(int(sys.argv[1]) if sys.argv[1:] else 5000)
+    asked = [int(word) for word in sys.argv[1:]]
+    compare(*(asked + [5000, 5][len(asked) :]))

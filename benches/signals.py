@@ -1,6 +1,6 @@
 """What lists of pages are worth that say when pages changed: the same visits with and without listening.
 
-    .venv/bin/python benches/signals.py [pages]
+    .venv/bin/python benches/signals.py [pages [seed]]
 
 The pages of `benches/freshness.py`, changing as a Poisson process. Half of the domains have a sitemap whose dates tell
 of changes at once: of 90 % of them and 10 % of its dates wrong (*precise*), of half of them and half wrong
@@ -25,37 +25,62 @@ RATES = {"precise": (0.9, 0.9), "imprecise": (0.5, 0.5)}  # recall and precision
 OFTEN = 2.0  # dates made up for all pages of a domain, in a unit of time
 NIGHTLY = 0.3
 
-Tell = Callable[[World, int, np.random.Generator], Column]
+DEPLOYED = 0.5  # versions of a template in a unit of time
+DELAY = 0.3
+
+# Signals in a step of a world, which pages of these ages were not visited after.
+Tell = Callable[[World, int, Column, np.random.Generator], Column]
 
 
 def honest(recall: float, precision: float) -> Tell:
     """Signals of changes in a step, and false ones besides."""
     false = recall * (1 - precision) / precision
 
-    def tell(where: World, at: int, rng: np.random.Generator) -> Column:
+    def tell(where: World, at: int, _: Column, rng: np.random.Generator) -> Column:
         found: Column = rng.binomial(where.changes[at], recall) + rng.poisson(false * where.rates * where.step_time)
         return found
 
     return tell
 
 
-def generated(where: World, _: int, rng: np.random.Generator) -> Column:
+def generated(where: World, _: int, ages: Column, rng: np.random.Generator) -> Column:
     found: Column = (rng.random(where.domains.max() + 1) < OFTEN * where.step_time)[where.domains] * 1.0
     return found
 
 
-def nightly(where: World, at: int, _: np.random.Generator) -> Column:
+def nightly(where: World, at: int, ages: Column, _: np.random.Generator) -> Column:
     return np.full(len(where.rates), float(at % max(1, round(NIGHTLY / where.step_time)) == 0))
 
 
-def random(where: World, _: int, rng: np.random.Generator) -> Column:
+def random(where: World, _: int, ages: Column, rng: np.random.Generator) -> Column:
     found: Column = rng.poisson(where.step_time, len(where.rates)) * 1.0
     return found
+
+
+def deployed(where: World, at: int, _: Column, rng: np.random.Generator) -> Column:
+    new = rng.random(where.domains.max() + 1) < DEPLOYED * where.step_time
+    found: Column = np.maximum(where.changes[at], new[where.domains]) * 1.0
+    return found
+
+
+def late(where: World, at: int, ages: Column, rng: np.random.Generator) -> Column:
+    return np.where(ages > DELAY, renewed(where, at, ages, rng), 0.0)
+
+
+def renewed(where: World, at: int, _: Column, rng: np.random.Generator) -> Column:
+    then = at - round(DELAY / where.step_time)
+    return rng.binomial(where.changes[then], 0.9) * 1.0 if then >= 0 else np.zeros(len(where.rates))
+
+
+def by_child(where: World, at: int, ages: Column, rng: np.random.Generator) -> Column:
+    precise = TELLERS["precise"](where, at, ages, rng)
+    return np.where(np.arange(len(precise)) % 2 == 0, precise, nightly(where, at, ages, rng))
 
 
 TELLERS: dict[str, Tell] = {
     **{name: honest(*rates) for name, rates in RATES.items()},
     "generated": generated, "nightly": nightly, "random": random,
+    "deployed": deployed, "late": late, "renewed": renewed, "by child": by_child,
 }  # fmt: skip
 
 
@@ -115,7 +140,7 @@ def run(where: World, lists: str, how: str) -> tuple[float, float]:
     for at in range(steps):
         before, was = HARMONIC[missed], missed == 0
         missed = np.minimum(missed + where.changes[at], MOST_MISSED)
-        listener.signals += listed * TELLERS[lists](where, at, rng)
+        listener.signals += listed * TELLERS[lists](where, at, listener.crawler.ages, rng)
         if at >= steps // 2:
             stale += float(shares @ (before + HARMONIC[missed])) / 2
             fresh += float(shares @ (was * 1.0 + (missed == 0))) / 2
@@ -126,11 +151,11 @@ def run(where: World, lists: str, how: str) -> tuple[float, float]:
     return stale / (steps - steps // 2), fresh / (steps - steps // 2)
 
 
-def compare(pages: int) -> None:
+def compare(pages: int, seed: int) -> None:
     print("| visits | without lists | " + " | ".join(TELLERS) + " | precise, known | precise, obeyed |")
     print("|---|" + "---:|" * (len(TELLERS) + 3))
     for budget in BUDGETS:
-        where = world(pages, budget, bursty=False, seed=11)
+        where = world(pages, budget, bursty=False, seed=seed)
         stale, fresh = run(where, "precise", "none")
         cells = [f"{stale:.3f} / {fresh:.3f}"]
         for lists, how in [*((name, "learned") for name in TELLERS), ("precise", "known"), ("precise", "obeyed")]:
@@ -140,4 +165,5 @@ def compare(pages: int) -> None:
 
 
 if __name__ == "__main__":
-    compare(int(sys.argv[1]) if sys.argv[1:] else 10_000)
+    asked = [int(word) for word in sys.argv[1:]]
+    compare(*(asked + [10_000, 11][len(asked) :]))

@@ -17,7 +17,7 @@ from fyke.frontier.frontier import Frontier
 from fyke.frontier.revisit.choice import Terms
 
 PLANS = 10  # in the least time between two visits to a page
-PLAN_SHARE = 32
+PLAN_SHARE = 40
 SLICE_S = 0.02
 FORGIVEN_S = 86400.0
 
