@@ -2,16 +2,23 @@
 
     .venv/bin/python benches/signals.py [pages [seed]]
 
-The pages of `benches/freshness.py`, changing as a Poisson process. Half of the domains have a sitemap whose dates tell
-of changes at once: of 90 % of them and 10 % of its dates wrong (*precise*), of half of them and half wrong
-(*imprecise*), or nothing but made-up dates: now and then for all pages of the domain (*generated*), at regular times
-(*nightly*), or for each page by itself (*random*). Staleness is given as a share of that without listening. *Known*
-listens with what the lists are really like, *obeyed* visits each page that is said to have changed before all others.
+The pages of `benches/freshness.py`, changing as a Poisson process or in bursts. Half of the domains have a sitemap
+whose dates tell of changes at once: of 90 % of them and 10 % of its dates wrong (*precise*), of half of them and half
+wrong (*imprecise*), or nothing but made-up dates: now and then for all pages of the domain (*generated*), at regular
+times (*nightly*), or for each page by itself (*random*). Staleness is given as a share of that without listening.
+*Known* listens with what the lists are really like, *obeyed* visits each page that is said to have changed before all
+others.
+
+Nobody looked at four of them while the rules were made: *deployed* tells all changes, and dates all pages anew with
+each version of the site's template; *late* is a feed that is read in with a delay, its dates right; *renewed* is the
+same, each entry dated when it came out; *by child* is a sitemap index of which one half is precise and the other
+dated each night.
 """
 
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from freshness import BUDGETS, HARMONIC, MOST_MISSED, Column, Counts, Crawler, Mask, World, first, world
@@ -154,14 +161,14 @@ def run(where: World, lists: str, how: str) -> tuple[float, float]:
 def compare(pages: int, seed: int) -> None:
     print("| visits | without lists | " + " | ".join(TELLERS) + " | precise, known | precise, obeyed |")
     print("|---|" + "---:|" * (len(TELLERS) + 3))
-    for budget in BUDGETS:
-        where = world(pages, budget, bursty=False, seed=seed)
+    for budget, bursty in product(BUDGETS, (False, True)):
+        where = world(pages, budget, bursty=bursty, seed=seed)
         stale, fresh = run(where, "precise", "none")
         cells = [f"{stale:.3f} / {fresh:.3f}"]
         for lists, how in [*((name, "learned") for name in TELLERS), ("precise", "known"), ("precise", "obeyed")]:
             found = run(where, lists, how)
             cells.append(f"{found[0] / stale:.3f} / {found[1]:.3f}")
-        print(f"| {budget} | " + " | ".join(cells) + " |", flush=True)
+        print(f"| {budget}{', bursts' if bursty else ''} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
