@@ -1,6 +1,6 @@
 """How many new pages are found by visiting old ones again, of which few link to them: four policies over one web.
 
-    .venv/bin/python benches/discovery.py [pages [seed]]
+    .venv/bin/python benches/discovery.py [pages [seed [skew life]]]
 
 Old pages change at lognormal rates (sigma 1.5, median 1). In a unit of time new pages appear, a twentieth of the old
 ones; one to three old pages link to each, by Zipf's law over all of them, change by it, and let go of the link after
@@ -55,18 +55,18 @@ class Web:
     until: Counts  # [new, 3]: before which step it is there
 
 
-def web(pages: int, seed: int = 5) -> Web:
+def web(pages: int, seed: int, skew: float, life: float) -> Web:
     rng = np.random.default_rng(seed)
     changes = rng.poisson(np.exp(rng.normal(0, 1.5, pages)) * TIME / STEPS, (STEPS, pages))
     popular = rng.permutation(pages)
-    chance = np.cumsum(1.0 / np.arange(1, pages + 1) ** SKEW)
+    chance = np.cumsum(1.0 / np.arange(1, pages + 1) ** skew)
     new = rng.poisson(APPEAR * pages * TIME)
     appear = np.sort(rng.integers(0, STEPS, new))
     linking = popular[np.searchsorted(chance, rng.random((new, 3)) * chance[-1])]
     linking[np.arange(3) >= rng.integers(1, 4, new)[:, None]] = -1
     for step, some in zip(appear, linking, strict=True):
         np.add.at(changes[step], some[some >= 0], 1)
-    until = appear[:, None] + np.ceil(rng.exponential(LIFE * STEPS / TIME, (new, 3))).astype(np.int64)
+    until = appear[:, None] + np.ceil(rng.exponential(life * STEPS / TIME, (new, 3))).astype(np.int64)
     return Web(np.minimum(changes, 60_000).astype(np.uint16), appear, linking, until)
 
 
@@ -241,8 +241,8 @@ def run(where: Web, budget: float, index: Index) -> tuple[float, float, float]:
     return 100 * float(found.sum()) / visits, float(found.mean()), stale / (steps - steps // 2)
 
 
-def compare(pages: int, seed: int) -> None:
-    where = web(pages, seed)
+def compare(pages: int, seed: int, skew: float, life: float) -> None:
+    where = web(pages, seed, skew, life)
     print("| policy | " + " | ".join(f"{budget} visits" for budget in BUDGETS) + " |\n|---|" + "---:|" * len(BUDGETS))
     for name, rules in POLICIES.items():
         found = [max(run(where, budget, index) for index in rules(budget)) for budget in BUDGETS]
@@ -251,5 +251,6 @@ def compare(pages: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    asked = [int(word) for word in sys.argv[1:]]
-    compare(*(asked + [5000, 5][len(asked) :]))
+    asked = [float(word) for word in sys.argv[1:]]
+    whole = [int(number) for number in (asked + [5000, 5][len(asked) :])[:2]]
+    compare(whole[0], whole[1], *(asked[2:4] or [SKEW, LIFE]))
