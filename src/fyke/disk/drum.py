@@ -332,13 +332,9 @@ class Drum:
         return np.zeros(0, self._dtype) if values is None else values
 
     def stored(self, keys: U64) -> Values:
-        """The values [n] of `keys` (uint64[n]) as of the last merge, zero where not found. What waits is not read: it
-        may be much, and its owner knows when it says nothing of these keys.
-
-        Raises RuntimeError in the midst of a merge, and for a drum without values.
-        """
+        """The same as of the last merge: what waits is not read. It may be much, and its owner knows of which keys."""
         if self._merging or self._dtype is None:
-            raise RuntimeError(f"{self!r} holds no values" if self._dtype is None else f"{self!r} is in a merge")
+            raise RuntimeError(f"{self!r} is in a merge, or holds no values")
         unique, of = np.unique(keys, return_inverse=True)
         values = self._table.lookup(unique)[1]
         assert values is not None
