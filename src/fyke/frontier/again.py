@@ -34,7 +34,7 @@ from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.domains import Domains
 from fyke.frontier.found import NewLinks
-from fyke.frontier.resting import BATCH_ROWS, BELIEVED, RestingPages, Row, row_of, those, urls_of
+from fyke.frontier.resting import BATCH_ROWS, BELIEVED, Pages, RestingPages, pages_of, those, urls_of
 from fyke.frontier.revisit.belief import Belief, Column, faded, prior
 from fyke.frontier.revisit.calibration import Calibration
 from fyke.frontier.revisit.choice import Choice, Lines, Resting, Standing, Terms
@@ -195,7 +195,7 @@ class Again:
             self._move(pages, choice.take(self._read(pages[0], signals)))
             yield
 
-    def _move(self, pages: Row, chosen: Mask) -> None:
+    def _move(self, pages: Pages, chosen: Mask) -> None:
         self._queue.put(urls_of(those(pages, chosen)))
         self._resting.put(those(pages, ~chosen))
         self._lines.wait(u64(pages[0], "host")[chosen])
@@ -231,7 +231,7 @@ class Again:
             believed["silent"] = answers.aux.column("at").to_numpy() - records["at"]
             believed["finds"] = self._found.learn(answers.keys, again, since).astype(np.float32)
             there = records["visited"] != Visited.GONE
-            pages = row_of(self._weighed(answers.aux.select(URLS.names)), believed)
+            pages = pages_of(self._weighed(answers.aux.select(URLS.names)), believed)
             self._resting.put(those(pages, there))
         while (rows := self._learned.get(BATCH_ROWS)) is not None:
             self._known.update(u64(rows, "key"), _records(rows.column("record")))

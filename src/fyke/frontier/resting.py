@@ -32,7 +32,7 @@ _TRIED = pa.field("tried", pa.float64())  # unix seconds: when it was last asked
 IN_ONE = pa.schema([*URLS, *(_TRIED if name == "silent" else (name, BELIEVED[name]) for name in BELIEVED)])
 WITHOUT_FINDS = pa.schema([field for field in IN_ONE if field.name != "finds"])
 
-Row = tuple[pa.RecordBatch, pa.RecordBatch]  # schemas `BELIEFS` and `OTHERS`
+Pages = tuple[pa.RecordBatch, pa.RecordBatch]  # schemas `BELIEFS` and `OTHERS`
 
 
 class RestingPages:
@@ -58,7 +58,7 @@ class RestingPages:
         """What is believed, and the rest of the URLs."""
         return self._beliefs, self._others
 
-    def put(self, pages: Row) -> None:
+    def put(self, pages: Pages) -> None:
         """Let `pages` rest, behind all others."""
         self._beliefs.put(pages[0])
         self._others.put(pages[1])
@@ -70,14 +70,14 @@ class RestingPages:
                 believed = {name: pages.column(name) for name in pages.schema.names}
                 believed["silent"] = pc.subtract(believed["tried"], believed["at"])
                 believed.setdefault("finds", np.zeros(pages.num_rows, np.float32))
-                self.put(row_of(pages.select(URLS.names), believed))
+                self.put(pages_of(pages.select(URLS.names), believed))
 
     def beliefs(self) -> Iterator[pa.RecordBatch]:
         """What is believed of all, in order (schema `BELIEFS`); nothing is taken."""
         self.state()  # all in files: a checkpoint does not move it under the scan
         return self._beliefs.scan()
 
-    def take_all(self) -> Iterator[Row]:
+    def take_all(self) -> Iterator[Pages]:
         """All that rest now, in order; what is put meanwhile stays."""
         return zip(_all_of(self._beliefs), _all_of(self._others), strict=True)
 
@@ -90,20 +90,20 @@ class RestingPages:
             queue.close()
 
 
-def row_of(urls: pa.RecordBatch, believed: Mapping[str, Any]) -> Row:
+def pages_of(urls: pa.RecordBatch, believed: Mapping[str, Any]) -> Pages:
     """Pages that rest, of `urls` (schema `URLS`, n rows) and what is believed of each, by the names of `BELIEVED`."""
     of = [pa.array(believed[name], kind) for name, kind in BELIEVED.items()]
     beliefs = pa.RecordBatch.from_arrays([*urls.select(_CHOSEN_BY).columns, *of], schema=BELIEFS)
     return beliefs, urls.select(OTHERS.names)
 
 
-def urls_of(pages: Row) -> pa.RecordBatch:
+def urls_of(pages: Pages) -> pa.RecordBatch:
     """The URLs of pages that rest, schema `URLS`."""
     columns = (pages[0 if field.name in _CHOSEN_BY else 1].column(field.name) for field in URLS)
     return pa.RecordBatch.from_arrays(list(columns), schema=URLS)
 
 
-def those(pages: Row, mask: Mask) -> Row:
+def those(pages: Pages, mask: Mask) -> Pages:
     """Of n pages that rest, those where `mask` (bool[n]) is true."""
     return keep(pages[0], mask), keep(pages[1], mask)
 
