@@ -14,9 +14,9 @@ What earlier visits brought is in two Drums by the URL's key: `known`, the histo
 changes waits in `told`; how far it is believed of a host (`revisit.signals`) is in `evidence`, of hosts that said
 anything. `found` has the pages that brought links to new ones.
 
-All is read and written in sequence: what was known is merged with the visits since the last plan, and a plan reads
-those that rest twice and writes them once (a pass with lists: three times and twice). It goes on batch by batch, and a
-checkpoint may come between two of them. Memory holds a batch. Invariant: a page is in one place, once.
+All is read and written in sequence: what was known is merged with the visits since the last plan, and a plan reads what
+is believed of those that rest, and then reads and writes them whole (a pass with lists: twice). It goes on batch by
+batch, and a checkpoint may come between two of them. Memory holds a batch. Invariant: a page is in one place, once.
 """
 
 from collections.abc import Iterator, Mapping
