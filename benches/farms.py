@@ -142,8 +142,12 @@ def lost(before: Crawled, after: Crawled, flagged: U64, spec: VirtualWebSpec) ->
 def main() -> None:
     sys.path.insert(0, str(EXAMPLES))
     sizes, seeds, shapes = [*sys.argv[1:], *["6000", "1", ",".join(ALL)][len(sys.argv) - 1 :]][:3]
-    print("                        | farms                      wrong | spam of fetches | of later ones   | small honest | lost")
-    print("shape      domains seed | linkers AUC    flagged of        |    STAR signals |    STAR signals |  STAR signals")
+    print(
+        "                        | farms                      wrong | spam of fetches | of later ones   | small honest | lost"
+    )
+    print(
+        "shape      domains seed | linkers AUC    flagged of        |    STAR signals |    STAR signals |  STAR signals"
+    )
     for shape in shapes.split(","):
         for domains in map(int, sizes.split(",")):
             for seed in range(1, int(seeds) + 1):

@@ -39,10 +39,10 @@ def test_small_graphs(tmp_path_factory: pytest.TempPathFactory, links: Links) ->
 
 def test_many_are_estimated(tmp_path: Path) -> None:
     """The deviation of a HyperLogLog is 1.04 / √registers, 9 %: over 40 nodes the mean error is near none."""
-    dice, links, wanted = np.random.default_rng(1), [], []
+    dice, links, wanted = np.random.default_rng(1), list[tuple[int, int]](), list[int]()
     for number in range(40):
         mine = 10_000 * (number + 1) + np.arange(9_000)
-        links += [(mine[0], mine[1 + at]) for at in ()] + [(mine[at], mine[0]) for at in range(1, 31)]
+        links += [(mine[at], mine[0]) for at in range(1, 31)]
         links += [(mine[at], mine[dice.integers(1, 31)]) for at in range(31, 31 + 200 * (number + 1))]
         wanted.append(200 * (number + 1))
     ends = spread(np.array(links))
@@ -52,10 +52,13 @@ def test_many_are_estimated(tmp_path: Path) -> None:
     assert abs(float(off.mean())) < 0.06 and float(np.abs(off).max()) < 0.4
 
 
-@given(st.integers(2, 10**6), st.integers(0, 10**7), st.floats(0.1, 1e4), st.integers(1, 10**7))
-def test_more_behind_is_never_less_independent(linkers: int, behind: int, usual: float, linking: int) -> None:
-    two = independence(np.array([linkers] * 2), np.array([behind, behind + 1]), usual, linking)
-    assert 0 <= two[0] <= two[1] <= 1
+@given(st.integers(2, 10**6), st.integers(0, 10**6), st.floats(0, 1e9), st.floats(0.1, 1e4), st.integers(1, 10**7))
+def test_more_behind_is_never_less_independent(
+    linkers: int, behind: int, owed: float, usual: float, linking: int
+) -> None:
+    two = np.array([(linkers, behind, 0), (linkers, behind + 1, 0)], SUPPORTERS)
+    shares = independence(two, np.array([owed] * 2), usual, linking)
+    assert 0 <= shares[0] <= shares[1] <= 1
 
 
 def web(dice: np.random.Generator, honest: int, farm: int) -> np.ndarray:
@@ -68,13 +71,13 @@ def web(dice: np.random.Generator, honest: int, farm: int) -> np.ndarray:
     return spread(np.concatenate([np.stack([source, popular], 1), own, entry]))
 
 
-@pytest.mark.parametrize("farm", [50, 200])
+@pytest.mark.parametrize("farm", [25, 40])
 def test_a_farm_has_nobody_behind_it(tmp_path: Path, farm: int) -> None:
     keys, rows = found_in(tmp_path, web(np.random.default_rng(farm), 3000, farm), 1 << 26)
     spam = np.isin(keys, spread(3000 + np.arange(farm)))
     said = np.array([bool(words) for words in reasons(rows, measured(np.zeros(len(rows), dtype=_row())), {})])
     asked = rows["linkers"] >= LEAST_LINKERS
-    assert said[spam & asked].mean() > 0.9
+    assert said[spam & asked].mean() > 0.9, "where each has half of the farm for linkers"
     assert said[~spam & asked].mean() < 0.01
     assert (said == (asked & (rows["independence"] < DEPENDENT))).all()
 

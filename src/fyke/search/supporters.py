@@ -6,10 +6,12 @@ detection of web spam", AIRWeb 2006, by probabilistic counting, the union of ske
 HyperLogLogs (Flajolet et al. 2007) of `REGISTERS`; the in-degree is exact; and nothing is trained. Instead the number
 at distance two is held against what is usual in the same graph (`independence`):
 
-    expected(d) = (L - d) · (1 - exp(-d · g / L))
+    expected = (L - d) · (1 - exp(-max(d · g, s) / L))
 
-for an in-degree d, with L the nodes that link at all, and g the median of supporters at distance two for each at
-distance one: what d linkers would have behind them, were they as others are and drawn without regard to each other.
+for an in-degree d, with L the nodes that link at all: what d linkers would have behind them, were they drawn without
+regard to each other. Either as others are, g being the median of supporters at distance two for each at distance one:
+then those whom nobody links to count for little. Or as they are themselves, s being the sum of their in-degrees: then
+those who link to each other do.
 
 Called by `fyke.search.linkage`. Invariant: memory is bounded by `memory_bytes` but for a chunk; what does not fit is in
 files below `scratch`.
@@ -59,6 +61,7 @@ def supporters(graph: Graph, scratch: Path, memory_bytes: int) -> Table:
     for block in graph.blocks:
         found["linkers"][begin : begin + block.rows] = np.diff(np.fromfile(block.starts, np.int64))
         begin += block.rows
+    owed = _linkers_of_linkers(graph, found, _table(scratch / "owed", (nodes,), np.float64, memory_bytes))
     _spread(graph, near, far)
     _spread(graph, far, near)
     degree = np.memmap(graph.out_degree, np.float64, "r")
@@ -69,7 +72,7 @@ def supporters(graph: Graph, scratch: Path, memory_bytes: int) -> Table:
         linking += int(np.count_nonzero(degree[part]))
     usual = usual_behind(found)
     for part in _chunks(nodes):
-        found["independence"][part] = independence(found["linkers"][part], found["behind"][part], usual, linking)
+        found["independence"][part] = independence(found[part], owed[part], usual, linking)
     return found
 
 
@@ -80,15 +83,33 @@ def usual_behind(found: Table) -> float:
     return float(np.median(some["behind"] / some["linkers"])) if len(some) else 0.0
 
 
-def independence(linkers: Table, behind: Table, usual: float, linking: int) -> Table:
-    """`behind` ([n]) by what is expected for so many `linkers` ([n]), at most 1: float64[n]. 1 for those with few.
+def independence(found: Table, owed: Table, usual: float, linking: int) -> Table:
+    """Who is behind (dtype `SUPPORTERS`, [n]) by how many are expected, at most 1: float64[n]. 1 for few linkers.
 
-    `usual`: how many there are behind a linker; `linking`: nodes that link."""
-    linkers, behind = linkers.astype(np.float64), behind.astype(np.float64)
-    expected = np.maximum(linking - linkers, 0) * -np.expm1(-linkers * usual / max(1, linking))
+    `owed`: the sum of the in-degrees of their linkers, float64[n]; `usual`: how many there are behind a linker;
+    `linking`: nodes that link."""
+    linkers, behind = found["linkers"].astype(np.float64), found["behind"].astype(np.float64)
+    drawn = np.maximum(linkers * usual, owed)
+    expected = np.maximum(linking - linkers, 0) * -np.expm1(-drawn / max(1, linking))
     known = (linkers >= LEAST_LINKERS) & (expected >= 1)
     share: Table = np.where(known, np.minimum(behind / np.maximum(expected, 1), 1.0), 1.0)
     return share
+
+
+def _linkers_of_linkers(graph: Graph, found: Table, owed: Table) -> Table:
+    """Of each node the sum of the in-degrees (in `found`) of those who link to it, in `owed`: float64[nodes]."""
+    begin = 0
+    for block in graph.blocks:
+        starts, sources = np.fromfile(block.starts, np.int64), mapped(block.sources, np.int64)
+        total = np.zeros(block.links + 1)
+        for first in range(0, block.links, _CHUNK_BYTES // REGISTERS):
+            last = min(first + _CHUNK_BYTES // REGISTERS, block.links)
+            total[first + 1 : last + 1] = total[first] + np.cumsum(
+                found["linkers"][sources[first:last]], dtype=np.float64
+            )
+        owed[begin : begin + block.rows] = np.diff(total[starts])
+        begin += block.rows
+    return owed
 
 
 def _sketches(keys: Keys) -> Sketches:
