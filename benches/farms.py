@@ -143,7 +143,7 @@ def main() -> None:
     sys.path.insert(0, str(EXAMPLES))
     sizes, seeds, shapes = [*sys.argv[1:], *["6000", "1", ",".join(ALL)][len(sys.argv) - 1 :]][:3]
     print(
-        "                        | farms                      wrong | spam of fetches | of later ones   | small honest | lost"
+        "                        | farms                      wrong | spam of fetches | of later ones   | small honest"
     )
     print(
         "shape      domains seed | linkers AUC    flagged of        |    STAR signals |    STAR signals |  STAR signals"

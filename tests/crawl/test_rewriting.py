@@ -29,7 +29,8 @@ from fyke.core.rewrite_rules import Rule, Shape, render
 from fyke.core.rewriting import Rewriter
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Page, Visit
-from fyke.crawl.rewriting import FIRST_TRIALS, ONE_IN, Rewriting
+from fyke.crawl.rewriting import ONE_IN, Rewriting
+from fyke.crawl.verdicts import FIRST_TRIALS
 from fyke.disk.store import Store
 from fyke.explain import why
 from fyke.frontier.filters import filters_for
