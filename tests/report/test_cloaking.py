@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 
 from crawl.runs import crawl, fyke, settings
@@ -82,5 +82,5 @@ def test_it_is_measured(tmp_path: Path) -> None:
     assert asked["/secret"] == 0 and asked["/words"] == 4
     assert all(name.startswith("fyke/") for _, _, name in site.asked), "our own name is always sent"
     times = [at for at, _, _ in site.asked]
-    assert min(after - before for before, after in zip(times, times[1:], strict=False)) > 0.09, "also between turns"
+    assert min(after - before for before, after in pairwise(times)) > 0.09, "also between turns"
     assert not list(check_archive(tmp_path / "there" / "cloaking", once=False))
