@@ -1,18 +1,21 @@
 """A budget function that takes signals into account: what a link farm's in-degree has bought it loses again.
 
-`fyke index` writes beside the rank of each domain who stands behind those who link to it. Give the table of an earlier
-crawl, or of the one that goes on:
+`fyke index` writes beside the rank of each domain who stands behind those who link to it, into the table that the
+environment variable DOMAINRANK names here: that of an earlier crawl, or of the one that goes on. For `fyke crawl` with
+`PYTHONPATH=examples`: `[frontier] budget = "signal_budget:SignalBudget"`.
 
-    fyke index there
-    DOMAINRANK=there/tables/domainrank.parquet PYTHONPATH=examples fyke crawl ... --into again --config signals.toml
+    python examples/signal_budget.py http://example.org/ again there/tables/domainrank.parquet
 
-with `[frontier] budget = "signal_budget:SignalBudget"` in signals.toml. Nobody is left out: a round has less of them.
+crawls the web from there for a hundred pages. Nobody is left out: of such a domain a round has less.
 """
 
 import os
+import sys
 
 import numpy as np
 import pyarrow.parquet as pq
+
+import fyke
 
 DEFAULT, HIGHEST = 10, 10_000
 DEPENDENT_URLS = 2  # a round, of a domain that
@@ -33,3 +36,18 @@ class SignalBudget:
         """One budget for each domain."""
         earned = np.rint(DEFAULT + (HIGHEST - DEFAULT) * standing).astype(np.int64)
         return np.where(np.isin(domains, self._dependent), DEPENDENT_URLS, earned)
+
+
+def main(url: str, into: str, table: str) -> None:
+    os.environ["DOMAINRANK"] = table
+    config = fyke.Config(frontier={"budget": "signal_budget:SignalBudget"})
+    with fyke.Crawl(url, into, config=config, scope="web", pages=100) as crawl:
+        for page in crawl:
+            print(page.exchange.visit.url)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        print("usage: python examples/signal_budget.py URL FOLDER TABLE", file=sys.stderr)
+        sys.exit(2)
+    main(*sys.argv[1:])

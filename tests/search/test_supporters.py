@@ -89,7 +89,7 @@ def _row() -> np.dtype:
 def test_content_unlike_the_others_is_said(tmp_path: Path) -> None:
     usual = {"compression": (float(np.log(3)), 0.1), "links_per_page": (float(np.log(20)), 0.2)}
     sums = np.array([(1, 10, 3000, 1000, 200, 0), (2, 10, 9000, 1000, 200, 6), (3, 9, 90000, 1, 9000, 9)], _row())
-    told = [*reasons(np.zeros(3, SUPPORTERS), measured(sums), usual)]
+    told = reasons(np.zeros(3, SUPPORTERS), measured(sums), usual)
     assert told[0] == "" == told[2], "nothing of what is usual, nor of few pages"
     assert told[1] == "its pages compress to 1/9.0, where 3.0 is usual; 60% of its pages are exact copies of others"
     assert Contents(tmp_path / "none", 0).usual() == {}

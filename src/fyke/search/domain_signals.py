@@ -10,7 +10,6 @@ Invariant: memory holds a range of domains, and three numbers of `MOST_ASKED` of
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ DEVIATIONS = 6.0  # from the median, in median absolute deviations as of a norma
 LEAST_SHARE = 0.5  # of copies
 MOST_ASKED = 1 << 20
 PAGE_COLUMNS = ["outcome", "media_type", "content_bytes", "warc_length", "links", "duplicate"]
-MEASURES = ("compression", "links_per_page")
+MEASURES = {"compression": "its pages compress to 1/{:.1f}", "links_per_page": "{:.0f} links a page"}
 _SUMS = ("pages", "content", "packed", "links", "copies")
 _ROW = np.dtype([("domain", "<u8"), *((name, "<f8") for name in _SUMS)])
 _HTML = pa.array(sorted(HTML_TYPES), pa.string())
@@ -114,25 +113,23 @@ def measured(sums: Table) -> Table:
     return found
 
 
-def reasons(support: Table, content: Table, usual: dict[str, tuple[float, float]]) -> Iterable[str]:
+def reasons(support: Table, content: Table, usual: dict[str, tuple[float, float]]) -> list[str]:
     """What is unusual about each domain, in words; empty for most. `support` is of `supporters`, `content` of
     `Contents.of`, [n] both."""
-    for row, said in zip(support, content, strict=True):
-        words = []
-        if row["linkers"] >= LEAST_LINKERS and row["independence"] < DEPENDENT:
-            words.append(
-                f"{row['linkers']:,} domains link to it, and behind these are about {round(float(row['behind'])):,}"
-                f" others, {row['independence']:.0%} of what is usual"
-            )
-        if said["pages"] >= LEAST_PAGES:
-            words += [
-                f"{phrase.format(said[name])}, where {np.exp(usual[name][0]):.1f} is usual"
-                for name, phrase in (
-                    ("compression", "its pages compress to 1/{:.1f}"),
-                    ("links_per_page", "{:.0f} links a page"),
-                )
-                if name in usual and np.log(max(said[name], 1e-9)) > usual[name][0] + DEVIATIONS * usual[name][1]
-            ]
-            if said["copies"] >= LEAST_SHARE:
-                words.append(f"{said['copies']:.0%} of its pages are exact copies of others")
-        yield "; ".join(words)
+    words: list[list[str]] = [[] for _ in range(len(support))]
+    dependent = (support["linkers"] >= LEAST_LINKERS) & (support["independence"] < DEPENDENT)
+    for at in np.flatnonzero(dependent).tolist():
+        linkers, behind, share = support[at].item()
+        words[at].append(
+            f"{linkers:,} domains link to it, and behind these are about {behind:,.0f} others, {share:.0%} of what is"
+            " usual"
+        )
+    known = content["pages"] >= LEAST_PAGES
+    for name, phrase in MEASURES.items():
+        middle, deviation = usual.get(name, (np.inf, 0.0))
+        high = known & (np.log(np.maximum(content[name], 1e-9)) > middle + DEVIATIONS * deviation)
+        for at in np.flatnonzero(high).tolist():
+            words[at].append(f"{phrase.format(content[name][at])}, where {np.exp(middle):.1f} is usual")
+    for at in np.flatnonzero(known & (content["copies"] >= LEAST_SHARE)).tolist():
+        words[at].append(f"{content['copies'][at]:.0%} of its pages are exact copies of others")
+    return ["; ".join(some) for some in words]

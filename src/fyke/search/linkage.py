@@ -92,7 +92,7 @@ class Signals(NamedTuple):
     def columns(self, keys: Keys, begin: int) -> dict[str, Any]:
         """Of the domains with these `keys` (uint64[n]), the nodes from `begin` on."""
         support, content = self.supporters[begin : begin + len(keys)], self.contents.of(keys)
-        told = [*reasons(support, content, self.usual)]
+        told = reasons(support, content, self.usual)
         numbers = {name: part[name] for part in (support, content) for name in part.dtype.names or ()}
         return {"domain": self.names.of(keys), **numbers, "reasons": told}
 
