@@ -9,7 +9,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Page, visits_of
 from fyke.harvest import new_text
-from fyke.harvest.new_text import ONE_IN, SMALL_DOMAIN, NewText, blocks, letters_by_patterns, pieces
+from fyke.harvest.new_text import LEAST_PIECE, ONE_IN, SMALL_DOMAIN, NewText, blocks, letters_by_patterns, pieces
 
 AROUND = "<header>All that there is to know of rivers</header><footer>Written by many hands, for many years</footer>"
 
@@ -115,7 +115,9 @@ def test_text_that_was_met_and_is_cut_anew_is_not_new() -> None:
 
 @given(st.lists(st.binary(max_size=200).map(lambda text: text.replace(b"\n", b"")), max_size=5))
 def test_pieces_are_of_one_block_and_wherever_it_begins(text: list[bytes]) -> None:
-    found = pieces(text)
-    assert all(any(piece in block for block in text) for piece in found)
-    for block in text:
-        assert set(pieces([b"anything at all" + block])) >= set(pieces([block]))
+    keys, lengths = pieces(text)
+    alone = [pieces([block])[0].tolist() for block in text]
+    assert set(keys.tolist()) == {key for keys in alone for key in keys}
+    assert lengths.sum() <= sum(map(len, text)) and (lengths >= LEAST_PIECE).all()
+    for block, found in zip(text, alone, strict=True):
+        assert set(pieces([b"anything at all" + block])[0].tolist()) >= set(found)

@@ -15,13 +15,12 @@ lost at a restart), and one of pieces: what was forgotten counts as new, which a
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from fyke.core.batches import Kind
+from fyke.core.batches import U64, Kind
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES, Page, Purpose, Visit
 
@@ -53,6 +52,11 @@ _TEXT = re.compile(rb">([^<>]+)")
 _WORD = re.compile(r"[a-z]{2,}")
 _ENDS, _BEGINS = np.arange(256) % 5 < 2, np.arange(256) % 5 == 2  # letters between which there is a cut: one in 12
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+_NONE = np.zeros(1, np.uint64)
+# Of a polynomial hash of 64 bits (Karp and Rabin 1987): the code of each letter, and the powers of an odd number.
+_BASE = 0xD6E8FEB86659FD93
+_CODES = (np.arange(1, 257, dtype=np.uint64) * _MIX) ^ (np.arange(1, 257, dtype=np.uint64) * _MIX >> np.uint64(29))
+_POWERS, _INVERSES = (np.cumprod(np.full(READ_BYTES, base, np.uint64)) for base in (_BASE, pow(_BASE, -1, 1 << 64)))
 
 
 class NewText:
@@ -91,7 +95,7 @@ class NewText:
 
     def _is_new(self, text: Sequence[bytes], visit: Visit) -> bool:
         """Remember the blocks `text`; whether enough of them is new, also without the words of the URL."""
-        new = self._enter(self._met, text, visit.domain)
+        new = self._enter(text, visit.domain)
         cut_anew = self._is_cut_anew(new, visit.domain)
         words = {word.encode() for word in _WORD.findall(visit.url.lower())[-MOST_WORDS:]}
         least, brought = max(LEAST_LETTERS, sum(map(len, text)) / LEAST_SHARE), 0
@@ -102,25 +106,30 @@ class NewText:
                 for word in words:
                     said = said.replace(word, b"")
                 # Apart from the others: most have none of those words.
-                brought += sum(map(len, self._enter(self._met, said.split(), visit.domain ^ 1)))
+                brought += sum(map(len, self._enter(said.split(), visit.domain ^ 1)))
         return brought >= least and not cut_anew
 
     def _is_cut_anew(self, new: Sequence[bytes], domain: int) -> bool:
         """Remember the pieces of the blocks `new`; whether most of them were met."""
-        found = list(dict.fromkeys(pieces(new)))
-        there = sum(map(len, found))
-        unmet = sum(map(len, self._enter(self._met_pieces, found, domain)))
+        keys, lengths = pieces(new)
+        there = int(lengths.sum())
+        unmet = int(lengths[_enter(self._met_pieces, keys, domain)].sum())
         return there * JUDGED_SHARE >= sum(map(len, new)) > 0 and unmet * MET_SHARE < there
 
-    def _enter(self, met: npt.NDArray[np.uint32], text: Sequence[bytes], domain: int) -> list[bytes]:
-        """Remember `text` in the table `met`; what of it was not met before."""
+    def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
+        """Remember the blocks `text`; those that were not met before."""
         hashes = np.fromiter(map(xxhash.xxh3_64_intdigest, text), np.uint64, len(text))
-        keys = (hashes ^ np.uint64(domain)) * _MIX
-        places = keys & np.uint64(len(met) - 1)
-        marks = (keys >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
-        new = np.flatnonzero(met[places] != marks).tolist()
-        met[places] = marks
-        return [text[at] for at in new]
+        return [text[at] for at in _enter(self._met, hashes, domain).tolist()]
+
+
+def _enter(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.NDArray[np.intp]:
+    """Remember `hashes` (uint64[n]) of texts of a domain in the table `met`; the places of those not met before."""
+    keys = (hashes ^ np.uint64(domain)) * _MIX
+    places = keys & np.uint64(len(met) - 1)
+    marks = (keys >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+    new = np.flatnonzero(met[places] != marks)
+    met[places] = marks
+    return new
 
 
 def _behind(text: Sequence[bytes], most: float) -> int:
@@ -132,13 +141,18 @@ def _behind(text: Sequence[bytes], most: float) -> int:
     return len(text)
 
 
-def pieces(text: Sequence[bytes]) -> list[bytes]:
-    """The pieces of some blocks, without what lies before the first cut of a block and behind its last."""
-    joined = b"\n".join(text)
-    read = np.frombuffer(joined, np.uint8)
-    cuts = (np.flatnonzero(_ENDS[read[:-1]] & _BEGINS[read[1:]]) + 1).tolist()
-    found = [joined[begin:end] for begin, end in pairwise(cuts) if end - begin >= LEAST_PIECE]
-    return [piece for piece in found if b"\n" not in piece]
+def pieces(text: Sequence[bytes]) -> tuple[U64, npt.NDArray[np.int64]]:
+    """Hashes (uint64[n], each once) and lengths of the pieces of some blocks, without what lies before the first cut of
+    a block and behind its last."""
+    read = np.frombuffer(b"\n".join(text)[:READ_BYTES], np.uint8)
+    cuts = np.flatnonzero(_ENDS[read[:-1]] & _BEGINS[read[1:]]) + 1
+    breaks = np.cumsum(read == ord("\n"))
+    begins, ends = cuts[:-1], cuts[1:]
+    whole = (ends - begins >= LEAST_PIECE) & (breaks[begins] == breaks[ends - 1])
+    begins, ends = begins[whole], ends[whole]
+    sums = np.concatenate([_NONE, np.cumsum(_CODES[read] * _POWERS[: len(read)])])
+    keys, first = np.unique((sums[ends] - sums[begins]) * _INVERSES[begins], return_index=True)
+    return keys, (ends - begins)[first]
 
 
 def blocks(content: bytes) -> list[bytes]:
