@@ -1,10 +1,11 @@
 """How much of a crawl goes into traps: ten kinds of sites without end beside 50 honest ones.
 
-    .venv/bin/python benches/traps.py [KIND ...] [--pages N] [--held-back] [--archive PAGES]
+    .venv/bin/python benches/traps.py [KIND ...] [--pages N] [--held-back] [--later] [--archive PAGES]
 
 All kinds at once, with the guard and without, then what each kind took. *real* is the share of fetches that brought a
 page not fetched before, until 99 in 100 real ones had come; *after* the same of as many fetches as there are real pages
-and a quarter more. `--held-back` plays the kinds that the guard was not made by. `--archive` instead shows the guard
+and a quarter more. `--held-back` plays the kinds that the guard was not made by, `--later` two
+that were made much later, beside two deep honest sites. `--archive` instead shows the guard
 so many numbered pages of one honest host, without a network, and says how many would have waited.
 """
 
@@ -36,12 +37,14 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=12_000, help="pages to fetch, at most")
     parser.add_argument("--held-back", action="store_true")
     parser.add_argument("--archive", type=int, default=0, metavar="PAGES")
+    parser.add_argument("--later", action="store_true")
     options = parser.parse_args()
     if options.archive:
         waited, pages = archive(options.archive)
         print(f"{waited} of {pages} pages of an honest archive would have waited")
         return
-    kinds = options.kinds or [kind for kind in endless.TRAPS if (kind in endless.HELD_BACK) == options.held_back]
+    chosen = options.kinds or (endless.LATER if options.later else [])
+    kinds = chosen or [kind for kind in endless.TRAPS if (kind in endless.HELD_BACK) == options.held_back]
     print(f"{len(kinds)} kinds of traps beside {HONEST} honest hosts: {', '.join(kinds)}")
     for after in (0, 16):
         _report(kinds, after, options.pages)

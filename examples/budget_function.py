@@ -20,8 +20,9 @@ LEAST = 10
 class SquareRoot:
     """Ten URLs a round for a domain nobody links to, ten times the square root of its in-degree for others."""
 
-    def budgets(self, in_degree: np.ndarray, standing: np.ndarray) -> np.ndarray:
-        """One budget for each domain; `standing` (0 to 1), its place in the ranking, is not asked here."""
+    def budgets(self, domains: np.ndarray, in_degree: np.ndarray, standing: np.ndarray) -> np.ndarray:
+        """One budget for each domain; `domains`, their keys, and `standing` (0 to 1), their places in the ranking, are
+        not asked here."""
         return np.clip(LEAST * np.sqrt(in_degree), LEAST, 65_535).astype(np.int64)
 
 

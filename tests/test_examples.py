@@ -14,13 +14,16 @@ from pathlib import Path
 from threading import Thread
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import fyke as fyke_package
 from crawl.runs import FAST, archived, crawl, fyke, settings
 from fyke.archive.reading import read_table
 from fyke.core.batches import url_batch
-from fyke.core.urls import locate
+from fyke.core.plugins import BudgetFunction, load_plugin
+from fyke.core.urls import key_of, locate
 from fyke.lab.simweb import RobotsShares, RunningWeb, plain, running_web
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -107,6 +110,19 @@ def test_frontier_plugins(
     if key == "budget":
         rows = read_table(tmp_path / "there", "domains").to_pylist()
         assert all(row["budget"] == max(10, int(10 * row["in_degree"] ** 0.5)) for row in rows)
+
+
+def test_signal_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three domains that stand equally high, the one whose linkers have nobody behind them has less."""
+    known = [key_of(name) for name in ("farm.test", "few.test", "good.test")]
+    columns = {"key": pa.array(known, pa.uint64()), "linkers": [50, 5, 50], "independence": [0.01, 0.01, 0.8]}
+    pq.write_table(pa.table(columns), tmp_path / "ranks.parquet")
+    monkeypatch.setenv("DOMAINRANK", str(tmp_path / "ranks.parquet"))
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    function = load_plugin("signal_budget:SignalBudget", "budgets", BudgetFunction)
+    keys = np.array([*known, 1], np.uint64)
+    budgets = function.budgets(keys, np.full(4, 50, np.uint64), np.full(4, 0.5))
+    assert budgets.tolist() == [2, 5005, 5005, 5005]
 
 
 def test_tag_statistics(tmp_path: Path, plugged) -> None:

@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ from fyke.core.rewrite_rules import Rule, Shape, render
 from fyke.core.rewriting import Rewriter
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Page, Visit
-from fyke.crawl.rewriting import FIRST_TRIALS, ONE_IN, Rewriting
+from fyke.crawl.rewriting import ONE_IN, Rewriting
+from fyke.crawl.verdicts import FIRST_TRIALS
 from fyke.disk.store import Store
 from fyke.explain import why
 from fyke.frontier.filters import filters_for
@@ -83,7 +84,7 @@ def step(shard: Shard[Rewriting, Walk], site: Dust) -> bool:
     at, name = locate(url), page_of(site, url)
     visit = Visit(url, at.key, at.host, at.domain, kind=Kind.PAGE)
     outcome = Outcome.CLIENT_ERROR if name is None else Outcome.OK
-    body = b"" if name is None else site.body(name, site.session_of(url), 0)
+    body = b"" if name is None else site.body(name, site.session_of(url), len(walk.fetched))
     page = Page(Exchange(visit, outcome, 0.0, 0.0), "text/html", body, fingerprint=xxhash.xxh3_64_intdigest(body))
     found = [locate(f"http:{link}") for link in site.links(name, site.session_of(url))] if name is not None else []
     if found:
@@ -145,6 +146,26 @@ def test_a_wrong_rule_is_revoked_and_what_it_put_aside_is_fetched(tmp_path: Path
     assert DECOY.name in shard.stage.revoked, "also after a restart"
     assert not step(shard, SMALL)
     shard.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pages_that_change_at_every_request_revoke_no_rule_that_holds(tmp_path: Path, seed: int) -> None:
+    """And one that does not hold is found among them."""
+    quiet = replace(SMALL, seed=seed, articles=80, things=120)
+    right = rules_of_site(quiet.host, walked(quiet))
+    site = replace(quiet, noise=("token", "advert", "menu"), changing=0.008)
+    assert {rule.key for rule in rules_of_site(site.host, walked(site))} >= {"print", "utm"}
+    every = pages_of(site, [page.url for page in walked(site)])
+    for rules in (right, [*right, DECOY]):
+        shard = shard_of(tmp_path / str(len(rules)), rules, site)
+        shard.save()
+        while step(shard, site):
+            pass
+        assert set(shard.stage.revoked) == {rule.name for rule in rules if rule is DECOY}
+        assert pages_of(site, list(shard.model.fetched)) == every
+        if DECOY not in rules:
+            assert sum(shard.model.fetched.values()) <= 2 * len(every)
+        shard.close()
 
 
 def test_what_a_rule_made_and_is_not_there_is_fetched_as_it_was(tmp_path: Path) -> None:

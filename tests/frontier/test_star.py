@@ -147,7 +147,9 @@ def budgets(
     domains.stage.star._domains = range(met)  # type: ignore[assignment]
     keys = np.array([domain_of(n) for n in range(len(in_degrees))], np.uint64)
     domains.stage.star.ranking.note(keys, np.array(in_degrees))
-    given_out: list[int] = domains.stage.star.budgets(np.array(asked, np.uint32)).tolist()
+    given_out: list[int] = domains.stage.star.budgets(
+        np.arange(len(asked), dtype=np.uint64), np.array(asked, np.uint32)
+    ).tolist()
     domains.close()
     return given_out
 
@@ -189,7 +191,7 @@ class Returns:
     def __init__(self, answer: Any) -> None:
         self.answer = answer
 
-    def budgets(self, in_degree: Any, standing: Any) -> Any:
+    def budgets(self, domains: Any, in_degree: Any, standing: Any) -> Any:
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -216,7 +218,7 @@ class Returns:
 def test_a_budget_plug_in_that_talks_nonsense_is_counted(tmp_path: Path, answer: Any, expected: list[int]) -> None:
     domains = graph(tmp_path, Returns(answer))
     star = domains.stage.star
-    assert star.budgets(np.array([0, 1, 2], np.uint32)).tolist() == expected
+    assert star.budgets(np.arange(3, dtype=np.uint64), np.array([0, 1, 2], np.uint32)).tolist() == expected
     assert star.failures == ({"Returns": 1} if DEFAULT in expected else {})
     domains.close()
 
@@ -233,6 +235,6 @@ def test_urls_come_weighed_and_seeds_never_without_a_budget(tmp_path: Path) -> N
     assert numbers(urls, "in_degree").tolist() == records["in_degree"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     seeds, others = numbers(urls, "budget")[::2].tolist(), numbers(urls, "budget")[1::2].tolist()
     assert seeds == [DEFAULT] * 4
-    assert others == domains.stage.star.budgets(np.arange(4)).tolist()
+    assert others == domains.stage.star.budgets(np.arange(4, dtype=np.uint64), np.arange(4)).tolist()
     assert u64(urls, "domain").tolist() == [domain_of(domain) for domain, _ in found]
     domains.close()

@@ -9,7 +9,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Page, visits_of
 from fyke.harvest import new_text
-from fyke.harvest.new_text import ONE_IN, SMALL_DOMAIN, NewText, blocks, letters_by_patterns
+from fyke.harvest.new_text import LEAST_PIECE, ONE_IN, SMALL_DOMAIN, NewText, blocks, letters_by_patterns, pieces
 
 AROUND = "<header>All that there is to know of rivers</header><footer>Written by many hands, for many years</footer>"
 
@@ -99,3 +99,25 @@ def test_work_grows_with_length(piece: bytes) -> None:
     """A megabyte of each; what is read of it is bounded, and a second run is not needed to tell minutes from none."""
     assert len(blocks(piece * (1 << 20))) < 1 << 16
     assert len(letters_by_patterns(piece * (1 << 16))) < 1 << 20
+
+
+def test_text_that_was_met_and_is_cut_anew_is_not_new() -> None:
+    """What a search shows of pages: other pieces each time."""
+    words = " ".join(letter * 2 + word for letter in "bcdfghjklmnp" for word in ["anker", "udine", "ospak", "ifamu"])
+    reader, told = NewText(), words.split()
+    for number in range(SMALL_DOMAIN + 1):
+        reader.fresh(page(f"<p>{words}</p>", f"/{number}"))
+    found = [reader.fresh(page(f"<p>{' '.join(told[at : at + 24])}</p>", f"/search/{at}")) for at in range(1, 24)]
+    assert sum(map(bool, found)) <= 2
+    other = " ".join(letter * 3 + word for letter in "bcdfghjklmnp" for word in ["anker", "udine", "ospak", "ifamu"])
+    assert reader.fresh(page(f"<p>{other}</p>", "/other")) is True
+
+
+@given(st.lists(st.binary(max_size=200).map(lambda text: text.replace(b"\n", b"")), max_size=5))
+def test_pieces_are_of_one_block_and_wherever_it_begins(text: list[bytes]) -> None:
+    keys, lengths = pieces(text)
+    alone = [pieces([block])[0].tolist() for block in text]
+    assert set(keys.tolist()) == {key for keys in alone for key in keys}
+    assert lengths.sum() <= sum(map(len, text)) and (lengths >= LEAST_PIECE).all()
+    for block, found in zip(text, alone, strict=True):
+        assert set(pieces([b"anything at all" + block])[0].tolist()) >= set(found)

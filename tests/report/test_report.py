@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
@@ -25,7 +26,7 @@ from fyke.report.page import write_report
 from fyke.report.shown import shown
 from fyke.report.sql import Questions
 from fyke.report.survey import survey
-from search.archives import Answer, Archive, html
+from search.archives import Answer, Archive, html, indexed
 
 NOW_S = 1_795_100_000.0
 
@@ -165,6 +166,29 @@ def test_a_crawl_that_has_not_ended(tmp_path: Path) -> None:
     made.close()
     rows = {row[0]: row[1:] for row in stands_alone(text).rows if row}
     assert rows["HTML pages"][0] == "7" and "when a crawl stops" in text
+
+
+def test_domains_unlike_the_others(tmp_path: Path) -> None:
+    """A farm of twelve among fifty that link to the first of them; a table of an earlier version says nothing."""
+    made = begun(tmp_path / "crawl", "http://a.example/")
+    honest, farm = (
+        [f"http://{kind}{number}.example/" for number in range(size)] for kind, size in (("h", 50), ("f", 12))
+    )
+    for number, url in enumerate(honest):
+        few = [honest[number * step % 49] for step in (1, 2, 3, 5, 7)]
+        made.visit(url, html("Honest", f"Words of {number}. " * 9, dict.fromkeys(few, "a link")))
+    for number, url in enumerate(farm):
+        made.visit(url, html("Farm", f"Words of {number}. " * 9, dict.fromkeys(farm, "a link")))
+    made.close()
+    indexed(made.folder)
+    text = reported(made.folder, tmp_path / "x.html")
+    rows = {row[0]: row[1:] for row in stands_alone(text).rows if row and "behind these" in row[-1]}
+    assert set(rows) == {f"f{number}.example" for number in range(12)}
+    assert rows["f0.example"][:2] == ["11", "1"] and "Domains unlike the others" in text
+    table = pq.read_table(made.folder / "tables" / "domainrank.parquet").select(["domain", "key", "pagerank"])
+    pq.write_table(table, made.folder / "tables" / "domainrank.parquet")
+    (made.folder / "tables" / "domainrank.parquet.xxh3").unlink()
+    assert "Domains unlike the others" not in reported(made.folder, tmp_path / "y.html")
 
 
 HOSTILE = "<script>alert(1)</script>\u202egpj.exe\x00\x1b[2J$\\frac{1}{0}$</svg>"

@@ -3,9 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 
-import xxhash
-
-from fyke.core.own_marks import prints_of
+from fyke.harvest.prints import prints_of
 from fyke.lab.simweb.dust import Dust
 from fyke.rewrite.learning import Alike, Content
 
@@ -23,7 +21,7 @@ def walked(site: Dust, made_of: Callable[[str], str] = str) -> list[Content]:
             continue
         session = site.session_of(url)
         body = site.body(name, session, len(met))
-        prints = prints_of(body, xxhash.xxh3_64_intdigest(body), url)
+        prints = prints_of(body, "text/html", url)
         alike.join(prints)
         pages.append(Content(url, prints[0]))
         for link in site.links(name, session):

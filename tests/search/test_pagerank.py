@@ -103,4 +103,5 @@ def test_same_bytes_whatever_the_memory(tmp_path: Path) -> None:
         indexed(archive(tmp_path / name, visits), limits)
     for table in ("pagerank", "domainrank"):
         small, large = (pq.read_table(tmp_path / name / "tables" / f"{table}.parquet") for name in ("small", "large"))
-        assert small.equals(large)
+        times = ["compression"] if table == "domainrank" else []  # records hold the times of two crawls
+        assert small.drop_columns(times).equals(large.drop_columns(times))

@@ -243,6 +243,45 @@ def unblock(directory: Folder, host: Host) -> None:
 
 
 @app.command()
+def cloak(
+    directory: Folder,
+    as_: Annotated[str, typer.Option("--as", help="What to add to our own name.", metavar="NAME")],
+    pages: Annotated[int, typer.Option(help="How many pages to ask for, drawn at random.", min=1, max=1000)] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Measure whether servers show others something else: fetch a few pages of a crawl again, by turns with another
+    name added to our own, such as --as "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0".
+
+    Each page is asked for four times, as gently as the crawl was, where robots.txt lets Fyke; what differs each time is
+    told. All of it is archived in DIR/cloaking, a crawl of its own. Our own name is always sent too, so servers that
+    look at addresses, or show others something else unless we are silent, are not found. Nothing uses what is found.
+    """
+    crawled = rooms.directory.CrawlDirectory(directory)
+    settings, into = crawled.config(), rooms.directory.CrawlDirectory(directory / rooms.cloaking.FOLDER)
+    if into.path.exists():
+        raise ConfigurationError(f"{into.path} holds an earlier measurement: move it away or delete it, for another")
+    with rooms.checkpoint.Checkpoint(crawled.shard):  # a crawl that runs would ask the same hosts meanwhile
+        urls = rooms.cloaking.sample(directory, pages)
+        if not urls:
+            raise ConfigurationError(f"{directory} has no pages to ask for again")
+        for number, turn in enumerate(rooms.cloaking.TURNS):
+            name = as_ if turn == "named" else ""
+            asked = rooms.cloaking.turn_settings(settings, urls, name)
+            again = rooms.passes.Pass() if number else None
+            done = rooms.run.crawl_with_panel(into, asked, Reporter(stderr=True), again=again)
+            if done.ending is rooms.loop.Ending.STOPPED:
+                raise typer.Exit(EXIT_INTERRUPTED)
+    shown = list(rooms.cloaking.pages_shown(into.path))
+    if as_json:
+        print_json({"pages": [page.as_dict() for page in shown]})
+        return
+    for page in shown:
+        if page.differs:
+            say(str(page))
+    say(f"{directory}: {sum(page.differs for page in shown)} of {len(shown)} pages differ by who asks")
+
+
+@app.command()
 def check(
     directory: Folder,
     repair: Annotated[bool, typer.Option("--repair", help="Mend what can be, and say what cannot.")] = False,

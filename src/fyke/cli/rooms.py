@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fyke.crawl import passes as passes
     from fyke.crawl import repair as repair
     from fyke.crawl import run as run
+    from fyke.disk import checkpoint as checkpoint
     from fyke.export import copying as copying
     from fyke.export import extracting as extracting
     from fyke.lab import simweb as simweb
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from fyke.lab.simulate import session as session
     from fyke.lab.simulate import spec as spec
     from fyke.report import broken as broken
+    from fyke.report import cloaking as cloaking
     from fyke.report import page as report
     from fyke.report import sql as sql
     from fyke.rewrite import learner as learner
@@ -55,12 +57,13 @@ _HOMES = {
     **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "progress", "quantities", "serve")},
     **{name: f"fyke.export.{name}" for name in ("copying", "extracting")},
     "simweb": "fyke.lab.simweb",
+    "checkpoint": "fyke.disk.checkpoint",
     **{name: f"fyke.core.{name}" for name in ("config", "gone")},
     **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "moving", "orders")},
     **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "passes", "repair", "run")},
     **{name: f"fyke.lab.plan.{name}" for name in ("figure", "planner", "question")},
     "plan_report": "fyke.lab.plan.report",
-    **{name: f"fyke.report.{name}" for name in ("broken", "sql")},
+    **{name: f"fyke.report.{name}" for name in ("broken", "cloaking", "sql")},
     "report": "fyke.report.page",
     "learner": "fyke.rewrite.learner",
     **{name: f"fyke.search.{name}" for name in ("following", "printing", "searcher")},

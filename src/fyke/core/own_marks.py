@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-import xxhash
-
 LEAST_CHARS = 8  # of an id: what is shorter stands in a page for other reasons
 MOST_MARKS = 4  # of a URL
 _TOKEN = re.compile(r"[0-9A-Za-z]+")
@@ -51,17 +49,14 @@ def marks_of(url: str) -> Iterator[OwnMark]:
             yield OwnMark(key, value)
 
 
-def prints_of(content: bytes, fingerprint: int, url: str) -> list[int]:
-    """Numbers for `content`, the decoded body of `url`: its `fingerprint`, and the xxh3-64 of what is left without each
-    of the marks of that URL, and without all. Two pages are alike that have a number in common."""
-    found, left = [fingerprint], content
+def without_marks(content: bytes, url: str) -> list[bytes]:
+    """What is left of `content`, the decoded body of `url`, without each of the marks of that URL, and without all."""
+    found, left = [], content
     for mark in islice(marks_of(url), MOST_MARKS):
         if mark.value.encode() in left and not _shown(left, mark.value):
-            found.append(xxhash.xxh3_64_intdigest(_without(content, mark)))
+            found.append(_without(content, mark))
             left = _without(left, mark)
-    if len(found) > 2:
-        found.append(xxhash.xxh3_64_intdigest(left))
-    return found
+    return [*found, left] if len(found) > 1 else found
 
 
 def _shown(content: bytes, value: str) -> bool:

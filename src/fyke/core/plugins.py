@@ -43,11 +43,12 @@ class UrlFilter(Protocol):
 class BudgetFunction(Protocol):
     """Says how many URLs of a domain may pass in a round."""
 
-    def budgets(self, in_degree: U64, standing: Shares) -> Numbers:
+    def budgets(self, domains: U64, in_degree: U64, standing: Shares) -> Numbers:
         """URLs a round for each of n domains, 0 to 65,535: integers [n].
 
-        `in_degree`: how many other domains link to it, uint64[n]. `standing`: float64[n], the share that it stands
-        above of the first places, a hundredth of the domains met and 10,000 at most; 0 for one that is not among them.
+        `domains`: the keys of their names (`fyke.core.urls.key_of`), uint64[n]. `in_degree`: how many other domains
+        link to each, uint64[n]. `standing`: float64[n], the share that it stands above of the first places, a hundredth
+        of the domains met and 10,000 at most; 0 for one that is not among them.
         """
         ...
 

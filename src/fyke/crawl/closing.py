@@ -12,6 +12,7 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.summaries import HostRow, write_domains, write_hosts
 from fyke.core.plugins import PageSink
+from fyke.core.urls import key_of
 from fyke.crawl.opening import Rooms
 
 
@@ -47,7 +48,8 @@ def _host_rows(rooms: Rooms) -> Iterator[HostRow]:
 def _domain_rows(rooms: Rooms) -> Iterator[pa.RecordBatch]:
     star, schema = rooms.frontier.stages.star, SCHEMAS["domains"]
     for names, records in rooms.frontier.stages.domains.named():
-        budgets = star.budgets(records["in_degree"])
+        keys = np.fromiter(map(key_of, names), np.uint64, len(names))
+        budgets = star.budgets(keys, records["in_degree"])
         columns = {
             "domain": names,
             "in_degree": records["in_degree"],

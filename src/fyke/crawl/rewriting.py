@@ -2,10 +2,10 @@
 
 What a rule puts aside stays known: every URL that was met and rewritten waits in a queue on disk. Of those that a rule
 would change the first few and then one in `ONE_IN`, by its key, are fetched as they are, beside what the rule makes of
-them. Where the two are not one page, that contradicts the rules that had a part in it; a rule with more contradictions
-than `MOST_CONTRADICTED` of its agreements is revoked. And where what a rule made is no page at all, one of the URLs
-from which it was made is fetched to see whether that is. When a rule is revoked, or the file has others than before,
-the queue is gone through: what no rule puts aside any more goes on as it was met.
+them. Where the two do not say the same, that contradicts the rules that had a part in it. Of these more URLs are tried
+then, also of those that are aside, until each is cleared or revoked (`verdicts`). And where what a rule made is no page
+at all, one of the URLs from which it was made is fetched to see whether that is. When a rule is revoked, or the file
+has others than before, the queue is gone through: what no rule puts aside any more goes on as it was met.
 
 Seeds, what servers redirect to, and pages that are visited again are never rewritten; nor is a link to what the filters
 refuse, such as a host beyond the scope.
@@ -25,19 +25,18 @@ import pyarrow as pa
 from fyke.core.batches import URLS, Kind, Mask, concat, keep, numbers, texts, u64, url_batch
 from fyke.core.messages import Links
 from fyke.core.outcomes import Outcome
-from fyke.core.own_marks import prints_of
 from fyke.core.rewrite_rules import Rule, identity
 from fyke.core.rewriting import Rewriter, Rewritten
 from fyke.core.urls import key_of, locate
 from fyke.core.visits import Page, Visit
+from fyke.crawl.verdicts import Verdicts
 from fyke.disk.drum import Drum
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.filters import Filters, among
+from fyke.harvest.prints import number_of, prints_of
 
 ONE_IN = 100
-FIRST_TRIALS = 2  # of a rule
-MOST_CONTRADICTED = 0.02  # of its agreements
 MOST_TRIALS = 4096  # at a time
 REVIEW_ROWS = 4096  # of the queue, looked at in a turn
 MANY_FAILED = 1024  # pages, for which the queue is looked through while there is other work
@@ -49,12 +48,13 @@ _NO_PAGE = frozenset(
 
 
 class Trial(NamedTuple):
-    """A URL fetched as it is: the key of what it would become, and the numbers that its content has
-    (`core/own_marks`): none where it is no page, None while it is not known."""
+    """A URL fetched as it is: the key of what it would become; the numbers that its content has (`harvest/prints`),
+    none where it is no page, None while it is not known; and the names of the rules that are tried."""
 
     url: str
     target: int
     prints: Sequence[int] | None = None
+    rules: Sequence[str] = ()
 
 
 class Rewriting:
@@ -67,11 +67,12 @@ class Rewriting:
         self._given = list(rules)
         self.revoked: dict[str, str] = dict(saved.get("revoked", {}))  # by name, with the URL that contradicted last
         self.used: Counter[str] = Counter(saved.get("used", {}))  # URLs put aside, by rule
-        self.verdicts = {name: Counter(counts) for name, counts in saved.get("verdicts", {}).items()}  # of trials
+        self.verdicts = Verdicts(saved.get("verdicts", {}), saved.get("suspicion", {}))
         self._trials = {int(key): Trial(*trial) for key, trial in saved.get("trials", {}).items()}
         self._of_target: dict[int, set[int]] = defaultdict(set)  # trials, by the key of what they would become
         for key, trial in self._trials.items():
             self._of_target[trial.target].add(key)
+            self.verdicts.pending.update(trial.rules)
         self._failed: set[int] = set(saved.get("failed", ()))  # keys of URLs that rules may have made, and are no pages
         self._looked_for: set[int] = set(saved.get("looked_for", ()))  # those for which the queue is gone through
         self._met = Drum(store, "aside", saved.get("met"), aux=URLS, memory_bytes=memory_bytes)
@@ -80,6 +81,8 @@ class Rewriting:
         self._made = np.zeros(PLACES, bool)  # places of keys of what rules made
         self._left = len(self._aside)  # rows of the queue to go through: after a restart all, for the places
         self._changed = bool(saved.get("changed", False))  # whether other rules are why
+        self._sought: set[str] = set()  # rules of which trials are looked for in the queue
+        self._spent: set[str] = set()  # of which none was found there
         self._use()
         if saved and saved["identity"] != self._identity:
             self._go_through()
@@ -102,7 +105,7 @@ class Rewriting:
     @property
     def waiting(self) -> int:
         """How much of what is aside is still to be looked at."""
-        return self._left + len(self._failed)
+        return self._left + len(self._failed) + len(self._in_want())
 
     # --- links
 
@@ -138,21 +141,19 @@ class Rewriting:
         """Whether `url` is fetched as it is, to compare it with what is `made` of it."""
         if key in self._trials:
             return True
-        few = any(self._verdicts(rule)["begun"] < FIRST_TRIALS for rule in made.rules)
+        few = any(self.verdicts.wants_trial(rule.name) for rule in made.rules)
         if len(self._trials) >= MOST_TRIALS or not (few or key % ONE_IN == 0):
             return False
         self._try(key, url, made)
         return True
 
     def _try(self, key: int, url: str, made: Rewritten) -> None:
-        trial = self._trials[key] = Trial(url, key_of(made.url))
+        trial = self._trials[key] = Trial(url, key_of(made.url), None, [rule.name for rule in made.rules])
         self._of_target[trial.target].add(key)
-        for rule in made.rules:
-            self._verdicts(rule)["begun"] += 1
-
-    def _verdicts(self, rule: Rule) -> Counter[str]:
-        """Of trials of `rule`: how many begun, agreed, contradicted."""
-        return self.verdicts.setdefault(rule.name, Counter())
+        self.verdicts.pending.update(trial.rules)
+        self._spent.difference_update(trial.rules)
+        for name in trial.rules:
+            self.verdicts.of(name)["begun"] += 1
 
     def _put_aside(self, urls: pa.RecordBatch) -> None:
         if urls.num_rows:
@@ -175,8 +176,9 @@ class Rewriting:
         if visit.host not in self._concerned and key not in self._trials:
             return
         if outcome is Outcome.OK and page.fingerprint:
-            content = page.fingerprint
-            prints = prints_of(page.content, content, visit.url) if key in self._trials else []
+            content, prints = number_of(page.content, page.media_type), list[int]()
+            if key in self._trials:
+                prints = [page.fingerprint, *prints_of(page.content, page.media_type, visit.url)]
         elif outcome in _NO_PAGE:
             content, prints = 0, []
             if self._may_be_made(visit):
@@ -209,24 +211,19 @@ class Rewriting:
         made = self._rewriter.rewrite(trial.url)
         if not trial.prints or not made.rules or key_of(made.url) != trial.target:
             return  # no page, or the rules are others: it says nothing
-        for rule in made.rules:
-            self._verdicts(rule)["agreed" if content in trial.prints else "contradicted"] += 1
-        wrong = [rule for rule in made.rules if self._contradicts(rule)]
-        if wrong:  # of several those with which least agreed: the others may be innocent
-            least = min(self._verdicts(rule)["agreed"] for rule in wrong)
-            self.revoked.update({rule.name: trial.url for rule in wrong if self._verdicts(rule)["agreed"] == least})
+        names = [rule.name for rule in made.rules]
+        wrong = self.verdicts.count(names, agreed=content in trial.prints)
+        if wrong:
+            self.verdicts.acquit(names)
             self.count()  # by the rules that put them aside
+            self.revoked.update(dict.fromkeys(wrong, trial.url))
             self._use()
             self._go_through()
-
-    def _contradicts(self, rule: Rule) -> bool:
-        """Whether trials speak against `rule`."""
-        verdicts = self._verdicts(rule)
-        return verdicts["contradicted"] > MOST_CONTRADICTED * verdicts["agreed"]
 
     def _drop(self, key: int) -> None:
         trial = self._trials.pop(key, None)
         if trial is not None:
+            self.verdicts.pending.subtract(trial.rules)
             self._of_target[trial.target].discard(key)
             if not self._of_target[trial.target]:
                 del self._of_target[trial.target]
@@ -240,14 +237,22 @@ class Rewriting:
             self.count()
             self._looked_for, self._failed = self._looked_for | self._failed, set()
             self._left = len(self._aside)
+        if not self._left and idle and self._in_want():
+            self.count()
+            self._sought, self._left = self._in_want(), len(self._aside)
         if not self._left:
             self._looked_for.clear()
-            self._changed = False
+            self._spent |= self._sought & self.verdicts.in_want()
+            self._sought, self._changed = set(), False
             return None
         batch = self._aside.get(min(self._left, REVIEW_ROWS))
         assert batch is not None
         self._left -= batch.num_rows
         return self._sorted_out(batch)
+
+    def _in_want(self) -> set[str]:
+        """Rules that are suspect, and of which trials may be in the queue."""
+        return self.verdicts.in_want() - self._spent
 
     def _sorted_out(self, urls: pa.RecordBatch) -> Links:
         """Put back of `urls` what is still to be aside; all else goes on, and what rules make of them now."""
@@ -256,7 +261,8 @@ class Rewriting:
         free = np.array([not one.rules for one in made], bool) | ~self._filters.accepted(moved)
         for row in np.flatnonzero(~free).tolist():
             target = int(u64(moved, "key")[row])
-            if target in self._looked_for and len(self._trials) < MOST_TRIALS:
+            sought = any(rule.name in self._sought and self.verdicts.wants_trial(rule.name) for rule in made[row].rules)
+            if (sought or target in self._looked_for) and len(self._trials) < MOST_TRIALS:
                 self._looked_for.discard(target)
                 self._try(int(u64(urls, "key")[row]), urls.column("url")[row].as_py().decode(), made[row])
                 free[row] = True
@@ -270,7 +276,7 @@ class Rewriting:
     @property
     def contradictions(self) -> dict[str, int]:
         """The rules that were revoked, by name, and how often each was contradicted."""
-        return {name: self.verdicts[name]["contradicted"] for name in self.revoked}
+        return {name: self.verdicts.of(name)["contradicted"] for name in self.revoked}
 
     def state(self) -> dict[str, Any]:
         """Everything a restart needs."""
@@ -279,7 +285,7 @@ class Rewriting:
             "identity": self._identity,
             "revoked": self.revoked,
             "used": dict(self.used),
-            "verdicts": {name: dict(counts) for name, counts in self.verdicts.items()},
+            **self.verdicts.state(),
             "trials": {str(key): list(trial) for key, trial in self._trials.items()},
             "failed": sorted(self._failed),
             "looked_for": sorted(self._looked_for),

@@ -25,7 +25,7 @@ class Reputation:
         self._default = min(default_urls, MOST_URLS)
         self._span = max(0, max_urls - self._default)
 
-    def budgets(self, in_degree: U64, standing: Shares) -> Numbers:
+    def budgets(self, domains: U64, in_degree: U64, standing: Shares) -> Numbers:
         return np.rint(self._default + self._span * standing).astype(np.uint16)
 
 
@@ -35,7 +35,7 @@ class Equal:
     def __init__(self, default_urls: int) -> None:
         self._default = min(default_urls, MOST_URLS)
 
-    def budgets(self, in_degree: U64, standing: Shares) -> Numbers:
+    def budgets(self, domains: U64, in_degree: U64, standing: Shares) -> Numbers:
         return np.full(len(standing), self._default, np.uint16)
 
 
@@ -45,7 +45,7 @@ class Popular:
     def __init__(self, max_urls: int) -> None:
         self._max = max_urls
 
-    def budgets(self, in_degree: U64, standing: Shares) -> Numbers:
+    def budgets(self, domains: U64, in_degree: U64, standing: Shares) -> Numbers:
         return np.rint(self._max * standing).astype(np.uint16)
 
 

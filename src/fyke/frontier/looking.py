@@ -180,4 +180,5 @@ class FrontierSeen:
 
 def _known(star: Star, names: list[str], records: Values) -> Known:
     degrees = records["in_degree"]
-    return Known(names, records, star.ranking.rank(degrees), star.budgets(degrees))
+    keys = np.fromiter(map(key_of, names), np.uint64, len(names))
+    return Known(names, records, star.ranking.rank(degrees), star.budgets(keys, degrees))

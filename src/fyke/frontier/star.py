@@ -172,17 +172,19 @@ class Star:
         new = records["urls"] == 0
         if new.any():
             self._domains.name(urls.filter(pa.array(new)))
-        budgets = self.budgets(records["in_degree"])
+        budgets = self.budgets(u64(urls, "domain"), records["in_degree"])
         seeds = numbers(urls, "kind") == Kind.SEED  # a person asked for them: no policy keeps them out
         budgets = np.where(seeds, np.maximum(budgets, self._default), budgets)
         return with_column(with_column(urls, "budget", budgets), "in_degree", records["in_degree"])
 
-    def budgets(self, in_degree: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
-        """URLs a round for domains with these in-degrees, the default where the function gives none: integers [n]."""
+    def budgets(self, domains: U64, in_degree: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
+        """URLs a round for `domains` (uint64[n]) with these in-degrees [n]: integers [n].
+
+        The default where the function gives none."""
         degrees = in_degree.astype(np.uint64)
         standing = self.ranking.standing(degrees, len(self._domains))
         try:
-            budgets = np.asarray(self._function.budgets(degrees, standing)).astype(np.float64)
+            budgets = np.asarray(self._function.budgets(domains, degrees, standing)).astype(np.float64)
         except Exception:  # noqa: BLE001 - a plug-in may raise anything; it then favours nobody
             budgets = np.zeros(0)
         if budgets.shape != in_degree.shape:

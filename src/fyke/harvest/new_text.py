@@ -3,20 +3,24 @@
 A page's text is cut at its tags into blocks; of each block only the letters count, in small, so that the dates of a
 calendar and the prices of a list make nothing new. What is written in a link says something of another page, and the
 words of the page's own URL something of whoever asked ("no page named so"): neither counts. A page is *fresh* when
-blocks with `LEAST_LETTERS` letters, and with one in `LEAST_SHARE` of all, were not met before at its domain.
+blocks with `LEAST_LETTERS` letters, and with one in `LEAST_SHARE` of all, were not met before at its domain; unless
+these are met text cut anew, as a search shows a piece of each page that it found. To see that, they are cut into pieces
+at places that their letters choose (Manber, "Finding similar files in a large file system", USENIX 1994), which
+are the same wherever a block begins. Where most pieces were met, the page is not fresh.
 
 It is asked for every page (`fyke.crawl.gathering`), and reads few of them: not the first ones of a domain, and one in
 `ONE_IN` while all were fresh lately. Its memory is one table of places that newer blocks take over (bounded, and
-lost at a restart): what was forgotten counts as new, which accuses nobody.
+lost at a restart), and one of pieces: what was forgotten counts as new, which accuses nobody.
 """
 
 import re
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import xxhash
 
-from fyke.core.batches import Kind
+from fyke.core.batches import U64, Kind
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES, Page, Purpose, Visit
 
@@ -35,6 +39,9 @@ READ_BYTES = 1 << 15  # of a page
 LEAST_LETTERS = 24
 LEAST_SHARE = 50
 MOST_WORDS = 16  # of a URL
+LEAST_PIECE = 8  # letters of a piece: what is shorter stands in other texts too
+JUDGED_SHARE = 3  # one in so many letters of new blocks must be in pieces, for these to say something
+MET_SHARE = 4  # all but one in so many letters of pieces met: the text is cut anew
 FIRST_PART = 8  # times the letters that are enough: so many new ones are read before the others
 _LETTERS = frozenset(range(ord("a"), ord("z") + 1)) | frozenset(range(128, 256))
 _DROPPED = bytes(byte for byte in range(256) if byte not in _LETTERS | {ord("\n")})
@@ -43,7 +50,13 @@ _CODE = re.compile(rb"<(?:script|style)")
 _LINK = re.compile(rb"<a\s[^<>]*>[^<>]*")
 _TEXT = re.compile(rb">([^<>]+)")
 _WORD = re.compile(r"[a-z]{2,}")
+_ENDS, _BEGINS = np.arange(256) % 5 < 2, np.arange(256) % 5 == 2  # letters between which there is a cut: one in 12
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+_NONE = np.zeros(1, np.uint64)
+# Of a polynomial hash of 64 bits (Karp and Rabin 1987): the code of each letter, and the powers of an odd number.
+_BASE = 0xD6E8FEB86659FD93
+_CODES = (np.arange(1, 257, dtype=np.uint64) * _MIX) ^ (np.arange(1, 257, dtype=np.uint64) * _MIX >> np.uint64(29))
+_POWERS, _INVERSES = (np.cumprod(np.full(READ_BYTES, base, np.uint64)) for base in (_BASE, pow(_BASE, -1, 1 << 64)))
 
 
 class NewText:
@@ -52,6 +65,7 @@ class NewText:
     def __init__(self, places: int = PLACES) -> None:
         """`places`: a power of two."""
         self._met = np.zeros(places, np.uint32)
+        self._met_pieces = np.zeros(places, np.uint32)
         self._of_domain = np.zeros(DOMAINS, np.uint8)  # pages met, up to `SMALL_DOMAIN`
         self._share = np.zeros(DOMAINS, np.float32)  # of its pages that were fresh
 
@@ -82,6 +96,7 @@ class NewText:
     def _is_new(self, text: Sequence[bytes], visit: Visit) -> bool:
         """Remember the blocks `text`; whether enough of them is new, also without the words of the URL."""
         new = self._enter(text, visit.domain)
+        cut_anew = self._is_cut_anew(new, visit.domain)
         words = {word.encode() for word in _WORD.findall(visit.url.lower())[-MOST_WORDS:]}
         least, brought = max(LEAST_LETTERS, sum(map(len, text)) / LEAST_SHARE), 0
         middle = _behind(new, FIRST_PART * least)
@@ -92,17 +107,29 @@ class NewText:
                     said = said.replace(word, b"")
                 # Apart from the others: most have none of those words.
                 brought += sum(map(len, self._enter(said.split(), visit.domain ^ 1)))
-        return brought >= least
+        return brought >= least and not cut_anew
+
+    def _is_cut_anew(self, new: Sequence[bytes], domain: int) -> bool:
+        """Remember the pieces of the blocks `new`; whether most of them were met."""
+        keys, lengths = pieces(new)
+        there = int(lengths.sum())
+        unmet = int(lengths[_enter(self._met_pieces, keys, domain)].sum())
+        return there * JUDGED_SHARE >= sum(map(len, new)) > 0 and unmet * MET_SHARE < there
 
     def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
-        """Remember `text`; the blocks that were not met before."""
+        """Remember the blocks `text`; those that were not met before."""
         hashes = np.fromiter(map(xxhash.xxh3_64_intdigest, text), np.uint64, len(text))
-        keys = (hashes ^ np.uint64(domain)) * _MIX
-        places = keys & np.uint64(len(self._met) - 1)
-        marks = (keys >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
-        new = np.flatnonzero(self._met[places] != marks).tolist()
-        self._met[places] = marks
-        return [text[at] for at in new]
+        return [text[at] for at in _enter(self._met, hashes, domain).tolist()]
+
+
+def _enter(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.NDArray[np.intp]:
+    """Remember `hashes` (uint64[n]) of texts of a domain in the table `met`; the places of those not met before."""
+    keys = (hashes ^ np.uint64(domain)) * _MIX
+    places = keys & np.uint64(len(met) - 1)
+    marks = (keys >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+    new = np.flatnonzero(met[places] != marks)
+    met[places] = marks
+    return new
 
 
 def _behind(text: Sequence[bytes], most: float) -> int:
@@ -112,6 +139,20 @@ def _behind(text: Sequence[bytes], most: float) -> int:
         if most <= 0:
             return count
     return len(text)
+
+
+def pieces(text: Sequence[bytes]) -> tuple[U64, npt.NDArray[np.int64]]:
+    """Hashes (uint64[n], each once) and lengths of the pieces of some blocks, without what lies before the first cut of
+    a block and behind its last."""
+    read = np.frombuffer(b"\n".join(text)[:READ_BYTES], np.uint8)
+    cuts = np.flatnonzero(_ENDS[read[:-1]] & _BEGINS[read[1:]]) + 1
+    breaks = np.cumsum(read == ord("\n"))
+    begins, ends = cuts[:-1], cuts[1:]
+    whole = (ends - begins >= LEAST_PIECE) & (breaks[begins] == breaks[ends - 1])
+    begins, ends = begins[whole], ends[whole]
+    sums = np.concatenate([_NONE, np.cumsum(_CODES[read] * _POWERS[: len(read)])])
+    keys, first = np.unique((sums[ends] - sums[begins]) * _INVERSES[begins], return_index=True)
+    return keys, (ends - begins)[first]
 
 
 def blocks(content: bytes) -> list[bytes]:

@@ -14,7 +14,7 @@ from fyke.core.markup import bounded
 
 MOST_TEXT_BYTES = 256 << 10
 _AD_NAMES = ("ad", "ads", "advert", "advertisement", "adsbygoogle", "sponsored", "banner")
-_FRAME = ",".join(
+FRAME = ",".join(
     [
         "script", "style", "noscript", "template", "iframe", "svg", "nav", "footer", "aside", "[hidden]",
         *(f'[class~="{name}" i],[id="{name}" i]' for name in _AD_NAMES),
@@ -36,6 +36,6 @@ def _words(content: bytes) -> list[str]:
     if tree.body is None:
         return words
     everything = tree.body.text(separator=" ").split()
-    for node in reversed(tree.body.css(_FRAME)):  # what is within others first
+    for node in reversed(tree.body.css(FRAME)):  # what is within others first
         node.decompose()
     return [*words, "", *(tree.body.text(separator=" ").split() or everything)]

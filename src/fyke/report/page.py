@@ -33,6 +33,7 @@ from fyke.report.reputation import standing
 from fyke.report.shown import shown
 from fyke.report.sql import Questions
 from fyke.report.survey import Survey, survey
+from fyke.report.unusual import unusual_domains
 
 NAME = "report.html"
 SEEDS = 12
@@ -69,11 +70,13 @@ def figures(directory: Path, console: Console) -> dict[str, Any]:
         found, stand = survey(questions), standing(questions, crawl.path)
         spoken, sample = languages(questions, crawl.path)
         links = BrokenLinks(questions) if config.store.links else None
+        strange = unusual_domains(crawl.path)
         return {
             "statistics": status_of(crawl).statistics.as_dict(),
             "survey": asdict(found),
             "languages": {"sample": sample, "pages": spoken},
             "reputation": asdict(stand) if stand else None,
+            "unusual": asdict(strange) if strange else None,
             "broken": {**links.as_dict(), "worst": [one.as_dict() for one in links.worst(BROKEN_LINKS, PAGES_OF_EACH)]}
             if links
             else None,
@@ -116,6 +119,7 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
         "links": links,
         "broken": broken,
         "near": near,
+        "unusual": unusual_domains(crawl.path),
         "charts": {
             "course": [*charts.of_time(found), *charts.of_outcomes(found)],
             "pages": [

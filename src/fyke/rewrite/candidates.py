@@ -124,8 +124,13 @@ def _segments(host: str, contents: Sequence[Sequence[Parts]]) -> Iterator[Rule]:
 def _index_pages(host: str, urls: Sequence[str]) -> Iterator[Rule]:
     names = Counter(url.partition("?")[0].rpartition("/")[2].partition(";")[0] for url in urls)
     for name, count in names.most_common():
-        if count >= LEAST_CONTENTS and _INDEX.fullmatch(name.lower()):
+        if count >= LEAST_CONTENTS and is_index_page(name):
             yield Rule(shape=Shape.INDEX_PAGE, host=host, key=name)
+
+
+def is_index_page(name: str) -> bool:
+    """Whether the last part of a path is what index pages are called."""
+    return _INDEX.fullmatch(name.lower()) is not None
 
 
 def _orders(host: str, contents: Sequence[Sequence[Parts]]) -> Iterator[Rule]:

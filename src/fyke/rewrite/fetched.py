@@ -28,7 +28,8 @@ PART_ROWS = 1 << 16
 MOST_PARTS = 256
 PLACES = 1 << 20  # counters of pages by site, which sites share when there are more
 COLUMNS = (
-    "url", "host", "outcome", "kind", "status", "fingerprint", "fetched_at", "warc_file", "warc_offset", "warc_length",
+    "url", "host", "outcome", "kind", "status", "fingerprint", "fetched_at", "media_type",
+    "warc_file", "warc_offset", "warc_length",
 )  # fmt: skip
 _WHOLE = (Outcome.OK, Outcome.UNCHANGED)
 _ANSWERED = pa.array([outcome.value for outcome in Outcome if outcome.answered and outcome is not Outcome.THROTTLED])

@@ -1,21 +1,23 @@
 """`fyke rewrite`: the rules that hold at each site of a crawl, written into a file beside it.
 
-Site by site (`fetched`): what may hold (`candidates`), what does (`learning`). Where a session id is in the URL and in
-every link of the page too, contents are compared without it (`core/own_marks`), for which the page is read from the
-archive.
+Site by site (`fetched`): what may hold (`candidates`), what does (`learning`). Contents are compared by what they say
+(`harvest/prints`), and where a session id is in the URL and in every link of the page too, without it; so pages whose
+path others have as well are read from the archive.
 
 Invariant: the crawl may run meanwhile; nothing of it is written but the file of rules.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fyke.archive.directory import CrawlDirectory
-from fyke.core.own_marks import marks_of, prints_of
+from fyke.core.own_marks import marks_of
 from fyke.core.rewrite_rules import FILE, Rule, Shape, render
 from fyke.core.urls import split
 from fyke.disk.files import write_whole
-from fyke.rewrite.candidates import candidates, contents_of, values
+from fyke.harvest.prints import prints_of
+from fyke.rewrite.candidates import candidates, contents_of, is_index_page, values
 from fyke.rewrite.fetched import AnsweredPage, places, sites
 from fyke.rewrite.learning import LEAST_SUPPORT, Alike, Content, accepted, hosts_that_merge
 from fyke.rewrite.mirrors import mirrors
@@ -47,15 +49,24 @@ def learn(folder: Path, told: Callable[[str, int, int], None]) -> list[Rule]:
 def _printed(pages: Sequence[AnsweredPage], reader: ArchiveReader) -> list[Content]:
     """`pages` with their contents, without the ids in their own URLs; those that cannot be read are left out."""
     printed, read, alike = [], 0, Alike()
+    paths = Counter(_path(page.url) for page in pages if page.fingerprint)
     for page in pages:
-        if page.fingerprint and len(pages) >= 2 * LEAST_SUPPORT and any(marks_of(page.url)) and page.row["warc_file"]:
+        wanted = page.fingerprint and len(pages) >= 2 * LEAST_SUPPORT and page.row["warc_file"]
+        if wanted and (paths[_path(page.url)] > 1 or any(marks_of(page.url))):
             read += 1
             found = reader.read(page.row) if read <= MOST_READ else None
             if found is None:
                 continue
-            alike.join(prints_of(found.content, page.fingerprint, page.url))
+            alike.join([page.fingerprint, *prints_of(found.content, page.row["media_type"], page.url)])
         printed.append(page)
     return [Content(page.url, alike.first(page.fingerprint)) for page in printed]
+
+
+def _path(url: str) -> str:
+    """The path of a canonical URL, without parameters and the name of an index page: of what may be one page."""
+    folder, _, name = url.split("/", 3)[3].partition("?")[0].rpartition("/")
+    name = name.partition(";")[0]
+    return f"{folder}/" if is_index_page(name) else f"{folder}/{name}"
 
 
 def rules_of_site(name: str, pages: Sequence[Content]) -> list[Rule]:

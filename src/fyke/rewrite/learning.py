@@ -9,7 +9,7 @@ while others are.
 All candidates together are tried, since what varies with every link (session and tracking) shows no group alone; then
 whichever takes the most contradictions with it goes, until few are left. That is done with one half of the groups. A
 rule is accepted which `LEAST_SUPPORT` contents support, and whose contradictions are at most `MOST_CONTRADICTED` of its
-support: in each half too, but that there one more may be chance.
+support; in each half, `PART_CONTRADICTED` and two, since pages that change by themselves contradict all rules alike.
 
 Invariant: what is accepted satisfies that bound on what was fetched, for all accepted rules applied together.
 """
@@ -26,6 +26,7 @@ from fyke.core.urls import key_of
 LEAST_SUPPORT = 10  # contents
 LEAST_HALF = 4  # of its contents, in each half
 MOST_CONTRADICTED = 0.02
+PART_CONTRADICTED = 0.05  # of a part of the groups, beside two
 MOST_OF_CONTENT = 4  # groups of a content that count
 
 
@@ -81,8 +82,8 @@ class Evidence(NamedTuple):
 
     @property
     def may_hold(self) -> bool:
-        """The same of a part, where one contradiction more may be chance."""
-        return self.contradictions <= MOST_CONTRADICTED * self.support + 1
+        """Whether a part does not rule it out: there a few contradictions more may be pages that changed."""
+        return self.contradictions <= PART_CONTRADICTED * self.support + 2
 
     def and_of(self, other: "Evidence") -> "Evidence":
         """What this and the `other` say, of other groups."""

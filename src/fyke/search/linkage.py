@@ -2,7 +2,8 @@
 
 Called by the indexer when links have come. Reads the tables `links` and `pages`, ranks the graph of pages and the
 graph of domains, and writes the ranks twice: for people as `DIR/tables/pagerank.parquet` (key, pagerank) and
-`domainrank.parquet` (domain, key, pagerank), and for merges as files of `fyke.search.ranks`.
+`domainrank.parquet`, and for merges as files of `fyke.search.ranks`. The second says also what is unusual about a
+domain (`fyke.search.domain_signals`).
 
 A link to a page or a redirect counts once, however often it is there; links to what a page needs and links that say
 nofollow do not. Of domains, that any page of one links to any page of the other counts once. Invariant: the ranks
@@ -11,6 +12,7 @@ depend on the set of links and `memory_bytes` bounds what is in memory, not the 
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,15 +25,24 @@ from fyke.core.batches import LinkKind
 from fyke.core.urls import key_of, pay_level_domain
 from fyke.disk.files import sync_file, writing, written_whole
 from fyke.search.arrivals import arrivals
+from fyke.search.domain_signals import PAGE_COLUMNS, Contents, reasons
 from fyke.search.folder import IndexFolder
 from fyke.search.graph import Graph, GraphBuilder
 from fyke.search.key_names import NameStore
 from fyke.search.pagerank import pagerank
 from fyke.search.ranges import Keys, append
 from fyke.search.ranks import rank_files
+from fyke.search.supporters import SUPPORTERS, supporters
 
 PAGE_RANKS = pa.schema([("key", pa.uint64()), ("pagerank", pa.float64())])
-DOMAIN_RANKS = pa.schema([("domain", pa.string()), ("key", pa.uint64()), ("pagerank", pa.float64())])
+DOMAIN_RANKS = pa.schema(
+    [
+        ("domain", pa.string()), ("key", pa.uint64()), ("pagerank", pa.float64()),
+        *((name, pa.from_numpy_dtype(SUPPORTERS[name])) for name in SUPPORTERS.names or ()),
+        ("pages", pa.uint32()), ("compression", pa.float32()), ("links_per_page", pa.float32()),
+        ("copies", pa.float32()), ("reasons", pa.string()),
+    ]
+)  # fmt: skip
 GROUP_ROWS = 1 << 16
 
 _HOST = r"^[a-z][a-z0-9+.-]*://(?P<host>\[[^\]]*\]|[^/:?#]+)"
@@ -47,8 +58,11 @@ def rank_links(folder: IndexFolder, number: int, rows: tuple[int, int], memory_b
     names = NameStore(scratch)
     of_pages = GraphBuilder(scratch, "pages", links + pages, memory_bytes)
     of_domains = GraphBuilder(scratch, "domains", links, memory_bytes)
-    for keys, domains in _pages(folder.crawl, pages, names):
-        of_pages.add_nodes(keys, domains)
+    contents = Contents(scratch, pages)
+    for batch, domains in _pages(folder.crawl, pages, names):
+        of_pages.add_nodes(batch.column("key").to_numpy(), domains)
+        contents.add(batch, domains)
+    contents.settle()
     for sources, targets, domains in _links(folder.crawl, links, names):
         of_pages.add_nodes(targets, domains)
         of_pages.add_links(sources, targets)
@@ -61,15 +75,32 @@ def rank_links(folder: IndexFolder, number: int, rows: tuple[int, int], memory_b
     graph = of_pages.build(between)
     _write(folder, number, "pages", graph, pagerank(graph, scratch, memory_bytes), None)
     graph = of_domains.build()
-    _write(folder, number, "domains", graph, pagerank(graph, scratch, memory_bytes), names)
+    ranks = pagerank(graph, scratch, memory_bytes)
+    signals = Signals(names, supporters(graph, scratch, memory_bytes), contents, contents.usual())
+    _write(folder, number, "domains", graph, ranks, signals)
     sync_file(folder.path)
 
 
-def _pages(crawl: Path, rows: int, names: NameStore) -> Iterator[tuple[Keys, Keys]]:
-    """Keys of pages and of their domains."""
-    for batch in arrivals(crawl, "pages", ["key", "domain"], 0, rows):
-        domains = batch.column("domain").dictionary_encode()
-        yield batch.column("key").to_numpy(), _keys(domains, names)
+class Signals(NamedTuple):
+    """What is written of domains beside their ranks."""
+
+    names: NameStore
+    supporters: npt.NDArray[Any]  # dtype `SUPPORTERS`, [nodes]
+    contents: Contents
+    usual: dict[str, tuple[float, float]]
+
+    def columns(self, keys: Keys, begin: int) -> dict[str, Any]:
+        """Of the domains with these `keys` (uint64[n]), the nodes from `begin` on."""
+        support, content = self.supporters[begin : begin + len(keys)], self.contents.of(keys)
+        told = reasons(support, content, self.usual)
+        numbers = {name: part[name] for part in (support, content) for name in part.dtype.names or ()}
+        return {"domain": self.names.of(keys), **numbers, "reasons": told}
+
+
+def _pages(crawl: Path, rows: int, names: NameStore) -> Iterator[tuple[pa.RecordBatch, Keys]]:
+    """Pages, and the keys of their domains."""
+    for batch in arrivals(crawl, "pages", ["key", "domain", *PAGE_COLUMNS], 0, rows):
+        yield batch, _keys(batch.column("domain").dictionary_encode(), names)
 
 
 def _links(crawl: Path, rows: int, names: NameStore) -> Iterator[tuple[Keys, Keys, Keys]]:
@@ -94,22 +125,22 @@ def _keys(domains: pa.DictionaryArray, names: NameStore) -> Keys:
     return keys[domains.indices.to_numpy()] if len(domains) else np.zeros(0, np.uint64)
 
 
-def _write(folder: IndexFolder, number: int, what: str, graph: Graph, ranks: Floats, names: NameStore | None) -> None:
+def _write(folder: IndexFolder, number: int, what: str, graph: Graph, ranks: Floats, signals: Signals | None) -> None:
     """The ranks of one graph, for merges and for people."""
     paths = rank_files(folder, number, what)
     for path in paths:
         path.unlink(missing_ok=True)
-    target = folder.crawl / TABLES / ("pagerank.parquet" if names is None else "domainrank.parquet")
+    target = folder.crawl / TABLES / ("pagerank.parquet" if signals is None else "domainrank.parquet")
     keys = np.memmap(graph.keys, np.uint64, "r") if graph.nodes else np.zeros(0, np.uint64)
     with written_whole(target, synced=False) as part:
-        with parquet_writer(part, PAGE_RANKS if names is None else DOMAIN_RANKS) as writer:
+        with parquet_writer(part, PAGE_RANKS if signals is None else DOMAIN_RANKS) as writer:
             for begin in range(0, graph.nodes, GROUP_ROWS):
                 end = begin + GROUP_ROWS
                 append(paths[0], keys[begin:end])
                 append(paths[1], ranks[begin:end] * graph.nodes)
-                columns = {"key": keys[begin:end], "pagerank": ranks[begin:end]}
-                if names is not None:
-                    columns["domain"] = names.of(keys[begin:end])
+                columns: dict[str, Any] = {"key": keys[begin:end], "pagerank": ranks[begin:end]}
+                if signals is not None:
+                    columns |= signals.columns(np.asarray(keys[begin:end]), begin)
                 rows = {name: columns[name] for name in writer.schema.names}
                 writer.write_table(pa.table(rows, schema=writer.schema))
         target.unlink(missing_ok=True)  # with the new checksum the old file would look damaged

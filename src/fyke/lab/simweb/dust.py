@@ -46,6 +46,7 @@ class Dust:
     matter: tuple[str, ...] = ("id", "part")
     usual: tuple[str, str, str] | None = None  # key, its usual value, another
     changing: float = 0.0  # share of pages that say something else at every request
+    noise: tuple[str, ...] = ()  # of what changes at every request on every page: token, advert, menu, clock
     missing: int = 20  # links to things that do not exist
     out: int = 8  # links of a page to others
 
@@ -160,8 +161,18 @@ class Dust:
         dice = self._chance("body", name)
         text = " ".join(f"word{dice.randrange(5000)}" for _ in range(60))
         now = f"<p>visitor {count}</p>" if name and dice.random() < self.changing else ""
+        made_up = f"{self._chance('noise', (count, name)).getrandbits(60):x}"
+        now += "".join(_NOISE[kind].format(made_up, count) for kind in self.noise)
         anchors = "".join(f'<a href="{url.replace("&", "&amp;")}">more</a> ' for url in self.links(name, session))
         return f"<html><title>{name or 'home'}</title><p>{text}</p>{now}{anchors}</html>".encode()
+
+
+_NOISE = {  # of something made up, and of the number of the request
+    "token": "<script>var t = '{0}';</script><form><input type=hidden name=csrf value='{0}'></form>",
+    "advert": "<div class='box sponsored'><a href='/click/{0}'>Buy {0} now</a></div>",
+    "menu": "<nav>You were at page {1}</nav>",
+    "clock": "<p>It is {1} seconds past noon.</p>",
+}
 
 
 @lru_cache(maxsize=64)

@@ -1,6 +1,6 @@
 """Sites that never end, beside sites that do: what a crawler must tell apart.
 
-Ten kinds of traps, each a site of a few real pages and of endlessly many that show nothing more; and five kinds of
+Twelve kinds of traps, each a site of a few real pages and of endlessly many that show nothing more; and seven kinds of
 honest sites, among them such as look like traps: numbered archives, galleries of short captions, lists of lists. Every
 page is a pure function of its address (`answer`), seeded by its host, and says which real page it is.
 
@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urlencode
 
 REAL = 40  # real pages of a trap's host, beside the first one
 HONEST_PAGES = 100  # of an honest host, beside the first one
+DEEP_PAGES = 600  # of an honest host of a kind of its own
 MONTHS = [
     "January",
     "February",
@@ -75,7 +76,9 @@ def label(link: str) -> str:
 
 def real_pages(kind: str) -> int:
     """How many real pages a host of this kind has."""
-    return HONEST_PAGES + 1 if kind == "honest" else {"hosts": 1}.get(kind, REAL + 1)
+    return {"honest": HONEST_PAGES + 1, "hosts": 1, "forum": DEEP_PAGES + 1, "results": DEEP_PAGES + 1}.get(
+        kind, REAL + 1
+    )
 
 
 # --- text
@@ -175,6 +178,28 @@ def _reference(host: str, path: str, query: Mapping[str, str]) -> Made:
     if depth == 3 and path.endswith("part0/"):
         onward = [f"{path}name.html"]
     return _real(host, path, onward, words=15)
+
+
+def _forum(host: str, path: str, query: Mapping[str, str]) -> Made:
+    """A discussion without end of its own: each page quotes two earlier posts in full and adds a short one."""
+    number = int(query.get("start", "-1"))
+    if number < 0:
+        return _real(host, "first", ["/viewtopic?start=0"])
+    posts = [sentence(host, f"post {n}") for n in (max(0, number - 9), max(0, number - 1), number)]
+    onward = [f"/viewtopic?start={n}" for n in (number + 1, number + 2) if n < DEEP_PAGES]
+    return Made("Re: A question", [f"Quote: {post}" for post in posts[:2]] + posts[2:], onward, f"{host} {number}")
+
+
+def _results(host: str, path: str, query: Mapping[str, str]) -> Made:
+    """Tables of results: the same words on each, other numbers, and six names."""
+    day = int((re.findall(r"\d+$", path) or ["0"])[0])
+    onward = [f"/results/{n // 30}/{n}" for n in (day + 1, day + 7) if n <= DEEP_PAGES]
+    if not day:
+        return _real(host, "first", ["/results/0/1"])
+    random = Random(_number(host, day))
+    rows = [f"{place}. {_words(random, 2).title()} {random.randint(90, 200)} s" for place in range(1, 7)]
+    head = ["Results of the day, in the order of arrival.", "Times are in seconds. All results are final."]
+    return Made("Results", [*head, *rows], onward, f"{host} day {day}")
 
 
 # --- traps
@@ -292,12 +317,45 @@ def _past_the_end(host: str, path: str, query: Mapping[str, str]) -> Made:
     return Made("Entries", ["Some of the entries that we have."], [*entries, *onward], f"{host} page {page}")
 
 
+def _search(host: str, path: str, query: Mapping[str, str]) -> Made:
+    """A search for any words finds some pages, shows a piece of each, and proposes other words."""
+    real = _articles(host, path, first=["/search?q=first"])
+    if real:
+        return real
+    random = Random(_number(host, query.get("q", "")))
+    found = [random.randint(1, REAL) for _ in range(5)]
+    texts = [" ".join(_real(host, f"article {number}", []).text).split() for number in found]
+    starts = [random.randrange(max(1, len(text) - 12)) for text in texts]
+    pieces = [" ".join(text[start : start + 12]) for text, start in zip(texts, starts, strict=True)]
+    further = [f"/search?{urlencode({'q': f'{random.choice(text)} {random.choice(text)}'})}" for text in texts[:3]]
+    return Made("Search", ["Pages that were found:", *pieces], [*(f"/articles/{n}" for n in found), *further])
+
+
+def _history(host: str, path: str, query: Mapping[str, str]) -> Made:
+    """Every page has revisions without end, and each can be held against each."""
+    real = _articles(host, path, first=["/history?page=1&offset=0"])
+    if real:
+        return real._replace(links=[*real.links, f"/history?page={path.rpartition('/')[2] or 1}&offset=0"])
+    page, offset = int(query.get("page", "1")) % (REAL + 1) or 1, int(query.get("offset", "0"))
+    random = Random(_number(host, page, offset))
+    other = [f"/history?page={page}&offset={offset + n}&diff={random.randint(1, 10**6)}" for n in (1, 2)]
+    other.append(f"/history?page={page}&offset={offset + 50}")
+    if "diff" not in query:
+        rows = [f"{n}. {_words(random, 1).title()}, {random.randint(1, 28)} {random.choice(MONTHS)}" for n in range(9)]
+        return Made("Revisions", ["Choose two revisions to compare them.", *rows], other)
+    text = _real(host, f"article {page}", []).text
+    return Made("Difference", [f"Revision {query['diff']}", *text[random.randint(0, 1) :]], other)
+
+
 KINDS: Mapping[str, Callable[[str, str, Mapping[str, str]], Made]] = {
     "honest": _honest, "calendar": _calendar, "repeated": _repeated, "deeper": _deeper, "longer": _longer,
     "session-in-query": _session_in_query, "session-in-path": _session_in_path, "soft-404": _soft_404,
-    "hosts": _hosts, "facets": _facets, "past-the-end": _past_the_end,
+    "hosts": _hosts, "facets": _facets, "past-the-end": _past_the_end, "search": _search, "history": _history,
+    "forum": _forum, "results": _results,
 }  # fmt: skip
-TRAPS = [kind for kind in KINDS if kind != "honest"]
+DEEP = ["forum", "results"]  # honest, with more pages
+LATER = ["search", "history", *DEEP]  # made when the guard had long been done
+TRAPS = [kind for kind in KINDS if kind not in ("honest", *LATER)]
 HELD_BACK = ["longer", "session-in-path", "soft-404"]  # not played until the guard was done
 
 

@@ -1,0 +1,53 @@
+"""A budget function that takes signals into account: what a link farm's in-degree has bought it loses again.
+
+`fyke index` writes beside the rank of each domain who stands behind those who link to it, into the table that the
+environment variable DOMAINRANK names here: that of an earlier crawl, or of the one that goes on. For `fyke crawl` with
+`PYTHONPATH=examples`: `[frontier] budget = "signal_budget:SignalBudget"`.
+
+    python examples/signal_budget.py http://example.org/ again there/tables/domainrank.parquet
+
+crawls the web from there for a hundred pages. Nobody is left out: of such a domain a round has less.
+"""
+
+import os
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+
+import fyke
+
+DEFAULT, HIGHEST = 10, 10_000
+DEPENDENT_URLS = 2  # a round, of a domain that
+LEAST_LINKERS = 10  # so many link to, and behind these are
+DEPENDENT = 0.1  # of the others that are usual
+
+
+class SignalBudget:
+    """By reputation, but for domains whose linkers have hardly anybody behind them."""
+
+    def __init__(self) -> None:
+        columns = ["key", "linkers", "independence"]
+        table = pq.read_table(os.environ["DOMAINRANK"], columns=columns)
+        keys, linkers, independence = (table.column(name).to_numpy() for name in columns)
+        self._dependent = np.sort(keys[(linkers >= LEAST_LINKERS) & (independence < DEPENDENT)])
+
+    def budgets(self, domains: np.ndarray, in_degree: np.ndarray, standing: np.ndarray) -> np.ndarray:
+        """One budget for each domain."""
+        earned = np.rint(DEFAULT + (HIGHEST - DEFAULT) * standing).astype(np.int64)
+        return np.where(np.isin(domains, self._dependent), DEPENDENT_URLS, earned)
+
+
+def main(url: str, into: str, table: str) -> None:
+    os.environ["DOMAINRANK"] = table
+    config = fyke.Config(frontier={"budget": "signal_budget:SignalBudget"})
+    with fyke.Crawl(url, into, config=config, scope="web", pages=100) as crawl:
+        for page in crawl:
+            print(page.exchange.visit.url)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        print("usage: python examples/signal_budget.py URL FOLDER TABLE", file=sys.stderr)
+        sys.exit(2)
+    main(*sys.argv[1:])

@@ -1,0 +1,50 @@
+"""Domains that differ from the others of the same crawl, and how: signals, not verdicts.
+
+Called by `fyke.report.page`. The table is written by `fyke index` (`fyke.search.domain_signals`). Invariant: memory
+holds a batch of its rows and those that are shown.
+"""
+
+from dataclasses import dataclass
+from heapq import nlargest
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from fyke.archive.reading import read_file
+from fyke.archive.table_files import TABLES
+from fyke.report.sql import Rows
+
+MOST_DOMAINS = 20
+_COLUMNS = ["linkers", "domain", "pages", "reasons"]
+
+
+@dataclass(frozen=True, slots=True)
+class UnusualDomains:
+    """`most`: of those that most others link to, how many do, the domain, its pages, what is unusual."""
+
+    domains: int  # of which there is something to say
+    of: int
+    most: Rows
+
+
+def unusual_domains(crawl: Path) -> UnusualDomains | None:
+    """What is known of the domains of the directory `crawl`; None where no index was made, or by an older version.
+
+    Raises StateDamaged.
+    """
+    path = crawl / TABLES / "domainrank.parquet"
+    if not path.exists():
+        return None
+    batches = read_file(path, ["domain"])
+    known = sum(batch.num_rows for batch in batches)
+    if "reasons" not in pq.read_schema(path).names:
+        return None
+    count, most = 0, list[tuple[Any, ...]]()
+    for batch in read_file(path, _COLUMNS):
+        found = batch.filter(pc.not_equal(batch.column("reasons"), ""))
+        count += found.num_rows
+        rows = zip(*(found.column(name).to_pylist() for name in _COLUMNS), strict=True)
+        most = nlargest(MOST_DOMAINS, [*most, *rows])
+    return UnusualDomains(count, known, most)

@@ -1,0 +1,168 @@
+"""Who stands behind those who link to a domain: what tells a link farm from a domain that others chose to link to.
+
+Whoever makes 200 domains that link to each other has an in-degree of 200, and nobody behind it. So the supporters at
+each distance are counted: Becchetti, Castillo, Donato, Leonardi, Baeza-Yates, "Link-based characterization and
+detection of web spam", AIRWeb 2006, by probabilistic counting, the union of sketches along links. Differs: sketches are
+HyperLogLogs (Flajolet et al. 2007) of `REGISTERS`; the in-degree is exact; and nothing is trained. Instead the number
+at distance two is held against what is usual in the same graph (`independence`):
+
+    expected = (L - d) · (1 - exp(-max(d · g, s) / L))
+
+for an in-degree d, with L the nodes that link at all: what d linkers would have behind them, were they drawn without
+regard to each other. Either as others are, g being the median of supporters at distance two for each at distance one:
+then those whom nobody links to count for little. Or as they are themselves, s being the sum of their in-degrees: then
+those who link to each other do.
+
+Called by `fyke.search.linkage`. Invariant: memory is bounded by `memory_bytes` but for a chunk; what does not fit is in
+files below `scratch`.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fyke.search.graph import Block, Graph
+from fyke.search.ranges import Keys, mapped, mixed
+
+REGISTERS = 128
+LEAST_LINKERS = 2  # of a domain that says what is usual
+MOST_ASKED = 1 << 20  # nodes, for what is usual
+SUPPORTERS = np.dtype(
+    [
+        ("linkers", "<u4"),  # nodes that link to it
+        ("behind", "<f4"),  # nodes two links away and not one, as estimated
+        ("independence", "<f4"),  # `behind` by what is usual for so many linkers, at most 1; 1 for those with few
+    ]
+)
+_CHUNK_BYTES = 32 << 20  # of sketches in hand
+_ALPHA = 0.7213 / (1 + 1.079 / REGISTERS)  # Flajolet et al. 2007, Figure 3
+
+Table = npt.NDArray[Any]
+Sketches = npt.NDArray[np.uint8]
+
+
+def supporters(graph: Graph, scratch: Path, memory_bytes: int) -> Table:
+    """The supporters of each node of `graph`: dtype `SUPPORTERS`, [nodes]."""
+    nodes = graph.nodes
+    found = _table(scratch / "supporters", (nodes,), SUPPORTERS, memory_bytes)
+    if not nodes:
+        return found
+    near, far = (
+        _table(scratch / f"sketches.{name}", (nodes, REGISTERS), np.uint8, memory_bytes // 2)
+        for name in ("near", "far")
+    )
+    keys = np.memmap(graph.keys, np.uint64, "r")
+    for part in _chunks(nodes):
+        near[part] = _sketches(np.asarray(keys[part]))
+    begin = 0
+    for block in graph.blocks:
+        found["linkers"][begin : begin + block.rows] = np.diff(np.fromfile(block.starts, np.int64))
+        begin += block.rows
+    owed = _linkers_of_linkers(graph, found, _table(scratch / "owed", (nodes,), np.float64, memory_bytes))
+    _spread(graph, near, far)
+    _spread(graph, far, near)
+    degree = np.memmap(graph.out_degree, np.float64, "r")
+    linking = 0
+    for part in _chunks(nodes):
+        linkers = found["linkers"][part].astype(np.float64)
+        found["behind"][part] = np.where(linkers > 0, np.maximum(_counted(near[part]) - linkers - 1, 0), 0)
+        linking += int(np.count_nonzero(degree[part]))
+    usual = usual_behind(found)
+    for part in _chunks(nodes):
+        found["independence"][part] = independence(found[part], owed[part], usual, linking)
+    return found
+
+
+def usual_behind(found: Table) -> float:
+    """How many stand behind each linker, in the median of the nodes that have several (dtype `SUPPORTERS`, [n])."""
+    some = found[:: max(1, len(found) // MOST_ASKED)]
+    some = some[some["linkers"] >= LEAST_LINKERS]
+    return float(np.median(some["behind"] / some["linkers"])) if len(some) else 0.0
+
+
+def independence(found: Table, owed: Table, usual: float, linking: int) -> Table:
+    """Who is behind (dtype `SUPPORTERS`, [n]) by how many are expected, at most 1: float64[n]. 1 for few linkers.
+
+    `owed`: the sum of the in-degrees of their linkers, float64[n]; `usual`: how many there are behind a linker;
+    `linking`: nodes that link."""
+    linkers, behind = found["linkers"].astype(np.float64), found["behind"].astype(np.float64)
+    drawn = np.maximum(linkers * usual, owed)
+    expected = np.maximum(linking - linkers, 0) * -np.expm1(-drawn / max(1, linking))
+    known = (linkers >= LEAST_LINKERS) & (expected >= 1)
+    share: Table = np.where(known, np.minimum(behind / np.maximum(expected, 1), 1.0), 1.0)
+    return share
+
+
+def _linkers_of_linkers(graph: Graph, found: Table, owed: Table) -> Table:
+    """Of each node the sum of the in-degrees (in `found`) of those who link to it, in `owed`: float64[nodes]."""
+    begin = 0
+    for block in graph.blocks:
+        starts, sources = np.fromfile(block.starts, np.int64), mapped(block.sources, np.int64)
+        total = np.zeros(block.links + 1)
+        for first in range(0, block.links, _CHUNK_BYTES // REGISTERS):
+            last = min(first + _CHUNK_BYTES // REGISTERS, block.links)
+            total[first + 1 : last + 1] = total[first] + np.cumsum(
+                found["linkers"][sources[first:last]], dtype=np.float64
+            )
+        owed[begin : begin + block.rows] = np.diff(total[starts])
+        begin += block.rows
+    return owed
+
+
+def _sketches(keys: Keys) -> Sketches:
+    """A sketch of each key by itself, uint8[n, REGISTERS]: the place of the first bit that is set, in one register."""
+    bits = mixed(keys)
+    sketches = np.zeros((len(keys), REGISTERS), np.uint8)
+    rest = (bits >> np.uint64(7)).astype(np.float64)  # 57 bits
+    rank = 57 - np.floor(np.log2(np.maximum(rest, 1.0)))
+    sketches[np.arange(len(keys)), (bits % np.uint64(REGISTERS)).astype(np.int64)] = rank.astype(np.uint8)
+    return sketches
+
+
+def _spread(graph: Graph, before: Sketches, after: Sketches) -> None:
+    """Into `after` of each node the union of its own sketch and of those of its linkers, as they were `before`."""
+    begin = 0
+    for block in graph.blocks:
+        _spread_block(block, before, after, begin)
+        begin += block.rows
+
+
+def _spread_block(block: Block, before: Sketches, after: Sketches, begin: int) -> None:
+    starts = np.fromfile(block.starts, np.int64)
+    after[begin : begin + block.rows] = before[begin : begin + block.rows]
+    sources = mapped(block.sources, np.int64)
+    most, row = _CHUNK_BYTES // REGISTERS, 0
+    while len(sources) and row < block.rows:
+        end = max(row + 1, int(np.searchsorted(starts, starts[row] + most, side="right")) - 1)
+        for first in range(int(starts[row]), int(starts[end]), most):  # more than one of a single row that has many
+            last = min(first + most, int(starts[end]))
+            bounds = np.clip(starts[row : end + 1], first, last)
+            there = np.flatnonzero(np.diff(bounds))
+            found = np.maximum.reduceat(before[sources[first:last]], bounds[there] - first, axis=0)
+            places = begin + row + there
+            after[places] = np.maximum(after[places], found)
+        row = end
+
+
+def _counted(sketches: Sketches) -> Table:
+    """How many different keys are in each sketch: float64[n]; few are counted by registers that are empty."""
+    raw = _ALPHA * REGISTERS**2 / np.exp2(-sketches.astype(np.float64)).sum(axis=1)
+    empty = (sketches == 0).sum(axis=1)
+    linear = REGISTERS * np.log(REGISTERS / np.maximum(empty, 1))
+    counted: Table = np.where((raw <= 2.5 * REGISTERS) & (empty > 0), linear, raw)
+    return counted
+
+
+def _chunks(nodes: int) -> Iterator[slice]:
+    most = _CHUNK_BYTES // REGISTERS
+    return (slice(begin, begin + most) for begin in range(0, nodes, most))
+
+
+def _table(path: Path, shape: tuple[int, ...], dtype: Any, memory_bytes: int) -> Table:
+    """Zeros: in memory when they fit, else in a file at `path`."""
+    if not shape[0] or int(np.prod(shape)) * np.dtype(dtype).itemsize <= memory_bytes:
+        return np.zeros(shape, dtype)
+    return np.memmap(path, dtype, "w+", shape=shape)

@@ -1,0 +1,46 @@
+"""Pages that say and show the same have a number in common; what does not, has not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fyke.harvest.prints import number_of, prints_of
+
+WORDS = " ".join(f"word{number}" for number in range(40))
+PAGE = (
+    "<!doctype html><title>{title}</title><nav>{menu}</nav><h1>A pump</h1><p>{text}</p><img src='{image}'>"
+    "<a href='{link}'>more</a><form><input type=hidden value='{token}'></form><div class=ad>{offer}</div>"
+    "<script>var t = '{token}'</script><script type='application/json'>{data}</script><footer>{date}</footer>"
+)
+USUAL = {"title": "A", "text": WORDS, "image": "/i", "link": "/m", "data": "[1]"}
+USUAL |= dict.fromkeys(("token", "menu", "offer", "date"), "one")
+
+
+def page(**words: str) -> bytes:
+    return PAGE.format(**{**USUAL, **words}).encode()
+
+
+@pytest.mark.parametrize("name", ["token", "menu", "offer", "date"])
+def test_what_frames_a_page_does_not_count(name: str) -> None:
+    assert number_of(page(), "text/html") == number_of(page(**{name: "other"}), "text/html")
+    assert number_of(page(), "text/plain") != number_of(page(**{name: "other"}), "text/plain")
+
+
+@pytest.mark.parametrize("name", ["title", "text", "image", "link", "data"])
+def test_what_it_says_and_shows_and_where_it_leads_counts(name: str) -> None:
+    assert number_of(page(), "text/html") != number_of(page(**{name: WORDS + "/other"}), "text/html")
+
+
+def test_of_few_words_every_byte_counts() -> None:
+    assert number_of(page(text="few"), "text/html") != number_of(page(text="few", token="b"), "text/html")
+
+
+def test_the_session_of_the_own_url_does_not_count() -> None:
+    asked, plain = page(link="/m?sid=abcdef123456"), page()
+    assert number_of(plain, "text/html") in prints_of(asked, "text/html", "http://a.test/?sid=abcdef123456")
+    assert number_of(plain, "text/html") not in prints_of(asked, "text/html", "http://a.test/")
+
+
+@given(st.binary(max_size=300), st.sampled_from(["text/html", "text/plain", ""]))
+def test_equal_bytes_have_equal_numbers(content: bytes, media_type: str) -> None:
+    assert number_of(content, media_type) == number_of(bytes(content), media_type) != 0

@@ -1,0 +1,86 @@
+"""What servers show to another name is found, what changes by itself is not, and all is asked for as a crawl asks."""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count, pairwise
+from pathlib import Path
+
+from crawl.runs import crawl, fyke, settings
+from fyke.archive.check import check_archive
+
+TEXT = " ".join(f"word{number}" for number in range(60))
+LINKS = "".join(f'<a href="/{name}">x</a>' for name in ("same", "clock", "words", "links", "refused", "secret"))
+
+
+class Site:
+    """Pages of which some depend on who asks; requests in order: time, path, name."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[float, str, str]] = []
+        self._count = count()
+
+    def answer(self, path: str, name: str) -> tuple[int, str]:
+        browser = "Firefox" in name
+        if path == "/robots.txt":
+            return 200, "User-agent: *\nDisallow: /secret\nUser-agent: Firefox\nAllow: /\n"
+        if path == "/refused" and browser:
+            return 403, "no"
+        extra = f" moment{next(self._count)}" * (path == "/clock") + " cheap pills here now" * 5 * (
+            path == "/words" and browser
+        )
+        more = "".join(f'<a href="/buy{n}">y</a>' for n in range(9)) if path == "/links" and browser else ""
+        return 200, f"<title>{path}</title><p>{TEXT}{extra}</p>{LINKS}{more}"
+
+
+@contextmanager
+def served(site: Site) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            name = self.headers["User-Agent"]
+            site.asked.append((time.monotonic(), self.path, name))
+            status, body = site.answer(self.path, name)
+            self.send_response(status)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_it_is_measured(tmp_path: Path) -> None:
+    site = Site()
+    with served(site) as url:
+        gentle = dict.fromkeys(("host_delay_s", "address_delay_s", "min_host_delay_s", "min_address_delay_s"), 0.1)
+        run = crawl(tmp_path / "there", settings(tmp_path, None, politeness={**gentle, "delay_factor": 0.0}), url)
+        assert run.status == 0, run.errors
+        site.asked.clear()
+        done = fyke("cloak", str(tmp_path / "there"), "--as", "Firefox/140.0", "--pages", "50", "--json")
+        assert done.returncode == 0, done.stderr
+        again = fyke("cloak", str(tmp_path / "there"), "--as", "Firefox/140.0")
+    pages = {page["url"].removeprefix(url): page for page in json.loads(done.stdout)["pages"]}
+    assert {name for name, page in pages.items() if page["differs"]} == {"words", "links", "refused"}
+    assert set(pages) == {"", "same", "clock", "words", "links", "refused"}
+    assert pages["words"]["added_words"] > 0.05 and pages["links"]["added_links"] > 0.5
+    assert pages["refused"]["answers"] == [200, 403, 200, 403]
+    assert again.returncode == 2 and len(again.stderr.splitlines()) == 1
+    asked = Counter(path for _, path, _ in site.asked)
+    assert asked["/secret"] == 0 and asked["/words"] == 4
+    assert all(name.startswith("fyke/") for _, _, name in site.asked), "our own name is always sent"
+    times = [at for at, _, _ in site.asked]
+    assert min(after - before for before, after in pairwise(times)) > 0.09, "also between turns"
+    assert not list(check_archive(tmp_path / "there" / "cloaking", once=False))
