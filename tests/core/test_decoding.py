@@ -10,6 +10,7 @@ import zstandard
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fyke.core import codings
 from fyke.core.config import FetchSection
 from fyke.core.decoding import MAX_LAYERS, MOST_RATIO, decode_body
 from fyke.core.document import Document
@@ -178,3 +179,16 @@ def test_an_unknown_coding_is_passed_over():
     content, fault, _ = decode_body(answer(gzip.compress(b"hello"), "utf-8", "gzip"), LIMITS)
     assert content == b"hello"
     assert "utf-8" in fault
+
+
+@pytest.mark.parametrize("coding", ["gzip", "chunked"])
+def test_a_stream_of_crumbs_is_cut(coding):
+    """Each costs as much as kilobytes do, and a body has room for millions: what comes first is read."""
+    crumb = gzip.compress(b"xy") if coding == "gzip" else b"2\r\nxy\r\n"
+    most = codings._MOST_MEMBERS if coding == "gzip" else codings._MOST_CHUNKS
+    exchange = answer(
+        crumb * (most + 1), "gzip" if coding == "gzip" else "", transfer="" if coding == "gzip" else coding
+    )
+    content, fault, _ = decode_body(exchange, FetchSection())
+    assert content == b"xy" * most
+    assert "has more than" in fault

@@ -19,6 +19,8 @@ from isal import isal_zlib
 _PIECE = 64 << 10  # input taken at a time: what is copied when output reaches its limit
 _FIRST_PIECE = 1 << 10  # and at first, since a stream may be thousands of small members
 _STEP = 256 << 10  # output taken at a time: the most that is lost to a corrupt stream
+_MOST_MEMBERS = 1 << 12  # of a gzip stream that are unfolded, since each costs as much as 10 KB of content
+_MOST_CHUNKS = 1 << 20  # that are joined, the same
 _ZSTD_WINDOW = 8 << 20  # RFC 9659: no more may be asked of a client
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -36,6 +38,10 @@ class Layer(NamedTuple):
 
 class _Cut(Exception):
     """The stream ended before its end."""
+
+
+class _TooMany(Exception):
+    """The stream has more members than are unfolded."""
 
 
 Decoder = Callable[[bytes, int], Layer]
@@ -71,8 +77,8 @@ def unzstd(data: bytes, cap: int) -> Layer:
 
 def dechunk(data: bytes, cap: int) -> Layer:
     """chunked (RFC 9112, 7.1); trailers are dropped, a missing last chunk is forgiven."""
-    pieces: list[bytes] = []
-    position, fault = 0, ""
+    whole = BytesIO()
+    position, fault, count = 0, "", 0
     while True:
         size_line = _CHUNK_SIZE.match(data, position)
         if size_line is None:
@@ -81,16 +87,20 @@ def dechunk(data: bytes, cap: int) -> Layer:
         size = int(size_line[1], 16)
         if not size:
             break
+        count += 1
+        if count > _MOST_CHUNKS:
+            fault = f"has more than {_MOST_CHUNKS} chunks"
+            break
         start = size_line.end()
-        pieces.append(data[start : start + size])
+        whole.write(data[start : start + size])
         if start + size > len(data):
             fault = "is cut"
             break
         position = start + size
         position += 2 if data[position : position + 2] == b"\r\n" else data[position : position + 1] == b"\n"
-    if fault and not pieces and data:
+    if fault and not count and data:
         return Layer(data, "is not chunked")
-    return Layer(b"".join(pieces), fault)
+    return Layer(whole.getvalue(), fault)
 
 
 def _collect(pieces: Iterator[bytes], cap: int) -> Layer:
@@ -109,6 +119,8 @@ def _collect(pieces: Iterator[bytes], cap: int) -> Layer:
             room -= len(piece)
     except _Cut:
         fault = "is cut"
+    except _TooMany:
+        fault = f"has more than {_MOST_MEMBERS} members"
     except _CORRUPT:
         fault = "is corrupt"
     return Layer(whole.getvalue(), fault)
@@ -146,8 +158,11 @@ def _stream(decoder: Any, data: bytes, start: int) -> Generator[bytes, None, int
 
 
 def _gunzip(data: bytes) -> Iterator[bytes]:
-    start = 0
+    start = members = 0
     while data[start : start + 2] == _GZIP_MAGIC:
+        members += 1
+        if members > _MOST_MEMBERS:
+            raise _TooMany
         start = yield from _stream(isal_zlib.decompressobj(16 + zlib.MAX_WBITS), data, start)
 
 

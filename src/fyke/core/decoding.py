@@ -42,9 +42,10 @@ def accepted_codings() -> tuple[str, ...]:
     return ("gzip", "deflate", "br", "zstd")
 
 
-def is_coded(exchange: Exchange) -> bool:
-    """Whether its headers say that the body is the content in another form."""
-    return _CODED.search(exchange.head) is not None
+def unfolds(exchange: Exchange) -> bool:
+    """Whether the content may be longer than the body, as its headers have it."""
+    coded = _codings(exchange, "transfer-encoding") + _codings(exchange, "content-encoding")
+    return any(coding != "chunked" for coding in coded)
 
 
 def decode_body(exchange: Exchange, limits: FetchSection, most_ratio: int = MOST_RATIO) -> Decoded:
@@ -54,7 +55,7 @@ def decode_body(exchange: Exchange, limits: FetchSection, most_ratio: int = MOST
     before it, and `fault` says so.
     """
     data = exchange.body.read(limits.max_decoded_bytes)
-    if not is_coded(exchange):
+    if not _CODED.search(exchange.head):
         return Decoded(data, "")
     coded = _codings(exchange, "transfer-encoding")
     coded = _codings(exchange, "content-encoding") + coded

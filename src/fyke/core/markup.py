@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 MAX_BYTES = 8 << 20
+WRITTEN_BYTES = 1 << 18  # that are written out at a time: each tag takes ten times its bytes meanwhile
 MAX_TAGS = 200_000  # an element and its text take some 300 bytes
 MAX_ELEMENTS = 2_000_000
 MAX_STEPS = 50_000_000  # through open elements, some 2 ns each
@@ -68,15 +69,15 @@ _IS_LETTER[list(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")] = True
 
 def written_out(xhtml: bytes) -> bytes:
     """`xhtml` (UTF-8) with an end tag for each element that is empty and may not be so in HTML."""
-    return _EMPTY_TAG.sub(rb"<\1\2></\1>", xhtml)
+    return b"".join(_EMPTY_TAG.sub(rb"<\1\2></\1>", piece) for piece in pieces(xhtml, WRITTEN_BYTES))
 
 
-def pieces(content: bytes) -> Iterator[bytes]:
-    """`content`, in pieces of `MAX_BYTES` at most that end before a tag."""
+def pieces(content: bytes, most_bytes: int = MAX_BYTES) -> Iterator[bytes]:
+    """`content`, in pieces of `most_bytes` at most that end before a tag."""
     at = 0
-    while len(content) - at > MAX_BYTES:
-        end = content.rfind(b"<", at + 1, at + MAX_BYTES)
-        end = end if end > 0 else at + MAX_BYTES
+    while len(content) - at > most_bytes:
+        end = content.rfind(b"<", at + 1, at + most_bytes)
+        end = end if end > 0 else at + most_bytes
         yield content[at:end]
         at = end
     yield content[at:] if at else content

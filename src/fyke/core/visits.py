@@ -5,6 +5,7 @@ exchange into a `Page`, which processing modules, sinks and the store read. Each
 and only read by the others.
 """
 
+import codecs
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -22,6 +23,7 @@ from fyke.core.urls import Locator, UrlParts, locate, split
 HTML = "text/html"
 HTML_TYPES = frozenset({HTML, "application/xhtml+xml"})
 TREE_OPTIONS = LexborDocumentOptions.WO_EVENTS  # events of changing trees; a tenth of the cost of parsing
+TEXT_BYTES = 1 << 20  # of text that are decoded at a time
 _UTF_8 = frozenset({"utf-8", "us-ascii", "ascii"})
 _WITHOUT_PIECES = frozenset({"", "utf-16", "utf-16-le", "utf-16-be", "iso-2022-jp"})  # a `<` may be half a character
 
@@ -212,6 +214,19 @@ class Page:
     def text(self) -> str:
         """`content` as text by its charset, faults replaced; what a document says; empty for what has no text."""
         return self.content.decode(self.charset, "replace") if self.charset else self.document_text
+
+    def texts(self) -> Iterator[str]:
+        """`text`, in pieces: one character may make of all of a text four bytes a character."""
+        if not self.charset:
+            yield self.document_text
+            return
+        of_codec = codecs.lookup(self.charset).incrementaldecoder
+        decode = (
+            (lambda piece, _: piece.decode(self.charset, "replace")) if of_codec is None else of_codec("replace").decode
+        )
+        for begin in range(0, len(self.content), TEXT_BYTES):
+            end = begin + TEXT_BYTES
+            yield decode(self.content[begin:end], end >= len(self.content))
 
     @property
     def tree(self) -> LexborHTMLParser:

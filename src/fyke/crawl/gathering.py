@@ -65,6 +65,7 @@ class Gathering:
                 if self._listens and sheaf.pointers.dated.any():
                     outbox.put_dated(dates_of(sheaf.pointers))
             errands += sum(self._tell(reaped, outbox) for reaped in sheaf.reaped)
+            del sheaf  # before the next is read: each may be large
         self._review(outbox, idle=not fetched.exchanges)
         for origin, rules, until in fetched.learned:
             outbox.put_learned(origin, rules, until)

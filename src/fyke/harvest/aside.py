@@ -3,8 +3,8 @@
 The harvest puts work in and takes results out when it comes by again. lexbor gives the interpreter back while it makes
 a tree, so the loop goes on meanwhile.
 
-Invariant: results come in the order of the work. While it is `full`, its owner brings no more: so about `MOST_BYTES` of
-pages are held at a time, those that nobody took yet among them.
+Invariant: results come in the order of the work. Its owner brings no more than it `has_room` for: so `MOST_BYTES` of
+pages are held at a time, those that nobody took yet among them, or one that is larger, alone.
 """
 
 from collections import deque
@@ -43,10 +43,9 @@ class Aside(Generic[Result]):
         self._waiting.append((future, size_bytes))
         future.add_done_callback(lambda _: self._told())
 
-    @property
-    def full(self) -> bool:
-        """Whether as much is held as may be."""
-        return sum(size for _, size in self._waiting) >= self._most_bytes
+    def has_room(self, size_bytes: int) -> bool:
+        """Whether something of that size may be held beside what is, or alone."""
+        return not self._waiting or sum(size for _, size in self._waiting) + size_bytes <= self._most_bytes
 
     def take(self, *, wait: bool = False) -> list[Result]:
         """The results there are by now; where it shall `wait`, one at least if there is work. Raises what that did."""

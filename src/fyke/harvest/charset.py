@@ -57,6 +57,7 @@ _LABELS = {
 } | dict.fromkeys(_REPLACED, f"{_PREFIX}replacement")
 _WIDE = frozenset({"utf-16-le", "utf-16-be"})
 
+_PIECE_BYTES = 1 << 20  # that are decoded at a time
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 # The prescan's tokens; blanks are the standard's five. A quote without an end takes all that follows, as there.
@@ -193,13 +194,12 @@ def _declared(label: str) -> str | None:
 
 
 def _detected(content: bytes) -> str:
-    try:
-        if not content.isascii():
-            content.decode()
-    except UnicodeDecodeError as error:
-        if error.reason == "unexpected end of data" and error.end == len(content) and error.start > 0:
-            return "utf-8"  # whole but for its end, which was cut
-        at = max(0, error.start - _SAMPLE_BYTES // 4)  # where it is not ASCII is where it tells
+    fault = None if content.isascii() else _fault_of_utf8(content)
+    if fault is not None:
+        begin, is_cut = fault
+        if is_cut and begin > 0:
+            return "utf-8"  # whole but for its end
+        at = max(0, begin - _SAMPLE_BYTES // 4)  # where it is not ASCII is where it tells
         name = detect_encoding(content[at : at + _SAMPLE_BYTES], html5_compatible=False) or ""
         guess = _CODECS.get(name) or codec_of(name)
         return DEFAULT if guess is None or guess == "utf-8" or guess in _WIDE else guess
@@ -209,10 +209,26 @@ def _detected(content: bytes) -> str:
     return "utf-8"
 
 
+def _fault_of_utf8(content: bytes) -> tuple[int, bool] | None:
+    """Where `content` is not UTF-8 any more, and whether it is only cut there; None where it is all UTF-8.
+
+    By pieces: one character beyond the Basic Multilingual Plane makes of all of a text four bytes a character.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for begin in range(0, len(content), _PIECE_BYTES):
+        before = len(decoder.getstate()[0])
+        end = begin + _PIECE_BYTES
+        try:
+            decoder.decode(content[begin:end], end >= len(content))
+        except UnicodeDecodeError as error:
+            is_cut = error.reason == "unexpected end of data" and begin - before + error.end == len(content)
+            return begin - before + error.start, is_cut
+    return None
+
+
 def _has_gap(codec: str, content: bytes) -> bool:
     """Whether `content` holds bytes that Python's `codec` leaves undefined and WHATWG's does not."""
-    gaps = _gaps(codec)
-    return bool(gaps) and len(content) != len(content.translate(None, gaps))
+    return any(gap in content for gap in _gaps(codec))
 
 
 @lru_cache(maxsize=16)

@@ -8,6 +8,7 @@ Invariant: links are as written, relative to the document's URL; absolute below 
 """
 
 import json
+from io import BytesIO
 from typing import Any
 
 from fyke.core.visits import Page
@@ -16,7 +17,9 @@ from fyke.harvest.links import MOST_LINKS, HtmlLinks, collapsed, fit
 from fyke.harvest.sitemap import ROOTS, add_links
 from fyke.harvest.xmlscan import Attributes, Enough, root_of, scan, seen_from
 
-MAX_JSON_BYTES = 8 << 20  # which become ten times as much in memory
+MAX_JSON_BYTES = 2 << 20  # which become forty times as much in memory, where they are many small objects
+MAX_UTF8_BYTES = 64 << 20  # of a document in another encoding, which may become three times as long
+HEAD_BYTES = 1 << 18  # of it that are looked at for its root element
 _FEEDS = frozenset({"rss", "rdf", "feed", "channel"})
 _OWNERS = frozenset({"item", "entry", "channel", "feed", "rdf", "rss"})
 _DATES = frozenset({"updated", "modified", "pubdate", "date"})  # Atom, RSS and its Dublin Core
@@ -47,7 +50,7 @@ class XmlLinks:
 
     def lists(self, page: Page) -> bool:
         """Whether `page` is a feed or sitemap."""
-        return page.media_type not in self._html.media_types and root_of(utf8(page)) in ROOTS | _FEEDS
+        return page.media_type not in self._html.media_types and root_of(utf8(page, HEAD_BYTES)) in ROOTS | _FEEDS
 
 
 class JsonFeed:
@@ -81,9 +84,17 @@ class JsonFeed:
         return b"jsonfeed.org" in page.content[:4096]
 
 
-def utf8(page: Page) -> bytes:
-    """The content of `page` as UTF-8 without a byte order mark."""
-    return page.content if page.charset == "utf-8" else page.text.encode("utf-8", "replace")
+def utf8(page: Page, most_bytes: int = MAX_UTF8_BYTES) -> bytes:
+    """The content of `page` as UTF-8 without a byte order mark; of one in another encoding the beginning, which is
+    about `most_bytes` at most."""
+    if page.charset == "utf-8":
+        return page.content
+    whole = BytesIO()
+    for text in page.texts():
+        whole.write(text.encode("utf-8", "replace"))
+        if whole.tell() >= most_bytes:
+            break
+    return whole.getvalue()
 
 
 def _text(value: Any) -> str:

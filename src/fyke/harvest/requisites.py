@@ -9,10 +9,11 @@ Invariant: references are given as written, each once, without those that fetch 
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
-from fyke.core.visits import Page
+from fyke.core.visits import TEXT_BYTES, Page
 
 Find = Callable[[str, LexborNode], list[LexborNode]]
 
@@ -50,6 +51,9 @@ _CSS = re.compile(
 _CSS_ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|\s)?|(\r\n|.))", re.DOTALL)
 
 
+MOST_PIECES = 8  # of a style sheet that are read, of `TEXT_BYTES` each
+
+
 class CssLinks:
     """Finds what a style sheet imports and refers to."""
 
@@ -57,7 +61,8 @@ class CssLinks:
 
     def process(self, page: Page) -> None:
         """Add to the requisites of `page`."""
-        page.links.requisites += _needed(css_references(page.text))
+        page.links.requisites += _needed(css_references("".join(islice(page.texts(), MOST_PIECES))))
+        page.cut |= len(page.content) > MOST_PIECES * TEXT_BYTES
 
 
 def html_requisites(find: Find, root: LexborNode) -> list[str]:

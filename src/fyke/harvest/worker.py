@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from fyke.core.batches import U64, Kind, LinkKind
 from fyke.core.config import FetchSection
-from fyke.core.decoding import decode_body, is_coded
+from fyke.core.decoding import decode_body, unfolds
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import MOST_BYTES, NOWHERE, Int, LinkResolver, Located
@@ -132,7 +132,8 @@ class Harvest:
         self._limits_here = limits.model_copy(update={"max_decoded_bytes": most_here_bytes})
         self._links = links
         self._aside = aside
-        self._later: deque[Exchange] = deque()  # there was no room aside for their pages
+        # There was no room aside for their pages, which have so many bytes.
+        self._later: deque[tuple[Exchange, int]] = deque()
         self._redirects = redirects or Redirects({})
         self._copy_of = copy_of or (lambda earlier, most_bytes: None)
 
@@ -149,37 +150,61 @@ class Harvest:
         yield from self._read_aside()
         if told := [exchange for exchange in exchanges if exchange.outcome not in TO_PARSE]:
             yield self._without_page(told)
+        yield from self._open_later()
         batch: list[tuple[Exchange, Page]] = []
         size_bytes = 0
-        for exchange in self._due(exchanges):
+        for exchange in exchanges:
+            if exchange.outcome not in TO_PARSE:
+                continue
             page = self._opened_here(exchange)
-            large = page is None or self._is_large(page)
-            if large and self._aside is not None and self._aside.full:
+            aside_bytes = self._aside_bytes(exchange, page)
+            if aside_bytes and not self._has_room(aside_bytes):
                 del page
                 exchange.body.to_disk()
-                self._later.append(exchange)
-                while len(self._later) > MOST_LATER and self._aside.full:
-                    yield from self._read_aside(wait=True)
+                self._later.append((exchange, aside_bytes))
+                yield from self._open_later(MOST_LATER)
                 continue
-            if page is None and self._aside is not None:
-                self._aside.put(partial(self._opened_aside, exchange), self._opened_bytes(exchange))
+            if page is None:
+                self._open_aside(exchange, aside_bytes)
                 continue
-            assert page is not None
             batch.append((exchange, page))
             size_bytes += exchange.body.size + len(page.content)
             del page
-            if large or len(batch) >= BATCH_PAGES or size_bytes >= BATCH_BYTES:
+            if aside_bytes or len(batch) >= BATCH_PAGES or size_bytes >= BATCH_BYTES:
                 yield from self._read(batch)
                 batch, size_bytes = [], 0
         yield from self._read(batch)
 
-    def _due(self, exchanges: Sequence[Exchange]) -> Iterator[Exchange]:
-        """Those with large pages that had to wait, while there is room for them, and those of `exchanges` to read."""
-        for _ in range(len(self._later)):
-            if self._aside is None or self._aside.full:
-                break
-            yield self._later.popleft()
-        yield from (exchange for exchange in exchanges if exchange.outcome in TO_PARSE)
+    def _open_later(self, most: int | None = None) -> Iterator[Sheaf]:
+        """Open those with large pages that had to wait, in order, while there is room for them. Where no more than
+        `most` may wait, that is waited for."""
+        while self._later and self._aside is not None:
+            exchange, size_bytes = self._later[0]
+            if self._aside.has_room(size_bytes):
+                self._later.popleft()
+                self._open_aside(exchange, size_bytes)
+            elif most is None or len(self._later) <= most:
+                return
+            else:
+                yield from self._read_aside(wait=True)
+
+    def _has_room(self, size_bytes: int) -> bool:
+        """Whether a page of that size may be read aside now; nobody overtakes those that had to wait."""
+        return not self._later and self._aside is not None and self._aside.has_room(size_bytes)
+
+    def _open_aside(self, exchange: Exchange, size_bytes: int) -> None:
+        assert self._aside is not None
+        self._aside.put(partial(self._opened_aside, exchange), size_bytes)
+
+    def _aside_bytes(self, exchange: Exchange, page: Page | None) -> int:
+        """What the page of `exchange` takes aside; 0 where it is read here. None: it is not open yet."""
+        if page is not None:
+            return self._read_bytes(page) if self._is_large(page) else 0
+        return max(exchange.body.size, self._limits.max_decoded_bytes if unfolds(exchange) else 0)
+
+    def _read_bytes(self, page: Page) -> int:
+        """What `page` counts for aside."""
+        return max(len(page.content), SLOW_BYTES if self._parser.takes_long(page) else 0)
 
     def _opened_here(self, exchange: Exchange) -> Page | None:
         """The page of `exchange`; None where it is to be opened aside, since it is large, or unfolds to much."""
@@ -192,10 +217,6 @@ class Harvest:
 
     def _opened_aside(self, exchange: Exchange) -> _Read:
         return _Read(exchange, opened(self._parser, self._limits, exchange), (), 0, is_opened=True)
-
-    def _opened_bytes(self, exchange: Exchange) -> int:
-        """How large the content of `exchange` is at most."""
-        return max(exchange.body.size, self._limits.max_decoded_bytes if is_coded(exchange) else 0)
 
     def _is_large(self, page: Page) -> bool:
         """Whether `page` is read aside, if it is read."""
@@ -283,8 +304,7 @@ class Harvest:
 
     def _do_aside(self, work: Callable[[_Read], _Read], read: _Read) -> None:
         assert self._aside is not None
-        least = SLOW_BYTES if self._parser.takes_long(read.page) else 0  # so that few of them wait at a time
-        self._aside.put(partial(work, read), max(least, len(read.page.content)))
+        self._aside.put(partial(work, read), self._read_bytes(read.page))
 
     def _parsed(self, read: _Read) -> _Read:
         return read._replace(redirect=self._parser.read(read.page))

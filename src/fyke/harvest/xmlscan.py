@@ -12,11 +12,12 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from html.entities import html5
+from io import BytesIO
 from xml.parsers import expat
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from fyke.core.markup import bounded
+from fyke.core.markup import MAX_BYTES, bounded
 from fyke.core.urls import canonical
 
 Attributes = dict[str, str]
@@ -39,12 +40,15 @@ _TEXT_CHARS = 1 << 14  # more is no URL and no title
 _BASE_CHARS = 1 << 8  # each link below would be as long: a few bytes of it are written, all of them are held
 
 
+_MOST_DEPTH = 1_000  # of elements in elements: each takes 300 bytes as long as it is open
+
+
 class Enough(Exception):
     """Raised by who is shown elements: the rest is not read."""
 
 
 class _Refused(Exception):
-    """The document declares entities: only a bomb needs them."""
+    """The document declares entities, or is deeper than any list: only a bomb needs that."""
 
 
 def root_of(content: bytes) -> str:
@@ -85,6 +89,8 @@ def _scan_strictly(content: bytes, url: str, see: See) -> bool:
 
     def start(name: str, attributes: Attributes) -> None:
         base = path[-1][2]
+        if len(path) > _MOST_DEPTH:
+            raise _Refused
         if "xml:base" in attributes:
             base = _base(attributes["xml:base"], base)
         path.append((_local(name), attributes, base))
@@ -129,13 +135,29 @@ def _local(name: str) -> str:
 
 
 def _plain(content: bytes) -> bytes:
-    """`content` without what HTML has no or another word for: what is declared, CDATA, elements closed as they open."""
+    """As much of `content` as is parsed by force, without what HTML has no or another word for: what is declared, CDATA,
+    elements closed as they open."""
     doctype = _DOCTYPE.match(content)
     if doctype is not None:
         content = content[doctype.end() :]
     elif b"<!ENTITY" in content:
         return b""  # who knows where the declarations end
-    return _CLOSED.sub(rb"<\1\2></\1>", _LITERAL.sub(_in_html, content))
+    return _replaced(_CLOSED, _opened_and_closed, _replaced(_LITERAL, _in_html, content[:MAX_BYTES]))
+
+
+def _replaced(pattern: re.Pattern[bytes], by: Callable[[re.Match[bytes]], bytes], content: bytes) -> bytes:
+    """As `pattern.sub` has it, which holds all pieces until the end: of small ones twenty times their length."""
+    whole, at = BytesIO(), 0
+    for match in pattern.finditer(content):
+        whole.write(content[at : match.start()])
+        whole.write(by(match))
+        at = match.end()
+    whole.write(content[at:])
+    return whole.getvalue()
+
+
+def _opened_and_closed(match: re.Match[bytes]) -> bytes:
+    return b"<%b%b></%b>" % (match[1], match[2], match[1])
 
 
 def _in_html(match: re.Match[bytes]) -> bytes:

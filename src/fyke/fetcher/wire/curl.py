@@ -9,6 +9,10 @@ A handshake costs as much as some ten requests: so connections are kept, the lat
 connection is gone takes up its last TLS session, whose certificate counts as checked. libcurl reads the file of
 certificates to trust once for all.
 
+Who sends much does not hold up who sends little: a socket that brought `BULK_BYTES` at its last turn takes turns with
+those like it, `BULK_AT_ONCE` each time that sockets are looked at. So a page is a few looks away from its request,
+however many servers send bodies without end.
+
 Invariant: `done` is called exactly once for every `start`, never from inside `start`, whatever the
 server does, also at `close`. Idle handles are bounded by `connections`, kept connections by `kept`.
 """
@@ -17,6 +21,8 @@ import asyncio
 import select
 from collections.abc import Iterable
 from dataclasses import dataclass
+from heapq import nsmallest
+from itertools import count
 from typing import Any
 
 import pycurl
@@ -29,10 +35,12 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.options import constant_options
-from fyke.fetcher.wire.transfer import MOST_LINES, Dialect, Done, Request, Slot
+from fyke.fetcher.wire.transfer import MOST_LINES, Dialect, Done, Meter, Request, Slot
 
 SESSION_CACHES = 64  # each of them holds 25 hosts' TLS sessions: libcurl's bound
 BODIES_BYTES = 24 << 20  # in memory of all that are under way: n of them hold log(n) times that at most
+BULK_BYTES = 32 << 10  # of body, at one turn of a socket: there may be much more
+BULK_AT_ONCE = 2
 KEPT_BROKE = "the connection that was kept broke"  # the detail of one that may be asked anew on another
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
 
@@ -95,6 +103,9 @@ class CurlEngine:
         self._timer: asyncio.Handle | None = None
         self._timer_due = 0.0
         self._watched: set[int] = set()
+        self._meter = Meter()
+        self._bulk: dict[int, int] = {}  # sockets that bring much, with the number of their last turn
+        self._turns = count()
         self._epoll = select.epoll()
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
@@ -181,6 +192,7 @@ class CurlEngine:
 
     def _watch(self, what: int, fd: int, _multi: object, _data: object) -> None:
         if what == pycurl.POLL_REMOVE:
+            self._bulk.pop(fd, None)
             if fd in self._watched:
                 self._watched.discard(fd)
                 try:
@@ -235,10 +247,24 @@ class CurlEngine:
             self._act(pycurl.SOCKET_TIMEOUT, 0)
 
     def _ready(self) -> None:
+        bulk = []
         for fd, events in self._epoll.poll(0):
             if self._closed:
                 return
-            self._act(fd, _SELECTS[events & 31])
+            if fd in self._bulk:
+                bulk.append((self._bulk[fd], fd, events))
+            else:
+                self._receive(fd, events)
+        for _, fd, events in nsmallest(BULK_AT_ONCE, bulk):
+            if not self._closed and fd in self._watched:
+                self._receive(fd, events)
+
+    def _receive(self, fd: int, events: int) -> None:
+        before = self._meter.body_bytes
+        self._bulk.pop(fd, None)
+        self._act(fd, _SELECTS[events & 31])
+        if self._meter.body_bytes - before >= BULK_BYTES and fd in self._watched:
+            self._bulk[fd] = next(self._turns)
 
     def _act(self, fd: int, selected: int) -> None:
         _, running = self._multi.socket_action(fd, selected)
@@ -330,7 +356,7 @@ class CurlEngine:
         if idle:
             self._idle_count -= 1
             return idle.pop()
-        return Slot(self._all_options(dialect), self._limit_bytes)
+        return Slot(self._all_options(dialect), self._limit_bytes, self._meter)
 
     def _all_options(self, dialect: Dialect) -> Iterable[tuple[int, Any]]:
         yield from self._options

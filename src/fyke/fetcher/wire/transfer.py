@@ -54,6 +54,15 @@ class Request:
     to_the_end: bool = False  # whatever Content-Length says, the body ends with the connection
 
 
+class Meter:
+    """Bytes of bodies that came over all handles of an engine."""
+
+    __slots__ = ("body_bytes",)
+
+    def __init__(self) -> None:
+        self.body_bytes = 0
+
+
 class Slot:
     """One easy handle with the receiving end of its present transfer."""
 
@@ -61,6 +70,7 @@ class Slot:
         "_address",
         "_fields",
         "_limit_bytes",
+        "_meter",
         "_room_bytes",
         "_sessions",
         "_to_the_end",
@@ -77,8 +87,9 @@ class Slot:
         "started",
     )
 
-    def __init__(self, options: Iterable[Option], limit_bytes: int) -> None:
+    def __init__(self, options: Iterable[Option], limit_bytes: int, meter: Meter) -> None:
         self.curl = curl = pycurl.Curl()
+        self._meter = meter
         self._limit_bytes = limit_bytes
         self._address = ""
         self._fields: Sequence[bytes] = ()
@@ -150,6 +161,7 @@ class Slot:
 
     def write(self, chunk: bytes) -> int | None:
         """Take a piece of the body; 0 tells libcurl to break off."""
+        self._meter.body_bytes += len(chunk)
         try:
             room = self._room_bytes - self.body.size
             if len(chunk) > room:

@@ -1,8 +1,9 @@
 """Documents that are large, deep, or traps."""
 
 import gzip
+import random
 
-from fyke.lab.simweb.hostile.script import PAGE, Behaviour, Many, Numbered, Script, head, whole
+from fyke.lab.simweb.hostile.script import PAGE, Behaviour, Many, Numbered, Script, head, to, whole
 
 _MB = 1 << 20
 _LOC = b"<url><loc>http://%HOST%:%PORT%/%N%</loc></url>"
@@ -21,6 +22,8 @@ _ENTITIES = b"".join(b'<!ENTITY e%d "%s">' % (n, b"&e%d;" % (n - 1) * 10) for n 
 _PACKED_XML = gzip.compress(_URLSET + b"<url><loc>/a</loc></url>" * (2 << 20), 9)
 _PACKED_DEPTH = gzip.compress(b"<a>" * (20 << 20), 9)
 
+
+_NOISE = random.Random(1).randbytes(_MB)
 _PAGES: dict[str, Script] = {
     "tags-of-64-mb": _html(Many(b"<b>" * 1000, 21_000)),
     "tags-a-million-deep": _html(Many(b"<div>" * 1000, 1000)),
@@ -82,6 +85,45 @@ _XML: dict[str, Script] = {
     "style-sheet-of-imports": (head(kind="text/css"), Numbered(b"@import url(/%N%);", 200_000)),
     "menu-without-end": (head(kind="text/plain"), Many(b"http://%HOST%/ ", 500_000)),
 }
+_WIDE = "utf-16-le"
+_HEAVY: dict[str, Script] = {  # no more than is allowed, and much of it: what many such servers do together counts
+    "body-of-30-mb": (head(f"Content-Length: {30 * _MB}", kind="text/plain"), Many(b"so many words " * 7 + b"\n\n", 314_573)),
+    "page-of-8-mb": _html(Numbered(b"<p>Words, and <a href=/%N%>a link</a> among them, " + b"words " * 60, 20_000)),
+    "page-of-60-mb-in-utf-16": (
+        head(kind="text/html; charset=utf-16") + b"\xff\xfe", Many("<p>words</p> <!-- -->".encode(_WIDE) * 100, 15_000),
+    ),
+    "sitemap-of-60-mb-in-utf-16": (
+        head(kind="application/xml") + b"\xff\xfe" + _URLSET.decode().encode(_WIDE),
+        Many("<url><loc>http://a.hostile/</loc></url>".encode(_WIDE) * 100, 8_000),
+    ),
+    "sitemap-of-50-mb": _xml(
+        _URLSET, Numbered(b"<url><loc>http://%HOST%:%PORT%/%N%</loc></url>", 49_999), Many(b" " * 1000, 46_000)
+    ),
+    "sitemap-of-depth": whole(
+        gzip.compress(_URLSET + b"<a>" * (20 << 20), 9), "Content-Encoding: gzip", kind="application/xml"
+    ),
+    "json-feed-of-objects": (
+        head(kind="application/feed+json"),
+        b'{"version":"https://jsonfeed.org/version/1","items":[', Many(b'{"":{}},' * 1000, 1000), b"{}]}",
+    ),
+    "feed-of-60-mb": _xml(
+        b"<rss><channel>", Numbered(b"<item><link>/%N%</link>" + b"<a>b</a>" * 20 + b"</item>", 300_000),
+        kind="application/rss+xml",
+    ),
+    "list-broken-of-empty-tags": _xml(_URLSET, b"<", Many(b"<a/>" * 1000, 15_000)),
+    "text-of-60-mb-and-a-smile": (
+        head(kind="text/plain"), "\N{SMILING FACE WITH SMILING EYES}".encode(), Many(b"words and more " * 100, 40_000),
+    ),
+    "style-sheet-of-60-mb": (head(kind="text/css"), Many(b"a{b:c}" * 1000, 10_000)),
+    "menu-of-60-mb": (head(kind="text/plain"), Many(b"1menu\t/\thost\t70\r\n" * 100, 30_000)),
+    "chunks-of-two-bytes": (head("Transfer-Encoding: chunked"), Many(b"2\r\nxy\r\n", 9_000_000), b"0\r\n\r\n"),
+    "gzip-of-many-members": (head("Content-Encoding: gzip"), Many(gzip.compress(b""), 3_000_000)),
+    "gzip-of-64-mb-to-128": (
+        head("Content-Encoding: gzip"), Many(gzip.compress(_NOISE, 1), 60), Many(gzip.compress(bytes(_MB), 9), 60),
+    ),
+    "head-of-300-kb": (head(*(f"X-{n}: {'y' * 8000}" for n in range(34))) + PAGE,),
+    "leads-on-by-long-urls": to("/" + "a" * 1800 + "%NEXT%"),
+}  # fmt: skip
 _TRAPS: dict[str, Script] = {
     "trap-of-numbers": whole(b"<title>Page</title><a href=/%NEXT%>next</a>"),
     "trap-of-queries": whole(b"<title>Page</title><a href='/?day=%NEXT%'>tomorrow</a>"),
@@ -91,4 +133,4 @@ _TRAPS: dict[str, Script] = {
     "trap-of-hosts": whole(b"<title>Page</title><a href='http://h%NEXT%.%HOST%:%PORT%/%NEXT%'>a host</a>"),
 }
 
-BEHAVIOURS = [Behaviour(name, script) for group in (_PAGES, _XML, _TRAPS) for name, script in group.items()]
+BEHAVIOURS = [Behaviour(name, script) for group in (_PAGES, _XML, _HEAVY, _TRAPS) for name, script in group.items()]

@@ -27,6 +27,7 @@ _ROBOTS: dict[str, Script] = {
     "rules-of-wildcards": _rules(b"User-agent: *\n" + b"Disallow: /" + b"*a" * 2000 + b"$\n"),
     "rules-by-the-thousand": (head(kind=_TEXT), b"User-agent: *\n", Numbered(b"Disallow: /*%N%*b\n", 25_000)),
     "rules-of-agents": (head(kind=_TEXT), Numbered(b"User-agent: a%N%\n", 25_000), b"Disallow: /\n"),
+    "rules-of-500-kb": (head(kind=_TEXT), b"User-agent: *\n", Numbered(b"Disallow: /private/%N%/\n", 21_000)),
     "rules-forbid-all": _rules(b"User-agent: *\nDisallow: /\n"),
     "rules-in-html": whole(b"<!doctype html><title>Rules</title>Disallow: /"),
     "rules-in-utf-16": _rules("User-agent: *\nDisallow: /\n".encode("utf-16")),
