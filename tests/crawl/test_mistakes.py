@@ -363,6 +363,18 @@ def test_a_crawl_that_waits_for_room_can_be_stopped(tmp_path: Path, small_disk: 
         assert process.wait(30) == FULL
 
 
+def test_a_crawl_that_is_stopped_as_room_comes_has_stopped(tmp_path: Path, small_disk: Path) -> None:
+    into = small_disk / "crawl"
+    config = settings(tmp_path, store=FULL_SETTINGS)
+    with small_site(pages=40, page_bytes=600_000) as site, (tmp_path / "said").open("w") as said:
+        process = subprocess.Popen(command(into, config, site.url), stdout=subprocess.DEVNULL, stderr=said)
+        wait_until(lambda: "until then it pauses" in (tmp_path / "said").read_text())
+        subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
+        process.send_signal(signal.SIGTERM)  # before the crawl has looked
+        assert process.wait(30) == 0, (tmp_path / "said").read_text()
+        mended(into, config, site)
+
+
 @pytest.mark.parametrize("forward_s", [-5000.0, 5000.0, 1e9])
 @pytest.mark.parametrize("restarted", [False, True])
 def test_a_clock_that_was_set(

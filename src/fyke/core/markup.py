@@ -22,7 +22,7 @@ import numpy.typing as npt
 MAX_BYTES = 8 << 20
 WRITTEN_BYTES = 1 << 18  # that are written out at a time: each tag takes ten times its bytes meanwhile
 MAX_TAGS = 200_000  # an element and its text take some 300 bytes
-MAX_ELEMENTS = 2_000_000
+MAX_ELEMENTS = 1_000_000  # of 100 bytes
 MAX_STEPS = 50_000_000  # through open elements, some 2 ns each
 MOST_NULS = 1_000  # each costs 17 bytes, though the standard drops those in text
 MAX_ATTRIBUTES = 1_000  # of a tag that is long

@@ -143,30 +143,36 @@ async def _crawl(
     metrics: str | None,
 ) -> Summary:
     """Crawl to the end; where the disk is full, pause until it has room, and go on from the last checkpoint."""
+    stops: list[int] = []
     while True:
         try:
-            return await _crawl_once(directory, config, console, listed, again, metrics)
+            return await _crawl_once(directory, config, console, listed, again, metrics, stops)
         except DiskFull as error:
-            if not directory.holds_crawl or not await _has_room_again(directory, config, console, error):
+            if not directory.holds_crawl or not await _has_room_again(directory, config, console, error, stops):
                 raise
             listed = None  # it is in the directory
 
 
-async def _has_room_again(directory: CrawlDirectory, config: Config, console: Console, error: DiskFull) -> bool:
-    """Wait for room, as long as for a host that rests; False when none comes, or it is a limit that was met."""
+async def _has_room_again(
+    directory: CrawlDirectory, config: Config, console: Console, error: DiskFull, stops: list[int]
+) -> bool:
+    """Wait for room, as long as for a host that rests; False when none comes, or it is a limit that was met. Signals
+    to stop that come meanwhile end that, and are put into `stops`."""
     limited = getattr(error.__cause__, "errno", errno.ENOSPC) != errno.ENOSPC
     if limited or not config.crawl.wait_s:
         return False
     told = f"fyke: {error}; until then it pauses, for {duration(config.crawl.wait_s)} at most"
     console.print(told, highlight=False, soft_wrap=True, markup=False)
     stop, clock = asyncio.Event(), asyncio.get_running_loop().time
-    _obey_signals(stop.set)
+    came = _obey_signals(stop.set)
     deadline = clock() + config.crawl.wait_s
     while not (stop.is_set() or clock() > deadline):
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), ROOM_BEAT_S)
-        if not stop.is_set() and room_bytes(directory.path) >= ROOM_BYTES:
-            console.print("fyke: the disk has room again: the crawl goes on", highlight=False)
+        if room_bytes(directory.path) >= ROOM_BYTES:
+            stops += came
+            if not came:
+                console.print("fyke: the disk has room again: the crawl goes on", highlight=False)
             return True
     return False
 
@@ -178,21 +184,27 @@ async def _crawl_once(
     listed: Iterable[str] | None,
     again: Pass | None,
     metrics: str | None,
+    stops: Sequence[int],
 ) -> Summary:
     if config.crawl.agents > 1 or division(directory.state).agents > 1:
         if again is not None:
             raise ConfigurationError(
                 f"{directory.path} has several agents, and a pass over a crawl needs one: begin another with --agents 1"
             )
-        return await _crawl_with_agents(directory, config, console, listed, metrics)
+        return await _crawl_with_agents(directory, config, console, listed, metrics, stops)
     async with Agent(directory, config, listed=listed, again=again) as agent, Control(agent, directory.state):
-        ending, terminated = await _watched(agent, directory, config, console, metrics)
+        ending, terminated = await _watched(agent, directory, config, console, metrics, stops)
         statistics = agent.statistics()
     return Summary(ending, statistics, peak_memory_bytes(), terminated=terminated)
 
 
 async def _crawl_with_agents(
-    directory: CrawlDirectory, config: Config, console: Console, listed: Iterable[str] | None, metrics: str | None
+    directory: CrawlDirectory,
+    config: Config,
+    console: Console,
+    listed: Iterable[str] | None,
+    metrics: str | None,
+    stops: Sequence[int],
 ) -> Summary:
     Agent(directory, config)  # what is wrong with `config` is said before anything is written
     directory.prepare(config)
@@ -208,19 +220,27 @@ async def _crawl_with_agents(
         moved = any(states) and divided.agents != before.agents
         crawl = Supervisor(directory, config, divided, config.crawl.agents, moved=moved)
         async with crawl, Control(crawl, directory.state):
-            ending, terminated = await _watched(crawl, directory, config, console, metrics)
+            ending, terminated = await _watched(crawl, directory, config, console, metrics, stops)
         totals = added([CrawlStatistics(**saved_state(part.shard)["totals"]) for part in directory.parts])
     return Summary(ending, totals, crawl.peak_memory_bytes, terminated=terminated)
 
 
 async def _watched(
-    crawl: Agent | Supervisor, directory: CrawlDirectory, config: Config, console: Console, metrics: str | None
+    crawl: Agent | Supervisor,
+    directory: CrawlDirectory,
+    config: Config,
+    console: Console,
+    metrics: str | None,
+    stops: Sequence[int],
 ) -> tuple[Ending, bool]:
-    """Run `crawl` to its end, with the panel on `console`; Ctrl-C stops it. Also returns whether SIGTERM did."""
+    """Run `crawl` to its end, with the panel on `console`; Ctrl-C stops it. Also returns whether SIGTERM did. Where
+    there are `stops`, signals that came before, it ends at once."""
     heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
     name = directory.path.resolve().name
     async with nullcontext() if metrics is None else Exporter(metrics, name, crawl.figures):
         signals = _obey_signals(crawl.stop)
+        if stops:
+            crawl.stop()
         watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, console, heading).run())
         try:
             ending = await crawl.run()
@@ -228,7 +248,7 @@ async def _watched(
             watching.cancel()
             with suppress(asyncio.CancelledError):
                 await watching
-    return ending, signal.SIGTERM in signals
+    return ending, signal.SIGTERM in (*stops, *signals)
 
 
 @contextmanager

@@ -80,6 +80,9 @@ class HtmlLinks:
         """Fill `links`, `title`, `noindex` and `nofollow` of `page`."""
         trees = 0
         for piece in page.html():
+            if len(page.links) > MOST_LINKS:  # what follows is not read for links that would not be taken
+                page.cut = True
+                break
             if (found := self._scanned(page, piece)) is not None:
                 self._note(page, found)
                 continue
@@ -127,6 +130,8 @@ class HtmlLinks:
         page.links.pages += found.pages
         if len(page.links.pages) > MOST_LINKS:  # a piece of a long page has half a million, that may all be one
             page.links.pages = fit(page.links.pages)[: MOST_LINKS + 1]
+        if len(page.links.nofollow) > MOST_LINKS:
+            page.links.nofollow = fit(page.links.nofollow)[: MOST_LINKS + 1]
         self._read_others(page, found.others)
         page.title = page.title or found.title
 

@@ -9,9 +9,9 @@ A handshake costs as much as some ten requests: so connections are kept, the lat
 connection is gone takes up its last TLS session, whose certificate counts as checked. libcurl reads the file of
 certificates to trust once for all.
 
-Who sends much does not hold up who sends little: a socket that brought `BULK_BYTES` at its last turn takes turns with
-those like it, `BULK_AT_ONCE` each time that sockets are looked at. So a page is a few looks away from its request,
-however many servers send bodies without end.
+Who sends much does not hold up who sends little: a socket that brought `BULK_BYTES` of one body takes turns with those
+like it, `BULK_AT_ONCE` each time that sockets are looked at. So a page is a few looks away from its request, however
+many servers send bodies without end.
 
 Invariant: `done` is called exactly once for every `start`, never from inside `start`, whatever the
 server does, also at `close`. Idle handles are bounded by `connections`, kept connections by `kept`.
@@ -39,7 +39,7 @@ from fyke.fetcher.wire.transfer import MOST_LINES, Dialect, Done, Meter, Request
 
 SESSION_CACHES = 64  # each of them holds 25 hosts' TLS sessions: libcurl's bound
 BODIES_BYTES = 24 << 20  # in memory of all that are under way: n of them hold log(n) times that at most
-BULK_BYTES = 32 << 10  # of body, at one turn of a socket: there may be much more
+BULK_BYTES = 256 << 10  # of a body; few pages have as much
 BULK_AT_ONCE = 2
 KEPT_BROKE = "the connection that was kept broke"  # the detail of one that may be asked anew on another
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
@@ -104,6 +104,7 @@ class CurlEngine:
         self._timer_due = 0.0
         self._watched: set[int] = set()
         self._meter = Meter()
+        self._brought: dict[int, int] = {}  # bytes of the present body, by socket
         self._bulk: dict[int, int] = {}  # sockets that bring much, with the number of their last turn
         self._turns = count()
         self._epoll = select.epoll()
@@ -193,6 +194,7 @@ class CurlEngine:
     def _watch(self, what: int, fd: int, _multi: object, _data: object) -> None:
         if what == pycurl.POLL_REMOVE:
             self._bulk.pop(fd, None)
+            self._brought.pop(fd, None)
             if fd in self._watched:
                 self._watched.discard(fd)
                 try:
@@ -260,10 +262,16 @@ class CurlEngine:
                 self._receive(fd, events)
 
     def _receive(self, fd: int, events: int) -> None:
-        before = self._meter.body_bytes
-        self._bulk.pop(fd, None)
+        """Let libcurl read from a socket, and note how much of a body it brought."""
+        bytes_before, finished_before = self._meter.body_bytes, self._finished
         self._act(fd, _SELECTS[events & 31])
-        if self._meter.body_bytes - before >= BULK_BYTES and fd in self._watched:
+        brought = self._brought.get(fd, 0) + self._meter.body_bytes - bytes_before
+        if self._finished > finished_before or fd not in self._watched:
+            self._brought.pop(fd, None)
+            self._bulk.pop(fd, None)
+            return
+        self._brought[fd] = brought
+        if brought >= BULK_BYTES:
             self._bulk[fd] = next(self._turns)
 
     def _act(self, fd: int, selected: int) -> None:
