@@ -37,6 +37,7 @@ Other = tuple[str, str, str]  # its kind, where it leads or what it says, and th
 
 MOST_TREES = 16  # that are made of one page
 MOST_LINKS = 100_000  # that are taken from one document; a sitemap may name 50,000 pages
+ANCHORS_AT_ONCE = 10_000  # whose attributes are held, of which each takes as much as its element
 _READ = "a:not([href^='#']),area,title,link,meta,base,iframe,frame"  # most links of a long page lead within it
 _ANCHORS: Final = frozenset({"a", "area"})
 _HREF: Final = itemgetter("href")
@@ -99,6 +100,7 @@ class HtmlLinks:
                     self._read_noframes(page, root)
                     if self._requisites:
                         page.links.requisites += html_requisites(self._engine.find, root)
+                del root  # before the next is made: each may be large
         page.links.pages = fit(page.links.pages)
         if page.links.base != page.url and any(blank in page.content for blank in _BLANK):
             self._read_blank(page)
@@ -210,7 +212,13 @@ def of_tree(find: Any, root: LexborNode, product: str) -> ReadLinks:
             others += _other(tag, node.attributes, product)
         elif not titles and node.parent.tag != "svg":
             titles.append(node.text())
-    return ReadLinks(*_followed([node.attributes for node in anchors]), others, collapsed(titles[0]) if titles else "")
+    pages: list[str] = []
+    shunned: list[str] = []
+    for begin in range(0, len(anchors), ANCHORS_AT_ONCE):
+        some = _followed([node.attributes for node in anchors[begin : begin + ANCHORS_AT_ONCE]])
+        pages += some[0]
+        shunned += some[1]
+    return ReadLinks(pages, shunned, others, collapsed(titles[0]) if titles else "")
 
 
 def _other(tag: str, attributes: Attributes, product: str) -> list[Other]:
