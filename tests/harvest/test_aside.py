@@ -1,6 +1,7 @@
 """Large pages come out as if they had been read with the others, only later."""
 
 import threading
+from itertools import pairwise
 
 import pytest
 
@@ -15,7 +16,7 @@ from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.named_sitemaps import NamedSitemaps
-from fyke.harvest.worker import Harvest, Sheaf
+from fyke.harvest.worker import TURN_BYTES, Harvest, Sheaf
 
 BODIES = [b"<title>%d</title><a href=/%d>" % (number, number) + b"x" * 300 * (number % 3) for number in range(9)]
 
@@ -83,6 +84,28 @@ def test_while_there_is_no_room_for_large_pages_small_ones_go_on(tmp_path) -> No
         for sheaf in later:
             for reaped in sheaf.reaped:
                 reaped.exchange.body.close()
+        seen.close()
+    aside.close()
+
+
+def test_large_pages_take_their_share_of_the_turns(tmp_path) -> None:
+    """However many are read, a turn that brings others hands on one of them, and then none until as many bytes had
+    their turns; a turn that brings nothing hands on all."""
+    small, large = exchanges()[::3], exchanges()[1::3]
+    aside = Aside(lambda: None, large_bytes=300)
+    for exchange in large:
+        exchange.body = Document(exchange.body.read() + b" " * 3 * TURN_BYTES)
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        assert list(harvest.reap(large)) == []
+        handed_on = []
+        for turn in range(40):
+            aside._thread.submit(int).result()  # what was put in is done
+            got = facts(list(harvest.reap(small)))
+            handed_on += [turn] * (len(got) - len(small))
+        assert len(handed_on) == len(large)
+        assert all(after - before > 3 for before, after in pairwise(handed_on))
         seen.close()
     aside.close()
 

@@ -49,12 +49,13 @@ class Aside(Generic[Result]):
         """Whether something of that size may be held beside what is, or alone."""
         return not self._waiting or sum(size for _, size in self._waiting) + size_bytes <= self._most_bytes
 
-    def take(self, *, wait: bool = False) -> list[Result]:
-        """The results there are by now; where it shall `wait`, one at least if there is work. Raises what that did."""
-        done = []
+    def take(self, *, wait: bool = False, most: int | None = None) -> list[Result]:
+        """The results there are by now, `most` of them; where it shall `wait`, one at least if there is work. Raises
+        what that did."""
+        done: list[Result] = []
         if wait and self._waiting:
             self._waiting[0][0].exception()  # returns when it is done
-        while self._waiting and self._waiting[0][0].done():
+        while self._waiting and self._waiting[0][0].done() and (most is None or len(done) < most):
             done.append(self._waiting.popleft()[0].result())
         return done
 

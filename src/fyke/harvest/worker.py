@@ -5,11 +5,15 @@ same body was read at the same place: then its links are known and it is not par
 relative links mean something else elsewhere: by the body alone (Mercator, section 3.5) pages would be lost. It is
 the folder, and for a page with links like `?page=2`, which keep the page's own name, the whole path.
 
+Large pages are handed on when their turn has room for them: `TURN_BYTES` of them beside other pages, so that archiving
+them does not hold up the others, and all of them where there are no others. One that is larger takes the room of the
+turns that follow.
+
 Invariant: every exchange that goes in comes out once, whatever its bytes; those with large pages come out later.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -37,6 +41,7 @@ from fyke.harvest.same_text import MOST_TEXT_BYTES, same_text
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
 MOST_LATER = 256  # exchanges with large pages for which there is no room aside: each holds a file
+TURN_BYTES = 1 << 20  # of large pages that are handed on with others: it takes some 5 ms to archive them
 SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however short it is
 Times = npt.NDArray[np.float64]
 NOT_FOLLOWED = 255  # in place of a `Kind`
@@ -134,6 +139,7 @@ class Harvest:
         self._aside = aside
         # There was no room aside for their pages, which have so many bytes.
         self._later: deque[tuple[Exchange, int]] = deque()
+        self._owed_bytes = 0  # of large pages handed on, for which the turns did not have room yet
         self._redirects = redirects or Redirects({})
         self._copy_of = copy_of or (lambda earlier, most_bytes: None)
 
@@ -147,7 +153,9 @@ class Harvest:
 
     def reap(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
         """What is in `exchanges`, and in large ones of before. Their bodies are still open, for the archive."""
-        yield from self._read_aside()
+        self._owed_bytes = max(0, self._owed_bytes - TURN_BYTES) if exchanges else 0
+        if not self._owed_bytes:
+            yield from self._read_aside(most=1 if exchanges else None)
         if told := [exchange for exchange in exchanges if exchange.outcome not in TO_PARSE]:
             yield self._without_page(told)
         yield from self._open_later()
@@ -233,19 +241,25 @@ class Harvest:
                 self._redirects.ended(each.exchange.visit.key)
         return Sheaf(reaped, NO_POINTERS)
 
-    def _read_aside(self, *, wait: bool = False) -> Iterator[Sheaf]:
-        """What was done of large pages meanwhile."""
-        done = [] if self._aside is None else self._aside.take(wait=wait)
+    def _read_aside(self, *, wait: bool = False, most: int | None = None) -> Iterator[Sheaf]:
+        """What was done of large pages meanwhile, `most` of them."""
+        done = [] if self._aside is None else self._aside.take(wait=wait, most=most)
         while done:
             read = done.pop(0)
             if read.is_opened:
-                yield from self._read([(read.exchange, read.page)])
+                yield from self._owing(self._read([(read.exchange, read.page)]))
             elif read.found is not None:
-                yield self._sheaf([read])
+                yield from self._owing([self._sheaf([read])])
             else:
                 self._parser.conclude(read.page, read.redirect)
                 self._do_aside(self._resolved, read)
             del read
+
+    def _owing(self, sheaves: Iterable[Sheaf]) -> Iterator[Sheaf]:
+        """`sheaves` of large pages, which take the room of turns to come."""
+        for sheaf in sheaves:
+            self._owed_bytes += sum(reaped.exchange.body.size for reaped in sheaf.reaped)
+            yield sheaf
 
     def _read(self, batch: Sequence[tuple[Exchange, Page]]) -> Iterator[Sheaf]:
         """Links are resolved together, but for those of pages that look alike: whether the second is to be read

@@ -87,7 +87,7 @@ _XML: dict[str, Script] = {
 }
 _WIDE = "utf-16-le"
 _HEAVY: dict[str, Script] = {  # no more than is allowed, and much of it: what many such servers do together counts
-    "body-of-30-mb": (head(f"Content-Length: {30 * _MB}", kind="text/plain"), Many(b"so many words " * 7 + b"\n\n", 314_573)),
+    "body-of-30-mb": (head(kind="text/plain"), Many(b"so many words " * 7 + b"\n\n", 314_573)),
     "page-of-8-mb": _html(Numbered(b"<p>Words, and <a href=/%N%>a link</a> among them, " + b"words " * 60, 20_000)),
     "page-of-60-mb-in-utf-16": (
         head(kind="text/html; charset=utf-16") + b"\xff\xfe", Many("<p>words</p> <!-- -->".encode(_WIDE) * 100, 15_000),
