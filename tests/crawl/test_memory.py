@@ -4,6 +4,7 @@ import gzip
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from flat_memory import compare
 
 from crawl.runs import crawl, settings
@@ -17,17 +18,26 @@ def test_memory_is_flat() -> None:
     assert high < 1.2 * low and high < 400
 
 
-def test_bombs_go_off_one_by_one(tmp_path: Path) -> None:
-    """Bodies of little that unfold to much come from many servers at once, and are not unfolded at once."""
-    bomb = gzip.compress(bytes(100 << 20))
-    answer = (200, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, bomb)
+MUCH = {
+    "unfolds": ({"Content-Type": "text/plain", "Content-Encoding": "gzip"}, gzip.compress(bytes(100 << 20))),
+    "words": ({"Content-Type": "text/plain"}, b"so many words " * (2 << 20)),
+    "lists": ({"Content-Type": "text/xml"}, b"<urlset>" + b"<url><loc>/</loc></url>" * (1 << 20)),
+    "crumbs": ({"Content-Type": "text/plain", "Content-Encoding": "gzip"}, gzip.compress(b"") * 1_000_000),
+}
+
+
+@pytest.mark.parametrize("kind", MUCH)
+def test_many_servers_that_send_much_take_the_memory_of_one(tmp_path: Path, kind: str) -> None:
+    """Large bodies come from many servers at once, and are not opened at once."""
+    headers, body = MUCH[kind]
     peaks = []
     for count in (1, 12):
         with ExitStack() as serving:
             sites = [serving.enter_context(small_site(host=f"127.0.0.{40 + number}")) for number in range(count)]
             for site in sites:
-                site.answers["/"] = answer
+                site.answers["/"] = (200, headers, body)
             run = crawl(tmp_path / str(count), settings(tmp_path), *(site.url for site in sites))
-        assert run.status == 0 and run.summary["pages"] == count, run.errors
+        assert run.status == 0, run.errors
+        assert run.summary["pages"] + run.summary["listings"] == count
         peaks.append(run.summary["peak_memory_bytes"])
     assert peaks[1] < 1.2 * peaks[0], peaks

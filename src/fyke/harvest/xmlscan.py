@@ -135,8 +135,8 @@ def _local(name: str) -> str:
 
 
 def _plain(content: bytes) -> bytes:
-    """As much of `content` as is parsed by force, without what HTML has no or another word for: what is declared, CDATA,
-    elements closed as they open."""
+    """As much of `content` as is parsed by force, without what HTML has no or another word for: what is declared,
+    CDATA, elements closed as they open."""
     doctype = _DOCTYPE.match(content)
     if doctype is not None:
         content = content[doctype.end() :]

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.config import FetchSection
 from fyke.core.errors import ConfigurationError, DiskFull
 from fyke.core.outcomes import Outcome
-from fyke.fetcher.wire.curl import CLOSED, KEPT_BROKE, CurlEngine
+from fyke.fetcher.wire.curl import BULK_AT_ONCE, CLOSED, KEPT_BROKE, CurlEngine
 from fyke.fetcher.wire.registry import build_registry
 
 SMALL = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -416,3 +417,32 @@ def test_where_a_kept_connection_breaks_nothing_is_sent_twice(run):
             assert len(server.heads) == 3
 
     run(main())
+
+
+def test_who_sends_much_takes_turns(monkeypatch, run):
+    """However many send bodies without end: each time that sockets are looked at, few of them are read, each as often
+    as the others."""
+    looks: list[list[int]] = []
+    look, receive = CurlEngine._ready, CurlEngine._receive
+
+    def noted_look(engine):
+        looks.append([])
+        look(engine)
+
+    def noted_receive(engine, fd, events):
+        if fd in engine._bulk:
+            looks[-1].append(fd)
+        receive(engine, fd, events)
+
+    monkeypatch.setattr(CurlEngine, "_ready", noted_look)
+    monkeypatch.setattr(CurlEngine, "_receive", noted_receive)
+
+    async def main():
+        async with web(endless) as server, Client(max_body_bytes=8 << 20) as client:
+            await client.get_all([server.url(f"/{number}") for number in range(12)])
+            return {answer.body.size for answer in client.answers}
+
+    assert run(main()) == {8 << 20}
+    turns = Counter(fd for look in looks for fd in look)
+    assert max(map(len, looks)) == BULK_AT_ONCE
+    assert len(turns) == 12 and max(turns.values()) < 4 * min(turns.values())

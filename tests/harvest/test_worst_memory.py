@@ -1,0 +1,58 @@
+"""Law: reading a body takes bounded memory beside it, whatever a server wrote.
+
+What one page may take decides what a crawl takes, since large ones are read one at a time. Measured is the most
+memory of this process, which the kernel counts anew for each body.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fyke.core.memory import return_freed
+from fyke.harvest import Parser
+from harvest.conftest import make_answer
+
+MOST_MB = 200
+SIZE = 24 << 20
+LIST = b"<urlset>"
+WIDE = "utf-16-le"
+FEED = b'{"version":"https://jsonfeed.org/version/1","items":['
+
+BODIES: dict[str, tuple[str, bytes, bytes]] = {  # media type, how it begins, and what follows again and again
+    "a list of nothing but depth": ("text/xml", LIST, b"<a>"),
+    "a broken list of empty tags": ("text/xml", LIST + b"<", b"<a/>"),
+    "a broken list of entities": ("text/xml", LIST + b"<", b"&a;"),
+    "a list in wide letters": ("text/xml", LIST.decode().encode("utf-16"), "<loc>/\U0001f600</loc>".encode(WIDE)),
+    "a list in Thai": ("text/xml; charset=windows-874", LIST + b"<url><loc>", b"\xa1"),
+    "a feed of objects": ("application/feed+json", FEED, b'{"":{}},'),
+    "text with a smile": ("text/plain", "\U0001f600".encode(), b"words and more "),
+    "a page with a smile": ("text/html", "\U0001f600".encode(), b"words and more "),
+    "a page of empty tags": ("application/xhtml+xml", b"", b"<a b='c'/>"),
+    "a page of anchors": ("text/html", b"", b"<a href=/%d>"),
+    "a page of links not to follow": ("text/html", b"", b"<a rel=nofollow href=/%d>"),
+    "a page of what comes next": ("text/html", b"", b"<link rel=next href=/%d>"),
+    "formatting made again": ("text/html", b"", b"<b><i><a></b></i>"),
+    "fonts made again": ("text/html", b"".join(b"<font size=%d>" % size for size in range(900)), b"<p>"),
+}  # fmt: skip
+
+
+def memory_mb(name: str) -> float:
+    return int(re.search(rf"{name}:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 1024  # type: ignore[index]
+
+
+def body_of(begin: bytes, piece: bytes) -> bytes:
+    if b"%d" in piece:
+        return begin + b"".join(piece % number for number in range(SIZE // (len(piece) + 4)))
+    return begin + piece * (SIZE // len(piece))
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_memory_is_bounded(name: str) -> None:
+    media_type, begin, piece = BODIES[name]
+    body = body_of(begin, piece)
+    return_freed()
+    before = memory_mb("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is counted anew: proc_pid_clear_refs(5)
+    Parser().parse(make_answer(media_type=media_type), body)
+    assert memory_mb("VmHWM") - before < MOST_MB
