@@ -12,20 +12,38 @@ from typing import BinaryIO
 MEMORY_BYTES = 1 << 20
 
 
+class SharedMemory:
+    """What many documents may hold in memory together."""
+
+    __slots__ = ("left_bytes",)
+
+    def __init__(self, most_bytes: int) -> None:
+        self.left_bytes = most_bytes
+
+
 class Document:
     """Bytes written once and read as often as needed.
 
-    Held in memory up to `memory_bytes`, then moved to an unnamed file in `folder` (the system's
-    temporary folder if None).
+    Held in memory up to `memory_bytes`, and as long as there is some of `shared`, then moved to an unnamed file in
+    `folder` (the system's temporary folder if None).
     """
 
-    __slots__ = ("_chunks", "_file", "_folder", "_memory_bytes", "size")
+    __slots__ = ("_chunks", "_file", "_folder", "_held_bytes", "_memory_bytes", "_shared", "size")
 
-    def __init__(self, data: bytes = b"", *, memory_bytes: int = MEMORY_BYTES, folder: str | None = None) -> None:
+    def __init__(
+        self,
+        data: bytes = b"",
+        *,
+        memory_bytes: int = MEMORY_BYTES,
+        folder: str | None = None,
+        shared: SharedMemory | None = None,
+    ) -> None:
         self._chunks: list[bytes] = [data] if data else []
         self._file: BinaryIO | None = None
         self._memory_bytes = memory_bytes
         self._folder = folder
+        self._shared = shared
+        self._held_bytes = 0  # of what is shared
         self.size = len(data)
 
     def __repr__(self) -> str:
@@ -38,7 +56,10 @@ class Document:
             self._file.write(chunk)
             return
         self._chunks.append(chunk)
-        if self.size > self._memory_bytes:
+        if self._shared is not None:
+            self._shared.left_bytes -= len(chunk)
+            self._held_bytes += len(chunk)
+        if self.size > self._memory_bytes or (self._shared is not None and self._shared.left_bytes < 0):
             self.to_disk()
 
     def to_disk(self) -> None:
@@ -46,7 +67,7 @@ class Document:
         if self._file is None:
             self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed by `close`
             self._file.writelines(self._chunks)
-            self._chunks = []
+            self._let_go()
 
     def read(self, limit: int = -1) -> bytes:
         """The first `limit` bytes, or all."""
@@ -69,7 +90,17 @@ class Document:
 
     def close(self) -> None:
         """Let go of the memory or the file."""
-        self._chunks = []
+        self._let_go()
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def _let_go(self) -> None:
+        self._chunks = []
+        if self._shared is not None:
+            self._shared.left_bytes += self._held_bytes
+            self._held_bytes = 0
+
+    def __del__(self) -> None:
+        """Who drops one need not close it: what is shared is others' again."""
+        self._let_go()

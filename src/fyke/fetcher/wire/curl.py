@@ -29,7 +29,7 @@ import pycurl
 
 from fyke.core.clock import Clock
 from fyke.core.config import FetchSection
-from fyke.core.document import MEMORY_BYTES, Document
+from fyke.core.document import Document, SharedMemory
 from fyke.core.errors import DiskFull
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
@@ -38,7 +38,7 @@ from fyke.fetcher.wire.options import constant_options
 from fyke.fetcher.wire.transfer import MOST_LINES, Dialect, Done, Meter, Request, Slot
 
 SESSION_CACHES = 64  # each of them holds 25 hosts' TLS sessions: libcurl's bound
-BODIES_BYTES = 24 << 20  # in memory of all that are under way: n of them hold log(n) times that at most
+BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived yet; the rest is in files
 BULK_BYTES = 256 << 10  # of a body; few pages have as much
 BULK_AT_ONCE = 2
 KEPT_BROKE = "the connection that was kept broke"  # the detail of one that may be asked anew on another
@@ -104,6 +104,7 @@ class CurlEngine:
         self._timer_due = 0.0
         self._watched: set[int] = set()
         self._meter = Meter()
+        self._bodies = SharedMemory(BODIES_BYTES)
         self._brought: dict[int, int] = {}  # bytes of the present body, by socket
         self._bulk: dict[int, int] = {}  # sockets that bring much, with the number of their last turn
         self._turns = count()
@@ -356,8 +357,8 @@ class CurlEngine:
     # the pool
 
     def _document(self) -> Document:
-        """An empty body; the more are under way, the sooner it is a file."""
-        return Document(memory_bytes=min(MEMORY_BYTES, BODIES_BYTES // (1 + len(self._active))), folder=self._folder)
+        """An empty body; once all together hold too much, it is a file."""
+        return Document(folder=self._folder, shared=self._bodies)
 
     def _slot(self, dialect: Dialect) -> Slot:
         idle = self._idle.get(dialect)

@@ -23,6 +23,19 @@ MIXES: dict[str, tuple[list[str], int, int]] = {  # behaviours, hosts of each, p
     "delay": (["all-is-slow"], 600, 1),
     "all": ([*BEHAVIOURS], 1, 1),
     "crowd": (["throttles", "rules-slow", "name-fails", "slow-body", "rests-for-a-day"], 60, 20),
+    "heavy-crowd": (["body-of-30-mb", "page-of-8-mb", "sitemap-of-50-mb", "feed-of-60-mb"], 12, 3),
+    "hoarders": (["brings-much-and-waits"], 700, 1),
+    "long-ways": (
+        [
+            "leads-on-by-long-urls",
+            "head-of-300-kb",
+            "rules-of-500-kb",
+            "text-of-60-mb-and-a-smile",
+            "json-feed-of-objects",
+        ],
+        40,
+        3,
+    ),
     "held-back": (["closes-at-once", "name-malformed", "rules-resting", "delay-of-a-day", "never-closes"], 80, 15),
 }
 

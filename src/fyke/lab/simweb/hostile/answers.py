@@ -120,6 +120,7 @@ _SLOW: dict[str, Script] = {
     "stops-after-head": (head("Content-Length: 100"), Pause()),
     "stops-in-body": (head("Content-Length: 100"), b"<html>", Pause()),
     "just-fast-enough": (head(), Many(b"x" * 100, 300, 0.5)),
+    "brings-much-and-waits": (head(), Many(b"words " * 1000, 15), Many(b"x" * 70, 300, 1.0)),
     "never-closes": (head("Content-Length: 4") + b"done", Pause()),
 }
 _ASKS: dict[str, Script] = {

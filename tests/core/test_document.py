@@ -1,0 +1,33 @@
+"""Documents that share what memory there is: whatever is written, read, closed and dropped, they hold no more."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fyke.core.document import Document, SharedMemory
+
+MOST, ALONE = 1000, 600
+STEPS = st.lists(
+    st.tuples(st.integers(0, 7), st.sampled_from(["write", "read", "close", "drop"]), st.binary(max_size=400))
+)
+
+
+@given(STEPS)
+def test_many_hold_no_more_than_there_is(steps: list[tuple[int, str, bytes]]) -> None:
+    shared = SharedMemory(MOST)
+    documents: dict[int, Document] = {}
+    written: dict[int, bytes] = {}
+    for number, step, data in steps:
+        if step == "write":
+            documents.setdefault(number, Document(memory_bytes=ALONE, shared=shared)).write(data)
+            written[number] = written.get(number, b"") + data
+        elif step == "close" and number in documents:
+            documents.pop(number).close()
+            del written[number]
+        elif step == "drop":
+            documents.pop(number, None)
+            written.pop(number, None)
+        held = sum(document.size for document in documents.values() if document._file is None)
+        assert held == MOST - shared.left_bytes <= MOST
+        assert all(documents[each].read() == written[each] for each in documents)
+    documents.clear()
+    assert shared.left_bytes == MOST
