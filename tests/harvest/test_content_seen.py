@@ -17,8 +17,9 @@ from fyke.core.visits import Exchange, Visit
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser
 from fyke.harvest.content_seen import ContentSeen
+from fyke.harvest.link_groups import NOT_FOLLOWED
 from fyke.harvest.named_sitemaps import NamedSitemaps
-from fyke.harvest.worker import NOT_FOLLOWED, Harvest
+from fyke.harvest.worker import Harvest
 
 HREFS = [
     "?page=2", " ?page=2", "\t?\npage=2", "http:?page=2", "HTTP:?x", "?", "http:?", "", "#top", "http:#top", "http:",

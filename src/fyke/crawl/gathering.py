@@ -15,8 +15,9 @@ from fyke.crawl.barn import Barn
 from fyke.crawl.mail import Outbox
 from fyke.crawl.rewriting import Rewriting
 from fyke.fetcher.returns import Fetched
+from fyke.harvest.link_groups import NOT_FOLLOWED
 from fyke.harvest.new_text import NewText
-from fyke.harvest.worker import NOT_FOLLOWED, Harvest, Pointers, Reaped
+from fyke.harvest.worker import Harvest, Pointers, Reaped
 
 
 class Gathering:

@@ -13,10 +13,9 @@ Invariant: every exchange that goes in comes out once, whatever its bytes; those
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +32,7 @@ from fyke.core.visits import HTML_TYPES, SAME_TEXT, Earlier, Exchange, Page, Pur
 from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen, depends_on_name, places_of
-from fyke.harvest.dates import credible
+from fyke.harvest.link_groups import NOT_FOLLOWED, Group, groups_of
 from fyke.harvest.named_sitemaps import NamedSitemaps
 from fyke.harvest.redirects import MOST_HOPS, Redirects
 from fyke.harvest.same_text import MOST_TEXT_BYTES, same_text
@@ -44,19 +43,8 @@ MOST_LATER = 256  # exchanges with large pages for which there is no room aside:
 TURN_BYTES = 1 << 20  # of large pages that are handed on with others: it takes some 5 ms to archive them
 SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however short it is
 Times = npt.NDArray[np.float64]
-NOT_FOLLOWED = 255  # in place of a `Kind`
 CopyOf = Callable[[Earlier, int], tuple[bytes, bytes] | None]  # head and body of the newest copy, if not longer
 TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
-
-
-class Group(NamedTuple):
-    """Links of one kind as they are written in one page."""
-
-    row: LinkKind  # what they are in the table of links
-    hrefs: Sequence[str]
-    depth: int
-    kind: int  # the `Kind` as which they go to the frontier; NOT_FOLLOWED: they do not
-    dated: Mapping[str, float] = MappingProxyType({})  # when some of them changed, by href, as the page says
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,31 +365,6 @@ class Harvest:
         if redirected:
             self._redirects.lead_to(key_of(urls[0]), read.hops)
         return Reaped(exchange, page, len(urls), urls[0].decode() if redirected else None)
-
-
-def groups_of(page: Page, level: int = 0) -> list[Group]:
-    """What `page` points at, in the order of the table of links; `level` indexes lie above the sitemaps it names."""
-    visit, links = page.exchange.visit, page.links
-    if page.exchange.outcome is Outcome.REDIRECTED:  # the same page elsewhere: as near to the seeds, and as wanted
-        groups = [
-            Group(LinkKind.REDIRECT, links.pages[:1], visit.depth, visit.kind),
-            Group(LinkKind.REDIRECT, links.pages[1:], visit.depth, Kind.PAGE),
-        ]
-    else:
-        groups = [
-            Group(LinkKind.PAGE, links.pages, visit.depth + 1, Kind.PAGE, _said(page)),
-            Group(LinkKind.REQUISITE, links.requisites, visit.depth + 1, Kind.REQUISITE),
-            Group(LinkKind.NOFOLLOW, links.nofollow, 0, NOT_FOLLOWED),
-        ]
-        groups.append(Group(LinkKind.PAGE, links.listings, level, Kind.LISTING))
-    return [group for group in groups if group.hrefs]
-
-
-def _said(page: Page) -> Mapping[str, float]:
-    """When pages changed, as a list says, as far as it did not say so before."""
-    exchange = page.exchange
-    before = exchange.visit.earlier.at if exchange.visit.earlier is not None else 0.0
-    return credible(page.links.dated, before, exchange.started_at) if page.links.dated else {}
 
 
 def _dates(groups: Sequence[tuple[_Read, Group]]) -> Times:

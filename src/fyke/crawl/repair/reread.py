@@ -33,7 +33,8 @@ from fyke.core.urls import Locator, locate
 from fyke.core.visits import Exchange, Page, Visit
 from fyke.fetcher.wire.http import outcome_of
 from fyke.harvest import Parser
-from fyke.harvest.worker import TO_PARSE, groups_of, opened
+from fyke.harvest.link_groups import groups_of
+from fyke.harvest.worker import TO_PARSE, opened
 
 BATCH_ROWS = 500
 

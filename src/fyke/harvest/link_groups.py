@@ -1,0 +1,50 @@
+"""The links of one page, by kind: as what they go into the table of links, and to the frontier.
+
+Called by `fyke.harvest.worker` for every page, and by a repair that reads pages again.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from fyke.core.batches import Kind, LinkKind
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import Page
+from fyke.harvest.dates import credible
+
+NOT_FOLLOWED = 255  # in place of a `Kind`
+
+
+class Group(NamedTuple):
+    """Links of one kind as they are written in one page."""
+
+    row: LinkKind  # what they are in the table of links
+    hrefs: Sequence[str]
+    depth: int
+    kind: int  # the `Kind` as which they go to the frontier; NOT_FOLLOWED: they do not
+    dated: Mapping[str, float] = MappingProxyType({})  # when some of them changed, by href, as the page says
+
+
+def groups_of(page: Page, level: int = 0) -> list[Group]:
+    """What `page` points at, in the order of the table of links; `level` indexes lie above the sitemaps it names."""
+    visit, links = page.exchange.visit, page.links
+    if page.exchange.outcome is Outcome.REDIRECTED:  # the same page elsewhere: as near to the seeds, and as wanted
+        groups = [
+            Group(LinkKind.REDIRECT, links.pages[:1], visit.depth, visit.kind),
+            Group(LinkKind.REDIRECT, links.pages[1:], visit.depth, Kind.PAGE),
+        ]
+    else:
+        groups = [
+            Group(LinkKind.PAGE, links.pages, visit.depth + 1, Kind.PAGE, _said(page)),
+            Group(LinkKind.REQUISITE, links.requisites, visit.depth + 1, Kind.REQUISITE),
+            Group(LinkKind.NOFOLLOW, links.nofollow, 0, NOT_FOLLOWED),
+        ]
+        groups.append(Group(LinkKind.PAGE, links.listings, level, Kind.LISTING))
+    return [group for group in groups if group.hrefs]
+
+
+def _said(page: Page) -> Mapping[str, float]:
+    """When pages changed, as a list says, as far as it did not say so before."""
+    exchange = page.exchange
+    before = exchange.visit.earlier.at if exchange.visit.earlier is not None else 0.0
+    return credible(page.links.dated, before, exchange.started_at) if page.links.dated else {}
