@@ -3,8 +3,7 @@
 It gives freed memory back. A crawl's memory is flat, but what allocators keep of it is not. glibc raises the size from
 which it maps blocks by themselves whenever a larger one is freed, up to 32 MiB, and the columns of a merge then leave
 holes in its heap; Arrow's own allocator keeps what it once had. With both told to give large blocks back, a crawl of
-three million URLs holds 220 MB and not 270, at the same speed. Threads have no heaps of their own, of which what the
-trees of large pages leave would be nobody else's. The Python interface leaves the process it is used in
+three million URLs holds 220 MB and not 270, at the same speed. The Python interface leaves the process it is used in
 as it is.
 
 It ends quietly. Python makes of Ctrl-C an exception, wherever it is: while the program is loaded and when it ends,
@@ -18,7 +17,7 @@ import sys
 
 MAPPED_BYTES = 256 << 10  # blocks from this size on are mapped by themselves, and unmapped when freed
 TRIM_BYTES = 16 << 20  # of the heap's end, more than this goes back; the tree of the next large page wants as much
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of mallopt(3)
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
 
 def give_back() -> None:
@@ -32,7 +31,6 @@ def give_back() -> None:
     if tune is not None:
         tune(_M_MMAP_THRESHOLD, MAPPED_BYTES)
         tune(_M_TRIM_THRESHOLD, TRIM_BYTES)
-        tune(_M_ARENA_MAX, 1)
 
 
 def end_quietly() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from fyke.core.memory import return_freed
 from fyke.harvest import Parser
 from harvest.conftest import make_answer
 
@@ -51,7 +50,6 @@ def body_of(begin: bytes, piece: bytes) -> bytes:
 def test_memory_is_bounded(name: str) -> None:
     media_type, begin, piece = BODIES[name]
     body = body_of(begin, piece)
-    return_freed()
     before = memory_mb("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak is counted anew: proc_pid_clear_refs(5)
     Parser().parse(make_answer(media_type=media_type), body)

@@ -1,19 +1,9 @@
-"""How much memory does this process have, and what of it is returned."""
+"""How much memory does this process have?"""
 
-import ctypes
 import resource
 from pathlib import Path
 
 PAGE_BYTES = resource.getpagesize()
-
-
-_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
-
-
-def return_freed() -> None:
-    """Have the allocator return what was freed between what is in use: after much of it, as a page's tree."""
-    if _trim is not None:
-        _trim(0)
 
 
 def memory_bytes() -> int:

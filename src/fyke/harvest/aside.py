@@ -12,8 +12,6 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
-from fyke.core.memory import return_freed
-
 LARGE_BYTES = 512 << 10  # of content: more takes longer than the loop should be held up
 MOST_BYTES = 32 << 20
 
@@ -41,7 +39,7 @@ class Aside(Generic[Result]):
 
     def put(self, work: Callable[[], Result], size_bytes: int) -> None:
         """Have `work` done, on something of that size."""
-        future = self._thread.submit(_done, work)
+        future = self._thread.submit(work)
         self._waiting.append((future, size_bytes))
         future.add_done_callback(lambda _: self._told())
 
@@ -63,11 +61,3 @@ class Aside(Generic[Result]):
         """Begin no more, and wait for what was begun."""
         self._thread.shutdown(cancel_futures=True)
         self._waiting.clear()
-
-
-def _done(work: Callable[[], Result]) -> Result:
-    """What `work` gives; what it freed is returned to the system."""
-    try:
-        return work()
-    finally:
-        return_freed()
