@@ -12,8 +12,8 @@ import pytest
 from fyke.harvest import Parser
 from harvest.conftest import make_answer
 
-MOST_MB = 200
-SIZE = 24 << 20
+MOST_MB = 160
+SIZE = 12 << 20
 LIST = b"<urlset>"
 WIDE = "utf-16-le"
 FEED = b'{"version":"https://jsonfeed.org/version/1","items":['
