@@ -1,9 +1,37 @@
-"""How much memory does this process have?"""
+"""How much memory does this process have, and how is what it freed given back?
 
+A crawl's memory is flat, but what allocators keep of it is not. glibc raises the size from which it maps blocks by
+themselves whenever a larger one is freed, up to 32 MiB, and the columns of a merge then leave holes in its heap;
+Arrow's own allocator keeps what it once had. With both told to give large blocks back, a crawl of three million URLs
+holds 220 MB and not 270, at the same speed.
+"""
+
+import ctypes
+import os
 import resource
 from pathlib import Path
 
 PAGE_BYTES = resource.getpagesize()
+MAPPED_BYTES = 512 << 10  # blocks from this size on are mapped by themselves; what compresses a record wants 350 KB
+TRIM_BYTES = 16 << 20  # of the heap's end, more than this goes back; the tree of the next large page wants as much
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
+
+
+def give_back() -> None:
+    """Have large blocks returned when they are freed. To be called before Arrow is loaded; elsewhere than with glibc
+    there is no mallopt(3), and it is asked for Arrow's alone.
+    """
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    tune = getattr(ctypes.CDLL(None), "mallopt", None)
+    if tune is not None:
+        tune(_M_MMAP_THRESHOLD, MAPPED_BYTES)
+        tune(_M_TRIM_THRESHOLD, TRIM_BYTES)
+
+
+def allocators() -> dict[str, str]:
+    """The same for a process that is about to be started, as its environment."""
+    glibc = {"MALLOC_MMAP_THRESHOLD_": str(MAPPED_BYTES), "MALLOC_TRIM_THRESHOLD_": str(TRIM_BYTES)}
+    return {"ARROW_DEFAULT_MEMORY_POOL": "system", **glibc}
 
 
 def memory_bytes() -> int:

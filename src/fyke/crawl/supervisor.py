@@ -29,7 +29,7 @@ from fyke.archive.statistics import CrawlStatistics, added
 from fyke.archive.turns import Turns
 from fyke.core import errors
 from fyke.core.config import Config
-from fyke.core.memory import memory_bytes
+from fyke.core.memory import allocators, memory_bytes
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.core.seeds import seeds_of
 from fyke.crawl.control import SLOWEST
@@ -125,7 +125,7 @@ class Supervisor:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                env=_environment(),
+                env={**os.environ, **allocators()},
             )
         process.begun = process.ended = False
         for agent in process.agents:
@@ -392,9 +392,3 @@ def _unreached(stands: list[dict[str, Any]]) -> bool:
     """Whether there are hosts, and no agent reaches any of its own."""
     working = [stand for stand in stands if stand["hosts"]]
     return bool(working) and all(stand["unreached"] for stand in working)
-
-
-def _environment() -> dict[str, str]:
-    """Of a process of agents: allocators give memory back, as in `fyke.__main__`."""
-    kept = {"MALLOC_MMAP_THRESHOLD_": str(256 << 10), "MALLOC_TRIM_THRESHOLD_": str(1 << 20)}
-    return {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system", **kept}
