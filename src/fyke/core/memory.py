@@ -9,11 +9,13 @@ holds 220 MB and not 270, at the same speed.
 import ctypes
 import os
 import resource
+from math import inf
 from pathlib import Path
 
 PAGE_BYTES = resource.getpagesize()
 MAPPED_BYTES = 512 << 10  # blocks from this size on are mapped by themselves; what compresses a record wants 350 KB
 TRIM_BYTES = 16 << 20  # of the heap's end, more than this goes back; the tree of the next large page wants as much
+GAUGE_S = 3.0
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
 
@@ -41,6 +43,23 @@ def memory_bytes() -> int:
         return _kilobytes("/proc/self/smaps_rollup", "Pss:") * 1024
     except (OSError, StopIteration):  # not every kernel has it, nor every container shows it
         return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_BYTES
+
+
+class MemoryGauge:
+    """`memory_bytes` for who asks often: the system walks through all pages for it, which takes it milliseconds."""
+
+    def __init__(self) -> None:
+        self._read_at = -inf
+        self._bytes = 0
+
+    def __repr__(self) -> str:
+        return f"MemoryGauge({self._bytes})"
+
+    def read(self, now: float) -> int:
+        """Memory at `now` (seconds of any clock), or up to `GAUGE_S` before."""
+        if not self._read_at <= now < self._read_at + GAUGE_S:
+            self._read_at, self._bytes = now, memory_bytes()
+        return self._bytes
 
 
 def peak_memory_bytes() -> int:

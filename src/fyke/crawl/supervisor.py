@@ -29,7 +29,7 @@ from fyke.archive.statistics import CrawlStatistics, added
 from fyke.archive.turns import Turns
 from fyke.core import errors
 from fyke.core.config import Config
-from fyke.core.memory import allocators, memory_bytes
+from fyke.core.memory import MemoryGauge, allocators
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.core.seeds import seeds_of
 from fyke.crawl.control import SLOWEST
@@ -90,6 +90,7 @@ class Supervisor:
         self._deaths = 0
         self._began = time.monotonic()
         self._answered = asyncio.Event()
+        self._memory = MemoryGauge()
         self._peak = 0
 
     def __repr__(self) -> str:
@@ -320,7 +321,7 @@ class Supervisor:
     def statistics(self) -> CrawlStatistics:
         """How the crawl stands."""
         sums = added([known.statistics for known in self._known.values()])
-        memory = sums.memory_bytes + memory_bytes()
+        memory = sums.memory_bytes + self._memory.read(time.monotonic())
         self._peak = max(self._peak, memory)
         return CrawlStatistics(**{**sums.as_dict(), "memory_bytes": memory})
 
