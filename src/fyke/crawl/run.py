@@ -12,6 +12,7 @@ import os
 import shlex
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -28,16 +29,17 @@ from fyke.archive.division import divide, division
 from fyke.archive.inspect import ending_of
 from fyke.archive.statistics import CrawlStatistics, added
 from fyke.core.config import Config
-from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError, DiskFull, FykeError, NetworkDown
+from fyke.core.errors import EXIT_INTERRUPTED, DiskFull, FykeError, NetworkDown
 from fyke.core.memory import peak_memory_bytes
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.core.rewrite_rules import load
-from fyke.crawl.agent import Agent, brought_nothing
+from fyke.crawl.agent import Agent, brought_nothing, may_begin_again
 from fyke.crawl.control import Control
 from fyke.crawl.exporter import Exporter, address_of
 from fyke.crawl.loop import Ending
+from fyke.crawl.member import Orders
 from fyke.crawl.monitor import ENDED, Monitor, seeds_in_words
-from fyke.crawl.passes import Pass
+from fyke.crawl.passes import Pass, next_pass
 from fyke.crawl.rewriting import is_settled
 from fyke.crawl.seed_sources import SeedSources
 from fyke.crawl.supervisor import Supervisor
@@ -180,11 +182,7 @@ async def _crawl_once(
     metrics: str | None,
 ) -> Summary:
     if config.crawl.agents > 1 or division(directory.state).agents > 1:
-        if again is not None:
-            raise ConfigurationError(
-                f"{directory.path} has several agents, and a pass over a crawl needs one: begin another with --agents 1"
-            )
-        return await _crawl_with_agents(directory, config, console, listed, metrics)
+        return await _crawl_with_agents(directory, config, console, listed, again, metrics)
     async with Agent(directory, config, listed=listed, again=again) as agent, Control(agent, directory.state):
         ending, terminated = await _watched(agent, directory, config, console, metrics)
         statistics = agent.statistics()
@@ -192,7 +190,12 @@ async def _crawl_once(
 
 
 async def _crawl_with_agents(
-    directory: CrawlDirectory, config: Config, console: Console, listed: Iterable[str] | None, metrics: str | None
+    directory: CrawlDirectory,
+    config: Config,
+    console: Console,
+    listed: Iterable[str] | None,
+    again: Pass | None,
+    metrics: str | None,
 ) -> Summary:
     Agent(directory, config)  # what is wrong with `config` is said before anything is written
     directory.prepare(config)
@@ -205,8 +208,13 @@ async def _crawl_with_agents(
                 part.forget()
             states = []
         divided = divide(directory.state, config.crawl.agents, begun=any(states))
-        moved = any(states) and divided.agents != before.agents
-        crawl = Supervisor(directory, config, divided, config.crawl.agents, moved=moved)
+        known = [state for state in states if state]
+        may_begin = bool(known) and all(map(may_begin_again, known))
+        orders = Orders(
+            moved=any(states) and divided.agents != before.agents,
+            again=next_pass(states, again, time.time(), may_begin=may_begin),
+        )
+        crawl = Supervisor(directory, config, divided, config.crawl.agents, orders)
         async with crawl, Control(crawl, directory.state):
             ending, terminated = await _watched(crawl, directory, config, console, metrics)
         totals = added([CrawlStatistics(**saved_state(part.shard)["totals"]) for part in directory.parts])

@@ -34,7 +34,7 @@ from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.core.seeds import seeds_of
 from fyke.crawl.control import SLOWEST
 from fyke.crawl.loop import Ending
-from fyke.crawl.member import LINE_BYTES
+from fyke.crawl.member import LINE_BYTES, Orders
 
 ROUND_S = 0.1  # between two questions
 FIGURES_EVERY = 10  # rounds
@@ -69,11 +69,12 @@ class _Known:
 class Supervisor:
     """Runs the agents of the crawl in `directory`, in so many `processes`. Use as an async context manager."""
 
-    def __init__(self, directory: CrawlDirectory, config: Config, of: Division, processes: int, *, moved: bool) -> None:
-        """`moved` says that addresses went from agent to agent since the last run."""
+    def __init__(self, directory: CrawlDirectory, config: Config, of: Division, processes: int, orders: Orders) -> None:
+        """`orders` are what all agents are told."""
         self._directory = directory
         self._config = config
-        self._moved = moved
+        self._orders = orders
+        self._forever = orders.again is not None and orders.again.forever
         count = min(processes, of.agents)
         self._processes = [_Process(list(range(first, of.agents, count))) for first in range(count)]
         self._known = {agent: _Known(statistics=_before(directory, agent)) for agent in range(of.agents)}
@@ -119,7 +120,7 @@ class Supervisor:
         with theirs:
             command = [
                 sys.executable, "-m", "fyke.crawl.member", str(self._directory.path), str(theirs.fileno()),
-                ",".join(map(str, process.agents)), str(int(self._moved)),
+                ",".join(map(str, process.agents)), self._orders.written(),
             ]  # fmt: skip
             process.process = subprocess.Popen(
                 command,
@@ -255,6 +256,8 @@ class Supervisor:
         if idle is None or idle != before:
             return
         waiting = [stand["rests_until"] for stand in stands if not stand["level_done"]]
+        if self._forever and (waiting or not any(stand["later"] for stand in stands)):
+            return  # what is left comes back when it is due
         if waiting:
             if min(waiting) - time.time() > self._config.crawl.wait_s:
                 self.stop(Ending.RESTING)

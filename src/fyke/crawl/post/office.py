@@ -21,11 +21,12 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.archive.division import Division
-from fyke.core.batches import EMPTY, Kind, concat, keep, numbers, u64
+from fyke.core.batches import EMPTY, U64, Kind, Mask, concat, keep, numbers, u64
 from fyke.core.clock import Clock
 from fyke.core.messages import ENDED, OK, Links, Outcomes
 from fyke.core.urls import Locator, host_keys, key_of, robots_url
 from fyke.core.visits import Exchange, Visit
+from fyke.crawl.passes import Past
 from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Dealings, Deeds, Mail
 from fyke.crawl.post.errands import Errands, without
@@ -52,7 +53,7 @@ class Office:
         me: int,
         division: Division,
         transport: Transport,
-        rooms: tuple[Store, Resolver, Rests, Clock],
+        rooms: tuple[Store, Resolver, Rests, Past, Clock],
         life: int,
         saved: Mapping[str, Any],
         most_rules: int,
@@ -61,7 +62,7 @@ class Office:
         """`saved` is what `state` gave; `most_rules` are asked for at a time."""
         self._me = me
         self._division = division
-        store, self._resolver, self._rests, self._clock = rooms
+        store, self._resolver, self._rests, self._past, self._clock = rooms
         self._most_rules = most_rules
         self._news = news
         others = [agent for agent in range(division.agents) if agent != me]
@@ -94,6 +95,11 @@ class Office:
     def owns(self, address: str) -> bool:
         """Whether the server at `address` is asked from here."""
         return self._division.agent_of(address) == self._me
+
+    def owns_domains(self, domains: U64) -> Mask:
+        """Which of `domains` (their keys) are of this shard: [n]."""
+        ours: Mask = self._division.shards_of(domains) == self._me
+        return ours
 
     def of_shard(self, agent: int) -> Callable[[int], bool]:
         """Whether a domain, by its key, is of the shard of `agent`."""
@@ -162,12 +168,12 @@ class Office:
             case Mail.HOLDS:
                 self._dealings.held(sender, letter._replace(body=json.loads(letter.body)), now)
             case Mail.VISITS:
-                urls, named, errands = columns.visits_opened(letter.body)
+                urls, named, errands, known = columns.visits_opened(letter.body)
                 self._resolver.load(named)
                 yield from self._errands.make(sender, urls, errands)
-                yield VisitsCame(self._guested(sender, without(urls, errands)))
+                yield VisitsCame(self._guested(sender, without(urls, errands)), known)
             case Mail.RETURNED:
-                self._came_back(columns.visits_opened(letter.body)[0], now)
+                self._came_back(columns.visits_opened(letter.body).visits, now)
             case Mail.ERRAND:
                 self._errands.take(sender, columns.errand_opened(letter.body))
             case Mail.ANSWER:
@@ -331,8 +337,9 @@ class Office:
         keys, hosts = u64(urls, "key").tolist(), u64(urls, "host").tolist()
         self._handed.hand(agent, self._letters.knows(agent), zip(keys, hosts, strict=True))
         self._routes.note_rules(urls)
-        named = self._routes.take_named(hosts)
-        self._mailbag.pass_on(agent, Mail.VISITS, columns.visits_sealed(urls, named, self._errands.among(keys)))
+        named, known = self._routes.take_named(hosts), self._past.known(u64(urls, "key"))
+        body = columns.visits_sealed(urls, named, self._errands.among(keys), known)
+        self._mailbag.pass_on(agent, Mail.VISITS, body)
 
     def stray(self, urls: pa.RecordBatch, now: float) -> None:
         """The visits `urls` were not made here, since their hosts moved to the address of another agent."""
