@@ -17,7 +17,7 @@ from crawl.small_site import small_site
 from crawl.test_again import LAST_WEEK, changed, lay, outcomes, records, site
 from crawl.test_revisit import REVISIT, asked_for, assert_none_came_early, run_until, visits
 from fyke.archive.reading import read_table
-from fyke.lab.simweb import plain, running_web
+from fyke.lab.simweb import RunningWeb, plain, running_web
 
 pytestmark = pytest.mark.timeout(240)
 needs_nginx = pytest.mark.skipif(not NGINX.exists(), reason="needs nginx")
@@ -47,9 +47,13 @@ def test_a_pass_finds_the_same_whatever_the_number_of_agents(tmp_path: Path, age
     assert checked.returncode == 0, checked.stdout
 
 
+def requested_more(web: RunningWeb, requests: int) -> bool:
+    return web.ledger().num_rows > requests
+
+
 def test_a_pass_may_be_killed_and_visits_each_page_once(tmp_path: Path) -> None:
     """Agents and the supervisor die in a pass; its number of agents changes in the middle."""
-    rng, into = random.Random(2), tmp_path / "crawl"
+    rng, into, again = random.Random(2), tmp_path / "crawl", ("--scope", "web", "--again")
     with running_web(plain(pages=150, hosts=12)) as web:
         config = settings(tmp_path, web, politeness={"host_delay_s": 0.02}, store={"checkpoint_s": 0.3})
         whole = crawl(into, config, *web.seeds, "--scope", "web", "--agents", "2").summary
@@ -58,15 +62,16 @@ def test_a_pass_may_be_killed_and_visits_each_page_once(tmp_path: Path) -> None:
         for kill in ("agent", "supervisor", "agent"):
             seen = web.ledger().num_rows
             run = subprocess.Popen(
-                command(into, config, "--again", "--agents", str(rng.choice([2, 3]))),
+                command(into, config, *again, "--agents", str(rng.choice([2, 3]))),
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
-            wait_until(lambda seen=seen: web.ledger().num_rows > seen + 25)
+            wait_until(partial(requested_more, web, seen + 25))
             os.kill(rng.choice(children(run.pid)) if kill == "agent" else run.pid, signal.SIGKILL)
-            wait_until(lambda seen=seen: web.ledger().num_rows > seen + 40 or run.poll() is not None)
-            run.kill()
-            run.wait()
-        done = crawl(into, config, "--again", "--agents", "3")
+            if kill == "agent":
+                wait_until(partial(requested_more, web, seen + 40))
+                run.send_signal(signal.SIGINT)
+            run.wait(60)
+        done = crawl(into, config, *again, "--agents", "3")
     assert done.status == 0, done.errors
     assert done.summary["again"]["number"] == 1
     rows = read_table(into, "pages", ["url", "outcome"]).to_pylist()
@@ -81,7 +86,7 @@ def test_so_many_visits_are_those_of_all_agents_together(tmp_path: Path) -> None
     with running_web(plain(pages=150, hosts=20)) as web:
         into, config = tmp_path / "crawl", settings(tmp_path, web)
         assert crawl(into, config, *web.seeds, "--scope", "web", "--agents", "3").status == 0
-        done = crawl(into, config, "--again", "--visits", "40")
+        done = crawl(into, config, "--scope", "web", "--again", "--visits", "40")
     assert done.summary["again"]["unchanged"] == 40
 
 

@@ -45,6 +45,7 @@ class CrawlStatistics:
     archive_bytes: int = 0
     memory_bytes: int = 0
     plugin_failures: dict[str, int] = field(default_factory=dict)
+    deaths: dict[str, int] = field(default_factory=dict)  # of agents' processes, which were started again: see `died`
     again: dict[str, Any] = field(default_factory=dict)  # what the last pass over the crawl found; empty without one
     freshness: dict[str, Any] = field(default_factory=dict)  # of a crawl that never ends, at its last plan
 
@@ -55,6 +56,11 @@ class CrawlStatistics:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def died(agents: Sequence[int], how: str) -> str:
+    """What the death of the process of `agents` is counted under."""
+    return f"{'agents' if len(agents) > 1 else 'agent'} {', '.join(map(str, agents))}: {how}"
 
 
 def added(many: Sequence[CrawlStatistics]) -> CrawlStatistics:

@@ -42,6 +42,7 @@ class Counts:
     totals: Mapping[str, Any]
     started_at: float  # unix seconds
     rewriting: Rewriting | None = None
+    deaths: Mapping[str, int] = field(default_factory=dict)  # of the process, in this run of the crawl and before
     memory: MemoryGauge = field(default_factory=MemoryGauge)
 
     def statistics(self) -> CrawlStatistics:
@@ -97,6 +98,7 @@ class Counts:
             archive_bytes=self.archive.statistics().bytes,
             memory_bytes=self.memory.read(now),
             plugin_failures=dict(failures),
+            deaths=dict(self.deaths),
             again=self.passes.statistics(),
             freshness=standing._asdict() if (standing := self.frontier.stages.again.standing).at else {},
         )

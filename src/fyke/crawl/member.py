@@ -14,9 +14,9 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +117,7 @@ class Orders:
 
     moved: bool  # addresses went from agent to agent since the last run
     again: Pass | None = None  # a pass over the crawl
+    deaths: Mapping[str, int] = field(default_factory=dict)  # of this process, told of its first agent
 
     def written(self) -> str:
         """As JSON."""
@@ -141,7 +142,8 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
             agents = {}
             for me in numbers:
                 sockets = Sockets(me, directory.state)
-                seat = Seat(me, divided, sockets, config.fetch.connections, orders.moved)
+                deaths = orders.deaths if me == numbers[0] else {}
+                seat = Seat(me, divided, sockets, config.fetch.connections, orders.moved, deaths)
                 own = CrawlDirectory(directory.path, me)
                 agent = Agent(own, share(config, divided), seat=seat, again=orders.again)
                 agents[me] = await stack.enter_async_context(agent)

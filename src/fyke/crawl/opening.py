@@ -7,7 +7,7 @@ Invariant: a room is restored before anything is written.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,6 +78,7 @@ class Seat:
     transport: Transport
     most_rules: int  # origins that a shard asks for their rules at a time
     moved: bool  # whether addresses went from agent to agent since the last run
+    deaths: Mapping[str, int]  # of its process, as in `CrawlStatistics`
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,7 @@ class Rooms:
         self.counts = Counts(
             self.frontier, self.fetcher, self.barn, self.outbox, prepared.filtering, self._parser, self._registry,
             self.archive, self.passes, clock, saved.get("totals", {}), self.started_at, self.rewriting,
+            {} if self._seat is None else self._seat.deaths,
         )  # fmt: skip
         self.keeper = self._keeper(checkpoint)
 
@@ -315,11 +317,11 @@ class Rooms:
         """Tell the frontier of visits that ended, batch by batch; sitemaps may be read once more."""
         self.named_sitemaps.clear()
         again, folder = self.frontier.stages.again, self._directory.path
-        if self.office is None:
+        if self._seat is None:
             self.pages.flush()
             yield from learn(again, folder)
         else:
-            yield from learn_own(again, folder, self.office.owns_domains)
+            yield from learn_own(again, folder, self._seat.division, self._seat.me)
 
     def _keeper(self, checkpoint: Checkpoint) -> Keeper:
         writers: dict[str, Writer] = {"archive": self.archive, "pages": self.pages, "links": self.links}

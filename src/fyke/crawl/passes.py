@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 
 from fyke.archive.arrivals import lots
 from fyke.archive.directory import CrawlDirectory
+from fyke.archive.division import Division
 from fyke.archive.reading import segments
 from fyke.archive.reindexing import archive_files, part_of, serial_of
 from fyke.archive.turns import rows_by_part
@@ -194,12 +195,11 @@ def learn(again: Again, folder: Path) -> Iterator[None]:
             yield
 
 
-def learn_own(again: Again, folder: Path, owned: Callable[[U64], Mask]) -> Iterator[None]:
-    """The same where several agents write: of the rows of all that are safe those whose domains, by their keys, are
-    `owned`."""
+def learn_own(again: Again, folder: Path, division: Division, shard: int) -> Iterator[None]:
+    """The same where several agents write: of the rows of all that are safe those of this `shard`."""
     safe = sum(rows_by_part(folder, "pages").values())
     for part, batch in lots(folder, "pages", _COLUMNS, again.rows, safe):
-        _learn(again, batch, part, owned)
+        _learn(again, batch, part, lambda domains: division.shards_of(domains) == shard)
         yield
 
 

@@ -25,7 +25,7 @@ from typing import Any
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import Division
-from fyke.archive.statistics import CrawlStatistics, added
+from fyke.archive.statistics import CrawlStatistics, added, died
 from fyke.archive.turns import Turns
 from fyke.core import errors
 from fyke.core.config import Config
@@ -33,6 +33,7 @@ from fyke.core.memory import MemoryGauge, allocators
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.core.seeds import seeds_of
 from fyke.crawl.control import SLOWEST
+from fyke.crawl.known_agents import KnownAgent, all_unreached, standing_before
 from fyke.crawl.loop import Ending
 from fyke.crawl.member import LINE_BYTES, Orders
 
@@ -52,18 +53,7 @@ class _Process:
     hearing: "asyncio.Task[None] | None" = None
     begun: bool = False
     ended: bool = False
-
-
-@dataclass(eq=False)
-class _Known:
-    """What is known of one agent."""
-
-    stand: dict[str, Any] = field(default_factory=dict)  # its answer to the question `round`
-    round: int = 0
-    figures: dict[str, Any] = field(default_factory=dict)
-    statistics: CrawlStatistics = field(default_factory=CrawlStatistics)
-    allowed: int = -1  # pages it may have in all; -1: it has not said how many it has
-    checkpoints: int = 0
+    deaths: Counter[str] = field(default_factory=Counter)  # as in `CrawlStatistics`
 
 
 class Supervisor:
@@ -77,7 +67,9 @@ class Supervisor:
         self._forever = orders.again is not None and orders.again.forever
         count = min(processes, of.agents)
         self._processes = [_Process(list(range(first, of.agents, count))) for first in range(count)]
-        self._known = {agent: _Known(statistics=_before(directory, agent)) for agent in range(of.agents)}
+        self._known = {agent: KnownAgent(statistics=standing_before(directory, agent)) for agent in range(of.agents)}
+        for process in self._processes:
+            process.deaths = sum((Counter(self._known[agent].statistics.deaths) for agent in process.agents), Counter())
         self._asked = AskedLater(directory.state)
         protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
         self._schemes = schemes_of(protocols)
@@ -120,7 +112,7 @@ class Supervisor:
         with theirs:
             command = [
                 sys.executable, "-m", "fyke.crawl.member", str(self._directory.path), str(theirs.fileno()),
-                ",".join(map(str, process.agents)), self._orders.written(),
+                ",".join(map(str, process.agents)), replace(self._orders, deaths=dict(process.deaths)).written(),
             ]  # fmt: skip
             process.process = subprocess.Popen(
                 command,
@@ -162,6 +154,9 @@ class Supervisor:
         """A process died, in this way. Raises AgentFailed if that happens again and again, or DiskFull."""
         self._directory.log(time.time(), "died", agents=process.agents, how=how)
         self._deaths += 1
+        process.deaths[died(process.agents, how)] += 1
+        first = self._known[process.agents[0]]
+        first.statistics = replace(first.statistics, deaths=dict(process.deaths))
         if self._deaths > DEATHS:
             raise errors.AgentFailed(
                 f"the process of agent {process.agents[0]} ended {DEATHS} times without a checkpoint, at last by {how}:"
@@ -220,6 +215,9 @@ class Supervisor:
         while not all(process.ended for process in self._processes):
             if self._failure is not None:
                 raise self._failure
+            for process in self._processes:
+                if process.hearing is not None and process.hearing.done():
+                    process.hearing.result()  # raises what went wrong as it was started again
             self._round += 1
             self._tell_all(do="stand", round=self._round, figures=self._round % FIGURES_EVERY == 1)
             await self._pause()
@@ -279,7 +277,7 @@ class Supervisor:
                 return Ending.PAGES
         if 0 < self._config.crawl.bytes <= self.statistics().bytes:
             return Ending.BYTES
-        if not any(stand["answered"] for stand in stands) and _unreached(stands):
+        if not any(stand["answered"] for stand in stands) and all_unreached(stands):
             return Ending.UNREACHED
         return None
 
@@ -384,15 +382,3 @@ class Supervisor:
     def host_figures(self, host: str) -> dict[str, Any] | None:
         """How `host` stands, if it is among the slowest: others are known to their agents alone."""
         return next((one for one in self.figures()["slowest"] if one["host"] == host), None)
-
-
-def _before(directory: CrawlDirectory, agent: int) -> CrawlStatistics:
-    """How the agent stood when it was last told of, as long as it says nothing itself."""
-    totals = saved_state(CrawlDirectory(directory.path, agent).shard).get("totals", {})
-    return CrawlStatistics(**{**totals, "elapsed_s": 0.0, "memory_bytes": 0, "in_flight": 0})
-
-
-def _unreached(stands: list[dict[str, Any]]) -> bool:
-    """Whether there are hosts, and no agent reaches any of its own."""
-    working = [stand for stand in stands if stand["hosts"]]
-    return bool(working) and all(stand["unreached"] for stand in working)

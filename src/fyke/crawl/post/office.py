@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.archive.division import Division
-from fyke.core.batches import EMPTY, U64, Kind, Mask, concat, keep, numbers, u64
+from fyke.core.batches import EMPTY, Kind, concat, keep, numbers, u64
 from fyke.core.clock import Clock
 from fyke.core.messages import ENDED, OK, Links, Outcomes
 from fyke.core.urls import Locator, host_keys, key_of, robots_url
@@ -95,11 +95,6 @@ class Office:
     def owns(self, address: str) -> bool:
         """Whether the server at `address` is asked from here."""
         return self._division.agent_of(address) == self._me
-
-    def owns_domains(self, domains: U64) -> Mask:
-        """Which of `domains` (their keys) are of this shard: [n]."""
-        ours: Mask = self._division.shards_of(domains) == self._me
-        return ours
 
     def of_shard(self, agent: int) -> Callable[[int], bool]:
         """Whether a domain, by its key, is of the shard of `agent`."""
