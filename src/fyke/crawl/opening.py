@@ -240,7 +240,7 @@ class Rooms:
                 self._store, prepared.rules, prepared.filtering, memory, saved.get("rewriting") or {}
             )
         by_depth = bool(config.crawl.depth or prepared.filters)
-        self.outbox = Outbox(LinkCache(SENT_LINKS // self._agents, by_depth=by_depth))
+        self.outbox = Outbox(LinkCache(SENT_LINKS, by_depth=by_depth))
         self._parser = Parser(
             prepared.processors,
             config.crawl.requisites,

@@ -38,7 +38,8 @@ from fyke.crawl.loop import Ending
 from fyke.crawl.member import LINE_BYTES, Orders
 
 ROUND_S = 0.1  # between two questions
-FIGURES_EVERY = 10  # rounds
+BUSY_ROUND_S = 0.4  # the same, as long as all have work and need not be told how many pages they may begin
+FIGURES_S = 1.0
 DEATHS = 20  # of processes, without a checkpoint in between, after which the crawl gives up
 AGAIN_S = 0.2  # before a process that died is started again
 
@@ -75,6 +76,7 @@ class Supervisor:
         self._schemes = schemes_of(protocols)
         self._turns = Turns(directory.path)
         self._round = 0
+        self._figures_at = 0.0
         self._idle: tuple[Any, ...] | None = None  # what all said when nothing moved, the last time
         self._checkpoint_at: tuple[Any, ...] | None = None  # the same, when checkpoints were asked for
         self._ending: Ending | None = None
@@ -219,7 +221,10 @@ class Supervisor:
                 if process.hearing is not None and process.hearing.done():
                     process.hearing.result()  # raises what went wrong as it was started again
             self._round += 1
-            self._tell_all(do="stand", round=self._round, figures=self._round % FIGURES_EVERY == 1)
+            figures = time.monotonic() >= self._figures_at
+            if figures:
+                self._figures_at = time.monotonic() + FIGURES_S
+            self._tell_all(do="stand", round=self._round, figures=figures)
             await self._pause()
             if self._ending is None and asked.for_s and time.monotonic() - self._began >= asked.for_s:
                 self.stop(Ending.TIME)
@@ -233,7 +238,10 @@ class Supervisor:
 
     async def _pause(self) -> None:
         """Until all have answered, and a round has passed."""
-        until = time.monotonic() + ROUND_S
+        busy = not self._config.crawl.pages and all(
+            known.stand and not known.stand["idle"] for known in self._known.values()
+        )
+        until = time.monotonic() + (BUSY_ROUND_S if busy else ROUND_S)
         while (left := until - time.monotonic()) > 0:
             self._answered.clear()
             try:

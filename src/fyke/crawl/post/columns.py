@@ -60,6 +60,11 @@ def _batch(part: memoryview, schema: pa.Schema) -> pa.RecordBatch:
     return pa.ipc.read_record_batch(pa.py_buffer(part), schema)
 
 
+def row(batch: pa.RecordBatch, place: int) -> tuple[object, ...]:
+    """One row of a batch."""
+    return tuple(column[place].as_py() for column in batch.columns)
+
+
 def links_sealed(links: Links) -> bytes:
     urls = links.urls
     return bytes(_packed(pa.RecordBatch.from_arrays([*urls.columns, pa.array(links.sources)], schema=MET)))

@@ -14,6 +14,7 @@ in memory but what the frontier has as handed out.
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -186,8 +187,7 @@ class Office:
         put_off = keep(put_off, np.array(out_yet, np.bool_))
         yield Heard(Outcomes(learned=outcomes.learned, put_off=put_off, judged=outcomes.judged))
         ended = outcomes.ended
-        rows = list(zip(*(column.to_pylist() for column in ended.columns), strict=True))
-        keys = self._dealings.told(sender, letter, u64(ended, "key").tolist(), rows, now)
+        keys = self._dealings.told(sender, letter, u64(ended, "key").tolist(), partial(columns.row, ended), now)
         if keys:
             out = ended if len(keys) == ended.num_rows else keep(ended, np.isin(u64(ended, "key"), keys))
             yield Ended(keys, out, ToldIn(sender, letter.life, letter.number))
