@@ -9,6 +9,7 @@ import pytest
 from crawl.runs import crawl, fyke, settings
 from crawl.test_repair import HOWS, ROUNDED, damage, files, mended
 from fyke.archive.reading import read_table
+from fyke.archive.warc_reading import read_records
 from fyke.lab.simweb import plain, running_web
 
 STORE = {"table_rows": 16, "warc_bytes": 40_000, "checkpoint_s": 0.2}
@@ -59,7 +60,9 @@ def test_a_record_of_one_agent_costs_its_page_alone(finished: Path, tmp_path: Pa
     for path in files(folder, "tables/pages-1-*.parquet"):
         path.unlink()
     hit = files(folder, "warc/fyke-crawl-1-*.warc.gz")[0]
-    damage(hit, "flip", 0.5)
+    responses = [record for record in read_records(hit) if record.get("warc-type") == "response"]
+    record = responses[len(responses) // 2]
+    damage(hit, "flip", (record.offset + record.length // 2) / hit.stat().st_size)
     notes = mended(folder)
     assert any(note.lost and note.place.startswith(f"warc/{hit.name}") for note in notes)
     before, after = rows(finished, "pages"), rows(folder, "pages")
