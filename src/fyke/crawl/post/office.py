@@ -14,6 +14,7 @@ in memory but what the frontier has as handed out.
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ import pyarrow as pa
 from fyke.archive.division import Division
 from fyke.core.batches import EMPTY, Kind, concat, keep, numbers, u64
 from fyke.core.clock import Clock
-from fyke.core.messages import ENDED, OK, Links, Outcomes
+from fyke.core.messages import ENDED, NONE_ENDED, OK, Links, Outcomes
 from fyke.core.urls import Locator, host_keys, key_of, robots_url
 from fyke.core.visits import Exchange, Visit
 from fyke.crawl.passes import Past
@@ -185,7 +186,7 @@ class Office:
         put_off = outcomes.put_off
         out_yet = [self._handed.back(key, now) for key in u64(put_off, "key").tolist()]
         put_off = keep(put_off, np.array(out_yet, np.bool_))
-        yield Heard(Outcomes(learned=outcomes.learned, put_off=put_off, judged=outcomes.judged))
+        yield Heard(replace(outcomes, ended=NONE_ENDED, put_off=put_off))
         ended = outcomes.ended
         keys = self._dealings.told(sender, letter, u64(ended, "key").tolist(), partial(columns.row, ended), now)
         if keys:
@@ -200,8 +201,7 @@ class Office:
         """Those of `urls`, lent by `sender`, that are not here yet."""
         urls = self._guests.take(sender, urls)
         blocked = self._routes.blocked(urls)
-        if blocked.any():
-            self._own(keep(urls, blocked))
+        self._own(keep(urls, blocked))
         return keep(urls, ~blocked)
 
     def _came_back(self, urls: pa.RecordBatch, now: float) -> None:
