@@ -122,7 +122,7 @@ class Cell:
                 self.found(letter.body)
             case Mail.OUTCOMES:
                 told, put_off = letter.body
-                ended = self.dealings.told(sender, letter, told, told, now)
+                ended = self.dealings.told(sender, letter, told, told.__getitem__, now)
                 self.toy.out.difference_update(ended)
                 if ended:
                     self.dealings.handed.keep(ToldIn(sender, letter.life, letter.number), ended)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fyke.core.memory import PAGE_BYTES, memory_bytes, peak_memory_bytes
+from fyke.core.memory import GAUGE_S, PAGE_BYTES, MemoryGauge, memory_bytes, peak_memory_bytes
 
 SHARED = 64 << 20
 READER = f"""
@@ -54,3 +54,14 @@ def test_what_is_had_alone_is_counted_whole() -> None:
     own.write(os.urandom(SHARED))
     assert 0.9 * SHARED < memory_bytes() - before < 1.5 * SHARED
     assert peak_memory_bytes() >= memory_bytes() * 0.9
+
+
+def test_a_gauge_is_read_again_after_a_while_and_when_the_clock_was_set_back() -> None:
+    gauge = MemoryGauge()
+    before = gauge.read(100.0)
+    own = mmap.mmap(-1, SHARED)
+    own.write(os.urandom(SHARED))
+    assert gauge.read(100.0 + GAUGE_S / 2) == before
+    assert gauge.read(100.0 + GAUGE_S) - before > 0.9 * SHARED
+    own.close()
+    assert gauge.read(99.0) - before < 0.1 * SHARED

@@ -1,5 +1,6 @@
 """What a person is told of agents that fail or die: one line, and the rest in files."""
 
+import io
 import json
 import os
 import signal
@@ -8,11 +9,16 @@ import threading
 from pathlib import Path
 
 from agent_laws import children
+from rich.console import Console
 
-from crawl.runs import command, crawl, settings, wait_until
+from crawl.runs import command, crawl, fyke, settings, wait_until
 from crawl.small_site import small_site
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import Division
+from fyke.archive.statistics import CrawlStatistics
+from fyke.core.config import CrawlSection
+from fyke.crawl.member import Orders
+from fyke.crawl.monitor import panel
 from fyke.crawl.supervisor import Supervisor
 
 BREAKS = """
@@ -53,17 +59,34 @@ def test_an_agent_that_dies_is_in_the_log_and_the_crawl_goes_on(tmp_path: Path) 
     config, into = settings(tmp_path), tmp_path / "crawl"
     with small_site(pages=12) as site:
         last = site.hang["/p3"] = threading.Event()
-        crawl = subprocess.Popen(command(into, config, site.url, "--agents", "2"), stdout=subprocess.PIPE, text=True)
+        crawl = subprocess.Popen(
+            command(into, config, site.url, "--agents", "2"),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
         site.hanging.wait(60)
         os.kill(children(crawl.pid)[0], signal.SIGKILL)
         wait_until(lambda: '"died"' in (into / "logs" / "fyke.log").read_text())
+        wait_until(lambda: "was started again" in fyke("status", str(into)).stdout)
         last.set()
-        said, _ = crawl.communicate(timeout=60)
+        said, told = crawl.communicate(timeout=60)
         assert json.loads(said)["pages"] == 12
     events = [json.loads(line) for line in (into / "logs" / "fyke.log").read_text().splitlines()]
     (died,) = (event for event in events if event["event"] == "died")
     assert died["how"] == "signal 9"
     assert {event["agent"] for event in events if event["event"] == "begun"} == {0, 1}
+    line = f"  agent {died['agents'][0]} died (signal 9), and was started again"
+    assert line in told.splitlines() and line in fyke("status", str(into)).stdout.splitlines()
+    assert json.loads(said)["deaths"] == {f"agent {died['agents'][0]}: signal 9": 1}
+
+
+def test_the_panel_says_which_agents_died() -> None:
+    now = CrawlStatistics(deaths={"agent 1: signal 9": 1, "agents 0, 2: exit status 1": 3})
+    console = Console(width=92, file=io.StringIO())
+    console.print(panel(CrawlSection(), now, (0.0, 0.0), 0.0, 92, "http://example.org/"))
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    assert "agent 1 died (signal 9), and was started again" in shown
+    assert "agents 0, 2 died (exit status 1), 3 times, and were started again" in shown
 
 
 def test_a_crawl_that_goes_on_stands_where_it_stopped_before_its_agents_say_so(tmp_path: Path) -> None:
@@ -72,7 +95,7 @@ def test_a_crawl_that_goes_on_stands_where_it_stopped_before_its_agents_say_so(t
     with small_site(pages=12) as site:
         assert crawl(into, config, site.url, "--agents", "2", "--pages", "5").summary["pages"] == 5
     directory = CrawlDirectory(into)
-    stands = Supervisor(directory, directory.config(), Division(2, 2), 2, moved=False).statistics()
+    stands = Supervisor(directory, directory.config(), Division(2, 2), 2, Orders(moved=False)).statistics()
     assert stands.pages == 5
     assert not stands.elapsed_s
 

@@ -26,6 +26,7 @@ from fyke.core.visits import Visit, visits_of
 from fyke.crawl.keeper import Keeper
 from fyke.crawl.loop import GRACE_S, Ending, Engines, Loop
 from fyke.crawl.mail import Alone, LinkCache, Outbox
+from fyke.crawl.passes import Past
 from fyke.crawl.post.events import LinksCame
 from fyke.crawl.post.office import Office
 from fyke.crawl.remote import Remote
@@ -401,7 +402,7 @@ def test_links_of_other_agents_are_in_the_frontier_before_a_checkpoint(tmp_path:
     found = url_batch([locate("http://one.example/a"), locate("http://one.example/b")])
     post = FoundElsewhere([Links(found.slice(row, 1), np.zeros(1, np.uint64)) for row in range(2)])
     outbox, nobody = crawl.engines.outbox, cast(Fetcher, SimpleNamespace(take_strayed=list))
-    remote = Remote(crawl.stage, nobody, outbox, cast(Office, post), crawl.clock)
+    remote = Remote(crawl.stage, nobody, outbox, cast(Office, post), cast(Past, None), crawl.clock)
     loop = Loop(replace(crawl.engines, remote=remote), ASKED, crawl.clock, crawl.news)
     accepted = crawl.stage.stages.seen.pending
     remote.receive(crawl.clock.now())

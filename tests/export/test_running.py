@@ -12,7 +12,7 @@ from fastwarc.warc import ArchiveIterator
 from crawl.runs import FAST, command, settings
 from crawl.small_site import small_site
 from export.crawls import ALL, contents, exported, lines
-from fyke.search.arrivals import safe_rows
+from fyke.archive.arrivals import safe_rows
 
 
 def test_beside_a_crawl(tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from frontier.shard import Shard, at, page, rows
 from frontier.small_web import Crawl, small_web
 from fyke.core.batches import Kind, texts
-from fyke.core.messages import DATED, Links
+from fyke.core.messages import Links
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.again import COPY, ENDED, Again, News, Visited
 from fyke.frontier.resting import IN_ONE, WITHOUT_FINDS
 from fyke.frontier.revisit.choice import Terms
 from fyke.frontier.sizes import Sizes
+from fyke.frontier.told import NEWS
 from fyke.frontier.weights import Weights
 
 DAY = 86400.0
@@ -252,7 +253,7 @@ def test_known_pages_have_their_share_of_what_is_handed_out_while_new_ones_wait(
 
 def note(again: Again, pages: Sequence[Page], when: float) -> None:
     keys = np.array([at(*one).key for one in pages], np.uint64)
-    again.note(pa.RecordBatch.from_arrays([pa.array(keys), pa.array(np.full(len(pages), when))], schema=DATED))
+    again.note(pa.RecordBatch.from_arrays([pa.array(keys), pa.array(np.full(len(pages), when))], schema=NEWS))
 
 
 def test_lists_that_proved_true_bring_visits_and_others_do_not(tmp_path: Path) -> None:

@@ -9,16 +9,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frontier.shard import Shard
-from fyke.core.messages import DATED
 from fyke.frontier import told
-from fyke.frontier.told import Told
+from fyke.frontier.told import NEWS, Told
 
 KEYS = np.arange(1, 9, dtype=np.uint64)
 
 
 def dated(rows: list[tuple[int, int]]) -> pa.RecordBatch:
     keys, at = np.array([key for key, _ in rows], np.uint64), np.array([float(at) for _, at in rows])
-    return pa.RecordBatch.from_arrays([pa.array(keys), pa.array(at)], schema=DATED)
+    return pa.RecordBatch.from_arrays([pa.array(keys), pa.array(at)], schema=NEWS)
 
 
 said = st.lists(st.tuples(st.integers(1, 8), st.integers(1, 40)), max_size=12)

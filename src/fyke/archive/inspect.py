@@ -119,8 +119,8 @@ def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], N
         yield from (Fault(str(path), what) for path, what in hosts_faults(part))
     if states and (what := directory.settings_fault(states[0])):
         yield Fault(str(directory.settings), what)
-    began = [one for state in states[:1] for one in state.get("again", {}).get("began", [])]
-    passes = [(int(file), bool(forever and forever[0])) for _, file, *forever in began]
+    began = [state.get("again", {}).get("began", []) for state in states]
+    passes = [[(int(file), bool(forever and forever[0])) for _, file, *forever in of] for of in began]
     lengths = archive_lengths(directory, *states)
     yield from check_archive(directory.path, lengths, passes=passes, progress=progress)
 

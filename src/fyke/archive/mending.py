@@ -22,7 +22,7 @@ from fyke.archive.checksum import checksum_holds, checksum_path, write_checksum
 from fyke.archive.journal import read_journal
 from fyke.archive.reading import BATCH_ROWS, reading, segments
 from fyke.archive.schemas import SCHEMAS, journalled
-from fyke.archive.table_files import GROUP_ROWS, journal_path, parquet_path, parquet_writer
+from fyke.archive.table_files import GROUP_ROWS, journal_path, parquet_path, parquet_writer, series
 from fyke.core.errors import StateDamaged
 from fyke.core.urls import key_of
 from fyke.disk.files import put_in_place, sync_file, verify_file, writing
@@ -114,8 +114,9 @@ def _journal(path: Path, name: str) -> Iterator[pa.RecordBatch]:
 
 
 def pieces(folder: Path, name: str, state: Mapping[str, Any] | None) -> list[RowsPiece]:
-    """What there is of the table `name`, in order, as far as the checkpoint `state` of it counts; None: all."""
-    there = segments(folder, name)
+    """What there is of the `series` of files `name`, in order, as far as the checkpoint `state` of it counts; None:
+    all."""
+    there = [segment for segment in segments(folder, _table(name)) if series(segment.name, segment.part) == name]
     found: list[RowsPiece] = []
     if state is None:
         for serial in range(len(there)):
@@ -129,6 +130,11 @@ def pieces(folder: Path, name: str, state: Mapping[str, Any] | None) -> list[Row
             folder, name, serial, rows, sealed=False, as_written=journal_holds(folder, name, state, serial)
         )
     return found
+
+
+def _table(name: str) -> str:
+    """The table that the series of files `name` is of."""
+    return name.partition("-")[0]
 
 
 def journal_holds(folder: Path, name: str, state: Mapping[str, Any], serial: int) -> bool:
@@ -146,11 +152,12 @@ def _examined(
 ) -> list[RowsPiece]:
     """The pieces of one segment: of its file or its journal, whichever is whole, the likelier first."""
     file, journal = parquet_path(folder, name, serial), journal_path(folder, name, serial)
+    table = _table(name)
     best: list[RowsPiece] = []
     for path in (file, journal) if sealed else (journal, file):
         look = _examined_file if path is file else _examined_journal
         there = os.path.lexists(path) and (path is file or as_written)
-        found = look(RowsPiece(serial, name, path), rows) if there else [RowsPiece(serial, name)]
+        found = look(RowsPiece(serial, table, path), rows) if there else [RowsPiece(serial, table)]
         if all(piece.path for piece in found):
             return found
         if sum(piece.rows for piece in found) > sum(piece.rows for piece in best) or not best:
@@ -228,7 +235,7 @@ Fill = Callable[[int], Iterator[pa.RecordBatch]]
 
 
 def write_anew(folder: Path, name: str, found: list[RowsPiece], fill: Fill, aside: DamagedFolder) -> dict[str, Any]:
-    """The table `name` as files of the pieces `found`, `fill` giving the rows of the hole with that place in `found`.
+    """The series `name` as files of the pieces `found`, `fill` giving the rows of the hole with that place in `found`.
 
     Returns its state, as of a crawl that has closed. Raises DiskFull, DirectoryError.
     """

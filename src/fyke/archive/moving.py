@@ -51,7 +51,7 @@ def move(
         return Moved()
     directory.config()
     _check(source, target)
-    with _exclusively(directory):
+    with exclusively(directory):
         if not target.exists():
             with writing(target, FULL, REFUSED):
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ def _check(source: Path, target: Path) -> None:
 
 
 @contextmanager
-def _exclusively(directory: CrawlDirectory) -> Iterator[None]:
+def exclusively(directory: CrawlDirectory) -> Iterator[None]:
     """No crawl runs in `directory`, nor begins. Raises DirectoryInUse."""
     in_use = f"{directory.path} is in use by a crawl: stop it, and run the same command again"
     with ExitStack() as locks, writing(directory.path, FULL, REFUSED):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from fyke.archive.cdxj import index_line, media_type_of, read_lines
+from fyke.archive.table_files import series
 from fyke.archive.warc import FOLDER
 from fyke.archive.warc_reading import Record, read_records
 from fyke.disk.files import writing
@@ -31,6 +32,17 @@ def serial_of(name: str) -> tuple[int, str]:
     """What archive files are ordered by: their number; a crawl that was moved goes on under another name."""
     match = _SERIAL.search(name)
     return int(match[1]) if match else -1, name
+
+
+def part_of(name: str, own: str, agents: int) -> int:
+    """The agent that wrote the archive file `name` of a crawl of so many agents in a folder called `own`; one that was
+    moved has files under another name as well."""
+    stem = name.removeprefix("fyke-").rpartition("-")[0]
+    found = next((part for part in range(agents) if stem == series(own, part)), None)
+    if found is not None:
+        return found
+    last = stem.rpartition("-")[2]
+    return int(last) if last.isdecimal() and int(last) < agents else 0
 
 
 def archive_files(folder: Path) -> list[Path]:

@@ -45,6 +45,7 @@ class CrawlStatistics:
     archive_bytes: int = 0
     memory_bytes: int = 0
     plugin_failures: dict[str, int] = field(default_factory=dict)
+    deaths: dict[str, int] = field(default_factory=dict)  # of agents' processes, which were started again: see `died`
     again: dict[str, Any] = field(default_factory=dict)  # what the last pass over the crawl found; empty without one
     freshness: dict[str, Any] = field(default_factory=dict)  # of a crawl that never ends, at its last plan
 
@@ -55,6 +56,11 @@ class CrawlStatistics:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def died(agents: Sequence[int], how: str) -> str:
+    """What the death of the process of `agents` is counted under."""
+    return f"{'agents' if len(agents) > 1 else 'agent'} {', '.join(map(str, agents))}: {how}"
 
 
 def added(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
@@ -69,8 +75,38 @@ def added(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
         elif name == "rest_until":  # all hosts rest where all agents that have any say so; or that have some asleep
             working = [one.rest_until for one in many if one.hosts or one.in_flight or one.rest_until]
             sums[name] = min(working) if working and all(working) else 0.0
+        elif name in ("again", "freshness"):
+            sums[name] = _ADDED[name]([value for value in values if value])
         elif isinstance(values[0], dict):
             sums[name] = dict(sum(map(Counter, values), Counter[str]()))
         else:
             sums[name] = sum(values)
     return CrawlStatistics(**sums)
+
+
+def _added_passes(many: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the last pass found, as all agents have it."""
+    if not many:
+        return {}
+    number = max(one["number"] for one in many)
+    last = [one for one in many if one["number"] == number]
+    counts = {name: sum(one[name] for one in last) for name in last[0]}
+    began = {"number": number, "began_at": min(one["began_at"] for one in last), "forever": last[0]["forever"]}
+    return {**counts, **began}
+
+
+def _added_freshness(many: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """How fresh the copies of all shards were, each at its last plan."""
+    if not many:
+        return {}
+    sums = {name: sum(one[name] for one in many) for name in ("pages", "due", "chosen")}
+    fresh = sum(one["fresh"] * one["pages"] for one in many) / max(1, sums["pages"])
+    return {
+        **sums,
+        "fresh": fresh,
+        "at": max(one["at"] for one in many),
+        "next_at": min(one["next_at"] for one in many),
+    }
+
+
+_ADDED = {"again": _added_passes, "freshness": _added_freshness}

@@ -15,7 +15,7 @@ from typing import Any
 
 from fyke.archive.reading import rows_recorded
 from fyke.archive.table_files import TABLES
-from fyke.disk.files import damaged, write_all, writing
+from fyke.disk.files import damaged, write_all, write_whole, writing
 from fyke.disk.sealed import line_holds, sealed_line, unsealed_line
 
 COUNTED = ("pages", "links")
@@ -38,6 +38,14 @@ class Turns:
             write_all(file.fileno(), line)
         for name, rows in zip(COUNTED, new, strict=True):
             self._rows[name][part] = self._rows[name].get(part, 0) + rows
+
+
+def write_turns(folder: Path, states: Mapping[int, Mapping[str, Any]]) -> None:
+    """Begin the turns of the crawl directory `folder` anew: agents with the checkpoints `states` one after the other,
+    each with all its rows. Who counted rows begins anew too (`reading.generation`). Raises DiskFull, DirectoryError."""
+    lots = [[part, *(rows_recorded(state, name) for name in COUNTED)] for part, state in states.items()]
+    lines = [sealed_line(json.dumps(lot)) for lot in lots if any(lot[1:])]
+    write_whole(folder / TABLES / "turns", "".join(lines).encode())
 
 
 def turns(folder: Path, name: str) -> Iterator[tuple[int, int]]:

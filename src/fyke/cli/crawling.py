@@ -116,8 +116,8 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or (), again=over, metrics=metrics)
     if as_json:
         print_json(summary.as_dict())
-    rooms.run.report(summary, directory, console)
-    if rooms.run.brought_no_page(summary):
+    rooms.summary.report(summary, directory, console)
+    if rooms.summary.brought_no_page(summary):
         first = directory.first_seed(settings)
         typer.echo(
             f"fyke: no seed brought a page: check the URL; fyke why {directory.path} {first} says more", err=True
@@ -186,10 +186,8 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
         f"  {words.counted(crawled.pages, 'page')}, {words.size(crawled.bytes)} in {words.duration(crawled.total_s)};"
         f" {words.counted(crawled.waiting, 'URL')} to fetch, {crawled.urls:,} seen"
     )
-    if crawled.again:
-        say(f"  {rooms.run.passed(crawled.again)}")
-    if crawled.freshness:
-        say(f"  {rooms.run.freshness(crawled.freshness)}")
+    for line in rooms.summary.passes(crawled):
+        say(line)
     if crawled.over_budget or crawled.without_rules:
         say(
             f"  of those that wait, {crawled.over_budget:,} are over their domain's budget,"
@@ -204,7 +202,8 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
     for outcome, count in sorted(crawled.outcomes.items(), key=lambda item: -item[1]):
         say(f"  {count:>10,}  {outcome.replace('_', ' ')}")
     listings = [f"  {crawled.listings:>10,}  sitemaps and feeds read"] * bool(crawled.listings)
-    for line in (*rooms.run.rewriting(crawled), *listings):
+    deaths = [f"  {told}" for told in rooms.monitor.deaths_in_words(crawled.deaths)]
+    for line in (*rooms.summary.rewriting(crawled), *listings, *deaths):
         say(line)
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fyke.crawl import passes as passes
     from fyke.crawl import repair as repair
     from fyke.crawl import run as run
+    from fyke.crawl import summary as summary
     from fyke.disk import checkpoint as checkpoint
     from fyke.export import copying as copying
     from fyke.export import extracting as extracting
@@ -60,7 +61,7 @@ _HOMES = {
     "checkpoint": "fyke.disk.checkpoint",
     **{name: f"fyke.core.{name}" for name in ("config", "gone")},
     **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "moving", "orders")},
-    **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "passes", "repair", "run")},
+    **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "passes", "repair", "run", "summary")},
     **{name: f"fyke.lab.plan.{name}" for name in ("figure", "planner", "question")},
     "plan_report": "fyke.lab.plan.report",
     **{name: f"fyke.report.{name}" for name in ("broken", "cloaking", "sql")},

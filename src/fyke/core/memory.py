@@ -1,9 +1,39 @@
-"""How much memory does this process have?"""
+"""How much memory does this process have, and how is what it freed given back?
 
+A crawl's memory is flat, but what allocators keep of it is not. glibc raises the size from which it maps blocks by
+themselves whenever a larger one is freed, up to 32 MiB, and the columns of a merge then leave holes in its heap;
+Arrow's own allocator keeps what it once had. With both told to give large blocks back, a crawl of three million URLs
+holds 220 MB and not 270, at the same speed.
+"""
+
+import ctypes
+import os
 import resource
+from math import inf
 from pathlib import Path
 
 PAGE_BYTES = resource.getpagesize()
+MAPPED_BYTES = 512 << 10  # blocks from this size on are mapped by themselves; what compresses a record wants 350 KB
+TRIM_BYTES = 16 << 20  # of the heap's end, more than this goes back; the tree of the next large page wants as much
+GAUGE_S = 3.0
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
+
+
+def give_back() -> None:
+    """Have large blocks returned when they are freed. To be called before Arrow is loaded; elsewhere than with glibc
+    there is no mallopt(3), and it is asked for Arrow's alone.
+    """
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    tune = getattr(ctypes.CDLL(None), "mallopt", None)
+    if tune is not None:
+        tune(_M_MMAP_THRESHOLD, MAPPED_BYTES)
+        tune(_M_TRIM_THRESHOLD, TRIM_BYTES)
+
+
+def allocators() -> dict[str, str]:
+    """The same for a process that is about to be started, as its environment."""
+    glibc = {"MALLOC_MMAP_THRESHOLD_": str(MAPPED_BYTES), "MALLOC_TRIM_THRESHOLD_": str(TRIM_BYTES)}
+    return {"ARROW_DEFAULT_MEMORY_POOL": "system", **glibc}
 
 
 def memory_bytes() -> int:
@@ -13,6 +43,23 @@ def memory_bytes() -> int:
         return _kilobytes("/proc/self/smaps_rollup", "Pss:") * 1024
     except (OSError, StopIteration):  # not every kernel has it, nor every container shows it
         return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_BYTES
+
+
+class MemoryGauge:
+    """`memory_bytes` for who asks often: the system walks through all pages for it, which takes it milliseconds."""
+
+    def __init__(self) -> None:
+        self._read_at = -inf
+        self._bytes = 0
+
+    def __repr__(self) -> str:
+        return f"MemoryGauge({self._bytes})"
+
+    def read(self, now: float) -> int:
+        """Memory at `now` (seconds of any clock), or up to `GAUGE_S` before."""
+        if not self._read_at <= now < self._read_at + GAUGE_S:
+            self._read_at, self._bytes = now, memory_bytes()
+        return self._bytes
 
 
 def peak_memory_bytes() -> int:

@@ -61,7 +61,13 @@ LEARNED = pa.schema(
         ("until", pa.float64()),  # unix seconds; of UNREACHABLE: when it is tried again
     ]
 )
-DATED = pa.schema([("key", pa.uint64()), ("at", pa.float64())])  # unix seconds: when a list says that a page changed
+DATED = pa.schema(
+    [
+        ("key", pa.uint64()),
+        ("domain", pa.uint64()),
+        ("at", pa.float64()),  # unix seconds: when a list says that the page changed
+    ]
+)
 NONE_ENDED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in ENDED], schema=ENDED)
 NONE_LEARNED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in LEARNED], schema=LEARNED)
 NONE_JUDGED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in JUDGED], schema=JUDGED)

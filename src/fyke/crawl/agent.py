@@ -19,7 +19,6 @@ from fyke.archive.statistics import CrawlStatistics
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, OtherCrawl, StateDamaged
-from fyke.core.outcomes import Outcome
 from fyke.core.seeds import seeds_of
 from fyke.core.urls import host_keys
 from fyke.crawl.closing import close_whole
@@ -121,7 +120,11 @@ class Agent:
         asyncio.get_running_loop().set_exception_handler(self._failed)
         self._resumed = bool(saved)
         forever = self._again is not None and self._again.forever
-        self._take_up(begun=bool(saved), may_begin=may_begin_again(saved) or forever != rooms.passes.forever)
+        if self._seat is None:
+            may_begin = may_begin_again(saved) or forever != rooms.passes.forever
+        else:
+            may_begin = self._again is not None and len(rooms.passes.began) < self._again.number
+        self._take_up(begun=bool(saved), may_begin=may_begin)
         waiting = rooms.frontier.statistics().rows
         self._note("resumed" if saved else "begun", seeds=len(self._prepared.seeds), waiting=waiting)
 
@@ -175,11 +178,12 @@ class Agent:
         """Have pages visited once more, at once or each in its time; and ask of servers what is asked once a crawl."""
         rooms, now = self._rooms, self._clock.now()
         if not asked.forever:
-            for work in (rooms.learn(), rooms.frontier.plan_again(now, Terms(most=asked.visits))):
+            most = asked.visits if self._seat is None else asked.share(self._seat.me)
+            for work in (rooms.learn(), rooms.frontier.plan_again(now, Terms(most=most))):
                 deque(work, maxlen=0)
             rooms.book.forgive()
-        rooms.passes.begin(now, rooms.archive.state()["serial"], forever=asked.forever)
-        if self.config.crawl.pages:
+        rooms.passes.begin(asked, asked.began_at or now, rooms.archive.state()["serial"])
+        if self.config.crawl.pages and self._seat is None:
             rooms.fetcher.pages_left = self.config.crawl.pages
         self._note("again", number=len(rooms.passes.began), waiting=len(rooms.frontier.stages.again))
 
@@ -230,14 +234,14 @@ class Agent:
             "rests_until": frontier.rests_until(self._clock.now()),
             "activity": office.activity,
             "unsafe": office.unsafe,
-            "later": len(frontier.stages.later),
+            "later": len(frontier.stages.later) + len(frontier.stages.again),
             "level": frontier.level,
             "blocked": len(frontier.stages.blocked),
             "checkpoints": rooms.keeper.taken,
             "answered": rooms.barn.answered,
             "hosts": len(fetcher.bench),
             "unreached": fetcher.unreached,
-            "pages": rooms.barn.outcomes[Outcome.OK],
+            "pages": rooms.brought,
             "pages_left": fetcher.pages_left,
             "waiting": fetcher.bench.visits,
             "resting": not (fetcher.in_flight or fetcher.ended),

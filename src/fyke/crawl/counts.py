@@ -5,13 +5,13 @@ Asked by the panel, the log, the control socket and the checkpoint, which keeps 
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fyke.archive.statistics import CrawlStatistics
 from fyke.archive.warc import WarcWriter
 from fyke.core.clock import Clock
-from fyke.core.memory import memory_bytes
+from fyke.core.memory import MemoryGauge
 from fyke.core.outcomes import Outcome
 from fyke.crawl.barn import Barn
 from fyke.crawl.mail import Outbox
@@ -42,6 +42,8 @@ class Counts:
     totals: Mapping[str, Any]
     started_at: float  # unix seconds
     rewriting: Rewriting | None = None
+    deaths: Mapping[str, int] = field(default_factory=dict)  # of the process, in this run of the crawl and before
+    memory: MemoryGauge = field(default_factory=MemoryGauge)
 
     def statistics(self) -> CrawlStatistics:
         """How the crawl stands now."""
@@ -94,8 +96,9 @@ class Counts:
             rewritten={} if self.rewriting is None else dict(self.rewriting.used),
             revoked={} if self.rewriting is None else self.rewriting.contradictions,
             archive_bytes=self.archive.statistics().bytes,
-            memory_bytes=memory_bytes(),
+            memory_bytes=self.memory.read(now),
             plugin_failures=dict(failures),
+            deaths=dict(self.deaths),
             again=self.passes.statistics(),
             freshness=standing._asdict() if (standing := self.frontier.stages.again.standing).at else {},
         )

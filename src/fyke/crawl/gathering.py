@@ -103,7 +103,7 @@ class Gathering:
 def dates_of(pointers: Pointers) -> pa.RecordBatch:
     """What lists among `pointers` say of when pages of their own domains changed (schema `DATED`)."""
     said = (pointers.dated > 0) & (pointers.found.domain == pointers.source)
-    columns = [pa.array(pointers.found.key[said]), pa.array(pointers.dated[said])]
+    columns = [pa.array(pointers.found.key[said]), pa.array(pointers.source[said]), pa.array(pointers.dated[said])]
     return pa.RecordBatch.from_arrays(columns, schema=DATED)
 
 

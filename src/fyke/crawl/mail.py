@@ -34,7 +34,7 @@ from fyke.core.urls import Locator
 from fyke.core.visits import Visit
 
 MESSAGE_ROWS = 4096  # links, enough for a message
-SENT_LINKS = 100_000  # that were sent lately, and are not sent again; of all agents
+SENT_LINKS = 100_000  # that an agent sent lately, and does not send again
 MOST_ENDED = 256  # outcomes, the same
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 

@@ -1,6 +1,7 @@
-"""A process that runs agents of a crawl which has several: `python -m fyke.crawl.member DIR CONTROL AGENTS MOVED`.
+"""A process that runs agents of a crawl which has several: `python -m fyke.crawl.member DIR CONTROL AGENTS ORDERS`.
 
-The supervisor (`fyke.crawl.supervisor`) starts it, gives it a socket (the number of its descriptor is CONTROL), and
+The supervisor (`fyke.crawl.supervisor`) starts it, gives it a socket (the number of its descriptor is CONTROL) and
+`Orders` (JSON), and
 asks for how its agents stand; both sides write JSON objects, one a line. It lives as long as that socket: when the
 supervisor is gone, so is this process, at once, for the last checkpoint holds.
 """
@@ -13,8 +14,9 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from fyke.core.errors import AgentFailed, FykeError
 from fyke.crawl.agent import Agent
 from fyke.crawl.loop import Ending
 from fyke.crawl.opening import Seat
+from fyke.crawl.passes import Pass
 from fyke.crawl.post.sockets import Sockets
 
 LINE_BYTES = 64 << 20
@@ -108,7 +111,26 @@ class Member:
         self.tell(agent=number, recalled=self._agents[number].recall_pages())
 
 
-async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[int], *, moved: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What the agents of a process are told when it is started."""
+
+    moved: bool  # addresses went from agent to agent since the last run
+    again: Pass | None = None  # a pass over the crawl
+    deaths: Mapping[str, int] = field(default_factory=dict)  # of this process, told of its first agent
+
+    def written(self) -> str:
+        """As JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, written: str) -> "Orders":
+        """What `written` gave."""
+        told = json.loads(written)
+        return cls(**{**told, "again": None if told["again"] is None else Pass(**told["again"])})
+
+
+async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[int], orders: Orders) -> None:
     """Run the agents with these numbers to the end of the crawl. Raises FykeError."""
     reader, writer = await asyncio.open_connection(sock=control, limit=LINE_BYTES)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -120,8 +142,10 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
             agents = {}
             for me in numbers:
                 sockets = Sockets(me, directory.state)
-                seat = Seat(me, divided, sockets, config.fetch.connections, moved)
-                agent = Agent(CrawlDirectory(directory.path, me), share(config, divided), seat=seat)
+                deaths = orders.deaths if me == numbers[0] else {}
+                seat = Seat(me, divided, sockets, config.fetch.connections, orders.moved, deaths)
+                own = CrawlDirectory(directory.path, me)
+                agent = Agent(own, share(config, divided), seat=seat, again=orders.again)
                 agents[me] = await stack.enter_async_context(agent)
                 sockets.deliver = agent.put
                 await stack.enter_async_context(sockets)
@@ -162,7 +186,7 @@ async def _first_failure(watched: list["asyncio.Task[Any]"], until: list["asynci
 
 def main() -> None:
     """The entry point."""
-    path, control, numbers, moved = sys.argv[1:]
+    path, control, numbers, orders = sys.argv[1:]
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -171,7 +195,7 @@ def main() -> None:
                 CrawlDirectory(Path(path)),
                 socket.socket(fileno=int(control)),
                 [int(number) for number in numbers.split(",")],
-                moved=moved == "1",
+                Orders.read(orders),
             )
         )
 

@@ -7,8 +7,9 @@ the last few seconds, so that they show what is happening now.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from itertools import islice
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -26,6 +27,7 @@ LINE_S = 5.0
 WINDOW_S = 10.0
 PANEL_COLUMNS = 92  # as wide wherever there is room, so that nothing jumps when a number grows
 FIGURE_COLUMNS = 30  # of a figure with its name
+DEATHS_SHOWN = 3
 REST_TOLD_S = 3.0  # a shorter rest of all hosts is everyday politeness, and not told
 
 _GOOD = ("ok", "redirected")
@@ -92,6 +94,14 @@ def resting(now: CrawlStatistics, at: float) -> str:
     return f"all hosts rest until {datetime.fromtimestamp(now.rest_until):%H:%M:%S}, {duration(left)} from now"
 
 
+def deaths_in_words(deaths: Mapping[str, int]) -> Iterator[str]:
+    """A line for each: which agent died, of what, and that it was started again."""
+    for which, count in deaths.items():
+        who, _, how = which.partition(": ")
+        times = f", {count:,} times" if count > 1 else ""
+        yield f"{who} died ({how}){times}, and {'were' if ',' in who else 'was'} started again"
+
+
 def seeds_in_words(first: str, count: int) -> str:
     """Where a crawl begins that has so many seeds."""
     return f"{first} and {count - 1:,} more" if count > 1 else first
@@ -109,6 +119,7 @@ def panel(
         parts.append(Text("  ".join(f"{kind.replace('_', ' ')} {count:,}" for kind, count in top), style="yellow"))
     if rest := resting(now, at):
         parts.append(Text(rest, style="cyan"))
+    parts += [Text(one, style="red") for one in islice(deaths_in_words(now.deaths), DEATHS_SHOWN)]
     left = left_s(asked, now, rates[0])
     done, of = progress(asked, now)
     bar = ProgressBar(total=of, completed=min(done, of))
@@ -167,6 +178,7 @@ def line(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float], 
         f"{now.waiting} waiting  {counted(now.hosts, 'host')}  {now.failed} failed  {size(now.memory_bytes)} memory"
         + (f"  {duration(left)} left" if left is not None else "")
         + (f"  {rest}" if rest else "")
+        + "".join(f"  {one}" for one in islice(deaths_in_words(now.deaths), DEATHS_SHOWN))
     )
 
 

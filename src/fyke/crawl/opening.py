@@ -7,7 +7,7 @@ Invariant: a room is restored before anything is written.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,7 @@ from fyke.crawl.gathering import Gathering
 from fyke.crawl.keeper import Keeper, Stateful, Writer
 from fyke.crawl.loop import Engines
 from fyke.crawl.mail import SENT_LINKS, Alone, LinkCache, Outbox, Post
-from fyke.crawl.passes import Pass, Passes, Past, learn
+from fyke.crawl.passes import Pass, Passes, Past, learn, learn_own
 from fyke.crawl.post.mailbag import Transport
 from fyke.crawl.post.office import Office
 from fyke.crawl.remote import Remote
@@ -78,6 +78,7 @@ class Seat:
     transport: Transport
     most_rules: int  # origins that a shard asks for their rules at a time
     moved: bool  # whether addresses went from agent to agent since the last run
+    deaths: Mapping[str, int]  # of its process, as in `CrawlStatistics`
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,7 @@ class Rooms:
         self.counts = Counts(
             self.frontier, self.fetcher, self.barn, self.outbox, prepared.filtering, self._parser, self._registry,
             self.archive, self.passes, clock, saved.get("totals", {}), self.started_at, self.rewriting,
+            {} if self._seat is None else self._seat.deaths,
         )  # fmt: skip
         self.keeper = self._keeper(checkpoint)
 
@@ -238,7 +240,7 @@ class Rooms:
                 self._store, prepared.rules, prepared.filtering, memory, saved.get("rewriting") or {}
             )
         by_depth = bool(config.crawl.depth or prepared.filters)
-        self.outbox = Outbox(LinkCache(SENT_LINKS // self._agents, by_depth=by_depth))
+        self.outbox = Outbox(LinkCache(SENT_LINKS, by_depth=by_depth))
         self._parser = Parser(
             prepared.processors,
             config.crawl.requisites,
@@ -263,7 +265,7 @@ class Rooms:
         if seat is not None:
             of_before = saved.get("post", {})
             life = max(int(self._clock.now() * 1e6), of_before.get("letters", {}).get("life", 0) + 1)
-            rooms = (self._store, self.resolver, self.rests, self._clock)
+            rooms = (self._store, self.resolver, self.rests, self._past, self._clock)
             self.post = self.office = Office(
                 seat.me, seat.division, seat.transport, rooms, life, of_before, seat.most_rules, self._news
             )
@@ -291,15 +293,14 @@ class Rooms:
         )
         self.fetcher = Fetcher(wiring, config, self._news, prepared.other_connections)
         if config.crawl.pages:
-            brought = self.passes.pages if self.passes.began else self.barn.outcomes[Outcome.OK]
-            left = max(0, config.crawl.pages - brought)
+            left = max(0, config.crawl.pages - self.brought)
             self.fetcher.pages_left = left if self._seat is None else 0  # the supervisor allows them
 
     def engines(self, again: Pass | None) -> Engines:
         """What the loop moves messages between; `again` says whether it never ends."""
         remote = revisits = None
         if self.office is not None:
-            remote = Remote(self.frontier, self.fetcher, self.outbox, self.office, self._clock)
+            remote = Remote(self.frontier, self.fetcher, self.outbox, self.office, self._past, self._clock)
         if again is not None and again.forever:
             self.frontier.stages.again.weights = self._prepared.weights
             revisits = Revisits(self.frontier, self.learn, self.book.forgive, self._clock, self._config.revisit)
@@ -307,11 +308,20 @@ class Rooms:
         gathering = Gathering(self._harvest, self.barn, new_text, self.rewriting, listens=revisits is not None)
         return Engines(self.frontier, self.fetcher, gathering, self.outbox, remote, revisits)
 
+    @property
+    def brought(self) -> int:
+        """Pages that count towards a limit: of the last pass, or of the crawl."""
+        return self.passes.pages if self.passes.began else self.barn.outcomes[Outcome.OK]
+
     def learn(self) -> Iterator[None]:
         """Tell the frontier of visits that ended, batch by batch; sitemaps may be read once more."""
-        self.pages.flush()
         self.named_sitemaps.clear()
-        yield from learn(self.frontier.stages.again, self._directory.path)
+        again, folder = self.frontier.stages.again, self._directory.path
+        if self._seat is None:
+            self.pages.flush()
+            yield from learn(again, folder)
+        else:
+            yield from learn_own(again, folder, self._seat.division, self._seat.me)
 
     def _keeper(self, checkpoint: Checkpoint) -> Keeper:
         writers: dict[str, Writer] = {"archive": self.archive, "pages": self.pages, "links": self.links}

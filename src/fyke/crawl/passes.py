@@ -5,13 +5,18 @@ pages, which says all that the frontier must know of earlier visits; so a pass c
 version. `Past` reads, as a page is asked for, what its newest record in the archive says: its ETag, its Last-Modified,
 and which record a revisit must name.
 
+Where a crawl has several agents, each learns what is of its own shard, out of the rows of all that are safe: who made a
+visit is not always the one whose shard it is of. What is known of a page goes to the agent that asks for it, with the
+visit (`Past.known`, `Past.lend`).
+
 Invariant: what `Passes` counts of a visit is in the same checkpoint as its record and its row.
 """
 
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +24,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fyke.archive.arrivals import lots
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.division import Division
 from fyke.archive.reading import segments
-from fyke.archive.reindexing import archive_files, serial_of
+from fyke.archive.reindexing import archive_files, part_of, serial_of
+from fyke.archive.turns import rows_by_part
 from fyke.archive.warc_reading import Broken, read_block, read_head, taken_apart
-from fyke.core.batches import Kind, url_batch
+from fyke.core.batches import U64, Kind, Mask, keep, u64, url_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import SAME_TEXT, Earlier, Purpose, Visit, headers_of
@@ -35,6 +44,20 @@ _COLUMNS = [
 ]  # fmt: skip
 _KINDS = {kind.name.lower(): kind for kind in Kind}
 _AWAY = (404, 410)
+_OF_COPY = ("file", "offset", "length", "fingerprint")
+_WITH_SHARES = 4  # numbers of a pass that has them
+_SERIALS = 22  # bits of the number of an archive file that count the files of one agent
+EARLIER = pa.schema(
+    [
+        ("key", pa.uint64()),
+        ("missing", pa.bool_()),  # as in `Earlier`
+        ("file", pa.uint32()),
+        ("offset", pa.uint64()),
+        ("length", pa.uint32()),  # 0: there is no record
+        ("fingerprint", pa.uint64()),
+        ("at", pa.float64()),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +66,40 @@ class Pass:
 
     visits: int | None = None  # to known pages, at most; None: to all
     forever: bool = False  # each page at its own times, without end
+    number: int = 0  # which pass it is, where the supervisor of several agents says so, from 1 on
+    began_at: float = 0.0  # unix seconds; the same
+    shares: Sequence[int] = ()  # of `visits`, by agent
+
+    def share(self, agent: int) -> int | None:
+        """How many visits to known pages the shard of `agent` may have; None: all."""
+        if self.visits is None:
+            return None
+        return self.shares[agent] if agent < len(self.shares) else 0
+
+
+def next_pass(states: Sequence[Mapping[str, Any]], asked: Pass | None, now: float, *, may_begin: bool) -> Pass | None:
+    """What agents with these checkpoints are to do that `asked` is asked of together: the next pass, if it `may_begin`,
+    else that which some of them had begun when the crawl broke off. None: nothing."""
+    last = max((Passes(state.get("again")) for state in states), key=lambda one: len(one.began), default=Passes())
+    number = len(last.began)
+    if asked is not None and (may_begin or asked.forever != last.forever):
+        shares = () if asked.visits is None else _shared(asked.visits, [_visited(state) for state in states])
+        return replace(asked, number=number + 1, began_at=now, shares=shares)
+    if number and not last.forever:
+        began_at, *_, shares = [*last.began[-1], ()] if len(last.began[-1]) < _WITH_SHARES else last.began[-1]
+        return Pass(sum(shares) if shares else None, number=number, began_at=began_at, shares=shares)
+    return None if asked is None else replace(asked, number=number)
+
+
+def _visited(state: Mapping[str, Any]) -> int:
+    totals = state.get("totals", {})
+    return max(0, int(totals.get("urls", 0)) - int(totals.get("waiting", 0)))
+
+
+def _shared(visits: int, weights: Sequence[int]) -> list[int]:
+    """`visits` in shares that are as `weights`, to the last one."""
+    ends = [visits * part // max(1, sum(weights)) for part in accumulate(weights)]
+    return [end - begin for begin, end in pairwise([0, *ends])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +122,25 @@ class Passes:
 
     def __init__(self, state: Mapping[str, Any] | None = None) -> None:
         saved = state or {}
-        self.began: list[list[float]] = [list(one) for one in saved.get("began", [])]  # see `begin`
+        self.began: list[list[Any]] = [list(one) for one in saved.get("began", [])]  # see `begin`
         self._found: Counter[str] = Counter(saved.get("found", {}))
 
     def __repr__(self) -> str:
         return f"Passes({len(self.began)}, the last: {dict(self._found)})"
 
-    def begin(self, now: float, file: int, *, forever: bool = False) -> None:
+    def begin(self, asked: Pass, now: float, file: int) -> None:
         """The next pass begins at `now` (unix seconds); its first record is in the archive file numbered `file`. One
-        that goes on `forever` meets a page that is away more than once, and counts it when it is gone."""
-        self.began.append([now, file + self.forever, forever])  # the file at hand may be of a pass without end
+        that goes on `forever` meets a page that is away more than once, and counts it when it is gone. Who came to the
+        crawl after earlier passes has begun them too."""
+        began = [now, file + self.forever, asked.forever]  # the file at hand may be of a pass without end
+        self.began += [began] * (asked.number - len(self.began) - 1)
+        self.began.append([*began, list(asked.shares)] if asked.shares else began)
         self._found.clear()
 
     @property
     def forever(self) -> bool:
         """Whether the last pass goes on forever."""
-        return bool(self.began and self.began[-1][2:] and self.began[-1][2])
+        return bool(self.began and self.began[-1][2:3] == [True])
 
     @property
     def pages(self) -> int:
@@ -131,11 +191,25 @@ def learn(again: Again, folder: Path) -> Iterator[None]:
         for batch in segment.batches(_COLUMNS):
             known = min(max(0, begin - position), batch.num_rows)
             position += batch.num_rows
-            _learn(again, batch.slice(known))
+            _learn(again, batch.slice(known), 0)
             yield
 
 
-def _learn(again: Again, batch: pa.RecordBatch) -> None:
+def learn_own(again: Again, folder: Path, division: Division, shard: int) -> Iterator[None]:
+    """The same where several agents write: of the rows of all that are safe those of this `shard`."""
+    safe = sum(rows_by_part(folder, "pages").values())
+    for part, batch in lots(folder, "pages", _COLUMNS, again.rows, safe):
+        _learn(again, batch, part, lambda domains: division.shards_of(domains) == shard)
+        yield
+
+
+def _learn(again: Again, batch: pa.RecordBatch, part: int, owned: Callable[[U64], Mask] | None = None) -> None:
+    """Tell `again` of visits that the agent `part` made, if their pages are `owned`; the others are counted."""
+    urls = _urls(batch)
+    if owned is not None:
+        mine = owned(u64(urls, "domain"))
+        again.pass_over(int((~mine).sum()))
+        urls, batch = keep(urls, mine), keep(batch, mine)
     outcomes = np.array(batch.column("outcome").cast(pa.string()).to_pylist(), object)
     status = batch.column("status").to_numpy()
     length = pc.fill_null(batch.column("warc_length"), 0).to_numpy()
@@ -148,7 +222,7 @@ def _learn(again: Again, batch: pa.RecordBatch) -> None:
     copies = np.zeros(batch.num_rows, COPY)
     names = batch.column("warc_file").cast(pa.string()).to_pylist()
     serials = {name: max(0, serial_of(name.rpartition("/")[2])[0]) for name in set(names) if name}
-    copies["file"] = [serials.get(name, 0) for name in names]
+    copies["file"] = [part << _SERIALS | serials.get(name, 0) for name in names]
     copies["offset"] = pc.fill_null(batch.column("warc_offset"), 0).to_numpy()
     copies["length"] = length
     copies["fingerprint"] = batch.column("fingerprint").to_numpy()
@@ -159,7 +233,7 @@ def _learn(again: Again, batch: pa.RecordBatch) -> None:
         "news": np.select([same, whole], [News.SAME, News.CHANGED], News.NONE).astype(np.uint8),
         "at": batch.column("fetched_at").cast(pa.int64()).to_numpy() / 1e6,
     }
-    ended = _urls(batch)
+    ended = urls
     for name, column in columns.items():
         ended = ended.append_column(ENDED.field(name), pa.array(column))
     again.learn(ended, held | forgotten, copies)
@@ -180,13 +254,17 @@ class Past:
     def __init__(self, again: Again, folder: Path) -> None:
         self._again = again
         self._folder = folder
-        self._files: dict[int, Path] = {}
+        self._files: dict[int, Path] = {}  # by agent and number
+        self._lent: dict[int, Earlier] = {}  # by key: of visits that are about to come
 
     def __repr__(self) -> str:
         return f"Past({self._again!r})"
 
     def recall(self, visits: Sequence[Visit]) -> None:
         """Note with each of `visits` what is known of it without a look at the archive."""
+        for visit in visits if self._lent else ():
+            visit.earlier = self._lent.get(visit.key)
+        self._lent.clear()
         keys = np.fromiter((visit.key for visit in visits), np.uint64, len(visits))
         before = self._again.before(keys) if len(keys) else None
         if before is None:
@@ -196,6 +274,20 @@ class Past:
             if visited != Visited.NEVER:
                 place = (int(copy["file"]), int(copy["offset"]), int(copy["length"])) if copy["length"] else None
                 visit.earlier = Earlier(visited == Visited.MISSING, place, int(copy["fingerprint"]), at)
+
+    def known(self, keys: U64) -> pa.RecordBatch | None:
+        """What is known of those of the pages with `keys` (uint64[n]) that were visited (schema `EARLIER`)."""
+        before = self._again.before(keys) if len(keys) else None
+        met = np.zeros(0, np.bool_) if before is None else before.visited != Visited.NEVER
+        if before is None or not met.any():
+            return None
+        columns = [keys, before.visited == Visited.MISSING, *(before.copies[name] for name in _OF_COPY), before.at]
+        return pa.RecordBatch.from_arrays([pa.array(np.ascontiguousarray(one[met])) for one in columns], schema=EARLIER)
+
+    def lend(self, known: pa.RecordBatch) -> None:
+        """Visits of other shards are about to be made here, of whose pages this is `known` (schema `EARLIER`)."""
+        for key, missing, *place, fingerprint, at in zip(*(c.to_pylist() for c in known.columns), strict=True):
+            self._lent[key] = Earlier(missing, tuple(place) if place[2] else None, fingerprint, at)
 
     def read(self, earlier: Earlier) -> None:
         """Note what the record of the newest copy says. Where it cannot be read, the page is asked for as a new one."""
@@ -226,5 +318,9 @@ class Past:
     def _path(self, number: int) -> Path:
         """The archive file with this number. Raises KeyError."""
         if number not in self._files:
-            self._files = {serial_of(path.name)[0]: path for path in archive_files(self._folder)}
+            own, agents = self._folder.resolve().name, len(CrawlDirectory(self._folder).parts)
+            self._files = {
+                part_of(path.name, own, agents) << _SERIALS | serial_of(path.name)[0]: path
+                for path in archive_files(self._folder)
+            }
         return self._files[number]

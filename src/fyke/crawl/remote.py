@@ -9,6 +9,7 @@ from fyke.core.batches import concat
 from fyke.core.clock import Clock
 from fyke.core.messages import Links
 from fyke.crawl.mail import MESSAGE_ROWS, Outbox
+from fyke.crawl.passes import Past
 from fyke.crawl.post.events import (
     Done,
     Elsewhere,
@@ -30,10 +31,13 @@ from fyke.frontier.frontier import Frontier
 class Remote:
     """Moves what `post` has for the rooms that are here."""
 
-    def __init__(self, frontier: Frontier, fetcher: Fetcher, outbox: Outbox, post: Office, clock: Clock) -> None:
+    def __init__(
+        self, frontier: Frontier, fetcher: Fetcher, outbox: Outbox, post: Office, past: Past, clock: Clock
+    ) -> None:
         self._frontier = frontier
         self._fetcher = fetcher
         self._outbox = outbox
+        self._past = past
         self._clock = clock
         self._links: list[Links] = []  # that came, and wait for the loop to deliver them with its own
         self._rows = 0
@@ -94,7 +98,9 @@ class Remote:
     def _to_fetcher(self, event: Event, now: float) -> None:
         fetcher = self._fetcher
         match event:
-            case VisitsCame(urls):
+            case VisitsCame(urls, known):
+                if known is not None:
+                    self._past.lend(known)
                 fetcher.put(urls)
             case Errand(visit):
                 fetcher.put_errand(visit)

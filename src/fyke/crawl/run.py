@@ -9,68 +9,46 @@ import asyncio
 import errno
 import gc
 import os
-import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import uvloop
 from rich.console import Console
 
-from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, room_bytes, saved_state
 from fyke.archive.division import divide, division
 from fyke.archive.inspect import ending_of
 from fyke.archive.statistics import CrawlStatistics, added
 from fyke.core.config import Config
-from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError, DiskFull, FykeError, NetworkDown
+from fyke.core.errors import EXIT_INTERRUPTED, DiskFull, FykeError, NetworkDown
 from fyke.core.memory import peak_memory_bytes
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.core.rewrite_rules import load
-from fyke.crawl.agent import Agent, brought_nothing
+from fyke.crawl.agent import Agent, brought_nothing, may_begin_again
 from fyke.crawl.control import Control
 from fyke.crawl.exporter import Exporter, address_of
 from fyke.crawl.loop import Ending
-from fyke.crawl.monitor import ENDED, Monitor, seeds_in_words
-from fyke.crawl.passes import Pass
+from fyke.crawl.member import Orders
+from fyke.crawl.monitor import Monitor, seeds_in_words
+from fyke.crawl.passes import Pass, next_pass
 from fyke.crawl.rewriting import is_settled
 from fyke.crawl.seed_sources import SeedSources
+from fyke.crawl.summary import Summary, nothing_reached
 from fyke.crawl.supervisor import Supervisor
 from fyke.disk.files import lock, writing
 from fyke.fetcher.access import unused_proxies
 from fyke.frontier.quota import NAME as PAGES_RULE
 from fyke.frontier.quota import PageLimits
 from fyke.progress import Progress
-from fyke.quantities import counted, duration, share_text, size
+from fyke.quantities import duration
 
-RULE_CHARS = 60  # of a rule, in the summary
 ROOM_BYTES = 16 << 20  # with which a crawl that paused goes on
 ROOM_BEAT_S = 1.0
 SWITCH_S = 0.0005  # that a thread which reads a large page keeps the loop waiting, whenever that gave way
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """How a run ended."""
-
-    ending: Ending
-    statistics: CrawlStatistics
-    peak_memory_bytes: int
-    already: bool = False  # there was nothing left to do
-    terminated: bool = False  # by SIGTERM
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "ending": self.ending.value,
-            "already": self.already,
-            "peak_memory_bytes": self.peak_memory_bytes,
-            **self.statistics.as_dict(),
-        }
 
 
 def crawl_with_panel(
@@ -187,11 +165,7 @@ async def _crawl_once(
     stops: Sequence[int],
 ) -> Summary:
     if config.crawl.agents > 1 or division(directory.state).agents > 1:
-        if again is not None:
-            raise ConfigurationError(
-                f"{directory.path} has several agents, and a pass over a crawl needs one: begin another with --agents 1"
-            )
-        return await _crawl_with_agents(directory, config, console, listed, metrics, stops)
+        return await _crawl_with_agents(directory, config, console, listed, again, metrics, stops)
     async with Agent(directory, config, listed=listed, again=again) as agent, Control(agent, directory.state):
         ending, terminated = await _watched(agent, directory, config, console, metrics, stops)
         statistics = agent.statistics()
@@ -203,6 +177,7 @@ async def _crawl_with_agents(
     config: Config,
     console: Console,
     listed: Iterable[str] | None,
+    again: Pass | None,
     metrics: str | None,
     stops: Sequence[int],
 ) -> Summary:
@@ -217,8 +192,13 @@ async def _crawl_with_agents(
                 part.forget()
             states = []
         divided = divide(directory.state, config.crawl.agents, begun=any(states))
-        moved = any(states) and divided.agents != before.agents
-        crawl = Supervisor(directory, config, divided, config.crawl.agents, moved=moved)
+        known = [state for state in states if state]
+        may_begin = bool(known) and all(map(may_begin_again, known))
+        orders = Orders(
+            moved=any(states) and divided.agents != before.agents,
+            again=next_pass(states, again, time.time(), may_begin=may_begin),
+        )
+        crawl = Supervisor(directory, config, divided, config.crawl.agents, orders)
         async with crawl, Control(crawl, directory.state):
             ending, terminated = await _watched(crawl, directory, config, console, metrics, stops)
         totals = added([CrawlStatistics(**saved_state(part.shard)["totals"]) for part in directory.parts])
@@ -301,113 +281,3 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
             directory.listed.compare(listed)
         return Summary(Ending(ending), totals, peak_memory_bytes(), already=True)
     return None
-
-
-def nothing_reached(summary: Summary) -> bool:
-    """Whether the crawl ended without a single answer, be it to a question for robots.txt."""
-    ended = summary.ending in (Ending.UNREACHED, Ending.FINISHED)
-    return ended and not summary.statistics.archive_bytes
-
-
-def brought_no_page(summary: Summary) -> bool:
-    """Whether the crawl came to its end, and all that came of its seeds are errors of servers (4xx, 5xx). Who asked for
-    a page and has none is to know, as `wget` and `curl -f` tell by their exit status."""
-    now = summary.statistics
-    errors_alone = bool(now.outcomes) and set(now.outcomes) <= {"client_error", "server_error", "gone"}
-    return summary.ending is Ending.FINISHED and errors_alone and not now.again
-
-
-def report(summary: Summary, directory: CrawlDirectory, console: Console) -> None:
-    """What was done, and what to do next, in a few lines on `console`."""
-    lines = [_nothing_more(summary, directory.path)] if summary.already else [*_lines(summary, directory)]
-    for line in lines:
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
-
-
-def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
-    now = summary.statistics
-    yield f"{directory.path}: {ENDED[summary.ending]}"
-    rate = now.visits / now.total_s if now.total_s else 0.0
-    yield f"  {counted(now.pages, 'page')}, {size(now.bytes)} in {duration(now.total_s)} ({rate:,.1f} visits/s)"
-    if summary.ending is Ending.FINISHED and now.over_budget:
-        yield f"  {now.over_budget:>9,}  URLs stay unfetched: the budget function gives their domains nothing"
-    if now.again:
-        yield f"  {passed(now.again)}"
-    if now.freshness:
-        yield f"  {freshness(now.freshness)}"
-    for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):
-        if kind != "ok":
-            yield f"  {count:>9,}  {kind.replace('_', ' ')}"
-    if now.cut:
-        yield f"  {now.cut:>9,}  of the pages have an end that was not read for links: it would have cost too much"
-    if now.listings:
-        yield f"  {now.listings:>9,}  sitemaps and feeds read"
-    for rule, count in sorted(now.left_out.items(), key=lambda item: -item[1]):
-        yield f"  {count:>9,}  links left out by {rule if len(rule) < RULE_CHARS else rule[:RULE_CHARS] + '…'}"
-    yield from rewriting(now)
-    for name, count in now.plugin_failures.items():
-        yield f"  {count:>9,}  failures of the plug-in {name}"
-    yield from _waiting(summary, directory)
-    yield f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}"
-    yield f"Next: {_next(summary.ending, directory)}"
-
-
-def rewriting(now: CrawlStatistics) -> Iterator[str]:
-    """What rewrite rules did, in lines."""
-    for rule, count in sorted(now.rewritten.items(), key=lambda item: -item[1]):
-        yield f"  {count:>9,}  URLs put aside by the rewrite rule {rule}"
-    for rule, count in now.revoked.items():
-        yield f"  {count:>9,}  contradictions of the rewrite rule {rule}, which is revoked"
-
-
-def _nothing_more(summary: Summary, path: Path) -> str:
-    """That there was nothing to do in the crawl at `path`."""
-    now, again = summary.statistics, f"fyke crawl --into {shlex.quote(str(path))}"
-    if summary.ending is Ending.FINISHED:
-        return f"{path}: finished before, {counted(now.pages, 'page')}; {again} --again looks what is new"
-    what = f"{now.pages:,}" if summary.ending is Ending.PAGES else size(now.bytes)
-    return f"{path}: {ENDED[summary.ending]}, {what}; {again} --{summary.ending} MORE goes on"
-
-
-def passed(again: Mapping[str, Any]) -> str:
-    """What a pass found (a `PassStatistics` as a dict), in a line."""
-    words = ", ".join(f"{again[name]:,} {name}" for name in ("unchanged", "changed", "new", "gone"))
-    which = f"pass {again['number']:,}"
-    if again.get("forever"):
-        which = f"since {datetime.fromtimestamp(again['began_at']):%Y-%m-%d %H:%M}"
-    return f"{which}: {words}; {counted(again['requests'], 'request')}, {size(again['bytes'])}"
-
-
-def freshness(standing: Mapping[str, Any]) -> str:
-    """How fresh copies were at the last plan of a crawl that never ends, in a line."""
-    late = standing["due"] - standing["chosen"]
-    due = f"{standing['due']:,} due" + (f", {late:,} more than there is time for now" if late else "")
-    then = f"{datetime.fromtimestamp(standing['next_at']):%Y-%m-%d %H:%M:%S}"
-    if not standing["pages"]:
-        return f"no page was fetched before the last plan; next plan at {then}"
-    copies = counted(standing["pages"], "copy")
-    return f"{share_text(standing['fresh'])} of {copies} fresh, as is believed; {due}; next plan at {then}"
-
-
-def _waiting(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
-    """What a crawl that ended before all was done waits for."""
-    now = summary.statistics
-    if summary.ending is Ending.BLOCKED:
-        yield f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again"
-    if summary.ending is Ending.RESTING:
-        until = f"{datetime.fromtimestamp(now.rest_until):%Y-%m-%d %H:%M:%S}"
-        yield f"  {now.waiting:>9,}  wait for hosts that rest, the first of them until {until}"
-
-
-def _next(ending: Ending, directory: CrawlDirectory) -> str:
-    """What a person may do after a crawl in `directory` that ended so."""
-    typed = shlex.quote(str(directory.path))
-    if ending is Ending.BLOCKED:
-        host = next(iter(AskedLater(directory.state).blocked), "HOST")
-        return f"fyke unblock {typed} {host}; then fyke crawl --into {typed} goes on with its URLs"
-    if ending is Ending.FINISHED:
-        return f"fyke check {typed}; the archive is {directory.warc}, the tables are {directory.tables}"
-    if ending is Ending.RESTING:
-        return f"fyke crawl --into {typed} goes on then; with --wait 2d it waits so long for the next host"
-    more = f" --{ending} MORE" if ending in (Ending.PAGES, Ending.BYTES) else ""
-    return f"fyke crawl --into {typed}{more} goes on where it stopped"

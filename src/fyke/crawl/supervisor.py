@@ -25,19 +25,21 @@ from typing import Any
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import Division
-from fyke.archive.statistics import CrawlStatistics, added
+from fyke.archive.statistics import CrawlStatistics, added, died
 from fyke.archive.turns import Turns
 from fyke.core import errors
 from fyke.core.config import Config
-from fyke.core.memory import memory_bytes
+from fyke.core.memory import MemoryGauge, allocators
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.core.seeds import seeds_of
 from fyke.crawl.control import SLOWEST
+from fyke.crawl.known_agents import KnownAgent, all_unreached, standing_before
 from fyke.crawl.loop import Ending
-from fyke.crawl.member import LINE_BYTES
+from fyke.crawl.member import LINE_BYTES, Orders
 
 ROUND_S = 0.1  # between two questions
-FIGURES_EVERY = 10  # rounds
+BUSY_ROUND_S = 0.4  # the same, as long as all have work and need not be told how many pages they may begin
+FIGURES_S = 1.0
 DEATHS = 20  # of processes, without a checkpoint in between, after which the crawl gives up
 AGAIN_S = 0.2  # before a process that died is started again
 
@@ -52,36 +54,29 @@ class _Process:
     hearing: "asyncio.Task[None] | None" = None
     begun: bool = False
     ended: bool = False
-
-
-@dataclass(eq=False)
-class _Known:
-    """What is known of one agent."""
-
-    stand: dict[str, Any] = field(default_factory=dict)  # its answer to the question `round`
-    round: int = 0
-    figures: dict[str, Any] = field(default_factory=dict)
-    statistics: CrawlStatistics = field(default_factory=CrawlStatistics)
-    allowed: int = -1  # pages it may have in all; -1: it has not said how many it has
-    checkpoints: int = 0
+    deaths: Counter[str] = field(default_factory=Counter)  # as in `CrawlStatistics`
 
 
 class Supervisor:
     """Runs the agents of the crawl in `directory`, in so many `processes`. Use as an async context manager."""
 
-    def __init__(self, directory: CrawlDirectory, config: Config, of: Division, processes: int, *, moved: bool) -> None:
-        """`moved` says that addresses went from agent to agent since the last run."""
+    def __init__(self, directory: CrawlDirectory, config: Config, of: Division, processes: int, orders: Orders) -> None:
+        """`orders` are what all agents are told."""
         self._directory = directory
         self._config = config
-        self._moved = moved
+        self._orders = orders
+        self._forever = orders.again is not None and orders.again.forever
         count = min(processes, of.agents)
         self._processes = [_Process(list(range(first, of.agents, count))) for first in range(count)]
-        self._known = {agent: _Known(statistics=_before(directory, agent)) for agent in range(of.agents)}
+        self._known = {agent: KnownAgent(statistics=standing_before(directory, agent)) for agent in range(of.agents)}
+        for process in self._processes:
+            process.deaths = sum((Counter(self._known[agent].statistics.deaths) for agent in process.agents), Counter())
         self._asked = AskedLater(directory.state)
         protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
         self._schemes = schemes_of(protocols)
         self._turns = Turns(directory.path)
         self._round = 0
+        self._figures_at = 0.0
         self._idle: tuple[Any, ...] | None = None  # what all said when nothing moved, the last time
         self._checkpoint_at: tuple[Any, ...] | None = None  # the same, when checkpoints were asked for
         self._ending: Ending | None = None
@@ -90,6 +85,7 @@ class Supervisor:
         self._deaths = 0
         self._began = time.monotonic()
         self._answered = asyncio.Event()
+        self._memory = MemoryGauge()
         self._peak = 0
 
     def __repr__(self) -> str:
@@ -118,14 +114,14 @@ class Supervisor:
         with theirs:
             command = [
                 sys.executable, "-m", "fyke.crawl.member", str(self._directory.path), str(theirs.fileno()),
-                ",".join(map(str, process.agents)), str(int(self._moved)),
+                ",".join(map(str, process.agents)), replace(self._orders, deaths=dict(process.deaths)).written(),
             ]  # fmt: skip
             process.process = subprocess.Popen(
                 command,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                env=_environment(),
+                env={**os.environ, **allocators()},
             )
         process.begun = process.ended = False
         for agent in process.agents:
@@ -160,6 +156,9 @@ class Supervisor:
         """A process died, in this way. Raises AgentFailed if that happens again and again, or DiskFull."""
         self._directory.log(time.time(), "died", agents=process.agents, how=how)
         self._deaths += 1
+        process.deaths[died(process.agents, how)] += 1
+        first = self._known[process.agents[0]]
+        first.statistics = replace(first.statistics, deaths=dict(process.deaths))
         if self._deaths > DEATHS:
             raise errors.AgentFailed(
                 f"the process of agent {process.agents[0]} ended {DEATHS} times without a checkpoint, at last by {how}:"
@@ -218,8 +217,14 @@ class Supervisor:
         while not all(process.ended for process in self._processes):
             if self._failure is not None:
                 raise self._failure
+            for process in self._processes:
+                if process.hearing is not None and process.hearing.done():
+                    process.hearing.result()  # raises what went wrong as it was started again
             self._round += 1
-            self._tell_all(do="stand", round=self._round, figures=self._round % FIGURES_EVERY == 1)
+            figures = time.monotonic() >= self._figures_at
+            if figures:
+                self._figures_at = time.monotonic() + FIGURES_S
+            self._tell_all(do="stand", round=self._round, figures=figures)
             await self._pause()
             if self._ending is None and asked.for_s and time.monotonic() - self._began >= asked.for_s:
                 self.stop(Ending.TIME)
@@ -233,7 +238,10 @@ class Supervisor:
 
     async def _pause(self) -> None:
         """Until all have answered, and a round has passed."""
-        until = time.monotonic() + ROUND_S
+        busy = not self._config.crawl.pages and all(
+            known.stand and not known.stand["idle"] for known in self._known.values()
+        )
+        until = time.monotonic() + (BUSY_ROUND_S if busy else ROUND_S)
         while (left := until - time.monotonic()) > 0:
             self._answered.clear()
             try:
@@ -254,6 +262,8 @@ class Supervisor:
         if idle is None or idle != before:
             return
         waiting = [stand["rests_until"] for stand in stands if not stand["level_done"]]
+        if self._forever and (waiting or not any(stand["later"] for stand in stands)):
+            return  # what is left comes back when it is due
         if waiting:
             if min(waiting) - time.time() > self._config.crawl.wait_s:
                 self.stop(Ending.RESTING)
@@ -275,7 +285,7 @@ class Supervisor:
                 return Ending.PAGES
         if 0 < self._config.crawl.bytes <= self.statistics().bytes:
             return Ending.BYTES
-        if not any(stand["answered"] for stand in stands) and _unreached(stands):
+        if not any(stand["answered"] for stand in stands) and all_unreached(stands):
             return Ending.UNREACHED
         return None
 
@@ -320,7 +330,7 @@ class Supervisor:
     def statistics(self) -> CrawlStatistics:
         """How the crawl stands."""
         sums = added([known.statistics for known in self._known.values()])
-        memory = sums.memory_bytes + memory_bytes()
+        memory = sums.memory_bytes + self._memory.read(time.monotonic())
         self._peak = max(self._peak, memory)
         return CrawlStatistics(**{**sums.as_dict(), "memory_bytes": memory})
 
@@ -380,21 +390,3 @@ class Supervisor:
     def host_figures(self, host: str) -> dict[str, Any] | None:
         """How `host` stands, if it is among the slowest: others are known to their agents alone."""
         return next((one for one in self.figures()["slowest"] if one["host"] == host), None)
-
-
-def _before(directory: CrawlDirectory, agent: int) -> CrawlStatistics:
-    """How the agent stood when it was last told of, as long as it says nothing itself."""
-    totals = saved_state(CrawlDirectory(directory.path, agent).shard).get("totals", {})
-    return CrawlStatistics(**{**totals, "elapsed_s": 0.0, "memory_bytes": 0, "in_flight": 0})
-
-
-def _unreached(stands: list[dict[str, Any]]) -> bool:
-    """Whether there are hosts, and no agent reaches any of its own."""
-    working = [stand for stand in stands if stand["hosts"]]
-    return bool(working) and all(stand["unreached"] for stand in working)
-
-
-def _environment() -> dict[str, str]:
-    """Of a process of agents: allocators give memory back, as in `fyke.__main__`."""
-    kept = {"MALLOC_MMAP_THRESHOLD_": str(256 << 10), "MALLOC_TRIM_THRESHOLD_": str(1 << 20)}
-    return {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system", **kept}

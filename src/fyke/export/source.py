@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
+from fyke.archive.arrivals import arrivals, safe_rows
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.inspect import archive_lengths
 from fyke.archive.reading import generation
 from fyke.archive.table_files import TABLES
 from fyke.core.errors import NotACrawl
 from fyke.export.staging import Mark
-from fyke.search.arrivals import arrivals, safe_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,6 +153,10 @@ class Again:
             self._absorb(self._told.gathered(0.0))
         self.rows += ended.num_rows
 
+    def pass_over(self, rows: int) -> None:
+        """So many rows of the table of pages are of other shards."""
+        self.rows += rows
+
     def note(self, dated: pa.RecordBatch) -> None:
         """Lists say when pages changed (schema `DATED`); the next plan hears of it."""
         self._told.note(dated)

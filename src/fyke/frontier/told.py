@@ -20,7 +20,8 @@ from fyke.disk.store import Store
 from fyke.frontier.revisit.belief import Column
 
 MOST = 1 << 20
-TOLD = DATED.append(
+NEWS = pa.schema([DATED.field("key"), DATED.field("at")])
+TOLD = NEWS.append(
     pa.field("times", pa.uint8())
 )  # how many dates that page was told of, each later than the one before
 
@@ -62,7 +63,7 @@ class Told:
 
     def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
         saved = state or {}
-        self._news = DiskQueue(store, "dated", DATED, saved.get("news"))
+        self._news = DiskQueue(store, "dated", NEWS, saved.get("news"))
         self._waiting = DiskQueue(store, "told", TOLD, saved.get("waiting"))
 
     def __repr__(self) -> str:
@@ -71,7 +72,7 @@ class Told:
     def note(self, dated: pa.RecordBatch) -> None:
         """Lists say so (schema `DATED`)."""
         if len(self._news) < MOST:
-            self._news.put(dated)
+            self._news.put(dated.select(NEWS.names))
 
     def gathered(self, oldest: float) -> Signals:
         """All that waits and is no older (unix seconds)."""
@@ -90,7 +91,7 @@ class Told:
     def of(self, key: int, since: float) -> float:
         """How many signals there are of one page; nothing is taken."""
         both = pa.concat_batches([*self._waiting.scan(), NONE.left()])
-        news = pa.concat_batches([*self._news.scan(), NONE.left().select(DATED.names)])
+        news = pa.concat_batches([*self._news.scan(), NONE.left().select(NEWS.names)])
         signals = Signals(_by_page(_joined(both, news), both.num_rows, 0.0))
         return float(signals.since(np.array([key], np.uint64), np.array([since]))[0])
 

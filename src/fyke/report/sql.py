@@ -16,12 +16,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fyke.archive.arrivals import arrivals, safe_rows
 from fyke.archive.reading import scan_table
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.table_files import TABLES
 from fyke.core.batches import Kind
 from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
-from fyke.search.arrivals import arrivals, safe_rows
 
 _LISTING = Kind.LISTING.name.lower()
 MEMORY = "512MB"

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from fyke.archive.arrivals import arrivals, safe_rows
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.reading import generation
 from fyke.core.config import Config
@@ -27,7 +28,6 @@ from fyke.core.errors import NotACrawl
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import key_of, split
 from fyke.search.archived import ArchiveReader
-from fyke.search.arrivals import arrivals, safe_rows
 from fyke.search.documents import Writing
 from fyke.search.extract import TextExtractor
 from fyke.search.folder import IndexFolder, IndexState, engine_version

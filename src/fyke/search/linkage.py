@@ -19,12 +19,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fyke.archive.arrivals import arrivals
 from fyke.archive.checksum import write_checksum
 from fyke.archive.table_files import TABLES, parquet_writer
 from fyke.core.batches import LinkKind
 from fyke.core.urls import key_of, pay_level_domain
 from fyke.disk.files import sync_file, writing, written_whole
-from fyke.search.arrivals import arrivals
 from fyke.search.domain_signals import PAGE_COLUMNS, Contents, reasons
 from fyke.search.folder import IndexFolder
 from fyke.search.graph import Graph, GraphBuilder

@@ -1,6 +1,7 @@
 """Two post offices with a network between them that loses nothing: what one lends, the other gives back or tells of."""
 
 import asyncio
+from collections import deque
 from math import inf
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,18 +11,22 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.archive.division import Division
-from fyke.core.batches import EMPTY, U64, texts, u64, url_batch
+from fyke.core.batches import EMPTY, U64, concat, texts, u64, url_batch
 from fyke.core.clock import VirtualClock
-from fyke.core.messages import PUT_OFF, Links, Outcomes, judged_batch
+from fyke.core.messages import DATED, PUT_OFF, Links, Outcomes, judged_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
-from fyke.core.visits import visits_of
+from fyke.core.visits import Earlier, visits_of
+from fyke.crawl.passes import Past
 from fyke.crawl.post.columns import FRAME, envelope_opened
 from fyke.crawl.post.events import Event, Heard, VisitsCame
 from fyke.crawl.post.office import Office
 from fyke.disk.store import Store
 from fyke.fetcher.names import Resolution, Resolver
 from fyke.fetcher.rests import Rests
+from fyke.frontier.again import COPY, Again, News, Visited
+from fyke.frontier.again import ENDED as VISITED
+from fyke.frontier.revisit.choice import Terms
 
 TWO = Division(2, 2)
 ADDRESS = next(f"192.0.2.{last}" for last in range(256) if TWO.agent_of(f"192.0.2.{last}") == 1)
@@ -39,6 +44,10 @@ class Offices:
 
     def __init__(self, folder: Path) -> None:
         self.clock = VirtualClock()
+        for me in range(2):
+            (folder / f"again{me}").mkdir()
+        self.again = [Again(Store(folder / f"again{me}"), 1 << 20) for me in range(2)]
+        self.past = [Past(again, folder) for again in self.again]
         self.offices = [self._opened(me, folder / str(me)) for me in range(2)]
         for _ in range(4):  # until both have met
             self.carry()
@@ -52,6 +61,7 @@ class Offices:
             Store(folder),
             cast(Resolver, resolver),
             cast(Rests, SimpleNamespace(hosts=lambda now: [])),
+            self.past[me],
             self.clock,
         )
         transport = SimpleNamespace(send=lambda to, frame: self._send(to, frame))
@@ -138,3 +148,51 @@ def test_what_a_page_was_judged_is_told_to_the_shard_of_its_domain(tmp_path: Pat
 
 def _judged(outcomes: Outcomes) -> list[tuple[str, bool]]:
     return list(zip(texts(outcomes.judged), outcomes.judged.column("fresh").to_pylist(), strict=True))
+
+
+def test_what_is_known_of_a_page_goes_with_its_visit(tmp_path: Path) -> None:
+    """To whoever asks for it; of a page that nobody knows, nothing does."""
+
+    async def lend() -> list[Any]:
+        both = Offices(tmp_path)
+        shard, maker = both.offices
+        known = url_batch([locate(_of_shard(0))])
+        ended = [pa.array([value], kind) for value, kind in zip(
+            (Visited.MISSING, News.CHANGED, 77.0), (pa.uint8(), pa.uint8(), pa.float64()), strict=True
+        )]  # fmt: skip
+        copies = np.array([(5, 6, 7, 3 << 22 | 8)], COPY)
+        again = both.again[0]
+        again.learn(pa.RecordBatch.from_arrays([*known.columns, *ended], schema=VISITED), np.ones(1, np.bool_), copies)
+        deque(again.plan(100.0, Terms()), maxlen=0)
+        new = url_batch([locate(f"{_of_shard(0)}new")])
+        shard.route(concat([known, new]), both.clock.now())
+        (came,) = (event for event in both.carry()[1] if isinstance(event, VisitsCame))
+        both.past[1].lend(came.known)
+        visits = visits_of(came.urls)
+        both.past[1].recall(visits)
+        for closing in (shard, maker, *both.again):
+            closing.close()
+        return [visit.earlier for visit in visits]
+
+    first, second = asyncio.run(lend())
+    assert first == Earlier(missing=True, place=(3 << 22 | 8, 5, 7), fingerprint=6, at=77.0)
+    assert second is None
+
+
+def test_what_lists_say_of_changes_is_told_to_the_shard_of_the_page(tmp_path: Path) -> None:
+    async def tell() -> tuple[Any, Any]:
+        both = Offices(tmp_path)
+        pages = [locate(_of_shard(shard)) for shard in (0, 1)]
+        columns = [[page.key for page in pages], [page.domain for page in pages]]
+        dated = pa.RecordBatch.from_arrays(
+            [*(pa.array(c, pa.uint64()) for c in columns), pa.array([1.0, 2.0])], schema=DATED
+        )
+        own = both.offices[1].post(NO_LINKS, Outcomes(dated=dated), both.clock.now())[1].dated
+        heard = [event.outcomes.dated for _ in range(3) for event in both.carry()[0] if isinstance(event, Heard)]
+        for office in both.offices:
+            office.close()
+        return own, pa.concat_batches(heard)
+
+    own, others = asyncio.run(tell())
+    assert own.column("at").to_pylist() == [2.0]
+    assert others.column("at").to_pylist() == [1.0]

@@ -8,14 +8,16 @@ import json
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from fyke.core.batches import URLS, u64
 from fyke.core.document import Document
-from fyke.core.messages import ENDED, JUDGED, LEARNED, PUT_OFF, Links, Outcomes
+from fyke.core.messages import DATED, ENDED, JUDGED, LEARNED, PUT_OFF, Links, Outcomes
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit, robots_visit
+from fyke.crawl.passes import EARLIER
 from fyke.crawl.post.letters import Envelope, Letter
 from fyke.fetcher.names import Resolution
 
@@ -23,9 +25,18 @@ FRAME = struct.Struct("<II")
 MOST_RULES_BYTES = 1 << 20  # of a robots.txt as it came: more than is ever read
 _PART = struct.Struct("<I")
 MET = URLS.append(pa.field("source", pa.uint64()))  # links, with the domain of the page that each was met on
-PARTS = {"ended": ENDED, "learned": LEARNED, "put_off": PUT_OFF, "judged": JUDGED}  # of `Outcomes`
+PARTS = {"ended": ENDED, "learned": LEARNED, "put_off": PUT_OFF, "judged": JUDGED, "dated": DATED}  # of `Outcomes`
 Errands = Mapping[int, tuple[int, str, int]]  # by key: the agent that wants it, the origin of the rules, redirects
 Named = Sequence[tuple[str, tuple[str, ...], float]]  # hosts with their addresses, and until when those are believed
+
+
+class OpenedVisits(NamedTuple):
+    """What `visits_sealed` was given."""
+
+    visits: pa.RecordBatch
+    named: Named
+    errands: Errands
+    known: pa.RecordBatch | None
 
 
 def _joined(parts: Iterable[bytes | memoryview]) -> bytes:
@@ -49,6 +60,11 @@ def _batch(part: memoryview, schema: pa.Schema) -> pa.RecordBatch:
     return pa.ipc.read_record_batch(pa.py_buffer(part), schema)
 
 
+def row(batch: pa.RecordBatch, place: int) -> tuple[object, ...]:
+    """One row of a batch."""
+    return tuple(column[place].as_py() for column in batch.columns)
+
+
 def links_sealed(links: Links) -> bytes:
     urls = links.urls
     return bytes(_packed(pa.RecordBatch.from_arrays([*urls.columns, pa.array(links.sources)], schema=MET)))
@@ -64,23 +80,30 @@ def outcomes_sealed(outcomes: Outcomes) -> bytes:
 
 
 def outcomes_opened(body: bytes) -> Outcomes:
-    parts = zip(PARTS.items(), _parts(body), strict=True)
+    parts = zip(PARTS.items(), _parts(body), strict=False)  # letters of earlier versions lack the last
     return Outcomes(**{part: _batch(packed, schema) for (part, schema), packed in parts})
 
 
-def visits_sealed(visits: pa.RecordBatch, named: Iterable[Resolution] = (), errands: Errands | None = None) -> bytes:
+def visits_sealed(
+    visits: pa.RecordBatch,
+    named: Iterable[Resolution] = (),
+    errands: Errands | None = None,
+    known: pa.RecordBatch | None = None,
+) -> bytes:
+    """`known` is what earlier visits to the same pages brought (schema `EARLIER`)."""
     told = [(one.host, one.addresses, one.expires_at) for one in named if isfinite(one.expires_at)]
     head = json.dumps([told, list((errands or {}).items())]).encode()
-    return _joined((_packed(visits), head))
+    return _joined((_packed(visits), head, *(() if known is None else (_packed(known),))))
 
 
-def visits_opened(body: bytes) -> tuple[pa.RecordBatch, Named, Errands]:
-    visits, head = _parts(body)
+def visits_opened(body: bytes) -> OpenedVisits:
+    visits, head, *known = _parts(body)
     named, errands = json.loads(bytes(head))
-    return (
+    return OpenedVisits(
         _batch(visits, URLS),
         [(name, tuple(addresses), until) for name, addresses, until in named],
         {key: tuple(errand) for key, errand in errands},
+        _batch(known[0], EARLIER) if known else None,
     )
 
 

@@ -4,7 +4,7 @@ The office (`office`) acts on it with columns, sockets and files; the simulator 
 toys. So what is judged is what runs. Pure, as `letters` and `handed` are, which say why things are as they are.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -96,10 +96,17 @@ class Dealings:
         self._ready = self._ready or (self.handed.ready and all(map(self.letters.settled, self._others)))
         return self._ready
 
-    def told(self, sender: int, letter: Letter, keys: Iterable[int], rows: Iterable[Any], now: float) -> list[int]:
-        """Outcomes in a letter of `sender`: the keys of visits that were out, which now ended and are not safe yet."""
+    def told(
+        self, sender: int, letter: Letter, keys: Sequence[int], row_of: Callable[[int], Any], now: float
+    ) -> list[int]:
+        """Outcomes in a letter of `sender`: the keys of visits that were out, which now ended and are not safe yet.
+        `row_of` is asked for the rows, by their places, of those that were not."""
         told = ToldIn(sender, letter.life, letter.number)
-        return [key for key, row in zip(keys, rows, strict=True) if self.handed.told(told, key, row, now)]
+        were_out = [self.handed.told(sender, key, now) for key in keys]
+        for place, key in enumerate(keys) if not all(were_out) else ():
+            if not were_out[place]:
+                self.handed.note_early(told, key, row_of(place))
+        return [key for key, out in zip(keys, were_out, strict=True) if out]
 
     def early(self, key: int) -> tuple[ToldIn, Any, bool] | None:
         """Where it was told that the visit `key`, about to be handed out, has ended; its row; whether that is safe."""

@@ -68,9 +68,10 @@ class WaitAgain:
 
 @dataclass(frozen=True, slots=True)
 class VisitsCame:
-    """Visits to be made here (schema `URLS`)."""
+    """Visits to be made here (schema `URLS`), and what is `known` of their pages, if anything (schema `EARLIER`)."""
 
     urls: pa.RecordBatch
+    known: pa.RecordBatch | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ class Guests:
     def take(self, shard: int, urls: pa.RecordBatch) -> pa.RecordBatch:
         """`urls` are lent by `shard`: those that are not here yet."""
         keys = u64(urls, "key").tolist()
-        urls = keep(urls, np.fromiter((key not in self._visits for key in keys), np.bool_, len(keys)))
+        if not self._visits.keys().isdisjoint(keys):
+            urls = keep(urls, np.fromiter((key not in self._visits for key in keys), np.bool_, len(keys)))
         pages = keep(urls, numbers(urls, "kind") != Kind.RULES)
         for key, host in zip(u64(pages, "key").tolist(), u64(pages, "host").tolist(), strict=True):
             self._visits[key] = shard, host

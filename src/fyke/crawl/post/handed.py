@@ -108,20 +108,26 @@ class Handed:
 
     def hand(self, agent: int, life: int, visits: Iterable[tuple[int, int]]) -> None:
         """`visits` (key and host each), at hosts pinned to `agent`, are with it in its present `life`."""
+        by_host: dict[int, _Out] = {}  # few hosts have many visits: what is known of them is shared
         for key, host in visits:
-            self._put(key, _Out(agent, life, host))
+            out = by_host.get(host)
+            if out is None:
+                out = by_host[host] = _Out(agent, life, host)
+            self._put(key, out)
             self._pins[host].out += 1
 
     def _put(self, key: int, out: _Out) -> None:
         self._out[key] = out
-        self._of_life[out.agent, out.life] += 1
+        self._of_life[out[:2]] += 1
 
     def _take(self, key: int) -> _Out | None:
         out = self._out.pop(key, None)
         if out is not None:
-            self._of_life[out.agent, out.life] -= 1
-            if not self._of_life[out.agent, out.life]:
-                del self._of_life[out.agent, out.life]
+            left = self._of_life[out[:2]] - 1
+            if left:
+                self._of_life[out[:2]] = left
+            else:
+                del self._of_life[out[:2]]
         return out
 
     @property
@@ -144,19 +150,24 @@ class Handed:
         """The visits that are under way since before, and were not handed out yet: key and host."""
         return [(key, out.host) for key, out in self._under_way.items()]
 
-    def told(self, told: ToldIn, key: int, row: Any, now: float) -> bool:
-        """The visit `key` ended; whether it was out. If not, `row` is kept for when it is handed out again."""
-        self._back(self._under_way.pop(key, None), now)
+    def told(self, agent: int, key: int, now: float) -> bool:
+        """`agent` ended the visit `key`; whether it was out. If not, say `note_early`."""
+        if self._under_way:
+            self._back(self._under_way.pop(key, None), now)
         out = self._out.get(key)
-        if out is None or out.agent != told.agent:
-            self._early[key] = told, row
+        if out is None or out.agent != agent:
             return False
         self._back(self._take(key), now)
         return True
 
+    def note_early(self, told: ToldIn, key: int, row: Any) -> None:
+        """The visit `key` ended before it was handed out again: `row` is kept for then."""
+        self._early[key] = told, row
+
     def back(self, key: int, now: float) -> bool:
         """The visit `key` is with nobody any more, and nothing was told of it; whether it was out."""
-        self._back(self._under_way.pop(key, None), now)
+        if self._under_way:
+            self._back(self._under_way.pop(key, None), now)
         out = self._take(key)
         self._back(out, now)
         return out is not None

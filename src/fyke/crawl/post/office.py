@@ -14,6 +14,8 @@ in memory but what the frontier has as handed out.
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +25,10 @@ import pyarrow as pa
 from fyke.archive.division import Division
 from fyke.core.batches import EMPTY, Kind, concat, keep, numbers, u64
 from fyke.core.clock import Clock
-from fyke.core.messages import ENDED, OK, Links, Outcomes
+from fyke.core.messages import ENDED, NONE_ENDED, OK, Links, Outcomes
 from fyke.core.urls import Locator, host_keys, key_of, robots_url
 from fyke.core.visits import Exchange, Visit
+from fyke.crawl.passes import Past
 from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Dealings, Deeds, Mail
 from fyke.crawl.post.errands import Errands, without
@@ -52,7 +55,7 @@ class Office:
         me: int,
         division: Division,
         transport: Transport,
-        rooms: tuple[Store, Resolver, Rests, Clock],
+        rooms: tuple[Store, Resolver, Rests, Past, Clock],
         life: int,
         saved: Mapping[str, Any],
         most_rules: int,
@@ -61,7 +64,7 @@ class Office:
         """`saved` is what `state` gave; `most_rules` are asked for at a time."""
         self._me = me
         self._division = division
-        store, self._resolver, self._rests, self._clock = rooms
+        store, self._resolver, self._rests, self._past, self._clock = rooms
         self._most_rules = most_rules
         self._news = news
         others = [agent for agent in range(division.agents) if agent != me]
@@ -162,12 +165,12 @@ class Office:
             case Mail.HOLDS:
                 self._dealings.held(sender, letter._replace(body=json.loads(letter.body)), now)
             case Mail.VISITS:
-                urls, named, errands = columns.visits_opened(letter.body)
+                urls, named, errands, known = columns.visits_opened(letter.body)
                 self._resolver.load(named)
                 yield from self._errands.make(sender, urls, errands)
-                yield VisitsCame(self._guested(sender, without(urls, errands)))
+                yield VisitsCame(self._guested(sender, without(urls, errands)), known)
             case Mail.RETURNED:
-                self._came_back(columns.visits_opened(letter.body)[0], now)
+                self._came_back(columns.visits_opened(letter.body).visits, now)
             case Mail.ERRAND:
                 self._errands.take(sender, columns.errand_opened(letter.body))
             case Mail.ANSWER:
@@ -183,10 +186,9 @@ class Office:
         put_off = outcomes.put_off
         out_yet = [self._handed.back(key, now) for key in u64(put_off, "key").tolist()]
         put_off = keep(put_off, np.array(out_yet, np.bool_))
-        yield Heard(Outcomes(learned=outcomes.learned, put_off=put_off, judged=outcomes.judged))
+        yield Heard(replace(outcomes, ended=NONE_ENDED, put_off=put_off))
         ended = outcomes.ended
-        rows = list(zip(*(column.to_pylist() for column in ended.columns), strict=True))
-        keys = self._dealings.told(sender, letter, u64(ended, "key").tolist(), rows, now)
+        keys = self._dealings.told(sender, letter, u64(ended, "key").tolist(), partial(columns.row, ended), now)
         if keys:
             out = ended if len(keys) == ended.num_rows else keep(ended, np.isin(u64(ended, "key"), keys))
             yield Ended(keys, out, ToldIn(sender, letter.life, letter.number))
@@ -199,8 +201,7 @@ class Office:
         """Those of `urls`, lent by `sender`, that are not here yet."""
         urls = self._guests.take(sender, urls)
         blocked = self._routes.blocked(urls)
-        if blocked.any():
-            self._own(keep(urls, blocked))
+        self._own(keep(urls, blocked))
         return keep(urls, ~blocked)
 
     def _came_back(self, urls: pa.RecordBatch, now: float) -> None:
@@ -331,8 +332,9 @@ class Office:
         keys, hosts = u64(urls, "key").tolist(), u64(urls, "host").tolist()
         self._handed.hand(agent, self._letters.knows(agent), zip(keys, hosts, strict=True))
         self._routes.note_rules(urls)
-        named = self._routes.take_named(hosts)
-        self._mailbag.pass_on(agent, Mail.VISITS, columns.visits_sealed(urls, named, self._errands.among(keys)))
+        named, known = self._routes.take_named(hosts), self._past.known(u64(urls, "key"))
+        body = columns.visits_sealed(urls, named, self._errands.among(keys), known)
+        self._mailbag.pass_on(agent, Mail.VISITS, body)
 
     def stray(self, urls: pa.RecordBatch, now: float) -> None:
         """The visits `urls` were not made here, since their hosts moved to the address of another agent."""

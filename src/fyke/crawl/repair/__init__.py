@@ -12,15 +12,19 @@ from pathlib import Path
 
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.inspect import file_faults, hosts_faults
+from fyke.archive.moving import exclusively
+from fyke.archive.reading import GENERATION, generation, rows_recorded
+from fyke.archive.table_files import TABLES
+from fyke.archive.turns import COUNTED, rows_by_part, write_turns
 from fyke.core.config import Config
-from fyke.core.errors import ConfigurationError
+from fyke.core.errors import StateDamaged
 from fyke.crawl.repair.case import Case, Note, Progress
 from fyke.crawl.repair.reread import Rereader
 from fyke.crawl.repair.tables import TableRepair
 from fyke.crawl.repair.warc_files import ArchiveRepair
 from fyke.disk import manifest as manifests
-from fyke.disk.checkpoint import Snapshot, held
-from fyke.disk.files import writing
+from fyke.disk.checkpoint import Snapshot
+from fyke.disk.files import write_whole, writing
 from fyke.disk.manifest import Manifest
 
 __all__ = ["Note", "repair"]
@@ -29,18 +33,17 @@ __all__ = ["Note", "repair"]
 def repair(directory: CrawlDirectory, progress: Progress) -> Iterator[Note]:
     """Mend the crawl in `directory`, and say what was done. Raises NotACrawl, DirectoryInUse, DiskFull."""
     config = directory.config()
-    if len(directory.parts) > 1:
-        raise ConfigurationError(
-            f"{directory.path} was crawled by several agents, which --repair cannot mend yet: fyke check names what is"
-            " damaged; put it back from a copy"
-        )
-    with held(directory.shard):
+    with exclusively(directory):
         scratch = directory.state / "mending"
         shutil.rmtree(scratch, ignore_errors=True)
         with writing(scratch):
             scratch.mkdir()
         try:
-            yield from _mended(Case(directory, scratch, progress), config)
+            cases = [Case(part, scratch, progress) for part in directory.parts]
+            for case in cases:
+                yield from _mended(case, config)
+            if len(cases) > 1:
+                yield from _mended_together(cases)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
@@ -51,6 +54,24 @@ def _mended(case: Case, config: Config) -> Iterator[Note]:
     yield from TableRepair(case, Rereader(case.folder, config, {warc.path: warc.end for warc in warcs})).run()
     yield from _hosts(case)
     yield from _commit(case, bad)
+
+
+def _mended_together(cases: list[Case]) -> Iterator[Note]:
+    """What agents share: in which order their rows came."""
+    folder = cases[0].folder
+    recorded = {case.directory.part: {**case.state, **case.changed} for case in cases}
+    try:
+        fit = all(
+            rows <= rows_recorded(recorded.get(part, {}), name)
+            for name in COUNTED
+            for part, rows in rows_by_part(folder, name).items()
+        )
+    except StateDamaged:
+        fit = False
+    if not fit:
+        write_whole(folder / TABLES / GENERATION, f"{generation(folder) + 1}\n".encode())
+        write_turns(folder, recorded)
+        yield Note(f"{TABLES}/turns", "in which order rows of several agents came is written anew")
 
 
 def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
@@ -72,6 +93,9 @@ def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
     elif case.manifest.number != numbers[0]:
         what = f"checkpoint {case.manifest.number} is the newest whole one; what came after it is fetched again"
         yield Note(case.place(shard), what)
+        if len(case.directory.parts) > 1:
+            what = "this agent went back behind what others had told it: links that it had from them since are lost"
+            yield Note(case.place(shard), what, lost=True)
     return bad
 
 

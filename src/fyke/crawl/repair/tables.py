@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from fyke.archive.checksum import checksum_holds
 from fyke.archive.mending import RowsPiece, fits, pieces, write_anew
-from fyke.archive.reading import GENERATION, generation, read_file, rows_recorded, segments
+from fyke.archive.reading import GENERATION, TableFile, generation, read_file, rows_recorded, segments
 from fyke.archive.schemas import SCHEMAS
-from fyke.archive.table_files import TABLES
+from fyke.archive.table_files import TABLES, series
 from fyke.core.batches import u64
 from fyke.core.errors import StateDamaged
 from fyke.crawl.repair.case import Case, Note
@@ -43,6 +43,11 @@ class TableRepair:
             yield from self._table(name)
         yield from self._summaries()
 
+    def _segments(self, name: str) -> list[TableFile]:
+        """The segments of a table that this agent wrote."""
+        part = self._case.directory.part
+        return [segment for segment in segments(self._case.folder, name) if segment.part == part]
+
     def _table(self, name: str) -> Iterator[Note]:
         if not (self._case.folder / TABLES).is_dir():
             with writing(self._case.folder):
@@ -50,7 +55,8 @@ class TableRepair:
         state = self._case.state.get(name, {}) if self._case.manifest is not None else None
         if state is not None:
             yield from self._put_aside_what_came_after(name, state)
-        found = pieces(self._case.folder, name, state)
+        own = series(name, self._case.directory.part)
+        found = pieces(self._case.folder, own, state)
         fill = self._pages_of if name == "pages" else self._links_of
         spans = _Spans(found)
         if state is None:
@@ -63,13 +69,13 @@ class TableRepair:
             return
         self._new_generation()
         for serial in sorted({piece.serial for piece in found if not piece.whole and piece.path is None}):
-            yield Note(f"{TABLES}/{name}-{serial:05d}", "it is damaged or gone, and made anew out of the archive")
-        after = write_anew(self._case.folder, name, found, lambda at: fill(spans, at), self._case.aside)
+            yield Note(f"{TABLES}/{own}-{serial:05d}", "it is damaged or gone, and made anew out of the archive")
+        after = write_anew(self._case.folder, own, found, lambda at: fill(spans, at), self._case.aside)
         self._case.changed[name] = after
         self._case.mended = True
         if state is not None and (lost := rows_recorded(self._case.state, name) - after["sealed_rows"]) > 0:
             which = "of visits that no server answered, or whose" if name == "pages" else "of pages whose"
-            yield Note(f"{TABLES}/{name}", f"{lost:,} rows {which} records are lost cannot come back", lost=True)
+            yield Note(f"{TABLES}/{own}", f"{lost:,} rows {which} records are lost cannot come back", lost=True)
         if name == "links" and self._reader.other_links:
             what = f"{self._reader.other_links:,} pages have other links now than when they were crawled"
             yield Note(f"{TABLES}/{name}", what)
@@ -77,7 +83,7 @@ class TableRepair:
     def _put_aside_what_came_after(self, name: str, state: dict[str, Any]) -> Iterator[Note]:
         """Files younger than the checkpoint, which are read before their journals: those that are damaged."""
         sealed = state.get("sealed", 0)
-        for segment in segments(self._case.folder, name)[sealed:]:
+        for segment in self._segments(name)[sealed:]:
             path = segment.path.with_suffix(".parquet")
             if os.path.lexists(path) and not (path.is_file() and checksum_holds(path)):
                 self._case.aside.take(path)
@@ -167,15 +173,16 @@ class TableRepair:
         """The rows of pages that count, which are whole by now."""
         case = self._case
         left = None if case.manifest is None else rows_recorded({**case.state, **case.changed}, "pages")
-        for segment in segments(self._case.folder, "pages"):
+        for segment in self._segments("pages"):
             for batch in segment.batches(columns):
                 yield batch if left is None else batch.slice(0, left)
                 left = None if left is None else left - min(left, batch.num_rows)
 
     def _summaries(self) -> Iterator[Note]:
         """Tables that are written whole: one that is damaged goes aside until it is written again."""
-        again = {"hosts-00000": "when the crawl stops", "domains-00000": "when the crawl stops"}
-        for name in (*again, "near-00000", "pagerank", "domainrank"):
+        part = self._case.directory.part
+        again = {f"{series(name, part)}-00000": "when the crawl stops" for name in ("hosts", "domains")}
+        for name in (*again, *(() if part else ("near-00000", "pagerank", "domainrank"))):
             path = self._case.folder / TABLES / f"{name}.parquet"
             schema = SCHEMAS.get(name.partition("-")[0])
             columns = schema.names if schema is not None else ["key", "pagerank"]

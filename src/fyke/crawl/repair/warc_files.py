@@ -14,7 +14,7 @@ from typing import Any
 from fyke.archive.cdxj import sort_lines
 from fyke.archive.checksum import checksum_holds, checksum_path, file_hash, write_checksum
 from fyke.archive.inspect import archive_lengths
-from fyke.archive.reindexing import archive_files, index_path, reindex, serial_of
+from fyke.archive.reindexing import archive_files, index_path, part_of, reindex, serial_of
 from fyke.archive.warc import FOLDER
 from fyke.crawl.repair.case import Case, Note
 from fyke.disk.files import writing
@@ -49,7 +49,7 @@ class ArchiveRepair:
         if state.get("length"):
             recorded[state["serial"]] = state["length"], state["index_length"]
         warcs, fit = [], not self._case.fell_back
-        for path in archive_files(self._case.folder):
+        for path in self._files():
             serial = serial_of(path.name)[0]
             place = self._case.place(path)
             if not path.is_file():
@@ -77,6 +77,12 @@ class ArchiveRepair:
             if warc.end and (warc.closed or not fit):
                 yield from self._finish(warc)
         return [warc for warc in warcs if warc.end]
+
+    def _files(self) -> list[Path]:
+        """The files of this agent."""
+        case = self._case
+        own, agents = case.folder.resolve().name, len(case.directory.parts)
+        return [path for path in archive_files(case.folder) if part_of(path.name, own, agents) == case.directory.part]
 
     def _read_warc(self, warc: WarcFile) -> Iterator[Note]:
         place = self._case.place(warc.path)

@@ -157,7 +157,7 @@ class Lists:
         false = high(dice(self._seed, _PRECISION, of, page, begun)) < -np.expm1(-often * (now - since))
         said = real | false
         when = np.where(real, at, since + chance * (now - since))
-        columns = [pa.array(texts.keys(text)[said]), pa.array(when[said])]
+        columns = [pa.array(texts.keys(text)[said]), pa.array(texts.domain_keys(of)[said]), pa.array(when[said])]
         return pa.RecordBatch.from_arrays(columns, schema=DATED)
 
 

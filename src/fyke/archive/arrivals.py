@@ -1,6 +1,7 @@
 """What has come into a crawl's tables since a row: only what a checkpoint holds.
 
-The indexer asks for the pages it has not read yet, link analysis for the links. A crawl that is killed goes
+The indexer asks for the pages it has not read yet, link analysis for the links, each of several agents for the visits
+that ended since it last planned a pass. A crawl that is killed goes
 back to its last checkpoint and fetches again what came after, so rows beyond it may never have been.
 Reads only; the crawl notices nothing. Invariant: row `n` of a table is the same row for ever, whether it
 is still in a journal or sealed, so a number of rows is a position.
@@ -35,9 +36,14 @@ def safe_rows(crawl: Path, name: str) -> int:
 
 def arrivals(crawl: Path, name: str, columns: Sequence[str], begin: int, end: int) -> Iterator[pa.RecordBatch]:
     """Rows `begin` to `end` of the table `name`, in the order of the crawl. Raises StateDamaged if there are fewer."""
+    return (batch for _, batch in lots(crawl, name, columns, begin, end))
+
+
+def lots(crawl: Path, name: str, columns: Sequence[str], begin: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The same, each batch with the agent that wrote it."""
     there = segments(crawl, name)
     if all(segment.part == 0 for segment in there):
-        yield from _rows(crawl, there, columns, begin, end)
+        yield from ((0, batch) for batch in _rows(crawl, there, columns, begin, end))
         return
     position, passed = 0, Counter[int]()
     taking: dict[int, _Taking] = {}
@@ -48,7 +54,7 @@ def arrivals(crawl: Path, name: str, columns: Sequence[str], begin: int, end: in
             if part not in taking:
                 own = [segment for segment in there if segment.part == part]
                 taking[part] = _Taking(_rows(crawl, own, columns, at, None))
-            yield from taking[part].take(last - first)
+            yield from ((part, batch) for batch in taking[part].take(last - first))
         position += rows
         passed[part] += rows
         if position >= end:

@@ -1,0 +1,157 @@
+"""What a person is told when a crawl has ended, and what to do next.
+
+`run` makes the `Summary`, the command line prints it; `fyke status` says some of the same lines.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from fyke.archive.asked import AskedLater
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.statistics import CrawlStatistics
+from fyke.crawl.loop import Ending
+from fyke.crawl.monitor import ENDED, deaths_in_words
+from fyke.quantities import counted, duration, share_text, size
+
+RULE_CHARS = 60  # of a rule
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How a run ended."""
+
+    ending: Ending
+    statistics: CrawlStatistics
+    peak_memory_bytes: int
+    already: bool = False  # there was nothing left to do
+    terminated: bool = False  # by SIGTERM
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ending": self.ending.value,
+            "already": self.already,
+            "peak_memory_bytes": self.peak_memory_bytes,
+            **self.statistics.as_dict(),
+        }
+
+
+def nothing_reached(summary: Summary) -> bool:
+    """Whether the crawl ended without a single answer, be it to a question for robots.txt."""
+    ended = summary.ending in (Ending.UNREACHED, Ending.FINISHED)
+    return ended and not summary.statistics.archive_bytes
+
+
+def brought_no_page(summary: Summary) -> bool:
+    """Whether the crawl came to its end, and all that came of its seeds are errors of servers (4xx, 5xx). Who asked for
+    a page and has none is to know, as `wget` and `curl -f` tell by their exit status."""
+    now = summary.statistics
+    errors_alone = bool(now.outcomes) and set(now.outcomes) <= {"client_error", "server_error", "gone"}
+    return summary.ending is Ending.FINISHED and errors_alone and not now.again
+
+
+def report(summary: Summary, directory: CrawlDirectory, console: Console) -> None:
+    """What was done, and what to do next, in a few lines on `console`."""
+    lines = [_nothing_more(summary, directory.path)] if summary.already else [*_lines(summary, directory)]
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
+    now = summary.statistics
+    yield f"{directory.path}: {ENDED[summary.ending]}"
+    rate = now.visits / now.total_s if now.total_s else 0.0
+    yield f"  {counted(now.pages, 'page')}, {size(now.bytes)} in {duration(now.total_s)} ({rate:,.1f} visits/s)"
+    if summary.ending is Ending.FINISHED and now.over_budget:
+        yield f"  {now.over_budget:>9,}  URLs stay unfetched: the budget function gives their domains nothing"
+    yield from passes(now)
+    for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):
+        if kind != "ok":
+            yield f"  {count:>9,}  {kind.replace('_', ' ')}"
+    if now.cut:
+        yield f"  {now.cut:>9,}  of the pages have an end that was not read for links: it would have cost too much"
+    if now.listings:
+        yield f"  {now.listings:>9,}  sitemaps and feeds read"
+    for rule, count in sorted(now.left_out.items(), key=lambda item: -item[1]):
+        yield f"  {count:>9,}  links left out by {rule if len(rule) < RULE_CHARS else rule[:RULE_CHARS] + '…'}"
+    yield from rewriting(now)
+    for name, count in now.plugin_failures.items():
+        yield f"  {count:>9,}  failures of the plug-in {name}"
+    yield from (f"  {told}" for told in deaths_in_words(now.deaths))
+    yield from _waiting(summary, directory)
+    yield f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}"
+    yield f"Next: {_next(summary.ending, directory)}"
+
+
+def rewriting(now: CrawlStatistics) -> Iterator[str]:
+    """What rewrite rules did, in lines."""
+    for rule, count in sorted(now.rewritten.items(), key=lambda item: -item[1]):
+        yield f"  {count:>9,}  URLs put aside by the rewrite rule {rule}"
+    for rule, count in now.revoked.items():
+        yield f"  {count:>9,}  contradictions of the rewrite rule {rule}, which is revoked"
+
+
+def _nothing_more(summary: Summary, path: Path) -> str:
+    """That there was nothing to do in the crawl at `path`."""
+    now, again = summary.statistics, f"fyke crawl --into {shlex.quote(str(path))}"
+    if summary.ending is Ending.FINISHED:
+        return f"{path}: finished before, {counted(now.pages, 'page')}; {again} --again looks what is new"
+    what = f"{now.pages:,}" if summary.ending is Ending.PAGES else size(now.bytes)
+    return f"{path}: {ENDED[summary.ending]}, {what}; {again} --{summary.ending} MORE goes on"
+
+
+def passes(now: CrawlStatistics) -> Iterator[str]:
+    """What the last pass found, and how fresh copies are, in lines."""
+    if now.again:
+        yield f"  {_passed(now.again)}"
+    if now.freshness:
+        yield f"  {_freshness(now.freshness)}"
+
+
+def _passed(again: Mapping[str, Any]) -> str:
+    """What a pass found (a `PassStatistics` as a dict), in a line."""
+    words = ", ".join(f"{again[name]:,} {name}" for name in ("unchanged", "changed", "new", "gone"))
+    which = f"pass {again['number']:,}"
+    if again.get("forever"):
+        which = f"since {datetime.fromtimestamp(again['began_at']):%Y-%m-%d %H:%M}"
+    return f"{which}: {words}; {counted(again['requests'], 'request')}, {size(again['bytes'])}"
+
+
+def _freshness(standing: Mapping[str, Any]) -> str:
+    """How fresh copies were at the last plan of a crawl that never ends, in a line."""
+    late = standing["due"] - standing["chosen"]
+    due = f"{standing['due']:,} due" + (f", {late:,} more than there is time for now" if late else "")
+    then = f"{datetime.fromtimestamp(standing['next_at']):%Y-%m-%d %H:%M:%S}"
+    if not standing["pages"]:
+        return f"no page was fetched before the last plan; next plan at {then}"
+    copies = counted(standing["pages"], "copy")
+    return f"{share_text(standing['fresh'])} of {copies} fresh, as is believed; {due}; next plan at {then}"
+
+
+def _waiting(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
+    """What a crawl that ended before all was done waits for."""
+    now = summary.statistics
+    if summary.ending is Ending.BLOCKED:
+        yield f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again"
+    if summary.ending is Ending.RESTING:
+        until = f"{datetime.fromtimestamp(now.rest_until):%Y-%m-%d %H:%M:%S}"
+        yield f"  {now.waiting:>9,}  wait for hosts that rest, the first of them until {until}"
+
+
+def _next(ending: Ending, directory: CrawlDirectory) -> str:
+    """What a person may do after a crawl in `directory` that ended so."""
+    typed = shlex.quote(str(directory.path))
+    if ending is Ending.BLOCKED:
+        host = next(iter(AskedLater(directory.state).blocked), "HOST")
+        return f"fyke unblock {typed} {host}; then fyke crawl --into {typed} goes on with its URLs"
+    if ending is Ending.FINISHED:
+        return f"fyke check {typed}; the archive is {directory.warc}, the tables are {directory.tables}"
+    if ending is Ending.RESTING:
+        return f"fyke crawl --into {typed} goes on then; with --wait 2d it waits so long for the next host"
+    more = f" --{ending} MORE" if ending in (Ending.PAGES, Ending.BYTES) else ""
+    return f"fyke crawl --into {typed}{more} goes on where it stopped"
