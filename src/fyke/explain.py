@@ -27,6 +27,7 @@ from fyke.core.batches import URLS, Kind, u64, url_batch
 from fyke.core.clock import SystemClock
 from fyke.core.config import Config, RevisitSection
 from fyke.core.errors import ConfigurationError, StateDamaged
+from fyke.core.hours import HostHours
 from fyke.core.plugins import ProtocolModule, UrlFilter, load_plugin, schemes_of
 from fyke.core.rewrite_rules import load
 from fyke.core.rewriting import Rewriter
@@ -322,11 +323,22 @@ def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> tuple[st
         return "its fate is younger than the last checkpoint" if frontier.met(at.key) else "", ""
 
 
+def _hours(config: Config, host: str, now: float) -> list[str]:
+    """That the hours of the day keep `host` from being asked, if they do."""
+    hours = HostHours(config.politeness.hours, config.site)
+    until = hours.opens_at(host, now)
+    if until <= now:
+        return []
+    when = f"{datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC"
+    return [f"{host} rests until {when}: its hours are {hours.text_of(host)}"]
+
+
 def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str]:
     """What is known of its host: rest, failures, the line of robots.txt that decides."""
+    parts, now = split(url), SystemClock().now()
+    facts = _hours(config, parts.host, now)
     if not any(part.hosts.exists() for part in directory.parts):
-        return []
-    parts, now, facts = split(url), SystemClock().now(), []
+        return facts
     with ReadBooks(part.hosts for part in directory.parts) as book:
         host, robots = book.host(parts.host), book.robots(parts.origin)
     if parts.host in AskedLater(directory.state).blocked:

@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from fyke.archive.asked import AskedLater
@@ -29,6 +30,7 @@ from fyke.archive.statistics import CrawlStatistics, added
 from fyke.archive.turns import Turns
 from fyke.core import errors
 from fyke.core.config import Config
+from fyke.core.hours import HostHours
 from fyke.core.memory import memory_bytes
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.core.seeds import seeds_of
@@ -73,6 +75,7 @@ class Supervisor:
         """`moved` says that addresses went from agent to agent since the last run."""
         self._directory = directory
         self._config = config
+        self._hours = HostHours(config.politeness.hours, config.site)
         self._moved = moved
         count = min(processes, of.agents)
         self._processes = [_Process(list(range(first, of.agents, count))) for first in range(count)]
@@ -255,7 +258,7 @@ class Supervisor:
             return
         waiting = [stand["rests_until"] for stand in stands if not stand["level_done"]]
         if waiting:
-            if min(waiting) - time.time() > self._config.crawl.wait_s:
+            if (until := min(waiting)) - time.time() > self._config.crawl.wait_s and not self._hours.begin_at(until):
                 self.stop(Ending.RESTING)
             return
         taken = tuple(stand["checkpoints"] for stand in stands)
@@ -363,7 +366,6 @@ class Supervisor:
         """All that can be watched."""
         told = [known.figures for known in self._known.values() if known.figures]
         statistics = self.statistics()
-        slowest = [host for figures in told for host in figures["slowest"]]
         bench = dict(sum((Counter(figures["bench"]) for figures in told), Counter[str]()))
         return {
             "at": time.time(),
@@ -373,7 +375,9 @@ class Supervisor:
             "rounds": statistics.rounds,
             "edges": statistics.edges,
             "bench": bench | {"rest_until": statistics.rest_until},
-            "slowest": heapq.nlargest(SLOWEST, slowest, key=lambda host: host["left_s"]),
+            "slowest": heapq.nlargest(
+                SLOWEST, chain(*(one["slowest"] for one in told)), key=lambda host: host["left_s"]
+            ),
             "blocked": sorted(self._asked.blocked),
         }
 

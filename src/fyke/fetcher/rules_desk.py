@@ -166,8 +166,9 @@ class RulesDesk:
             self.learned.append((origin, Rules.OPEN, now + self._negative_s))
             self._bench.leave(host, now)
             return
-        if host.due - now > SOON_S:
-            self.learned.append((origin, Rules.UNREACHABLE, host.due))
+        closed = self._bench.close(host, now)
+        if host.rests_until - now > SOON_S:
+            self._hold_back(origin, host.rests_until, closed=closed)
             self._bench.leave(host, now)
             return
         self._brought.add(origin)
@@ -227,7 +228,12 @@ class RulesDesk:
             return
         self._brought.discard(origin)
         host.rules_of(origin).on_the_way = False
-        self.learned.append((origin, Rules.UNREACHABLE, until))
+        self._hold_back(origin, until, closed=host.closed_until > now)
+
+    def _hold_back(self, origin: str, until: float, *, closed: bool) -> None:
+        """Nothing is asked of `origin` before `until`. Where that is since it is `closed` by the hours of the day, its
+        pages pass the gate and sleep: hours may change, and what sleeps can be roused."""
+        self.learned.append((origin, Rules.OPEN if closed else Rules.UNREACHABLE, until))
 
     def put_off(self, visit: Visit, now: float) -> None:
         """A robots visit is not made now, since its host is blocked; the pages of its origin may pass the gate: they
