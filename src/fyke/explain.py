@@ -37,7 +37,7 @@ from fyke.core.visits import SAME_TEXT
 from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
 from fyke.fetcher.book import ReadBooks
-from fyke.fetcher.robots import RobotsRecord, RobotsState
+from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState
 from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.looking import BLOCKED, OVER_QUOTA, TRAPPED, FrontierSeen
 from fyke.frontier.quota import PageLimits
@@ -356,8 +356,7 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
         facts.append(f"{parts.host} had {counted(host.pages, 'page')} fetched{row}")
     asked_s = robots.rules(config.agent.user_agent).crawl_delay_s if robots is not None else None
     if asked_s is not None:
-        most_s = config.politeness.max_crawl_delay_s
-        kept = f"; politeness.max_crawl_delay_s cuts that to {most_s:g} s" if asked_s > most_s else ""
+        kept = f"; at most {MAX_CRAWL_DELAY_S:g} s are kept" if asked_s > MAX_CRAWL_DELAY_S else ""
         facts.append(f"robots.txt asks for {asked_s:g} s between requests{kept}")
     if robots is not None and url != robots_url(parts.origin):
         verdict = robots.rules(config.agent.user_agent).verdict(parts.target)

@@ -118,11 +118,11 @@ class PolitenessSection(_Section):
     max_delay_s: Seconds = Field(60.0, description="Ceiling of the wait that delay_factor asks for.")
     host_failures: Positive = Field(8, description="Failures in a row after which a host is given up.")
     failure_delay_s: Seconds = Field(
-        15.0, description="A host's sleep after its first failure; it doubles with each further one."
+        15.0,
+        description="A host's sleep after its first failure; it doubles with each further one. After a 429 or 503"
+        " without Retry-After it is twice as long.",
     )
-    throttle_delay_s: Seconds = Field(30.0, description="Wait after a 429 or 503 that names no Retry-After.")
     max_sleep_s: Seconds = Field(3600.0, description="Longest sleep of a failing host; a Retry-After may be longer.")
-    max_crawl_delay_s: Seconds = Field(86400.0, description="Longest Crawl-delay that is kept; more is cut to it.")
     tries: Positive = Field(4, description="Visits to one URL before its failure is final.")
     hours: HoursText = Field(
         "", description='Hours of the day in which hosts are asked: "22-6", or "22:30-6 Europe/Berlin"; empty: any.'
@@ -140,10 +140,17 @@ class FetchSection(_Section):
     stall_s: Positive = Field(
         20, description="A download that is slower than 64 bytes a second for so many whole seconds is broken off."
     )
-    max_body_bytes: Positive = Field(64 << 20, description="Longer bodies are cut here, and archived as cut.")
-    max_decoded_bytes: Positive = Field(128 << 20, description="Most bytes a compressed body may unfold to.")
+    max_body_bytes: Positive = Field(
+        64 << 20,
+        description="Longer bodies are cut here, and archived as cut; compressed ones unfold to twice as much.",
+    )
     verify_tls: bool = Field(True, description="Refuse servers whose certificate cannot be verified.")
     ca_file: str = Field("", description="Certificates to trust, a PEM file; empty: the system's.")
+
+    @property
+    def max_decoded_bytes(self) -> int:
+        """Most bytes a compressed body may unfold to."""
+        return 2 * self.max_body_bytes
 
 
 class DnsSection(_Section):
