@@ -66,7 +66,7 @@ def test_what_rests_for_hours_outlives_the_process_and_goes_on_when_they_change(
     hours, begin = hours_from(LATER_H)
     closed = settings(tmp_path, politeness={"hours": hours}, store={"checkpoint_s": 0.2}, crawl={"agents": agents})
 
-    for number in (signal.SIGKILL, signal.SIGKILL, signal.SIGINT):
+    for number in (signal.SIGKILL, signal.SIGINT):
         status, told = ended_by(number, into, closed, begin, site.url)
     assert status == 130 and "Traceback" not in told
     assert site.asked.total() == asked, "nothing was requested"
