@@ -61,6 +61,7 @@ def test_each_wakes_once_at_its_time(tmp_path_factory: pytest.TempPathFactory, s
         assert len(crawl.stage) == len(crawl.model)
         assert crawl.stage.wakes_at <= min(crawl.model.values(), default=float("inf"))
 
+    safe: frozenset[Page] = frozenset()  # those roused in the last checkpoint
     for step, value in steps:
         roused: frozenset[Page] = frozenset()
         match step:
@@ -73,13 +74,16 @@ def test_each_wakes_once_at_its_time(tmp_path_factory: pytest.TempPathFactory, s
                 now += value
             case "save":
                 crawl.save()
+                safe = frozenset()
             case "restart":
                 crawl.restart()
+                roused = safe
             case "rouse":
                 crawl.stage.rouse()
                 roused = frozenset(crawl.model)
                 if value:
                     crawl.save()
+                    safe = roused
                     crawl.restart()
         wake(roused)
     crawl.close()
