@@ -40,7 +40,7 @@ from fyke.lab.simweb import (
 
 POLITE = {"host_delay_s": 0.15, "address_delay_s": 0.03, "delay_factor": 5.0, "max_delay_s": 1.0}
 HASTY = {"host_delay_s": 0.0, "address_delay_s": 0.0, "delay_factor": 0.0}
-FAULTY = {"failure_delay_s": 0.1, "throttle_delay_s": 0.2, "max_sleep_s": 1.0, "host_failures": 5}
+FAULTY = {"failure_delay_s": 0.1, "max_sleep_s": 1.0, "host_failures": 5}
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,6 @@ host_delay_s = {delay}
 address_delay_s = 0
 delay_factor = 0
 failure_delay_s = 0.1
-throttle_delay_s = 0.2
 max_sleep_s = 1.0
 host_failures = 100000
 tries = 100000

@@ -27,7 +27,7 @@ WORD = "river"  # that the pages of the web have
 HASTE: dict[str, dict[str, Any]] = {  # manners for a web of one's own; the defaults are for other people's
     "politeness": {
         "host_delay_s": 0.02, "address_delay_s": 0.01, "delay_factor": 0.5,
-        "failure_delay_s": 0.1, "throttle_delay_s": 0.2, "max_sleep_s": 0.5, "host_failures": 3, "tries": 3,
+        "failure_delay_s": 0.1, "max_sleep_s": 0.5, "host_failures": 3, "tries": 3,
     },
     "fetch": {"connect_timeout_s": 1.5, "timeout_s": 3.0, "stall_s": 1},  # its slowest hosts need not be waited for
     "dns": {"private": ["sim"], "timeout_s": 0.5, "negative_ttl_s": 1.0},

@@ -27,6 +27,7 @@ from fyke.core.batches import URLS, Kind, u64, url_batch
 from fyke.core.clock import SystemClock
 from fyke.core.config import Config, RevisitSection
 from fyke.core.errors import ConfigurationError, StateDamaged
+from fyke.core.hours import HostHours
 from fyke.core.plugins import ProtocolModule, UrlFilter, load_plugin, schemes_of
 from fyke.core.rewrite_rules import load
 from fyke.core.rewriting import Rewriter
@@ -36,7 +37,7 @@ from fyke.core.visits import SAME_TEXT
 from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
 from fyke.fetcher.book import ReadBooks
-from fyke.fetcher.robots import RobotsRecord, RobotsState
+from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState
 from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.looking import BLOCKED, OVER_QUOTA, TRAPPED, FrontierSeen
 from fyke.frontier.quota import PageLimits
@@ -322,11 +323,22 @@ def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> tuple[st
         return "its fate is younger than the last checkpoint" if frontier.met(at.key) else "", ""
 
 
+def _hours(config: Config, host: str, now: float) -> list[str]:
+    """That the hours of the day keep `host` from being asked, if they do."""
+    hours = HostHours(config.politeness.hours, config.site)
+    until = hours.opens_at(host, now)
+    if until <= now:
+        return []
+    when = f"{datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC"
+    return [f"{host} rests until {when}: its hours are {hours.text_of(host)}"]
+
+
 def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str]:
     """What is known of its host: rest, failures, the line of robots.txt that decides."""
+    parts, now = split(url), SystemClock().now()
+    facts = _hours(config, parts.host, now)
     if not any(part.hosts.exists() for part in directory.parts):
-        return []
-    parts, now, facts = split(url), SystemClock().now(), []
+        return facts
     with ReadBooks(part.hosts for part in directory.parts) as book:
         host, robots = book.host(parts.host), book.robots(parts.origin)
     if parts.host in AskedLater(directory.state).blocked:
@@ -344,8 +356,7 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
         facts.append(f"{parts.host} had {counted(host.pages, 'page')} fetched{row}")
     asked_s = robots.rules(config.agent.user_agent).crawl_delay_s if robots is not None else None
     if asked_s is not None:
-        most_s = config.politeness.max_crawl_delay_s
-        kept = f"; politeness.max_crawl_delay_s cuts that to {most_s:g} s" if asked_s > most_s else ""
+        kept = f"; at most {MAX_CRAWL_DELAY_S:g} s are kept" if asked_s > MAX_CRAWL_DELAY_S else ""
         facts.append(f"robots.txt asks for {asked_s:g} s between requests{kept}")
     if robots is not None and url != robots_url(parts.origin):
         verdict = robots.rules(config.agent.user_agent).verdict(parts.target)

@@ -11,13 +11,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fyke.core import codings
-from fyke.core.config import FetchSection
 from fyke.core.decoding import MAX_LAYERS, MOST_RATIO, decode_body
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
 
-LIMITS = FetchSection()
+LIMIT = 128 << 20
 
 
 def raw_deflate(data: bytes) -> bytes:
@@ -79,12 +78,12 @@ def test_decode_undoes_encode(data, layers, chunk_size):
         coded = ENCODERS[layer](coded)
     names = [name for name, _ in layers]
     exchange = answer(chunk(coded, chunk_size), *names, transfer="chunked") if chunk_size else answer(coded, *names)
-    assert decode_body(exchange, LIMITS, 1_000_000)[:2] == (data, "")
+    assert decode_body(exchange, LIMIT, 1_000_000)[:2] == (data, "")
 
 
 @given(st.binary(max_size=400), LAYERS, st.sampled_from(["", "chunked", "gzip, chunked"]))
 def test_nothing_a_server_sends_raises(data, layers, transfer):
-    decoded = decode_body(answer(data, *(name for name, _ in layers), transfer=transfer), LIMITS)
+    decoded = decode_body(answer(data, *(name for name, _ in layers), transfer=transfer), LIMIT)
     assert len(decoded.content) <= max(len(data) * MOST_RATIO, 1)
 
 
@@ -96,44 +95,42 @@ CODED = [key for key in ENCODERS if key[0] != "identity"]
 def test_a_cut_body_gives_its_beginning(layer, data, cut):
     coded = ENCODERS[layer](data)
     coded = coded[: int(len(coded) * cut)]
-    content, *_ = decode_body(answer(coded, layer[0]), LIMITS)
+    content, *_ = decode_body(answer(coded, layer[0]), LIMIT)
     assert data.startswith(content) or content == coded
 
 
 @pytest.mark.parametrize("layer", CODED, ids="-".join)
 def test_a_header_that_lies_gives_the_plain_bytes(layer):
     for body in (b"<!doctype html><title>plain</title>" + b"<p>text" * 50, b"plain", b'{"a": 1}', b"\xff\xfe\x00"):
-        content, fault, _ = decode_body(answer(body, layer[0]), LIMITS)
+        content, fault, _ = decode_body(answer(body, layer[0]), LIMIT)
         assert content == body
         assert fault
 
 
 @pytest.mark.parametrize("layer", [*CODED, ("chunked", "")], ids="-".join)
 def test_an_empty_body_is_sound(layer):
-    assert decode_body(answer(b"", layer[0]), LIMITS)[:2] == (b"", "")
+    assert decode_body(answer(b"", layer[0]), LIMIT)[:2] == (b"", "")
 
 
 @pytest.mark.parametrize("layer", CODED, ids="-".join)
-@pytest.mark.parametrize("limits", [{"max_decoded_bytes": 100_000}, {}])
-def test_a_bomb_stops_at_the_cap(layer, limits):
-    section = FetchSection(**limits)
+@pytest.mark.parametrize("limit", [100_000, LIMIT])
+def test_a_bomb_stops_at_the_cap(layer, limit):
     bomb = ENCODERS[layer](bytes(64 << 20))
-    cap = min(section.max_decoded_bytes, MOST_RATIO * len(bomb))
+    cap = min(limit, MOST_RATIO * len(bomb))
     exchange = answer(bomb, layer[0])
     tracemalloc.start()
-    content, fault, is_cut = decode_body(exchange, section)
+    content, fault, is_cut = decode_body(exchange, limit)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert content == bytes(cap)
-    assert is_cut is (cap == section.max_decoded_bytes)
+    assert is_cut is (cap == limit)
     assert "more than" in fault
     assert peak < 2 * cap + (2 << 20)
 
 
 def test_a_bomb_in_a_bomb_stops_at_the_cap():
     bomb = gzip.compress(brotli.compress(bytes(64 << 20)))
-    section = FetchSection(max_decoded_bytes=10_000)
-    content, fault, _ = decode_body(answer(bomb, "br", "gzip"), section, 1_000_000)
+    content, fault, _ = decode_body(answer(bomb, "br", "gzip"), 10_000, 1_000_000)
     assert content == bytes(10_000)
     assert "more than" in fault
 
@@ -143,7 +140,7 @@ def test_a_corrupt_stream_gives_what_came_before():
     coded = bytearray(gzip.compress(data))
     coded[len(coded) // 2] ^= 0xFF
     coded[len(coded) // 2 + 1] ^= 0xFF
-    content, fault, _ = decode_body(answer(bytes(coded), "gzip"), LIMITS)
+    content, fault, _ = decode_body(answer(bytes(coded), "gzip"), LIMIT)
     assert len(content) > len(data) // 4
     assert fault
 
@@ -164,19 +161,19 @@ def test_a_corrupt_stream_gives_what_came_before():
     ],
 )
 def test_chunks(body, content, fault):
-    assert decode_body(answer(body, transfer="chunked"), LIMITS)[:2] == (content, fault)
+    assert decode_body(answer(body, transfer="chunked"), LIMIT)[:2] == (content, fault)
 
 
 def test_layers_are_undone_in_order_and_limited():
     body = gzip.compress(b"hello")
-    assert decode_body(answer(chunk(body, 3), transfer="gzip, chunked"), LIMITS)[:2] == (b"hello", "")
-    too_many = decode_body(answer(body, *["gzip"] * (MAX_LAYERS + 1)), LIMITS)
+    assert decode_body(answer(chunk(body, 3), transfer="gzip, chunked"), LIMIT)[:2] == (b"hello", "")
+    too_many = decode_body(answer(body, *["gzip"] * (MAX_LAYERS + 1)), LIMIT)
     assert too_many.content == body
     assert "codings" in too_many.fault
 
 
 def test_an_unknown_coding_is_passed_over():
-    content, fault, _ = decode_body(answer(gzip.compress(b"hello"), "utf-8", "gzip"), LIMITS)
+    content, fault, _ = decode_body(answer(gzip.compress(b"hello"), "utf-8", "gzip"), LIMIT)
     assert content == b"hello"
     assert "utf-8" in fault
 
@@ -189,6 +186,6 @@ def test_a_stream_of_crumbs_is_cut(coding):
     exchange = answer(
         crumb * (most + 1), "gzip" if coding == "gzip" else "", transfer="" if coding == "gzip" else coding
     )
-    content, fault, _ = decode_body(exchange, FetchSection())
+    content, fault, _ = decode_body(exchange, LIMIT)
     assert content == b"xy" * most
     assert "has more than" in fault

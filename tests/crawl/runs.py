@@ -16,7 +16,7 @@ from fyke.core.config import build, render
 from fyke.lab.simweb.child import RunningWeb
 
 FAST = {"host_delay_s": 0.0, "address_delay_s": 0.0, "delay_factor": 0.0}
-PATIENCE = {"failure_delay_s": 0.1, "throttle_delay_s": 0.2, "max_sleep_s": 1.0, "host_failures": 5}
+PATIENCE = {"failure_delay_s": 0.1, "max_sleep_s": 1.0, "host_failures": 5}
 HASTE = {"connect_timeout_s": 3.0, "timeout_s": 6.0, "stall_s": 2}
 
 

@@ -27,7 +27,7 @@ def killed_and_resumed(into: Path, server: RawServer, kill_at: int, **politeness
     Waits for nothing and gives no host up. Every URL must have one row, with a word of the closed list; the archive
     must be without fault, and the same for other people's tools.
     """
-    patience = {"failure_delay_s": 0.0, "throttle_delay_s": 0.0, "max_sleep_s": 0.0, "tries": 2}
+    patience = {"failure_delay_s": 0.0, "max_sleep_s": 0.0, "tries": 2}
     config = settings(
         into.parent,
         politeness={**patience, "host_failures": 1_000_000, **politeness},

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -148,13 +149,13 @@ def test_what_is_said_can_be_typed(tmp_path: Path, site: SmallSite) -> None:
     assert read_table(into, "pages").num_rows == 5
 
 
-def test_a_crawl_delay_of_31_years_is_cut_by_the_settings_and_why_says_so(tmp_path: Path, site: SmallSite) -> None:
+def test_a_crawl_delay_of_31_years_is_cut_to_a_day_and_why_says_so(tmp_path: Path, site: SmallSite) -> None:
     """And a line of robots.txt cannot steer the terminal of who asks why."""
     rules = b"User-agent: *\nCrawl-delay: 999999999\nDisallow: /p1\x1b[2J\nDisallow: /p2\n"
     site.answers["/robots.txt"] = (200, {"Content-Type": "text/plain"}, rules)
-    gentle = {"max_crawl_delay_s": 0.01, "host_delay_s": 0, "min_host_delay_s": 0, "address_delay_s": 0}
-    _, got = crawled(tmp_path, site.url, politeness=gentle)
-    assert site.url in got and f"{site.url}p1" in got and f"{site.url}p2" not in got
+    run, got = crawled(tmp_path, site.url)
+    assert run.summary["ending"] == "resting" and 86300 < run.summary["rest_until"] - time.time() <= 86400
+    assert not got and run.summary["waiting"] == 1
     told = fyke("why", str(tmp_path / "crawl"), site.url).stdout
-    assert "asks for 1e+09 s between requests; politeness.max_crawl_delay_s cuts that to 0.01 s" in told
+    assert "asks for 1e+09 s between requests; at most 86400 s are kept" in told
     assert "\x1b" not in fyke("why", str(tmp_path / "crawl"), f"{site.url}p1%1B[2J").stdout

@@ -1,12 +1,17 @@
 """What a crawl has finished is copied, each file once, compared; what is damaged or cut is noticed."""
 
+import hmac
 import json
 import os
 import shutil
 import socket
 import subprocess
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
+from contextlib import contextmanager
+from email.utils import formatdate
 from pathlib import Path
+from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
@@ -75,11 +80,8 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server = shutil.which("moto_server")
     if server is None:
         pytest.skip("no moto here: pip install 'moto[server,s3]'")
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-    process = subprocess.Popen([server, "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: _listens(port))
+    port = _free_port()
+    with _running([server, "-p", str(port)], port):
         urlopen(Request(f"http://127.0.0.1:{port}/pond", method="PUT"), timeout=15).close()
         for name, value in {
             "AWS_ENDPOINT": f"http://127.0.0.1:{port}", "AWS_ALLOW_HTTP": "true", "AWS_ACCESS_KEY_ID": "x",
@@ -87,9 +89,52 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         }.items():  # fmt: skip
             monkeypatch.setenv(name, value)
         yield "s3://pond/crawls/there"
-    finally:
-        process.kill()
-        process.wait()
+
+
+@pytest.fixture
+def container(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A container of azurite's on this machine, where that is installed."""
+    server = shutil.which("azurite-blob")
+    if server is None:
+        pytest.skip("no azurite here: npm install --global azurite")
+    port = _free_port()
+    options = ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--silent", "--disableTelemetry"]
+    memory = ["--inMemoryPersistence", "--skipApiVersionCheck"]
+    with _running([server, *options, *memory], port):
+        _azure(port, "PUT", "restype:container").close()
+        monkeypatch.setenv("AZURE_STORAGE_USE_EMULATOR", "true")
+        monkeypatch.setenv("AZURITE_BLOB_STORAGE_URL", f"http://127.0.0.1:{port}")
+        yield "az://pond/crawls/there"
+
+
+def _azure(port: int, method: str, *asked: str) -> Any:
+    """The answer to a request for the container `pond`, signed with the key that every azurite has; `asked`: its
+    query as it is signed, sorted."""
+    key = b64decode("Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==")
+    fields = {"x-ms-date": formatdate(usegmt=True), "x-ms-version": "2021-08-06"}
+    path = "/devstoreaccount1/pond"
+    lines = [method, *[""] * 11, *(f"{name}:{value}" for name, value in fields.items()), f"/devstoreaccount1{path}"]
+    signature = b64encode(hmac.digest(key, "\n".join([*lines, *asked]).encode(), "sha256")).decode()
+    query = "&".join(one.replace(":", "=") for one in asked)
+    fields |= {"Authorization": f"SharedKey devstoreaccount1:{signature}", "Content-Length": "0"}
+    return urlopen(Request(f"http://127.0.0.1:{port}{path}?{query}", method=method, headers=fields), timeout=15)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+@contextmanager
+def _running(command: list[str], port: int) -> Iterator[None]:
+    """With the server of `command`, which listens at `port`."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_until(lambda: _listens(port) or process.poll() is not None)
+            assert process.poll() is None
+            yield
+        finally:
+            process.kill()
 
 
 def _listens(port: int) -> bool:
@@ -103,3 +148,12 @@ def test_into_a_bucket(crawled: Path, bucket: str) -> None:
     assert copied(crawled, bucket)["new"] == 0
     listing = urlopen(f"{os.environ['AWS_ENDPOINT']}/pond?list-type=2", timeout=15).read().decode()
     assert listing.count("<Key>crawls/there/") == 2 * first["files"]
+
+
+def test_into_a_container(crawled: Path, container: str) -> None:
+    first = copied(crawled, container)
+    assert first["new"] == first["files"] > 5
+    assert copied(crawled, container)["new"] == 0
+    port = int(os.environ["AZURITE_BLOB_STORAGE_URL"].rpartition(":")[2])
+    with _azure(port, "GET", "comp:list", "restype:container") as listing:
+        assert listing.read().count(b"<Name>crawls/there/") == 2 * first["files"]

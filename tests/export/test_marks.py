@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fyke.core.outcomes import Outcome
@@ -60,6 +60,39 @@ def test_menus_are_left_out_as_before() -> None:
     assert markdown_of(html) == "\n\n".join([re.sub("<.*?>", "", FILLING)] * 3)
 
 
+LIST = "<ul><li><a href=b>First chapter</a></li><li><a href=c>Second chapter</a></li></ul>"
+AS_TEXT = "- [First chapter](http://h.example/d/b)\n- [Second chapter](http://h.example/d/c)"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<main>{FILLING}<h2>Chapters</h2><div class=toctree-wrapper>{LIST}</div>{FILLING}</main>",
+        f"<div role=main>{FILLING}{LIST}{FILLING}</div>",
+        f"<article>{FILLING}<section><div>{LIST}</div></section>{FILLING}</article>",
+        f"<div>{FILLING}{LIST}{FILLING}</div>",
+        f"<div>{FILLING}<table><tr><td>{LIST}</td></tr></table>{FILLING}</div>",
+    ],
+)
+def test_lists_of_links_that_are_content_are_kept(html: str) -> None:
+    """What a page says is its main part has no menus; nor is a list one that follows a paragraph."""
+    menu = "<ul><li><a href=a>Home page</a></li></ul>"
+    text = markdown_of(f"<body><div>{menu}</div>{html}<div>{menu}</div></body>")
+    assert AS_TEXT in text and "Home page" not in text
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<nav>{LIST}</nav>", f"<div class=related>{LIST}</div>", LIST.replace("<ul>", "<ul class='post-tags'>"),
+        f"<aside>{FILLING}{LIST}</aside>", re.sub("href=", "href=#", LIST),
+        f"<div id=side_menu><div>{LIST}</div></div>",
+    ],
+)  # fmt: skip
+def test_menus_within_the_content_are_left_out(html: str) -> None:
+    assert "chapter" not in body_of(html)
+
+
 def test_a_base_counts() -> None:
     html = f"<head><base href=/other/></head><body><main>{FILLING}<p>See <a href=b>b</a> there.</p></main></body>"
     assert "[b](http://h.example/other/b)" in markdown_of(html)
@@ -74,11 +107,12 @@ PIECES = st.sampled_from([
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PIECES, max_size=25).map("".join))
+@example("`<code>[x](http://evil.example/)")  # a sign, then code
 def test_no_mark_is_left_and_links_lead_where_the_page_says(html: str) -> None:
     text = markdown_of(f"<body><main>{FILLING}{html}</main></body>")
     if not MARK.search(html) and "&#" not in html:
         assert not MARK.search(text)
-    bare = re.sub(r"```.*?(?:```|$)|`[^`\n]*`", "", text, flags=re.DOTALL)
+    bare = re.sub(r"(\\.)|```.*?(?:```|$)|`[^`\n]*`", lambda found: found[1] or "", text, flags=re.DOTALL)
     for target in re.findall(r"(?<!\\)\]\(([^)]*)\)", bare):
         assert canonical(target) is not None and "evil.example" not in target
     assert not re.search(r"(?<!\\)<script", bare)

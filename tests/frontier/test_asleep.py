@@ -41,6 +41,7 @@ STEPS = st.one_of(
     st.tuples(st.just("pass"), st.floats(0.5, 50_000.0)),
     st.tuples(st.just("save"), st.none()),
     st.tuples(st.just("restart"), st.none()),
+    st.tuples(st.just("rouse"), st.booleans()),  # and whether the process dies before any came out
 )
 
 
@@ -50,16 +51,19 @@ def test_each_wakes_once_at_its_time(tmp_path_factory: pytest.TempPathFactory, s
     crawl = bed(tmp_path_factory.mktemp("asleep"))
     now, number = 1e9, 0
 
-    def wake() -> None:
+    def wake(roused: frozenset[Page]) -> None:
         woken = Counter(page for batch in crawl.stage.woken(now) for page in pages(batch))
         assert set(woken.values()) <= {1}
         for page in woken:
-            assert crawl.model.pop(page) <= now, "it was woken too early"
+            assert crawl.model.pop(page) <= now or page in roused, "it was woken too early"
+        assert not roused & crawl.model.keys()
         assert all(until > now - STEP_S for until in crawl.model.values()), "it slept for too long"
         assert len(crawl.stage) == len(crawl.model)
         assert crawl.stage.wakes_at <= min(crawl.model.values(), default=float("inf"))
 
+    safe: frozenset[Page] = frozenset()  # those roused in the last checkpoint
     for step, value in steps:
+        roused: frozenset[Page] = frozenset()
         match step:
             case "put":
                 fresh = {(number + n, n): now + wait for n, wait in enumerate(value)}
@@ -70,9 +74,18 @@ def test_each_wakes_once_at_its_time(tmp_path_factory: pytest.TempPathFactory, s
                 now += value
             case "save":
                 crawl.save()
+                safe = frozenset()
             case "restart":
                 crawl.restart()
-        wake()
+                roused = safe
+            case "rouse":
+                crawl.stage.rouse()
+                roused = frozenset(crawl.model)
+                if value:
+                    crawl.save()
+                    safe = roused
+                    crawl.restart()
+        wake(roused)
     crawl.close()
 
 

@@ -201,6 +201,9 @@ def extract(
     out: Annotated[
         Path | None, typer.Option(help="Folder, for files.  [default: DIR/extracted]", metavar="DIR")
     ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Add to a database what the crawl itself extracts, as long as it runs.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make tables of what archived pages say, without a request: change a selector, and run it again.
@@ -220,13 +223,20 @@ def extract(
     Given to fyke crawl --config, the same tables are made while it crawls, as DIR/tables/NAME-*.parquet.
 
     A database is --to postgresql://HOST/NAME or duckdb:FILE. Its tables of these names are replaced, all in one step
-    when they are whole. A password stays in PGPASSWORD or ~/.pgpass.
+    when they are whole. A password stays in PGPASSWORD or ~/.pgpass. With --follow rows are added to them as the crawl
+    makes its own tables, each once, whichever is killed meanwhile: the same command goes on. It ends as the crawl does.
 
     Exit status: 0 all is extracted, 1 all but pages that could not be read from the archive.
     """
-    settings = rooms.config.load(config) if config else rooms.directory.CrawlDirectory(directory).config()
-    console = Reporter(stderr=True)
-    made, unreadable = rooms.extracting.extract(directory, settings.extract, out, to, console)
+    if follow:
+        if config or out or not to.startswith(rooms.extracting.DATABASES):
+            raise ConfigurationError(
+                "--follow adds the crawl's own tables to a database: say that with --to, and no more"
+            )
+        made, unreadable = rooms.filling.follow(rooms.directory.CrawlDirectory(directory), to), 0
+    else:
+        settings = rooms.config.load(config) if config else rooms.directory.CrawlDirectory(directory).config()
+        made, unreadable = rooms.extracting.extract(directory, settings.extract, out, to, Reporter(stderr=True))
     if as_json:
         print_json({"files": made, "unreadable": unreadable})
     else:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fyke.disk import checkpoint as checkpoint
     from fyke.export import copying as copying
     from fyke.export import extracting as extracting
+    from fyke.export import filling as filling
     from fyke.lab import simweb as simweb
     from fyke.lab.plan import figure as figure
     from fyke.lab.plan import planner as planner
@@ -56,7 +57,7 @@ __all__ = ["plan_report", "report", "simulation_report"]  # the others bear the 
 
 _HOMES = {
     **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "progress", "quantities", "serve")},
-    **{name: f"fyke.export.{name}" for name in ("copying", "extracting")},
+    **{name: f"fyke.export.{name}" for name in ("copying", "extracting", "filling")},
     "simweb": "fyke.lab.simweb",
     "checkpoint": "fyke.disk.checkpoint",
     **{name: f"fyke.core.{name}" for name in ("config", "gone")},
@@ -77,6 +78,7 @@ _EXTRAS = {  # rooms that need more than a crawl does, and the extra that has it
     **dict.fromkeys(("broken", "figure", "plots", "report", "session", "simulation_report", "sql"), "report"),
     **dict.fromkeys(("following", "printing", "searcher"), "search"),
     "copying": "store",
+    "filling": "database",
     "serve": "serve",
 }
 

@@ -26,6 +26,7 @@ from pydantic import (
 from fyke.core.choices import Enforcement, FieldType, Scope
 from fyke.core.errors import ConfigurationError
 from fyke.core.gone import without_gone
+from fyke.core.hours import valid_hours
 
 
 class _Section(BaseModel):
@@ -56,6 +57,7 @@ MediaRange = Annotated[str, AfterValidator(_media_range)]
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(gt=0)]
+HoursText = Annotated[str, AfterValidator(valid_hours)]
 
 
 class CrawlSection(_Section):
@@ -116,12 +118,15 @@ class PolitenessSection(_Section):
     max_delay_s: Seconds = Field(60.0, description="Ceiling of the wait that delay_factor asks for.")
     host_failures: Positive = Field(8, description="Failures in a row after which a host is given up.")
     failure_delay_s: Seconds = Field(
-        15.0, description="A host's sleep after its first failure; it doubles with each further one."
+        15.0,
+        description="A host's sleep after its first failure; it doubles with each further one. After a 429 or 503"
+        " without Retry-After it is twice as long.",
     )
-    throttle_delay_s: Seconds = Field(30.0, description="Wait after a 429 or 503 that names no Retry-After.")
     max_sleep_s: Seconds = Field(3600.0, description="Longest sleep of a failing host; a Retry-After may be longer.")
-    max_crawl_delay_s: Seconds = Field(86400.0, description="Longest Crawl-delay that is kept; more is cut to it.")
     tries: Positive = Field(4, description="Visits to one URL before its failure is final.")
+    hours: HoursText = Field(
+        "", description='Hours of the day in which hosts are asked: "22-6", or "22:30-6 Europe/Berlin"; empty: any.'
+    )
 
 
 class FetchSection(_Section):
@@ -135,10 +140,17 @@ class FetchSection(_Section):
     stall_s: Positive = Field(
         20, description="A download that is slower than 64 bytes a second for so many whole seconds is broken off."
     )
-    max_body_bytes: Positive = Field(64 << 20, description="Longer bodies are cut here, and archived as cut.")
-    max_decoded_bytes: Positive = Field(128 << 20, description="Most bytes a compressed body may unfold to.")
+    max_body_bytes: Positive = Field(
+        64 << 20,
+        description="Longer bodies are cut here, and archived as cut; compressed ones unfold to twice as much.",
+    )
     verify_tls: bool = Field(True, description="Refuse servers whose certificate cannot be verified.")
     ca_file: str = Field("", description="Certificates to trust, a PEM file; empty: the system's.")
+
+    @property
+    def max_decoded_bytes(self) -> int:
+        """Most bytes a compressed body may unfold to."""
+        return 2 * self.max_body_bytes
 
 
 class DnsSection(_Section):
@@ -265,6 +277,7 @@ class SiteSection(_Section):
         None, description="Rest between two requests to the host, in place of all of [politeness] but Crawl-delay."
     )
 
+    hours: HoursText = Field("", description='Hours of the day in which it is asked, as in [politeness]; "0-24": any.')
     pages: Count | None = Field(None, description="Most pages of each such host; 0: no limit.")
     media_bytes: dict[MediaRange, Count] = Field(
         {}, description='Longest answers of media types, such as "video/*" = 0; longer ones are broken off.'
@@ -274,8 +287,9 @@ class SiteSection(_Section):
     def _whole(self) -> Self:
         for name, value in self.headers.items():
             _field_value(name, value)
-        if (self.proxy or self.delay_s is not None or self.pages is not None) and "://" in self.match:
-            raise ValueError("proxy, delay_s and pages are a host's: let match be a host, *.domain or *")
+        of_hosts = self.proxy or self.hours or self.delay_s is not None or self.pages is not None
+        if of_hosts and "://" in self.match:
+            raise ValueError("proxy, delay_s, hours and pages are a host's: let match be a host, *.domain or *")
         if self.has_secrets and not re.fullmatch(r"https?://[^/?#@]+(?:/[^?#]*)?", self.match):
             raise ValueError("secrets go to one origin: let match be a URL, such as https://example.org/")
         if self.bearer and self.user:

@@ -3,7 +3,7 @@
 Called by the crawl for every answer that is to be parsed; the archive keeps the wire's bytes. Never
 raises for what a server sent: what could be had is returned, and what was wrong is said in `fault`.
 
-Invariant: no layer unfolds to more than `max_decoded_bytes`, nor to more than `MOST_RATIO`
+Invariant: no layer unfolds to more than `most_bytes`, nor to more than `MOST_RATIO`
 times the bytes on the wire.
 """
 
@@ -11,7 +11,6 @@ import re
 from typing import NamedTuple
 
 from fyke.core.codings import Decoder, dechunk, gunzip, inflate, unbrotli, unzstd
-from fyke.core.config import FetchSection
 from fyke.core.visits import Exchange
 
 MAX_LAYERS = 3
@@ -34,7 +33,7 @@ class Decoded(NamedTuple):
 
     content: bytes
     fault: str
-    is_cut: bool = False  # whether a layer unfolds to more than `max_decoded_bytes`
+    is_cut: bool = False  # whether a layer unfolds to more than `most_bytes`
 
 
 def accepted_codings() -> tuple[str, ...]:
@@ -48,13 +47,13 @@ def unfolds(exchange: Exchange) -> bool:
     return any(coding != "chunked" for coding in coded)
 
 
-def decode_body(exchange: Exchange, limits: FetchSection, most_ratio: int = MOST_RATIO) -> Decoded:
-    """The content of an answer: its body after transfer and content coding.
+def decode_body(exchange: Exchange, most_bytes: int, most_ratio: int = MOST_RATIO) -> Decoded:
+    """The content of an answer: its body after transfer and content coding, of `most_bytes` at most.
 
     A coding that is unknown, or that the body is not in, is passed over: the bytes are as they were
     before it, and `fault` says so.
     """
-    data = exchange.body.read(limits.max_decoded_bytes)
+    data = exchange.body.read(most_bytes)
     if not _CODED.search(exchange.head):
         return Decoded(data, "")
     coded = _codings(exchange, "transfer-encoding")
@@ -63,7 +62,7 @@ def decode_body(exchange: Exchange, limits: FetchSection, most_ratio: int = MOST
         return Decoded(data, "")
     if len(coded) - coded.count("chunked") > MAX_LAYERS or coded.count("chunked") > 1:
         return Decoded(data, f"more than {MAX_LAYERS} codings: {', '.join(coded)[:80]}")
-    cap = min(limits.max_decoded_bytes, most_ratio * len(data))
+    cap = min(most_bytes, most_ratio * len(data))
     faults = []
     is_cut = False
     for coding in reversed(coded):
@@ -72,7 +71,7 @@ def decode_body(exchange: Exchange, limits: FetchSection, most_ratio: int = MOST
             faults.append(f"unknown coding {coding[:20]!r}")
             continue
         data, fault = decoder(data, cap)
-        is_cut = is_cut or (bool(fault) and len(data) == limits.max_decoded_bytes)
+        is_cut = is_cut or (bool(fault) and len(data) == most_bytes)
         if fault:
             faults.append(f"{coding} {fault}" if not fault.startswith("is not") else f"body {fault}")
     return Decoded(data, "; ".join(faults), is_cut)

@@ -11,11 +11,21 @@ from typing import Any
 # By section and key, the value that holds for good.
 GONE: Mapping[str, Mapping[str, float | bool]] = MappingProxyType(
     {
-        "politeness": {"robots_ttl_s": 86400, "max_retry_after_s": 86400},
-        "fetch": {"min_rate_bytes_s": 64, "max_decode_ratio": 1000, "http2": True},
+        "politeness": {
+            "robots_ttl_s": 86400,
+            "max_retry_after_s": 86400,
+            "max_crawl_delay_s": 86400,
+            "throttle_delay_s": 30,
+        },
+        "fetch": {"min_rate_bytes_s": 64, "max_decode_ratio": 1000, "http2": True, "max_decoded_bytes": 128 << 20},
         "dns": {"min_ttl_s": 60, "max_ttl_s": 86400, "cache_names": 50_000},
         "frontier": {"link_cache": 100_000},
     }
+)
+
+# Of those that another setting says now, by which.
+FOLLOWS: Mapping[str, str] = MappingProxyType(
+    {"throttle_delay_s": "twice failure_delay_s", "max_decoded_bytes": "twice max_body_bytes"}
 )
 
 
@@ -33,7 +43,7 @@ def said_of_gone(values: Mapping[str, Any], source: str) -> str:
     """One line about settings in `values` (keys in sections), read from `source`, that are gone and had another value
     than the one that holds now; empty for none."""
     changed = [
-        f"{name}.{key} (always {str(value).lower()} now)"
+        f"{name}.{key} (always {FOLLOWS.get(key, str(value).lower())} now)"
         for name, section in GONE.items()
         for key, value in section.items()
         if isinstance(values.get(name), dict) and values[name].get(key, value) != value

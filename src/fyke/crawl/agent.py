@@ -107,14 +107,16 @@ class Agent:
             self._checkpoint.reopen()
             saved = {}
         self.directory.listed.verify()
-        self._compare_settings(saved)
+        others = self._compare_settings(saved)
         self._keep_time(saved)
         self._rooms = rooms = Rooms(
             self.directory, self.config, self._prepared, self._seat, self._clock, self._news, self._checkpoint, saved
         )
+        if others:
+            rooms.frontier.rouse()
         self._loop = Loop(
             rooms.engines(self._again), self.config.crawl, self._clock, self._news,
-            has_its_bytes=lambda: 0 < self.config.crawl.bytes <= rooms.barn.body_bytes,
+            has_its_bytes=lambda: 0 < self.config.crawl.bytes <= rooms.barn.body_bytes, hours=self._prepared.hours,
         )  # fmt: skip
         self._handler_before = asyncio.get_running_loop().get_exception_handler()
         asyncio.get_running_loop().set_exception_handler(self._failed)
@@ -128,17 +130,19 @@ class Agent:
         waiting = rooms.frontier.statistics().rows
         self._note("resumed" if saved else "begun", seeds=len(self._prepared.seeds), waiting=waiting)
 
-    def _compare_settings(self, saved: Mapping[str, Any]) -> None:
-        """What makes it this crawl must be as the last checkpoint had it, whatever the file says now."""
+    def _compare_settings(self, saved: Mapping[str, Any]) -> bool:
+        """What makes it this crawl must be as the last checkpoint had it, whatever the file says now; whether it says
+        anything else than then."""
         before, now = saved.get("settings"), self.directory.settings_digests()
         if not before or before == now:
-            return
+            return False
         if before["crawl"] != now["crawl"]:
             raise OtherCrawl(
                 f"{self.directory.settings} asks for another crawl than the one that is here: it was edited (only allow"
                 " and deny may be), or is damaged; put back what it said"
             )
         self._note("settings changed")
+        return True
 
     def _keep_time(self, saved: Mapping[str, Any]) -> None:
         """Go on by the clock of the last checkpoint: else rests would last by what the wall clock was set back since,

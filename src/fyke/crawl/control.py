@@ -129,10 +129,10 @@ class Steering:
 
     def _left_s(self, host: Host, now: float) -> float:
         """How long what waits of `host` in memory will take at its delay."""
-        return max(0.0, host.due - now) + len(host.visits) * self._fetcher.bench.delay_s(host, 0.0)
+        return max(0.0, host.rests_until - now) + len(host.visits) * self._fetcher.bench.delay_s(host, 0.0)
 
     def _host(self, host: Host, now: float) -> dict[str, Any]:
-        rest_s = max(0.0, host.due - now)
+        rest_s = max(0.0, host.rests_until - now)
         state = "awake"
         if host.name in self._asked.blocked:
             state = "blocked"

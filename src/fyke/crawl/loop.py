@@ -35,6 +35,7 @@ import pyarrow as pa
 from fyke.core.batches import EMPTY
 from fyke.core.clock import Clock
 from fyke.core.config import CrawlSection
+from fyke.core.hours import HostHours
 from fyke.core.messages import links_of
 from fyke.crawl.keeper import Keeper
 from fyke.crawl.mail import Alone, Outbox, Post
@@ -137,10 +138,11 @@ class Loop:
         least_merge_s: float = 0.0,
         linger_s: float = LINGER_S,
         has_its_bytes: Callable[[], bool] = lambda: False,
+        hours: HostHours | None = None,
     ) -> None:
         """`news` is set by the fetcher when something ended. `least_merge_s`: between merges that are granted since
         visits run low, at least; for a clock that stands still while they are made. `linger_s`: how long what ended
-        waits for more, while more is on its way."""
+        waits for more, while more is on its way. `hours`: for those that hosts are asked in it waits however long."""
         self._frontier = engines.frontier
         self._fetcher = engines.fetcher
         self._gathering = engines.gathering
@@ -154,6 +156,7 @@ class Loop:
         self._least_merge_s = least_merge_s
         self._linger_s = linger_s
         self._has_its_bytes = has_its_bytes
+        self._hours = hours or HostHours()
         self._merge_at = 0.0  # when the frontier may merge less than a full batch again
         self.moved = False  # whether the frontier did, in the last turn
         self._stop: Ending | None = None
@@ -262,9 +265,9 @@ class Loop:
     def _nothing_left(self, now: float) -> Ending | None:
         if self.idle and self._frontier.empty:
             return Ending.BLOCKED if self._frontier.statistics().blocked else Ending.FINISHED
-        if self.idle and self._frontier.rests_until(now) - now > self._asked.wait_s:
-            return Ending.RESTING
-        return None
+        until = self._frontier.rests_until(now) if self.idle else 0.0
+        too_long = until - now > self._asked.wait_s and not self._hours.begin_at(until)
+        return Ending.RESTING if too_long else None
 
     async def _rest(self) -> None:
         """Until something ends, or the next beat; work that can go on gets no rest. While more is on its way, what

@@ -22,6 +22,7 @@ from fyke.archive.warc import WarcWriter
 from fyke.core.clock import Clock
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError
+from fyke.core.hours import HostHours
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin, schemes_of
 from fyke.core.resolve import LinkResolver
@@ -110,6 +111,7 @@ class Prepared:
         self.schemes = schemes_of(self.protocols)
         self.seeds = seeds_of([*config.crawl.seeds, *AskedLater(directory.state).seeds], self.schemes)
         self.sites = Sites(config.site)
+        self.hours = HostHours(config.politeness.hours, config.site)
         self.extractors = [Extractor(section) for section in config.extract]
         for server in config.dns.servers:
             server_of(server)
@@ -277,7 +279,9 @@ class Rooms:
         self._registry = build_registry(
             loop, self.engine, config.agent, self._clock, prepared.protocols, self._chosen.port, prepared.sites
         )
-        self.bench = Workbench(config.politeness, config.frontier.default_budget_urls, prepared.sites.delay_s)
+        self.bench = Workbench(
+            config.politeness, config.frontier.default_budget_urls, prepared.sites.delay_s, prepared.hours
+        )
         wiring = Wiring(
             self.bench,
             self.resolver,

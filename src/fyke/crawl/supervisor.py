@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from fyke.archive.asked import AskedLater
@@ -29,6 +30,7 @@ from fyke.archive.statistics import CrawlStatistics, added, died
 from fyke.archive.turns import Turns
 from fyke.core import errors
 from fyke.core.config import Config
+from fyke.core.hours import HostHours
 from fyke.core.memory import MemoryGauge, allocators
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.core.seeds import seeds_of
@@ -66,6 +68,7 @@ class Supervisor:
         self._config = config
         self._orders = orders
         self._forever = orders.again is not None and orders.again.forever
+        self._hours = HostHours(config.politeness.hours, config.site)
         count = min(processes, of.agents)
         self._processes = [_Process(list(range(first, of.agents, count))) for first in range(count)]
         self._known = {agent: KnownAgent(statistics=standing_before(directory, agent)) for agent in range(of.agents)}
@@ -265,7 +268,7 @@ class Supervisor:
         if self._forever and (waiting or not any(stand["later"] for stand in stands)):
             return  # what is left comes back when it is due
         if waiting:
-            if min(waiting) - time.time() > self._config.crawl.wait_s:
+            if (until := min(waiting)) - time.time() > self._config.crawl.wait_s and not self._hours.begin_at(until):
                 self.stop(Ending.RESTING)
             return
         taken = tuple(stand["checkpoints"] for stand in stands)
@@ -373,7 +376,6 @@ class Supervisor:
         """All that can be watched."""
         told = [known.figures for known in self._known.values() if known.figures]
         statistics = self.statistics()
-        slowest = [host for figures in told for host in figures["slowest"]]
         bench = dict(sum((Counter(figures["bench"]) for figures in told), Counter[str]()))
         return {
             "at": time.time(),
@@ -383,7 +385,9 @@ class Supervisor:
             "rounds": statistics.rounds,
             "edges": statistics.edges,
             "bench": bench | {"rest_until": statistics.rest_until},
-            "slowest": heapq.nlargest(SLOWEST, slowest, key=lambda host: host["left_s"]),
+            "slowest": heapq.nlargest(
+                SLOWEST, chain(*(one["slowest"] for one in told)), key=lambda host: host["left_s"]
+            ),
             "blocked": sorted(self._asked.blocked),
         }
 

@@ -10,7 +10,7 @@ they stay. A message never has the address in it, which may hold a password.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import adbc_driver_duckdb.dbapi as duckdb
 import adbc_driver_manager
@@ -20,6 +20,11 @@ import pyarrow as pa
 from fyke.archive.tables import rows_batch
 from fyke.core.errors import ConfigurationError
 from fyke.harvest.fields import Row
+
+_FOLLOWED = (
+    "create table if not exists fyke_followed"
+    " (filled text, files text, crawl text, file_number bigint, row_count bigint)"
+)
 
 
 class Database:
@@ -57,6 +62,53 @@ class Database:
         return f"{self._kind} table {name}", DatabaseTable(self._cursor, self._kind, name, schema)
 
 
+class Place(NamedTuple):
+    """How far a database has the rows of a crawl's table: so many `rows` of the file with this number, all of those
+    before it."""
+
+    file: int
+    rows: int
+
+
+class PlacedDatabase(Database):
+    """A database that knows how far it has the tables of a crawl, in its table `fyke_followed`. Its block is one
+    transaction, alone with that table."""
+
+    def place(self, table: str, schema: pa.Schema, name: str, crawl: str) -> Place:
+        """How far the rows of `table` are here that the crawl's files `name` have; makes the table if there is none.
+        Raises ConfigurationError for a table of another `crawl`, or that was made in another way."""
+        with _explained(self._kind):
+            self._cursor.execute(_FOLLOWED)
+            if self._kind != "duckdb":
+                self._cursor.execute("lock table fyke_followed in exclusive mode")
+            known = {row[1]: row[2:] for row in self._followed() if row[0] == table}
+            if not known:
+                self._cursor.adbc_ingest(table, schema.remove_metadata().empty_table(), mode="create")
+            if {found[0] for found in known.values()} - {crawl}:
+                raise ConfigurationError(
+                    f"the table {table} is of another crawl, or of before this one's tables were mended: drop it, and"
+                    " what fyke_followed has of it"
+                )
+            if name not in known:
+                self._cursor.execute(f"insert into fyke_followed values ('{table}', '{name}', '{crawl}', 0, 0)")
+            return Place(*known[name][1:]) if name in known else Place(0, 0)
+
+    def _followed(self) -> list[tuple[Any, ...]]:
+        self._cursor.execute("select filled, files, crawl, file_number, row_count from fyke_followed")
+        return list(self._cursor.fetchall())
+
+    def add(self, table: str, batch: pa.RecordBatch) -> None:
+        """Add rows to `table`."""
+        with _explained(self._kind):
+            self._cursor.adbc_ingest(table, batch.replace_schema_metadata(None), mode="append")
+
+    def move(self, name: str, place: Place) -> None:
+        """The rows of the crawl's files `name` are here as far as `place`."""
+        with _explained(self._kind):
+            moved = f"set file_number = {place.file}, row_count = {place.rows} where files = '{name}'"
+            self._cursor.execute(f"update fyke_followed {moved}")
+
+
 class DatabaseTable:
     """A table that is filled."""
 
@@ -86,4 +138,6 @@ def _explained(kind: str) -> Iterator[None]:
         yield
     except adbc_driver_manager.Error as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise ConfigurationError(f"{kind} refused: {' '.join(lines[:2])}; nothing in it was changed") from None
+        raise ConfigurationError(
+            f"{kind} refused: {' '.join(lines[:2])}; what it did not take whole is not in it"
+        ) from None

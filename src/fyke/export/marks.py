@@ -19,7 +19,9 @@ from fyke.core.urls import canonical
 MOST_MARKS = 20_000  # links, pieces of code and cells of a page
 MOST_COLUMNS = 64
 MOST_LISTS = 2_000
+NAME_CHARS = 200  # of an element's classes and name that are looked at
 _DEEP = 3  # how deep in a page a list is no menu to the reader
+_HELD = 6  # elements around a list in which there is little else, such as the cell of a table
 _LINK, _NUMBERED, _UNLINK, _CODE, _UNCODE, _TABLE, _CELL, _ROW = map(chr, range(0xE000, 0xE008))
 MARKS = f"{_LINK}\\d*+{_NUMBERED}|[{_LINK}-{_ROW}]"
 _OURS = re.compile(f"[{_LINK}-{_ROW}]|&#(?:[xX]0*+[eE]00[0-7]|0*+5734[4-9]|0*+5735[01])")
@@ -30,6 +32,13 @@ _ROWS = re.compile(f"{_TABLE}(?:[^{_TABLE}{_ROW}]*+{_ROW}\\s*+)++")
 _DOUBLE = re.compile(f"([{_LINK}-{_ROW}])\\1")
 _GUARD = re.compile(r"\\([\\`*<\[\]_#>+=|~.)-])")
 _TICKS = re.compile(r"`++")
+_CONTENT = "main ul,[role=main] ul,article ul"  # lists in what a page says is its main part
+_AROUND = "nav ul,aside ul,header ul,footer ul,form ul,[role=navigation] ul"
+_MENU = re.compile(
+    r"(?:\b|_)(?:nav|navigation|navbar|menu|breadcrumbs?|sidebar|footer|toc|pager|pagination|share|sharing|social|tags?"
+    r"|related)(?:\b|_)",
+    re.IGNORECASE,
+)
 _NO_DATA = "ul,ol,dl,pre,blockquote,h1,h2,h3,h4,h5,h6,form,img"  # a table with these in it lays something out
 
 
@@ -58,7 +67,7 @@ def marked(html: str, url: str) -> Marked:
     left = MOST_MARKS
     for table in root.css("table"):
         left -= _mark_table(table) if left > 0 else 0
-    _keep_lists_of_prose(parser, root)
+    _keep_lists(parser, root)
     return Marked(parser.html or html, urls)
 
 
@@ -74,20 +83,52 @@ def _mark_links(root: LexborNode, base: str) -> list[str]:
     return urls
 
 
-def _keep_lists_of_prose(parser: LexborHTMLParser, root: LexborNode) -> None:
-    """Have the reader keep lists that say more than what they link to: it takes any list for a menu that is not deep in
-    the page, or has links."""
+def _keep_lists(parser: LexborHTMLParser, root: LexborNode) -> None:
+    """Have the reader keep lists that say more than what they link to, and those of links that are content: it takes
+    any list for a menu that is not deep in the page, or has links."""
     within: set[int] = set()  # other lists: they go with these
+    around = {one.mem_id for one in root.css(_AROUND)}
+    content = {one.mem_id for one in root.css(_CONTENT)} - around
     for one in root.css("ul")[:MOST_LISTS]:
         if one.mem_id in within:
             continue
         within.update(inner.mem_id for inner in one.css("ul"))
         links = one.css("a[href]")
-        if len(one.text()) > 2 * sum(len(link.text()) for link in links):
+        says_more = len(one.text()) > 2 * sum(len(link.text()) for link in links)
+        told = one.mem_id in content or (one.mem_id not in around and _after_paragraph(one))
+        if says_more or (told and not _is_menu(one, links)):
             for link in links:
                 link.unwrap()
             for _ in range(_DEEP):
                 one = _wrapped(parser, one)
+
+
+def _after_paragraph(node: LexborNode) -> bool:
+    """Whether `node`, or what holds little else, follows a paragraph."""
+    for _ in range(_HELD):
+        before = node.prev
+        while before is not None and before.tag == "-text" and not (before.text_content or "").strip():
+            before = before.prev
+        if before is not None or node.parent is None:
+            return before is not None and before.tag == "p"
+        node = node.parent
+    return False
+
+
+def _is_menu(node: LexborNode, links: Sequence[LexborNode]) -> bool:
+    """Whether a list of `links` in the content is for finding one's way: by its name, or since they stay here."""
+    here = sum((link.attributes["href"] or "").startswith("#") for link in links)
+    if 2 * here >= len(links):
+        return True
+    above: LexborNode | None = node
+    for _ in range(_DEEP):
+        if above is None:
+            return False
+        names = f"{above.attributes.get('class') or ''} {above.attributes.get('id') or ''}"
+        if _MENU.search(names[:NAME_CHARS]):
+            return True
+        above = above.parent
+    return False
 
 
 def _wrapped(parser: LexborHTMLParser, node: LexborNode) -> LexborNode:

@@ -86,10 +86,11 @@ class Fetcher:
 
     def _add(self, host: Host, visit: Visit, now: float) -> None:
         """Let `visit` wait at `host`, unless that was given up, or sleeps."""
+        self.bench.close(host, now)
         if host.retired:
             self._returns.end(visit, Outcome.HOST_RETIRED, host.retired)
-        elif host.due - now > SOON_S:
-            self._returns.put_off(visit, host.due)
+        elif host.rests_until - now > SOON_S:
+            self._returns.put_off(visit, host.rests_until)
         else:
             self.bench.add(host, visit)
             return
@@ -260,6 +261,9 @@ class Fetcher:
     def _serve(self, host: Host, now: float) -> None:
         if host.retired:
             self._faults.abandon(host, Outcome.HOST_RETIRED, host.retired)
+        elif self.bench.close(host, now):
+            self.bench.rest(host)
+            self._faults.put_off(host, self.bench.put_off, now)
         elif self._names.has_address(host, now):
             self._request(host, now)
 

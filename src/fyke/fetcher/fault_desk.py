@@ -83,9 +83,9 @@ class FaultDesk:
         visits = chosen(host, now)
         for visit in visits:
             if visit.purpose is Purpose.ROBOTS:
-                self._rules.rest_until(visit, max(host.due, visit.not_before), now)
+                self._rules.rest_until(visit, max(host.rests_until, visit.not_before), now)
             else:
-                self._returns.put_off(visit, host.due)
+                self._returns.put_off(visit, host.rests_until)
         if visits:
             self._returns.tell()
             self._bench.leave(host, now)

@@ -27,7 +27,7 @@ class Wait(Enum):
 
     NONE = "none"
     FAILURE = "failure"  # politeness.failure_delay_s, doubling
-    THROTTLE = "throttle"  # Retry-After, else politeness.throttle_delay_s
+    THROTTLE = "throttle"  # Retry-After, else twice politeness.failure_delay_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class FaultPolicy:
             case Wait.THROTTLE:
                 if asked_s is not None:
                     return float(asked_s)
-                return self._doubled_s(self._politeness.throttle_delay_s, tries)
+                return self._doubled_s(self._politeness.failure_delay_s, tries + 1)
             case Wait.FAILURE:
                 return self.sleep_s(max(failures, tries + 1))
         return 0.0

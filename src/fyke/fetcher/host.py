@@ -72,6 +72,7 @@ class Host:
     crawl_delay_s: float | None = None  # of robots.txt; None: not asked yet
 
     # What is of this process alone.
+    closed_until: float = 0.0  # when the hours of the day in which it may be asked begin; past: they are on
     visits: deque[Visit] = field(default_factory=deque)
     busy: bool = False  # a request is under way
     parked: bool = False  # waits for its name or its rules
@@ -84,6 +85,11 @@ class Host:
     look_up_at: float = inf  # when its name is worth looking up again, ahead of `addresses_until`
     origins: dict[str, OriginRules] = field(default_factory=dict)
     check: RulesCheck | None = None  # the last that was not answered at once
+
+    @property
+    def rests_until(self) -> float:
+        """No request sooner: `due`, or when its hours begin."""
+        return max(self.due, self.closed_until)
 
     def rules_of(self, origin: str) -> OriginRules:
         """What is known of the rules of `origin`, which is one of this host's."""

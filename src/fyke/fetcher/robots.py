@@ -31,6 +31,7 @@ from fyke.fetcher.robots_lines import MAX_BYTES
 from fyke.fetcher.robots_rules import RobotsRules
 
 MAX_REDIRECTS = 5
+MAX_CRAWL_DELAY_S = 86400.0  # a longer Crawl-delay is cut to it
 MIN_TTL_S, MOST_TTL_S = 3600.0, 86400.0  # RFC 9309, section 2.4
 FIRST_RETRY_S = 30.0
 LONGEST_RETRY_S = 3600.0

@@ -24,7 +24,7 @@ from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.host import Host, RulesCheck
 from fyke.fetcher.host_desk import HostDesk
-from fyke.fetcher.robots import RobotsRecord, RobotsState, redirect_of, rules_from
+from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState, redirect_of, rules_from
 from fyke.fetcher.robots_lines import MAX_BYTES
 from fyke.fetcher.robots_rules import Verdict
 from fyke.fetcher.workbench import Workbench
@@ -53,8 +53,7 @@ class RulesDesk:
         self._politeness = config.politeness
         self._clock = clock
         self._slicer = slicer
-        most = min(config.fetch.max_decoded_bytes, MAX_BYTES + 1)  # more is not read
-        self._limits = config.fetch.model_copy(update={"max_decoded_bytes": most})
+        self._most_bytes = min(config.fetch.max_decoded_bytes, MAX_BYTES + 1)  # more is not read
         self._negative_s = config.dns.negative_ttl_s
         self._product = config.agent.user_agent
         self._read_sitemaps = config.crawl.sitemaps
@@ -104,7 +103,7 @@ class RulesDesk:
         known.unused |= record.state is RobotsState.RULES and host.last_seen <= record.fetched_at
         read = [one.robots for one in host.origins.values() if one.robots is not None]
         asked = max(robots.rules(self._product).crawl_delay_s or 0.0 for robots in read)
-        host.crawl_delay_s = min(asked, self._politeness.max_crawl_delay_s)
+        host.crawl_delay_s = min(asked, MAX_CRAWL_DELAY_S)
         if host.parked:
             self._bench.unpark(host)
         return host
@@ -166,8 +165,9 @@ class RulesDesk:
             self.learned.append((origin, Rules.OPEN, now + self._negative_s))
             self._bench.leave(host, now)
             return
-        if host.due - now > SOON_S:
-            self.learned.append((origin, Rules.UNREACHABLE, host.due))
+        closed = self._bench.close(host, now)
+        if host.rests_until - now > SOON_S:
+            self._hold_back(origin, host.rests_until, closed=closed)
             self._bench.leave(host, now)
             return
         self._brought.add(origin)
@@ -195,7 +195,7 @@ class RulesDesk:
             return
         target = redirect_of(exchange, visit.depth)
         if target is None:
-            self._learn(exchange, decode_body(exchange, self._limits).content, now)
+            self._learn(exchange, decode_body(exchange, self._most_bytes).content, now)
             return
         hop = robots_visit(target, visit.robots_of)
         hop.depth = visit.depth + 1
@@ -227,7 +227,12 @@ class RulesDesk:
             return
         self._brought.discard(origin)
         host.rules_of(origin).on_the_way = False
-        self.learned.append((origin, Rules.UNREACHABLE, until))
+        self._hold_back(origin, until, closed=host.closed_until > now)
+
+    def _hold_back(self, origin: str, until: float, *, closed: bool) -> None:
+        """Nothing is asked of `origin` before `until`. Where that is since it is `closed` by the hours of the day, its
+        pages pass the gate and sleep: hours may change, and what sleeps can be roused."""
+        self.learned.append((origin, Rules.OPEN if closed else Rules.UNREACHABLE, until))
 
     def put_off(self, visit: Visit, now: float) -> None:
         """A robots visit is not made now, since its host is blocked; the pages of its origin may pass the gate: they

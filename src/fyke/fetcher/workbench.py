@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from fyke.core.config import PolitenessSection
+from fyke.core.hours import HostHours
 from fyke.core.messages import SOON_S, soon_visits
 from fyke.core.visits import Purpose, Visit
 from fyke.fetcher.host import Address, Host
@@ -61,9 +62,12 @@ class Workbench:
         config: PolitenessSection,
         default_budget_urls: int = 10,
         own_delay_s: Callable[[str], float | None] = lambda _: None,
+        hours: HostHours | None = None,
     ) -> None:
-        """`own_delay_s(host)`: how long a host rests for which a person said so, whatever else is usual."""
+        """`own_delay_s(host)`: how long a host rests for which a person said so, whatever else is usual. `hours`: in
+        which of the day hosts may be asked; None for any."""
         self._config = config
+        self._hours = hours
         self._own_delay_s = own_delay_s
         self._default_budget = default_budget_urls
         self._hosts: dict[int, Host] = {}
@@ -130,7 +134,7 @@ class Workbench:
             return None  # forgotten since
         if host.busy or host.parked:
             return None  # `finished` or `unpark` brings it back
-        if host.due > now:
+        if host.rests_until > now:
             self._queue(host)
             return None
         if not host.visits:
@@ -162,7 +166,7 @@ class Workbench:
         while address.waiting:
             host = address.waiting.popleft()
             host.queued = False
-            if host.visits and host.address is address and not (host.busy or host.parked) and host.due <= now:
+            if host.visits and host.address is address and not (host.busy or host.parked) and host.rests_until <= now:
                 if address.waiting:
                     self._push(max(now, address.due), address)
                 return host
@@ -251,6 +255,16 @@ class Workbench:
         host.due = max(host.due, due)
         self._queue(host)
 
+    def close(self, host: Host, now: float) -> bool:
+        """Whether the hours of the day keep `host` from being asked once it has rested; it then rests until they
+        begin."""
+        if not self._hours:
+            return False
+        rested = max(now, host.due)
+        opens_at = self._hours.opens_at(host.name, rested)
+        host.closed_until = opens_at if opens_at > rested else 0.0
+        return opens_at > rested
+
     def settle(self, host: Host, text: str, due: float = 0.0) -> None:
         """`host` is asked at the address `text`, which rests until `due` if it is not known here yet."""
         if host.address is not None and host.address.text == text:
@@ -288,7 +302,8 @@ class Workbench:
 
     def put_off(self, host: Host, now: float) -> list[Visit]:
         """The visits that `host` does not come to soon, taken out: all if it sleeps, else those too many."""
-        room = soon_visits(host.due - now, MOST_VISITS)
+        self.close(host, now)
+        room = soon_visits(host.rests_until - now, MOST_VISITS)
         if len(host.visits) <= 2 * room:  # twice, so that what is a little too much does not go to and fro
             return []
         kept: list[Visit] = []
@@ -311,7 +326,7 @@ class Workbench:
     def leave(self, host: Host, now: float) -> None:
         """Let go of `host` if it has nothing to do and rests for long: where that is written down is the caller's
         affair."""
-        if not host.visits and host.due - now > FORGET_AFTER_S:
+        if not host.visits and host.rests_until - now > FORGET_AFTER_S:
             self._forget(host)
 
     def waiting(self) -> Iterator[Visit]:
@@ -322,7 +337,7 @@ class Workbench:
     def _queue(self, host: Host) -> None:
         if not (host.queued or host.busy or host.parked):
             host.queued = True
-            self._push(host.due, host)
+            self._push(host.rests_until, host)
 
     def _push(self, due: float, entity: Host | Address) -> None:
         heapq.heappush(self._heap, (due, next(self._order), entity))
@@ -350,7 +365,7 @@ class Workbench:
         heapq.heapify(self._heap)
 
     def statistics(self, now: float) -> WorkbenchStatistics:
-        asleep = sum(1 for host in self._hosts.values() if host.due > now and not host.busy)
+        asleep = sum(1 for host in self._hosts.values() if host.rests_until > now and not host.busy)
         parked = sum(1 for host in self._hosts.values() if host.parked)
         return WorkbenchStatistics(
             len(self._hosts), self.visits, self.busy, parked, asleep, len(self._addresses), self._rest_until(now)
@@ -361,5 +376,5 @@ class Workbench:
         working = [host for host in self._hosts.values() if host.visits or host.busy]
         if not working or any(host.busy or host.parked for host in working):
             return 0.0
-        until = min(max(host.due, host.address.due if host.address else 0.0) for host in working)
+        until = min(max(host.rests_until, host.address.due if host.address else 0.0) for host in working)
         return until if until > now else 0.0

@@ -9,8 +9,11 @@ times `STEP_S`. Before the first of them could be late, the level is read throug
 belong by then. So a row is moved about as often as there are levels below it, whatever servers ask for, and wakes
 `STEP_S` late at most.
 
-Invariants: a row that was put is here until its time, and then came out once. Which hosts sleep is known of
-`most_hosts` at most; rows of others are handed out, and come back.
+Settings may say when hosts wake. Once they were changed, what sleeps is roused: it comes out whatever its time, and the
+fetcher sends back what has to sleep on.
+
+Invariants: a row that was put is here until its time, or until it is roused, and then came out once. Which hosts sleep
+is known of `most_hosts` at most; rows of others are handed out, and come back.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,9 +41,12 @@ class Asleep:
 
     def __init__(self, store: Store, state: Mapping[str, Any] | None = None, *, most_hosts: int = MOST_HOSTS) -> None:
         saved = state or {}
-        queues, earliest = saved.get("queues", {}), saved.get("earliest", {})
+        queues, earliest, roused = (saved.get(key, {}) for key in ("queues", "earliest", "roused"))
         names = [_name(n) for n in range(LEVELS)]
-        self._levels = [_Level(store, n, queues.get(name), earliest.get(name, inf)) for n, name in enumerate(names)]
+        self._levels = [
+            _Level(store, n, queues.get(name), earliest.get(name, inf), roused.get(name, 0))
+            for n, name in enumerate(names)
+        ]
         self._until: dict[int, float] = {}  # of hosts that are known to sleep
         self._most_hosts = most_hosts
 
@@ -86,6 +92,13 @@ class Asleep:
             self.put(pa.RecordBatch.from_arrays(columns, schema=WAITING), now)
         return keep(urls, ~sleep)
 
+    def rouse(self) -> None:
+        """Let all that is here come out, whatever its time."""
+        for level in self._levels:
+            if len(level.queue):
+                level.roused, level.earliest = len(level.queue), 0.0
+        self._until.clear()
+
     def woken(self, now: float) -> Iterator[pa.RecordBatch]:
         """URLs whose time has come (schema `URLS`)."""
         budget = MOST_ROWS
@@ -93,6 +106,8 @@ class Asleep:
             for batch in level.read(now, budget):
                 budget -= batch.num_rows
                 awake = _until(batch) <= now
+                awake[: level.roused] = True
+                level.roused = max(0, level.roused - batch.num_rows)
                 self.put(keep(batch, ~awake), now)
                 if awake.any():
                     yield keep(batch, awake).select(URLS.names)
@@ -107,6 +122,7 @@ class Asleep:
         return {
             "queues": {level.queue.name: level.queue.state() for level in self._levels},
             "earliest": {level.queue.name: level.earliest for level in self._levels if len(level.queue)},
+            "roused": {level.queue.name: level.roused for level in self._levels if level.roused},
         }
 
     def close(self) -> None:
@@ -115,11 +131,13 @@ class Asleep:
 
 
 class _Level:
-    """The queue of what wakes in 2^n to 2^(n+1) steps, of which the first wakes `earliest`."""
+    """The queue of what wakes in 2^n to 2^(n+1) steps, of which the first wakes `earliest`; its first `roused` rows
+    come out whatever their time."""
 
-    def __init__(self, store: Store, n: int, state: dict[str, Any] | None, earliest: float) -> None:
+    def __init__(self, store: Store, n: int, state: dict[str, Any] | None, earliest: float, roused: int) -> None:
         self.queue = DiskQueue(store, _name(n), WAITING, state)
         self.earliest = earliest
+        self.roused = roused
         self._ahead_s = STEP_S * 2.0**n / 2 if n else -STEP_S / 2  # of its first row's time it is read
         self._left = 0  # rows of the present reading
 

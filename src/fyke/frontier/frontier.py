@@ -136,6 +136,10 @@ class Frontier:
         """The scope is theirs too; `named` as in `Landing.know`."""
         self._landing.know(seeds, named=named)
 
+    def rouse(self) -> None:
+        """Settings changed: let go what sleeps; hosts that rest still send it back."""
+        self.stages.asleep.rouse()
+
     def put_outcomes(self, outcomes: Outcomes, now: float) -> None:
         """How visits ended, and what was learned of robots.txt files."""
         ended = outcomes.ended

@@ -120,9 +120,8 @@ class Harvest:
         self._parser = parser
         self._content_seen = content_seen
         self._named = named
-        self._limits = limits
-        most_here_bytes = min(limits.max_decoded_bytes, BATCH_BYTES)
-        self._limits_here = limits.model_copy(update={"max_decoded_bytes": most_here_bytes})
+        self._most_bytes = limits.max_decoded_bytes
+        self._most_here_bytes = min(self._most_bytes, BATCH_BYTES)
         self._links = links
         self._aside = aside
         # There was no room aside for their pages, which have so many bytes.
@@ -196,7 +195,7 @@ class Harvest:
         """What the page of `exchange` takes aside; 0 where it is read here. None: it is not open yet."""
         if page is not None:
             return self._read_bytes(page) if self._is_large(page) else 0
-        return max(exchange.body.size, self._limits.max_decoded_bytes if unfolds(exchange) else 0)
+        return max(exchange.body.size, self._most_bytes if unfolds(exchange) else 0)
 
     def _read_bytes(self, page: Page) -> int:
         """What `page` counts for aside."""
@@ -205,14 +204,14 @@ class Harvest:
     def _opened_here(self, exchange: Exchange) -> Page | None:
         """The page of `exchange`; None where it is to be opened aside, since it is large, or unfolds to much."""
         if self._aside is None:
-            return opened(self._parser, self._limits, exchange)
+            return opened(self._parser, self._most_bytes, exchange)
         if exchange.body.size >= self._aside.large_bytes:
             return None
-        content, _, is_cut = decode_body(exchange, self._limits_here)
+        content, _, is_cut = decode_body(exchange, self._most_here_bytes)
         return None if is_cut else _page_with(self._parser, exchange, content)
 
     def _opened_aside(self, exchange: Exchange) -> _Read:
-        return _Read(exchange, opened(self._parser, self._limits, exchange), (), 0, is_opened=True)
+        return _Read(exchange, opened(self._parser, self._most_bytes, exchange), (), 0, is_opened=True)
 
     def _is_large(self, page: Page) -> bool:
         """Whether `page` is read aside, if it is read."""
@@ -302,7 +301,7 @@ class Harvest:
             return False
         visit = page.exchange.visit
         copy = Exchange(visit, Outcome.OK, 0.0, 0.0, status=200, head=message[0], body=Document(message[1]))
-        return same_text(decode_body(copy, self._limits).content, page.content)
+        return same_text(decode_body(copy, self._most_bytes).content, page.content)
 
     def _do_aside(self, work: Callable[[_Read], _Read], read: _Read) -> None:
         assert self._aside is not None
@@ -374,9 +373,9 @@ def _dates(groups: Sequence[tuple[_Read, Group]]) -> Times:
     return np.array([group.dated.get(href, 0.0) for _, group in groups for href in group.hrefs])
 
 
-def opened(parser: Parser, limits: FetchSection, exchange: Exchange) -> Page:
+def opened(parser: Parser, most_bytes: int, exchange: Exchange) -> Page:
     """What is known of a page before it is parsed."""
-    return _page_with(parser, exchange, decode_body(exchange, limits).content)
+    return _page_with(parser, exchange, decode_body(exchange, most_bytes).content)
 
 
 def _page_with(parser: Parser, exchange: Exchange, content: bytes) -> Page:

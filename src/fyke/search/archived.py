@@ -38,7 +38,7 @@ class ArchiveReader:
         self._crawl = crawl
         self._captures = Captures(crawl)
         self._parser = Parser(product=product, shared=True)
-        self._limits = FetchSection()
+        self._most_bytes = FetchSection().max_decoded_bytes
         self._files: OrderedDict[str, BinaryIO] = OrderedDict()
         self.unreadable = 0  # records so far that were not there or not whole
 
@@ -48,7 +48,9 @@ class ArchiveReader:
     def read(self, row: dict[str, Any]) -> Page | None:
         """The page that `row` of the pages table archived, a revisit too; None when it cannot be read."""
         exchange = self._exchange(row)
-        return None if exchange is None else self._parser.parse(exchange, decode_body(exchange, self._limits).content)
+        return (
+            None if exchange is None else self._parser.parse(exchange, decode_body(exchange, self._most_bytes).content)
+        )
 
     def _exchange(self, row: dict[str, Any]) -> Exchange | None:
         try:

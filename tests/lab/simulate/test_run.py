@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from fyke.core.errors import ConfigurationError
+from fyke.core.hours import Hours
 from fyke.lab.simulate import keep, texts
 from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
 from fyke.lab.simulate.policy import POLICIES
@@ -108,6 +109,30 @@ def test_no_host_and_no_address_is_asked_twice_at_once_or_too_soon(policy, tmp_p
             assert request[2] >= free_at.get(request[column], 0.0), (column, request)
             free_at[request[column]] = request[3] + delay_s
     assert len(Watched.requests) >= 4000
+
+
+def test_hosts_are_asked_in_their_hours_alone_and_no_page_is_lost(tmp_path, monkeypatch):
+    """The real loop, over days of a virtual clock: what is not asked now is on disk, and the crawl waits for it."""
+    monkeypatch.setattr(keep, "VirtualWeb", Watched)
+    Watched.requests = []
+    hours, log, closed = Hours.of("1:30-1:50 UTC"), Log(tmp_path / "log"), 0
+    politeness = {"host_delay_s": 5.0, "address_delay_s": 0.1, "hours": "1:30-1:50 UTC"}
+    asking = SimulationSettings(FINITE, "star-beast", politeness=politeness, fetch={"connections": 300})
+    for pages in (3000, sys.maxsize):  # the second goes on from the checkpoint of the first
+        with kept(tmp_path / "crawl", asking, log) as running:
+            log.simulation = running
+            simulation = running.simulation
+            while simulation.tally.totals.pages < pages and simulation.step():
+                now = simulation.clock.now()
+                rests_until = simulation.frontier.rests_until(now) if simulation._loop.idle else 0.0
+                if rests_until > now + 3600:
+                    closed += 1
+                    assert rests_until == hours.opens_at(now) and simulation._loop._nothing_left(now) is None
+                    assert simulation.fetcher.bench.visits == 0 and len(simulation.frontier.stages.asleep)
+            running.checkpoint()
+    assert closed and pages_in(logged(tmp_path / "log")) == dict.fromkeys(ALL, 1)
+    begun = {request[2] for request in Watched.requests}
+    assert all(hours.opens_at(at) == at for at in begun) and max(begun) - min(begun) > 86400
 
 
 def test_dead_hosts_are_given_up_and_weary_ones_asked_again(tmp_path):

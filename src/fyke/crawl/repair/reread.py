@@ -62,7 +62,7 @@ class Rereader:
         self._folder = folder
         self._captures = Captures(folder)
         self._ends = ends
-        self._limits = config.fetch
+        self._most_bytes = config.fetch.max_decoded_bytes
         self._parser = Parser(processors, config.crawl.requisites, product=config.agent.user_agent)
         self._links = LinkResolver(schemes_of(protocols))
         self._seeds = frozenset(seed.url.decode() for seed in seeds_of(config.crawl.seeds))
@@ -122,7 +122,7 @@ class Rereader:
         outcome = exchange.outcome
         if outcome is Outcome.UNCHANGED and exchange.status != 304:
             exchange.outcome = Outcome.OK
-        page = opened(self._parser, self._limits, exchange)
+        page = opened(self._parser, self._most_bytes, exchange)
         exchange.outcome = outcome
         return page
 
@@ -190,7 +190,7 @@ class Rereader:
             if exchange.visit.url != row["url"]:
                 raise Broken("another page")
             exchange.outcome = Outcome(row["outcome"])
-            found, kinds = self._pointed(opened(self._parser, self._limits, exchange))
+            found, kinds = self._pointed(opened(self._parser, self._most_bytes, exchange))
         except _UNREADABLE:
             found, kinds = [], []
         else:

@@ -18,6 +18,7 @@ import pyarrow as pa
 from fyke.core.batches import EMPTY, Kind, keep, numbers
 from fyke.core.clock import Clock
 from fyke.core.config import Config
+from fyke.core.hours import HostHours
 from fyke.core.messages import SOON_S, Links, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import split
@@ -75,7 +76,8 @@ class VirtualFetcher:
         self._connections = config.fetch.connections
         self._faults = FaultPolicy(config.politeness)
         self._may_ask_at = rested_since + config.politeness.host_delay_s if rested_since else 0.0
-        self.bench = Workbench(config.politeness, config.frontier.default_budget_urls)
+        hours = HostHours(config.politeness.hours, config.site)
+        self.bench = Workbench(config.politeness, config.frontier.default_budget_urls, hours=hours)
         self._calendar = Calendar(slice_s)
         self._resting: dict[int, Host] = {}  # hosts that left the workbench for a long rest
         self._retired: set[int] = set()  # hosts that were given up
@@ -152,9 +154,10 @@ class VirtualFetcher:
             elif host is None:
                 host = self._resting.pop(visit.host, None)
                 host = host or Host(visit.host, visit.url[texts.HOST], due=self._may_ask_at)
-                if host.due - now > SOON_S:
+                self.bench.close(host, now)
+                if host.rests_until - now > SOON_S:
                     self._resting[visit.host] = host
-                    self._put_off.append((visit, host.due))
+                    self._put_off.append((visit, host.rests_until))
                     continue
                 self.bench.enter(host)
                 self.bench.add(host, visit)
@@ -176,6 +179,10 @@ class VirtualFetcher:
         visits: list[Visit] = []
         bench, room = self.bench, self._connections - len(self._calendar)
         while len(visits) < room and (host := bench.next(now)) is not None:
+            if bench.close(host, now):
+                bench.rest(host)
+                self._give_back(host, now)
+                continue
             visit = bench.pop(host, now)
             if visit is None:
                 bench.rest(host)
@@ -236,7 +243,10 @@ class VirtualFetcher:
 
     def _give_back(self, host: Host, at: float) -> None:
         """Let the frontier have what `host` does not come to soon."""
-        self._put_off += [(visit, host.due) for visit in self.bench.put_off(host, at)]
+        self._put_off += [(visit, host.rests_until) for visit in self.bench.put_off(host, at)]
+        if not host.visits and host.rests_until > host.due:
+            self._resting[host.key] = host
+            self.bench.leave(host, at)
 
     def _lose(self, visits: Sequence[Visit], outcome: Outcome) -> None:
         self._ended += [(visit, outcome) for visit in visits]

@@ -15,6 +15,7 @@ import numpy as np
 
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
+from fyke.core.hours import HostHours
 from fyke.core.messages import Links
 from fyke.crawl.loop import Engines, Loop
 from fyke.crawl.mail import LinkCache, Outbox
@@ -73,6 +74,7 @@ class Simulation:
         self._loop = Loop(
             Engines(self.frontier, self.fetcher, self._pages, self._outbox, revisits=self._revisits), config.crawl,
             self.clock, asyncio.Event(), least_merge_s=MERGE_S,
+            hours=HostHours(config.politeness.hours, config.site),
         )  # fmt: skip
         if saved:
             self.frontier.resume()
