@@ -1,7 +1,7 @@
 """What counts as new text: sentences, and neither numbers, nor links, nor words that stand in the page's own URL."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fyke.core.batches import Kind, url_batch
@@ -114,6 +114,7 @@ def test_text_that_was_met_and_is_cut_anew_is_not_new() -> None:
 
 
 @given(st.lists(st.binary(max_size=200).map(lambda text: text.replace(b"\n", b"")), max_size=5))
+@example([b"", b"\x98" + bytes(7) + b"a"])
 def test_pieces_are_of_one_block_and_wherever_it_begins(text: list[bytes]) -> None:
     keys, lengths = pieces(text)
     alone = [pieces([block])[0].tolist() for block in text]

@@ -51,6 +51,7 @@ _LINK = re.compile(rb"<a\s[^<>]*>[^<>]*")
 _TEXT = re.compile(rb">([^<>]+)")
 _WORD = re.compile(r"[a-z]{2,}")
 _ENDS, _BEGINS = np.arange(256) % 5 < 2, np.arange(256) % 5 == 2  # letters between which there is a cut: one in 12
+_ENDS[ord("\n")] = False  # a block begins there, and no piece
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _NONE = np.zeros(1, np.uint64)
 # Of a polynomial hash of 64 bits (Karp and Rabin 1987): the code of each letter, and the powers of an odd number.
