@@ -105,7 +105,9 @@ def proxy(kind: str, login: str = "") -> Iterator[Proxy]:
         def http(self, client: socket.socket) -> None:
             head = b""
             while b"\r\n\r\n" not in head:
-                head += client.recv(65536)
+                if not (more := client.recv(65536)):  # who only looks whether somebody listens says nothing
+                    return
+                head += more
             found.heads.append(head)
             if login and b64encode(login.encode()) not in head:
                 client.sendall(b"HTTP/1.1 407 No\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n")
