@@ -1,8 +1,8 @@
 """Bodies as servers compress them: whole, cut, in layers, and made to unfold without end."""
 
 import gzip
-import tracemalloc
 
+from alone import traced
 from conformance.oracles import ORACLES, judge
 from fyke.core.decoding import Decoded, decode_body
 from fyke.core.document import Document
@@ -51,10 +51,7 @@ def test_bombs_unfold_as_far_as_the_limits_go() -> None:
     for name, coding in BOMBS.items():
         whole = decoded(name, coding, most_bytes=1 << 30)
         assert (len(whole.content) >= BOMB_BYTES, whole.fault) == (True, ""), name
-        tracemalloc.start()
-        found = decoded(name, coding, most_bytes=1 << 20)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
+        found, peak = traced(decoded, name, coding, most_bytes=1 << 20)
         assert len(found.content) == 1 << 20, name
         assert "unfolds to more" in found.fault, name
         assert peak < 4 << 20, name

@@ -1,7 +1,6 @@
 """Decode after encode is the identity; caps hold; cut, corrupt and lying bodies give what is in them."""
 
 import gzip
-import tracemalloc
 import zlib
 
 import brotli
@@ -10,6 +9,7 @@ import zstandard
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from alone import traced
 from fyke.core import codings
 from fyke.core.decoding import MAX_LAYERS, MOST_RATIO, decode_body
 from fyke.core.document import Document
@@ -117,11 +117,7 @@ def test_an_empty_body_is_sound(layer):
 def test_a_bomb_stops_at_the_cap(layer, limit):
     bomb = ENCODERS[layer](bytes(64 << 20))
     cap = min(limit, MOST_RATIO * len(bomb))
-    exchange = answer(bomb, layer[0])
-    tracemalloc.start()
-    content, fault, is_cut = decode_body(exchange, limit)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    (content, fault, is_cut), peak = traced(decode_body, answer(bomb, layer[0]), limit)
     assert content == bytes(cap)
     assert is_cut is (cap == limit)
     assert "more than" in fault

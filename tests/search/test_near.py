@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-import tracemalloc
 from itertools import cycle, repeat
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from alone import traced
 from fyke.search.lots import Lot
 from fyke.search.near import TOGETHER, find_near
 from fyke.search.sketch import MOST_SIGNS
@@ -94,11 +94,7 @@ def test_pairs_are_found_at_the_rate_of_the_formula(tmp_path: Path) -> None:
 
 def _peak(folder: Path, count: int) -> int:
     lots = [lot_of(folder / "lots", number, made) for number, made in enumerate(planted(count // 500, 500))]
-    tracemalloc.start()
-    find_near(folder / "near", lots, 1 << 18)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
+    return traced(find_near, folder / "near", lots, 1 << 18)[1]
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:

@@ -2,17 +2,18 @@
 
 import subprocess
 import sys
-import tracemalloc
 
 import ada_url
 from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
+from alone import traced
 from fyke.lab.simweb import Layout, Ports, Resource, What, lively, plain, resource_of
 from fyke.lab.simweb.answers import Responder
 from fyke.lab.simweb.bodies import Bodies
 from fyke.lab.simweb.sloppy import WAYS, Link
+from fyke.lab.simweb.spec import WebSpec
 
 PORTS = Ports(8080)
 LIVELY = Layout(lively(pages=2000, hosts=50), PORTS)
@@ -71,13 +72,13 @@ def test_pages_and_domains_follow_power_laws():
 
 
 def test_a_billion_pages_cost_no_memory():
-    tracemalloc.start()
-    layout = Layout(plain(pages=1_000_000_000, hosts=1000), PORTS)
-    for page in range(0, 1_000_000_000, 10_000_019):
+    assert traced(_targets_here_and_there, plain(pages=1_000_000_000, hosts=1000))[1] < 3_000_000
+
+
+def _targets_here_and_there(spec: WebSpec) -> None:
+    layout = Layout(spec, PORTS)
+    for page in range(0, spec.pages, 10_000_019):
         layout.targets(page)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 3_000_000
 
 
 def test_bytes_repeat_also_in_another_process():
