@@ -12,7 +12,9 @@ from mkdocs.structure.files import File, Files
 
 import fyke
 from fyke.cli.manual import described
-from fyke.core.config import Config, ExtractSection, FieldSection, SiteSection, literal
+from fyke.core.config import Config, literal
+from fyke.core.extraction import ExtractSection, FieldSection
+from fyke.core.site import SiteSection
 
 ROOT = Path(__file__).parents[1]
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from crawl.guarded import proxy, site
 from crawl.runs import FAST, archived, crawl, fyke, settings
-from fyke.core.config import SiteSection, build, load, render
+from fyke.core.config import build, load, render
 from fyke.core.errors import ConfigurationError
+from fyke.core.site import SiteSection
 from fyke.core.urls import canonical, split
 from fyke.fetcher.access import HIDDEN, Sites
 

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from frontier.shard import Shard
 from fyke.core.batches import Kind, keep, numbers, texts, url_batch
-from fyke.core.config import CrawlSection, FrontierSection, Scope, SiteSection
+from fyke.core.config import CrawlSection, FrontierSection, Scope
 from fyke.core.messages import Links, Outcomes, Rules, ended_batch, learned_batch
 from fyke.core.outcomes import Outcome
+from fyke.core.site import SiteSection
 from fyke.core.urls import locate, split
 from fyke.core.visits import visits_of
 from fyke.disk.store import Store

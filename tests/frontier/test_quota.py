@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from frontier.small_web import Crawl, SmallWeb, small_web
 from fyke.core.batches import texts
-from fyke.core.config import SiteSection
 from fyke.core.errors import ConfigurationError
 from fyke.core.messages import ended_batch
+from fyke.core.site import SiteSection
 from fyke.core.urls import split
 from fyke.core.visits import visits_of
 from fyke.frontier.sizes import Sizes

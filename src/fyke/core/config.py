@@ -12,25 +12,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, ValidationError, ValidationInfo, model_validator
 
-from fyke.core.choices import Enforcement, FieldType, Scope
+from fyke.core.choices import Enforcement, Scope
 from fyke.core.errors import ConfigurationError
+from fyke.core.extraction import ExtractSection
 from fyke.core.gone import without_gone
-from fyke.core.hours import valid_hours
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+from fyke.core.settings import Count, HoursText, Line, Positive, Seconds, Section
+from fyke.core.site import SiteSection
 
 
 def _product_token(text: str) -> str:
@@ -41,26 +30,7 @@ def _product_token(text: str) -> str:
     return text
 
 
-def _one_line(text: str) -> str:
-    if re.search(r"[\x00-\x1f\x7f]", text):
-        raise ValueError("it is sent in a header, so it has to be one line without control characters")
-    return text
-
-
-def _media_range(text: str) -> str:
-    if not re.fullmatch(r"\*|[a-z0-9!#$&^_.+-]+/(?:\*|[a-z0-9!#$&^_.+-]+)", text):
-        raise ValueError("a media type is text/html, or video/* for all such, or * for all; in small letters")
-    return text
-
-
-MediaRange = Annotated[str, AfterValidator(_media_range)]
-Seconds = Annotated[float, Field(ge=0, le=1e9)]
-Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(gt=0)]
-HoursText = Annotated[str, AfterValidator(valid_hours)]
-
-
-class CrawlSection(_Section):
+class CrawlSection(Section):
     """What to crawl, and how much of it."""
 
     seeds: list[str] = Field([], description="Where the crawl begins: URLs.")
@@ -90,20 +60,20 @@ class CrawlSection(_Section):
     requisites: bool = Field(False, description="Also fetch images, styles and scripts, one hop beyond the scope.")
 
 
-class AgentSection(_Section):
+class AgentSection(Section):
     """Who we say we are."""
 
     user_agent: Annotated[str, AfterValidator(_product_token)] = Field(
         "fyke",
         description="The product token: also the name looked for in robots.txt.",
     )
-    contact: Annotated[str, AfterValidator(_one_line)] = Field(
+    contact: Line = Field(
         "",
         description="A URL or e-mail address for owners of sites, sent with every request.",
     )
 
 
-class PolitenessSection(_Section):
+class PolitenessSection(Section):
     """How gently: a host waits for the longest of its delays, an address for its own."""
 
     host_delay_s: Seconds = Field(1.0, description="Least time between two requests to a host, in seconds.")
@@ -129,7 +99,7 @@ class PolitenessSection(_Section):
     )
 
 
-class FetchSection(_Section):
+class FetchSection(Section):
     """Limits of one download."""
 
     connections: Positive = Field(
@@ -153,7 +123,7 @@ class FetchSection(_Section):
         return 2 * self.max_body_bytes
 
 
-class DnsSection(_Section):
+class DnsSection(Section):
     """How names become addresses."""
 
     servers: list[str] = Field([], description="Name servers, address or address:port; empty: the system's.")
@@ -165,7 +135,7 @@ class DnsSection(_Section):
     )
 
 
-class FrontierSection(_Section):
+class FrontierSection(Section):
     """What is kept in memory of what waits."""
 
     window_visits: Positive = Field(20_000, description="Visits held in memory for politeness to choose from.")
@@ -194,7 +164,7 @@ class FrontierSection(_Section):
     )
 
 
-class RevisitSection(_Section):
+class RevisitSection(Section):
     """How pages are visited again by a crawl that never ends: fyke crawl --revisit."""
 
     share: Annotated[float, Field(ge=0, le=1)] = Field(
@@ -209,7 +179,7 @@ class RevisitSection(_Section):
     )
 
 
-class StoreSection(_Section):
+class StoreSection(Section):
     """Where pages rest."""
 
     warc_bytes: Positive = Field(1_000_000_000, description="A WARC file is closed when it is this long.")
@@ -220,7 +190,7 @@ class StoreSection(_Section):
     )
 
 
-class PluginsSection(_Section):
+class PluginsSection(Section):
     """Plug-ins by `module:Name` or entry point, used in this order."""
 
     filters: list[str] = Field([], description="URL filters.")
@@ -229,116 +199,7 @@ class PluginsSection(_Section):
     sinks: list[str] = Field([], description="Page sinks.")
 
 
-def _secret(text: str) -> str:
-    if text and not text.startswith(SECRET_PLACES):
-        raise ValueError("a secret does not stand in settings: say env:NAME or file:PATH, where it is")
-    return text
-
-
-def _field_value(name: str, value: str) -> str:
-    if not _FIELD_NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a header field")
-    if name.lower() in _OUR_FIELDS:
-        raise ValueError(f"{name} is Fyke's own to send; user_agent_suffix adds to the User-Agent")
-    return _secret(value) if _SECRET_FIELD.search(name) else _one_line(value)
-
-
-RESERVED_TABLES = {"pages", "links", "hosts", "domains", "pagerank", "domainrank", "mended"}
-SECRET_PLACES = ("env:", "file:")
-_FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_OUR_FIELDS = {
-    "host", "user-agent", "accept-encoding", "connection", "content-length", "transfer-encoding", "range", "expect",
-    "upgrade",
-}  # fmt: skip
-_SECRET_FIELD = re.compile(r"auth|token|key|secret|cookie|session|password", re.IGNORECASE)
-Secret = Annotated[str, AfterValidator(_secret)]
-
-
-class SiteSection(_Section):
-    """How some sites are asked: as many of these tables as it takes; of two that match, the later one counts.
-
-    A secret is given as env:NAME or file:PATH, and sent to the origin that `match` names alone.
-    """
-
-    match: str = Field(description="A host, *.domain, * for all, or a URL: it and what is below it.")
-    headers: dict[str, str] = Field({}, description="Header fields to send; secrets as env:NAME or file:PATH.")
-    cookies: str = Field("", description="Cookies to send: a file as browsers export them (Netscape format).")
-    user: str = Field("", description="User name for Basic authentication.")
-    password: Secret = Field("", description="Its password.")
-    bearer: Secret = Field("", description="A bearer token to send.")
-    certificate: str = Field("", description="Client certificate, a PEM file; it may hold the key as well.")
-    key: str = Field("", description="Its key, a PEM file.")
-    key_password: Secret = Field("", description="The key's password.")
-    proxy: str = Field("", description="Proxy: http://, https:// or socks5:// with host and port.")
-    proxy_user: str = Field("", description="User name for the proxy.")
-    proxy_password: Secret = Field("", description="Its password.")
-    user_agent_suffix: Annotated[str, AfterValidator(_one_line)] = Field("", description="Added to the User-Agent.")
-    delay_s: Seconds | None = Field(
-        None, description="Rest between two requests to the host, in place of all of [politeness] but Crawl-delay."
-    )
-
-    hours: HoursText = Field("", description='Hours of the day in which it is asked, as in [politeness]; "0-24": any.')
-    pages: Count | None = Field(None, description="Most pages of each such host; 0: no limit.")
-    media_bytes: dict[MediaRange, Count] = Field(
-        {}, description='Longest answers of media types, such as "video/*" = 0; longer ones are broken off.'
-    )
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        for name, value in self.headers.items():
-            _field_value(name, value)
-        of_hosts = self.proxy or self.hours or self.delay_s is not None or self.pages is not None
-        if of_hosts and "://" in self.match:
-            raise ValueError("proxy, delay_s, hours and pages are a host's: let match be a host, *.domain or *")
-        if self.has_secrets and not re.fullmatch(r"https?://[^/?#@]+(?:/[^?#]*)?", self.match):
-            raise ValueError("secrets go to one origin: let match be a URL, such as https://example.org/")
-        if self.bearer and self.user:
-            raise ValueError("it has both bearer and user: give one of them")
-        if self.proxy and not re.fullmatch(r"(?:https?|socks5)://[^/?#@]+:\d+/?", self.proxy):
-            raise ValueError("say proxy = http://host:port, https:// or socks5://; who it is for goes in proxy_user")
-        return self
-
-    def has_host(self, host: str) -> bool:
-        """Whether it speaks of `host` (a name, lower case) as a whole."""
-        match = self.match.lower()
-        return match in ("*", host) or (match[:2] == "*." and host.endswith(match[1:]))
-
-    @property
-    def has_secrets(self) -> bool:
-        """Whether something in it must reach no other origin."""
-        hidden = any(value.startswith(SECRET_PLACES) for value in self.headers.values())
-        return bool(hidden or self.cookies or self.user or self.bearer or self.certificate)
-
-
-class FieldSection(_Section):
-    """Where a column of a table comes from."""
-
-    select: str = Field("", description="A CSS selector, also with ::attr(NAME), or json: and a path into JSON-LD.")
-    type: FieldType = Field(FieldType.TEXT, description="text, number, integer or url.")
-    many: bool = Field(False, description="All that is found, as a list; else the first.")
-
-
-class ExtractSection(_Section):
-    """A table of what pages say, made while crawling: as many of these as it takes."""
-
-    table: str = Field(description="Its name: tables/NAME-*.parquet.")
-    match: str = Field("", description="Pages whose URL matches this RE2 expression; empty: all.")
-    each: str = Field("", description="A CSS selector: a row for each such element; empty: one row a page.")
-    fields: dict[str, str | FieldSection] = Field(description="Columns: a selector, or a table with select and type.")
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        for name in (self.table, *self.fields):
-            if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
-                raise ValueError(f"{name!r} is no name of a table or column: small letters, digits and _")
-        if self.table in RESERVED_TABLES:
-            raise ValueError(f"there is a table {self.table} already: choose another name")
-        if not self.fields or "url" in self.fields:
-            raise ValueError("say which fields; the column url is there anyway")
-        return self
-
-
-class Config(_Section):
+class Config(Section):
     """The whole of `fyke.toml`. Raises ConfigurationError for what cannot be used."""
 
     crawl: CrawlSection = CrawlSection()
@@ -350,8 +211,8 @@ class Config(_Section):
     revisit: RevisitSection = RevisitSection()
     store: StoreSection = StoreSection()
     plugins: PluginsSection = PluginsSection()
-    site: list[SiteSection] = []
-    extract: list[ExtractSection] = []
+    site: list[SiteSection] = Field([])
+    extract: list[ExtractSection] = Field([])
 
     if TYPE_CHECKING:  # sections are given as mappings, `Config(politeness={"host_delay_s": 2.0})`
 
@@ -372,9 +233,9 @@ class Config(_Section):
         ) -> None: ...
 
     @property
-    def sections(self) -> list[tuple[str, _Section]]:
+    def sections(self) -> list[tuple[str, Section]]:
         """The sections that every crawl has, by name."""
-        return [(name, section) for name, section in self if isinstance(section, _Section)]
+        return [(name, section) for name, section in self if isinstance(section, Section)]
 
     @model_validator(mode="wrap")
     @classmethod
@@ -424,7 +285,7 @@ def _explain(error: ValidationError, source: str) -> str:
     return f"{source}: {place} = {first['input']!r} cannot be used: {message}"
 
 
-_TABLES: dict[str, type[_Section]] = {"site": SiteSection, "extract": ExtractSection}
+_TABLES: dict[str, type[Section]] = {"site": SiteSection, "extract": ExtractSection}
 
 
 def render(config: Config) -> str:

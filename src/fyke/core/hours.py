@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 from zoneinfo import ZoneInfo
 
 if TYPE_CHECKING:
-    from fyke.core.config import SiteSection
+    from fyke.core.site import SiteSection
 
 DAY_MIN = 24 * 60
 _HOURS = re.compile(r"(\d{1,2})(?::(\d\d))?-(\d{1,2})(?::(\d\d))?(?: ([A-Za-z][A-Za-z0-9_+/-]*))?", re.ASCII)

@@ -20,7 +20,7 @@ import uvloop
 from rich.console import Console
 
 from fyke.archive.directory import CrawlDirectory, room_bytes, saved_state
-from fyke.archive.division import divide, division
+from fyke.archive.division import Division, divide, division
 from fyke.archive.inspect import ending_of
 from fyke.archive.statistics import CrawlStatistics, added
 from fyke.core.config import Config
@@ -76,25 +76,30 @@ def crawl_with_panel(
         return done
     if unused := unused_proxies(config.site):
         console.print(f"fyke: {unused}", highlight=False, soft_wrap=True, markup=False)
-    gc.freeze()  # what is imported stays; and a page makes hundreds of objects but hardly a cycle
-    gc.set_threshold(50_000, 20, 100)
-    sys.setswitchinterval(SWITCH_S)
+    _tune()
     there = directory.path.exists()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            summary = runner.run(_crawl(directory, config, console, listed, again, metrics))
+            summary = runner.run(_Run(directory, config, console, again, metrics).to_its_end(listed))
     except FykeError:
         if not there:
             directory.withdraw()
         raise
     if nothing_reached(summary):
-        met = f" ({', '.join(name.replace('_', ' ') for name in summary.statistics.outcomes)})"
+        met = ", ".join(name.replace("_", " ") for name in summary.statistics.outcomes)
         raise NetworkDown(
-            f"nothing could be reached{met if summary.statistics.outcomes else ''}: check the network, the URL,"
+            f"nothing could be reached{f' ({met})' if met else ''}: check the network, the URL,"
             " --dns, and --private for addresses that are not public, then run the same command again;"
             f" fyke why {directory.path} {directory.first_seed(config)} says more"
         )
     return summary
+
+
+def _tune() -> None:
+    """What is imported stays, and a page makes hundreds of objects but hardly a cycle."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    sys.setswitchinterval(SWITCH_S)
 
 
 def _schemes(config: Config) -> frozenset[str]:
@@ -112,123 +117,106 @@ def _reading(sources: SeedSources, console: Console) -> Iterator[str]:
         console.print(f"fyke: {sources.complaint}", highlight=False, soft_wrap=True, markup=False)
 
 
-async def _crawl(
-    directory: CrawlDirectory,
-    config: Config,
-    console: Console,
-    listed: Iterable[str] | None,
-    again: Pass | None,
-    metrics: str | None,
-) -> Summary:
-    """Crawl to the end; where the disk is full, pause until it has room, and go on from the last checkpoint."""
-    stops: list[int] = []
-    while True:
-        try:
-            return await _crawl_once(directory, config, console, listed, again, metrics, stops)
-        except DiskFull as error:
-            if not directory.holds_crawl or not await _has_room_again(directory, config, console, error, stops):
-                raise
-            listed = None  # it is in the directory
+class _Run:
+    """One run of a crawl: with as many agents as it is to have, through full disks, to its ending."""
 
+    def __init__(
+        self, directory: CrawlDirectory, config: Config, console: Console, again: Pass | None, metrics: str | None
+    ) -> None:
+        self._directory, self._config, self._console = directory, config, console
+        self._again, self._metrics = again, metrics
+        self._stops: list[int] = []  # signals that came while no agent was there to be stopped
 
-async def _has_room_again(
-    directory: CrawlDirectory, config: Config, console: Console, error: DiskFull, stops: list[int]
-) -> bool:
-    """Wait for room, as long as for a host that rests; False when none comes, or it is a limit that was met. Signals
-    to stop that come meanwhile end that, and are put into `stops`."""
-    limited = getattr(error.__cause__, "errno", errno.ENOSPC) != errno.ENOSPC
-    if limited or not config.crawl.wait_s:
+    async def to_its_end(self, listed: Iterable[str] | None) -> Summary:
+        """Crawl, also from the seeds in `listed`; where the disk is full, wait for room, and go on from the last
+        checkpoint."""
+        while True:
+            try:
+                if self._config.crawl.agents > 1 or division(self._directory.state).agents > 1:
+                    return await self._with_agents(listed)
+                return await self._with_one_agent(listed)
+            except DiskFull as error:
+                if not self._directory.holds_crawl or not await self._has_room_again(error):
+                    raise
+                listed = None  # it is in the directory
+
+    async def _has_room_again(self, error: DiskFull) -> bool:
+        """Wait for room, as long as for a host that rests; False when none comes, or it is a limit that was met.
+        Signals to stop that come meanwhile end that."""
+        limited = getattr(error.__cause__, "errno", errno.ENOSPC) != errno.ENOSPC
+        if limited or not self._config.crawl.wait_s:
+            return False
+        told = f"fyke: {error}; until then it pauses, for {duration(self._config.crawl.wait_s)} at most"
+        self._console.print(told, highlight=False, soft_wrap=True, markup=False)
+        stop, clock = asyncio.Event(), asyncio.get_running_loop().time
+        came = _obey_signals(stop.set)
+        deadline = clock() + self._config.crawl.wait_s
+        while not (stop.is_set() or clock() > deadline):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), ROOM_BEAT_S)
+            if room_bytes(self._directory.path) >= ROOM_BYTES:
+                self._stops += came
+                if not came:
+                    self._console.print("fyke: the disk has room again: the crawl goes on", highlight=False)
+                return True
         return False
-    told = f"fyke: {error}; until then it pauses, for {duration(config.crawl.wait_s)} at most"
-    console.print(told, highlight=False, soft_wrap=True, markup=False)
-    stop, clock = asyncio.Event(), asyncio.get_running_loop().time
-    came = _obey_signals(stop.set)
-    deadline = clock() + config.crawl.wait_s
-    while not (stop.is_set() or clock() > deadline):
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), ROOM_BEAT_S)
-        if room_bytes(directory.path) >= ROOM_BYTES:
-            stops += came
-            if not came:
-                console.print("fyke: the disk has room again: the crawl goes on", highlight=False)
-            return True
-    return False
 
+    async def _with_one_agent(self, listed: Iterable[str] | None) -> Summary:
+        directory = self._directory
+        async with (
+            Agent(directory, self._config, listed=listed, again=self._again) as agent,
+            Control(agent, directory.state),
+        ):
+            ending, terminated = await self._watched(agent)
+            statistics = agent.statistics()
+        return Summary(ending, statistics, peak_memory_bytes(), terminated=terminated)
 
-async def _crawl_once(
-    directory: CrawlDirectory,
-    config: Config,
-    console: Console,
-    listed: Iterable[str] | None,
-    again: Pass | None,
-    metrics: str | None,
-    stops: Sequence[int],
-) -> Summary:
-    if config.crawl.agents > 1 or division(directory.state).agents > 1:
-        return await _crawl_with_agents(directory, config, console, listed, again, metrics, stops)
-    async with Agent(directory, config, listed=listed, again=again) as agent, Control(agent, directory.state):
-        ending, terminated = await _watched(agent, directory, config, console, metrics, stops)
-        statistics = agent.statistics()
-    return Summary(ending, statistics, peak_memory_bytes(), terminated=terminated)
+    async def _with_agents(self, listed: Iterable[str] | None) -> Summary:
+        directory, config = self._directory, self._config
+        Agent(directory, config)  # what is wrong with `config` is said before anything is written
+        directory.prepare(config)
+        with exclusively(directory):
+            directory.record(config, listed)
+            divided, orders = self._orders()
+            crawl = Supervisor(directory, config, divided, config.crawl.agents, orders)
+            async with crawl, Control(crawl, directory.state):
+                ending, terminated = await self._watched(crawl)
+            totals = added([CrawlStatistics(**saved_state(part.shard)["totals"]) for part in directory.parts])
+        return Summary(ending, totals, crawl.peak_memory_bytes, terminated=terminated)
 
-
-async def _crawl_with_agents(
-    directory: CrawlDirectory,
-    config: Config,
-    console: Console,
-    listed: Iterable[str] | None,
-    again: Pass | None,
-    metrics: str | None,
-    stops: Sequence[int],
-) -> Summary:
-    Agent(directory, config)  # what is wrong with `config` is said before anything is written
-    directory.prepare(config)
-    with exclusively(directory):
+    def _orders(self) -> tuple[Division, Orders]:
+        """How the crawl is divided from now on, and what its agents are to begin with."""
+        directory, agents = self._directory, self._config.crawl.agents
         before = division(directory.state)
-        directory.record(config, listed)
         states = [saved_state(part.shard) for part in directory.parts]
         if states and all(not state or brought_nothing(state) for state in states):
             for part in directory.parts:
                 part.forget()
             states = []
-        divided = divide(directory.state, config.crawl.agents, begun=any(states))
+        divided = divide(directory.state, agents, begun=any(states))
         known = [state for state in states if state]
         may_begin = bool(known) and all(map(may_begin_again, known))
-        orders = Orders(
-            moved=any(states) and divided.agents != before.agents,
-            again=next_pass(states, again, time.time(), may_begin=may_begin),
-        )
-        crawl = Supervisor(directory, config, divided, config.crawl.agents, orders)
-        async with crawl, Control(crawl, directory.state):
-            ending, terminated = await _watched(crawl, directory, config, console, metrics, stops)
-        totals = added([CrawlStatistics(**saved_state(part.shard)["totals"]) for part in directory.parts])
-    return Summary(ending, totals, crawl.peak_memory_bytes, terminated=terminated)
+        again = next_pass(states, self._again, time.time(), may_begin=may_begin)
+        return divided, Orders(moved=any(states) and divided.agents != before.agents, again=again)
 
-
-async def _watched(
-    crawl: Agent | Supervisor,
-    directory: CrawlDirectory,
-    config: Config,
-    console: Console,
-    metrics: str | None,
-    stops: Sequence[int],
-) -> tuple[Ending, bool]:
-    """Run `crawl` to its end, with the panel on `console`; Ctrl-C stops it. Also returns whether SIGTERM did. Where
-    there are `stops`, signals that came before, it ends at once."""
-    heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
-    name = directory.path.resolve().name
-    async with nullcontext() if metrics is None else Exporter(metrics, name, crawl.figures):
-        signals = _obey_signals(crawl.stop)
-        if stops:
-            crawl.stop()
-        watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, console, heading).run())
-        try:
-            ending = await crawl.run()
-        finally:
-            watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
-    return ending, signal.SIGTERM in (*stops, *signals)
+    async def _watched(self, crawl: Agent | Supervisor) -> tuple[Ending, bool]:
+        """Run `crawl` to its end, with the panel on the console; Ctrl-C stops it, and at once where it came before.
+        Also returns whether SIGTERM did."""
+        directory, config = self._directory, self._config
+        heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
+        name = directory.path.resolve().name
+        async with nullcontext() if self._metrics is None else Exporter(self._metrics, name, crawl.figures):
+            signals = _obey_signals(crawl.stop)
+            if self._stops:
+                crawl.stop()
+            watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, self._console, heading).run())
+            try:
+                ending = await crawl.run()
+            finally:
+                watching.cancel()
+                with suppress(asyncio.CancelledError):
+                    await watching
+        return ending, signal.SIGTERM in (*self._stops, *signals)
 
 
 @contextmanager

@@ -19,8 +19,8 @@ from rich.console import Console
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.table_files import parquet_writer
 from fyke.archive.tables import rows_batch
-from fyke.core.config import ExtractSection
 from fyke.core.errors import ConfigurationError, MissingExtra
+from fyke.core.extraction import ExtractSection
 from fyke.core.visits import Page
 from fyke.disk.files import writing, written_whole
 from fyke.export.selection import Selection, select

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fyke.core.config import SECRET_PLACES, SiteSection
 from fyke.core.errors import ConfigurationError
+from fyke.core.site import SECRET_PLACES, SiteSection
 from fyke.core.urls import canonical, split
 
 HIDDEN = "(hidden)"

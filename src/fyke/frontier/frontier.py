@@ -24,8 +24,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.core.batches import URLS, Kind, concat, first_of_each_key, keep, numbers, u64, url_batch
-from fyke.core.config import FrontierSection, SiteSection
+from fyke.core.config import FrontierSection
 from fyke.core.messages import LEARNED, OK, SOON_S, Links, Outcomes, Rules
+from fyke.core.site import SiteSection
 from fyke.core.urls import Locator, locate, robots_url
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store

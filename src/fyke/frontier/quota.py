@@ -22,9 +22,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import EMPTY, URLS, Kind, Mask, keep, numbers, texts, u64
-from fyke.core.config import SiteSection
 from fyke.core.errors import ConfigurationError
 from fyke.core.messages import OK
+from fyke.core.site import SiteSection
 from fyke.core.urls import split
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Combine

@@ -10,8 +10,9 @@ from typing import Any
 
 from fyke.core.batches import URLS
 from fyke.core.choices import Enforcement
-from fyke.core.config import FrontierSection, SiteSection
+from fyke.core.config import FrontierSection
 from fyke.core.plugins import CrawlOrder
+from fyke.core.site import SiteSection
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.again import Again

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from fyke.core.choices import FieldType
-from fyke.core.config import ExtractSection, FieldSection
 from fyke.core.errors import ConfigurationError
+from fyke.core.extraction import ExtractSection, FieldSection
 from fyke.core.urls import canonical
 from fyke.core.visits import HTML_TYPES, Page
 

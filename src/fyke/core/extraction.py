@@ -1,0 +1,39 @@
+"""What is read out of pages: the tables `[[extract]]`."""
+
+import re
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from fyke.core.choices import FieldType
+from fyke.core.settings import Section
+
+RESERVED_TABLES = {"pages", "links", "hosts", "domains", "pagerank", "domainrank", "mended"}
+
+
+class FieldSection(Section):
+    """Where a column of a table comes from."""
+
+    select: str = Field("", description="A CSS selector, also with ::attr(NAME), or json: and a path into JSON-LD.")
+    type: FieldType = Field(FieldType.TEXT, description="text, number, integer or url.")
+    many: bool = Field(False, description="All that is found, as a list; else the first.")
+
+
+class ExtractSection(Section):
+    """A table of what pages say, made while crawling: as many of these as it takes."""
+
+    table: str = Field(description="Its name: tables/NAME-*.parquet.")
+    match: str = Field("", description="Pages whose URL matches this RE2 expression; empty: all.")
+    each: str = Field("", description="A CSS selector: a row for each such element; empty: one row a page.")
+    fields: dict[str, str | FieldSection] = Field(description="Columns: a selector, or a table with select and type.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        for name in (self.table, *self.fields):
+            if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
+                raise ValueError(f"{name!r} is no name of a table or column: small letters, digits and _")
+        if self.table in RESERVED_TABLES:
+            raise ValueError(f"there is a table {self.table} already: choose another name")
+        if not self.fields or "url" in self.fields:
+            raise ValueError("say which fields; the column url is there anyway")
+        return self

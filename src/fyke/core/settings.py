@@ -1,0 +1,27 @@
+"""What sections of settings are made of: their base, and kinds of values."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from fyke.core.hours import valid_hours
+
+
+class Section(BaseModel):
+    """A table of settings: frozen, without unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def one_line(text: str) -> str:
+    if re.search(r"[\x00-\x1f\x7f]", text):
+        raise ValueError("it is sent in a header, so it has to be one line without control characters")
+    return text
+
+
+Seconds = Annotated[float, Field(ge=0, le=1e9)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(gt=0)]
+HoursText = Annotated[str, AfterValidator(valid_hours)]
+Line = Annotated[str, AfterValidator(one_line)]

@@ -1,0 +1,96 @@
+"""How some sites are asked: the tables `[[site]]`, and where secrets in them come from."""
+
+import re
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from fyke.core.settings import Count, HoursText, Line, Seconds, Section, one_line
+
+SECRET_PLACES = ("env:", "file:")
+_FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OUR_FIELDS = {
+    "host", "user-agent", "accept-encoding", "connection", "content-length", "transfer-encoding", "range", "expect",
+    "upgrade",
+}  # fmt: skip
+_SECRET_FIELD = re.compile(r"auth|token|key|secret|cookie|session|password", re.IGNORECASE)
+
+
+def _media_range(text: str) -> str:
+    if not re.fullmatch(r"\*|[a-z0-9!#$&^_.+-]+/(?:\*|[a-z0-9!#$&^_.+-]+)", text):
+        raise ValueError("a media type is text/html, or video/* for all such, or * for all; in small letters")
+    return text
+
+
+def _secret(text: str) -> str:
+    if text and not text.startswith(SECRET_PLACES):
+        raise ValueError("a secret does not stand in settings: say env:NAME or file:PATH, where it is")
+    return text
+
+
+def _field_value(name: str, value: str) -> str:
+    if not _FIELD_NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of a header field")
+    if name.lower() in _OUR_FIELDS:
+        raise ValueError(f"{name} is Fyke's own to send; user_agent_suffix adds to the User-Agent")
+    return _secret(value) if _SECRET_FIELD.search(name) else one_line(value)
+
+
+MediaRange = Annotated[str, AfterValidator(_media_range)]
+Secret = Annotated[str, AfterValidator(_secret)]
+
+
+class SiteSection(Section):
+    """How some sites are asked: as many of these tables as it takes; of two that match, the later one counts.
+
+    A secret is given as env:NAME or file:PATH, and sent to the origin that `match` names alone.
+    """
+
+    match: str = Field(description="A host, *.domain, * for all, or a URL: it and what is below it.")
+    headers: dict[str, str] = Field({}, description="Header fields to send; secrets as env:NAME or file:PATH.")
+    cookies: str = Field("", description="Cookies to send: a file as browsers export them (Netscape format).")
+    user: str = Field("", description="User name for Basic authentication.")
+    password: Secret = Field("", description="Its password.")
+    bearer: Secret = Field("", description="A bearer token to send.")
+    certificate: str = Field("", description="Client certificate, a PEM file; it may hold the key as well.")
+    key: str = Field("", description="Its key, a PEM file.")
+    key_password: Secret = Field("", description="The key's password.")
+    proxy: str = Field("", description="Proxy: http://, https:// or socks5:// with host and port.")
+    proxy_user: str = Field("", description="User name for the proxy.")
+    proxy_password: Secret = Field("", description="Its password.")
+    user_agent_suffix: Line = Field("", description="Added to the User-Agent.")
+    delay_s: Seconds | None = Field(
+        None, description="Rest between two requests to the host, in place of all of [politeness] but Crawl-delay."
+    )
+
+    hours: HoursText = Field("", description='Hours of the day in which it is asked, as in [politeness]; "0-24": any.')
+    pages: Count | None = Field(None, description="Most pages of each such host; 0: no limit.")
+    media_bytes: dict[MediaRange, Count] = Field(
+        {}, description='Longest answers of media types, such as "video/*" = 0; longer ones are broken off.'
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        for name, value in self.headers.items():
+            _field_value(name, value)
+        of_hosts = self.proxy or self.hours or self.delay_s is not None or self.pages is not None
+        if of_hosts and "://" in self.match:
+            raise ValueError("proxy, delay_s, hours and pages are a host's: let match be a host, *.domain or *")
+        if self.has_secrets and not re.fullmatch(r"https?://[^/?#@]+(?:/[^?#]*)?", self.match):
+            raise ValueError("secrets go to one origin: let match be a URL, such as https://example.org/")
+        if self.bearer and self.user:
+            raise ValueError("it has both bearer and user: give one of them")
+        if self.proxy and not re.fullmatch(r"(?:https?|socks5)://[^/?#@]+:\d+/?", self.proxy):
+            raise ValueError("say proxy = http://host:port, https:// or socks5://; who it is for goes in proxy_user")
+        return self
+
+    def has_host(self, host: str) -> bool:
+        """Whether it speaks of `host` (a name, lower case) as a whole."""
+        match = self.match.lower()
+        return match in ("*", host) or (match[:2] == "*." and host.endswith(match[1:]))
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether something in it must reach no other origin."""
+        hidden = any(value.startswith(SECRET_PLACES) for value in self.headers.values())
+        return bool(hidden or self.cookies or self.user or self.bearer or self.certificate)
