@@ -2,8 +2,9 @@
 
 A page is 20 KB, and has 60 links: 50 to its own host, half of them paths and half whole; 9 to other hosts; 1 that is
 forbidden. Each is made of the address of the page it stands in, so no other page has it, and every page it leads to is
-there: nginx writes it, out of 500 texts, when it is asked for. So sixty times as many URLs are met as pages fetched,
-and there is no end: whoever crawls it must be told when to stop. Addresses grow with the depth of a page.
+there: nginx writes it, out of as many texts as pages will be asked for, when it is asked. So sixty times as many URLs
+are met as pages fetched, and there is no end: whoever crawls it must be told when to stop. Addresses grow with the
+depth of a page. With few texts it would be a trap, as the guard of traps sees it, and rightly.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,8 @@ from webs import FORBIDDEN, ROBOTS, Web
 from webs.plain import ACROSS, HOSTS, MEAN_BYTES, OWN, written
 from webs.prose import Prose
 
-TEXTS_OF_GROUP, GROUPS = 50, 10  # a host's texts are those of its number's last digit
+GROUPS = 10  # a host's texts are those of its number's last digit
+SHELVES = 50  # of each group, with as many texts each
 _MARKUP_BYTES = 4_200  # of a page without its prose
 _HERE, _NUMBER = "@here@", "@number@"  # nginx puts the page's own path there, and its host's number
 
@@ -35,30 +37,38 @@ def hrefs(text: int) -> list[str]:
 
 
 def make(folder: Path, pages: int, seed: int) -> list[str]:
-    """Write the texts, under `folder`/group. How many `pages` will be asked for makes no difference."""
-    prose = Prose(seed)
-    sizes = prose.sizes(TEXTS_OF_GROUP * GROUPS, MEAN_BYTES - _MARKUP_BYTES)
+    """Write the texts, as many as `pages`, under `folder`/group/shelf."""
+    prose, text = Prose(seed), 0
     for group in range(GROUPS):
-        (folder / str(group)).mkdir()
+        for shelf in range(SHELVES):
+            (folder / str(group) / str(shelf)).mkdir(parents=True)
+            sizes = prose.sizes(max(1, pages // GROUPS // SHELVES), MEAN_BYTES - _MARKUP_BYTES)
+            for number, size in enumerate(sizes):
+                page = written(f"Page {_HERE} of {host_name(_NUMBER)}", hrefs(text * GROUPS + group), prose, size)
+                (folder / str(group) / str(shelf) / f"{number}.html").write_bytes(page)
+                text += 1
         (folder / str(group) / "robots.txt").write_text(ROBOTS)
-    for text, size in enumerate(sizes):
-        file = folder / str(text % GROUPS) / f"{text // GROUPS}.html"
-        file.write_bytes(written(f"Page {_HERE} of {host_name(_NUMBER)}", hrefs(text), prose, size))
     return [host_name(host) for host in range(HOSTS)]
 
 
 def settings(folder: Path, addresses: Mapping[str, str]) -> str:
     """What nginx is told: a text for each path, with the page's own address put into it."""
-    share = 100 / TEXTS_OF_GROUP
-    texts = "".join(f"{share}% {text}; " for text in range(1, TEXTS_OF_GROUP))
-    lines = [f'split_clients "$host$request_uri" $text {{ {texts} * 0; }}']
+    texts = len(list((folder / "0" / "0").iterdir()))
+    lines = [_split("$host$request_uri", "$shelf", SHELVES), _split("$request_uri$host", "$text", texts)]
     for number, (host, address) in enumerate(addresses.items()):
         lines.append(
             f"server {{ listen {address}:80; server_name {host}; root {folder}/{number % GROUPS}; sub_filter_once off;"
             f" sub_filter {_HERE} $request_uri; sub_filter {_NUMBER} {number};"
-            " location / { try_files /$text.html =404; } location = /robots.txt { } }"
+            " location / { try_files /$shelf/$text.html =404; } location = /robots.txt { } }"
         )
     return "\n  ".join(lines)
 
 
-ENDLESS = Web("endless", 60_000, f"http://{host_name(0)}/", 1, make, settings)
+def _split(source: str, name: str, count: int) -> str:
+    """Settings of nginx: `name` is one of `count` numbers, by chance."""
+    share = int(10_000 / count) / 100
+    numbers = "".join(f"{share:.2f}% {number}; " for number in range(1, count))
+    return f'split_clients "{source}" {name} {{ {numbers}* 0; }}'
+
+
+ENDLESS = Web("endless", 60_000, f"http://{host_name(0)}/", 2, make, settings)

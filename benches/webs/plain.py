@@ -109,4 +109,4 @@ def settings(folder: Path, addresses: Mapping[str, str]) -> str:
     )
 
 
-PLAIN = Web("plain", 60_000, f"http://{host_name(0)}/", 1, make, settings)
+PLAIN = Web("plain", 60_000, f"http://{host_name(0)}/", 2, make, settings)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crawl.runs import archived, command, crawl, crawl_killed, fyke, settings
@@ -90,6 +90,7 @@ def test_other_crawls(site: SmallSite, tmp_path: Path) -> None:
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
 
+@example(["<", "http://a.example/"])
 @given(st.lists(st.one_of(TEXTS, st.sampled_from([*FOUND, "c.example/é", "http://u:p@d.example/"])), max_size=20))
 def test_no_line_is_lost_in_silence(lines: list[str]) -> None:
     """Whatever a line holds, it gives its URL, or is counted as none, or was blank or a comment."""
