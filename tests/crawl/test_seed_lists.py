@@ -101,8 +101,9 @@ def test_no_line_is_lost_in_silence(lines: list[str]) -> None:
         try:
             found = [*sources]
         except ConfigurationError as error:
-            found = []
             assert "--seeds -: " in str(error)
+            assert not {*FOUND} & {line.strip() for line in lines} or data.lstrip().startswith(b"<")  # as XML does
+            return
     assert len(found) <= len(lines)
     assert {*FOUND} & {line.strip() for line in lines} <= {*found}
     assert "u:p@" not in sources.complaint and bool(sources.complaint) == bool(sources.refused)
