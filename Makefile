@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 DEMO ?= demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup crawl check format test bench docs dist clean
+.PHONY: help setup crawl check format test fuzz bench docs dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ format: setup ## put the code in form
 
 test: setup ## run the tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+fuzz: setup ## run those tests that draw their examples, with new ones
+	HYPOTHESIS_PROFILE=drawn $(BIN)/python -m pytest -n 2 --dist worksteal -m hypothesis
 
 bench: setup ## race Fyke against what is installed (needs nginx), and measure its memory
 	$(BIN)/python -m pip install --quiet --group bench
