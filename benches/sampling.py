@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 import fyke
-from fyke.__main__ import give_back
+from fyke.core.memory import give_back
 
 _INTERVAL_S = 0.002
 _LONGEST = 100  # pages that held the loop longest, of which all is told
