@@ -4,8 +4,9 @@
 
 One run, one core: Fyke crawls the web; then the same pages are fetched with bare libcurl, one connection to a host, and
 each thing that somebody must do with them is done by itself, with the libraries that Fyke uses and nothing around them.
-The sum is the floor of a crawler that has these promises and these libraries. Below it the CPU time of the crawl by
-rooms, as `sampling` saw it. Archive and digests are counted as Fyke writes them; links as many as a page has.
+The sum is the floor of a crawler that has these promises and these libraries; beside it, what stands in their place
+elsewhere: lexbor's tree, a query on it, links joined one by one. Below it the CPU time of the crawl by rooms, as
+`sampling` saw it. Archive and digests are counted as Fyke writes them; links as many as a page has.
 """
 
 import argparse
@@ -33,6 +34,8 @@ from webs.known import WEBS
 from webs.serving import CRAWLER_CORE, Served, served
 
 from fyke.archive.records import BODY_LEVEL, GZIP
+from fyke.core.resolve import LinkResolver
+from fyke.harvest.links import scanned
 
 _SAMPLE = 1_000  # pages that each part is done with
 _AT_ONCE = 32
@@ -140,6 +143,30 @@ def parts(pages: Sequence[Fetched]) -> dict[str, float]:
     contents = {page.url: page.content for page in pages}
     links = {page.url: sorted(outgoing(contents[page.url])) for page in pages}
     mean = sum(map(len, links.values())) / len(pages)
+    resolver = LinkResolver()
+
+    def archived(page: Fetched) -> object:
+        block = page.head + page.body
+        return isal_zlib.crc32(block) if page.packed else isal_zlib.compress(block, BODY_LEVEL, GZIP)
+
+    measured = {
+        "fingerprint (xxh3)": microseconds(lambda page: xxhash.xxh3_64_intdigest(contents[page.url]), pages),
+        "links found without a tree": microseconds(lambda page: scanned(contents[page.url], "fyke"), pages),
+        f"{mean:.0f} of them joined, keys hashed": microseconds(
+            lambda page: resolver.resolve([(page.url, links[page.url])]), pages
+        ),
+        "SHA-1, once": microseconds(lambda page: sha1(page.body, usedforsecurity=False), pages),
+        f"gzip, level {BODY_LEVEL}, of what did not come compressed; a CRC of the rest": microseconds(archived, pages),
+    }
+    if any(page.packed for page in pages):
+        measured = {"inflate": microseconds(lambda page: isal_zlib.decompress(page.body, GZIP), pages)} | measured
+    return measured
+
+
+def elsewhere(pages: Sequence[Fetched]) -> dict[str, float]:
+    """CPU a page of what others do with `pages` to have the links."""
+    contents = {page.url: page.content for page in pages}
+    links = {page.url: sorted(outgoing(contents[page.url])) for page in pages}
     selector = LexborCSSSelector()
 
     def tree(page: Fetched) -> LexborHTMLParser:
@@ -152,22 +179,12 @@ def parts(pages: Sequence[Fetched]) -> dict[str, float]:
         found = [ada_url.join_url(page.url, href) for href in links[page.url]]
         return [xxhash.xxh3_64_intdigest(url.encode()) for url in found]
 
-    def archived(page: Fetched) -> object:
-        block = page.head + page.body
-        return isal_zlib.crc32(block) if page.packed else isal_zlib.compress(block, BODY_LEVEL, GZIP)
-
     only_tree = microseconds(tree, pages)
-    measured = {
-        "fingerprint (xxh3)": microseconds(lambda page: xxhash.xxh3_64_intdigest(contents[page.url]), pages),
+    return {
         TREE: only_tree,
         "every href by CSS": microseconds(hrefs, pages) - only_tree,
-        f"{mean:.0f} links joined by ada one by one, keys hashed": microseconds(joined, pages),
-        "SHA-1, once": microseconds(lambda page: sha1(page.body, usedforsecurity=False), pages),
-        f"gzip, level {BODY_LEVEL}, of what did not come compressed; a CRC of the rest": microseconds(archived, pages),
+        "links joined by ada one by one, keys hashed": microseconds(joined, pages),
     }
-    if any(page.packed for page in pages):
-        measured = {"inflate": microseconds(lambda page: isal_zlib.decompress(page.body, GZIP), pages)} | measured
-    return measured
 
 
 def outgoing(content: bytes) -> set[str]:
@@ -228,17 +245,18 @@ def measure(web: Served, most: int, longest_s: float) -> None:
     """Crawl, do all parts by themselves, and print both."""
     crawl, spent, holds_ms = crawled(web, most, longest_s)
     fetching, kept = bare(web, crawl)
-    floor = fetching | parts(kept)
+    floor, others = fetching | parts(kept), elsewhere(kept)
     told, total, least = crawl.tally, crawl.cpu_us, sum(floor.values())
     size = sum(len(page.content) for page in kept) / len(kept) / 1000
     print(
         f"\n{web.web.name}: {told.pages:,} pages of {size:.0f} KB, {crawl.peak_bytes / 1e6:,.0f} MB of memory at most."
     )
-    print(f"Fyke takes {total / floor[TREE]:.1f} times as long as lexbor takes for the trees of the same pages.")
+    print(f"Fyke takes {total / others[TREE]:.1f} times as long as lexbor takes for the trees of the same pages.")
     print(f"It made {told.connections:,} connections, {told.resumed:,} of which took up an earlier session.")
     long = sum(held > HOLD_MS for held in holds_ms)
     print(f"Of all pages one held the loop for {max(holds_ms):.1f} ms at most, and {long} for over {HOLD_MS} ms.\n")
     print(rows("the floor", [*floor.items(), ("**sum**", least), ("**Fyke**", total), ("ours", total - least)], total))
+    print("\n" + rows("elsewhere", others.items(), total))
     print("\n" + rows("Fyke, by rooms", spent.most_common(), total))
 
 

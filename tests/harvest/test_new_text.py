@@ -1,5 +1,6 @@
 """What counts as new text: sentences, and neither numbers, nor links, nor words that stand in the page's own URL."""
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -9,7 +10,16 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Page, visits_of
 from fyke.harvest import new_text
-from fyke.harvest.new_text import LEAST_PIECE, ONE_IN, SMALL_DOMAIN, NewText, blocks, letters_by_patterns, pieces
+from fyke.harvest.new_text import (
+    LEAST_PIECE,
+    ONE_IN,
+    READ_BYTES,
+    SMALL_DOMAIN,
+    NewText,
+    blocks,
+    letters_by_patterns,
+    pieces_by_columns,
+)
 
 AROUND = "<header>All that there is to know of rivers</header><footer>Written by many hands, for many years</footer>"
 
@@ -113,12 +123,25 @@ def test_text_that_was_met_and_is_cut_anew_is_not_new() -> None:
     assert reader.fresh(page(f"<p>{other}</p>", "/other")) is True
 
 
-@given(st.lists(st.binary(max_size=200).map(lambda text: text.replace(b"\n", b"")), max_size=5))
+BLOCKS = st.lists(st.binary(max_size=200).map(lambda text: text.replace(b"\n", b"")), max_size=5)
+
+
+@given(BLOCKS)
 @example([b"", b"\x98" + bytes(7) + b"a"])
 def test_pieces_are_of_one_block_and_wherever_it_begins(text: list[bytes]) -> None:
-    keys, lengths = pieces(text)
-    alone = [pieces([block])[0].tolist() for block in text]
-    assert set(keys.tolist()) == {key for keys in alone for key in keys}
-    assert lengths.sum() <= sum(map(len, text)) and (lengths >= LEAST_PIECE).all()
-    for block, found in zip(text, alone, strict=True):
-        assert set(pieces([b"anything at all" + block])[0].tolist()) >= set(found)
+    found = pieces_by_columns(b"\n".join(text))
+    alone = [set(pieces_by_columns(block)["key"].tolist()) for block in text]
+    assert set(found["key"].tolist()) == set().union(*alone)
+    assert found["length"].sum() <= sum(map(len, text)) and (found["length"] >= LEAST_PIECE).all()
+    for block, keys in zip(text, alone, strict=True):
+        assert set(pieces_by_columns(b"anything at all" + block)["key"].tolist()) >= keys
+
+
+@pytest.mark.skipif(new_text.pieces is None, reason="it was not compiled: there was no compiler")
+@given(BLOCKS | st.lists(st.sampled_from([b"fghfghfgh", b"afabcdefgha", b"ah", b"a"]), max_size=200))
+def test_pieces_are_the_same_compiled(text: list[bytes]) -> None:
+    joined = b"\n".join(text) + b"".join(text)
+    found = new_text.pieces(joined[:READ_BYTES])
+    assert sorted(zip(*[iter(np.frombuffer(found, np.uint64).tolist())] * 2, strict=True)) == sorted(
+        pieces_by_columns(joined[:READ_BYTES]).tolist()
+    )

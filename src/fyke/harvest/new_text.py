@@ -15,6 +15,7 @@ lost at a restart), and one of pieces: what was forgotten counts as new, which a
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +26,9 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES, Page, Purpose, Visit
 
 try:
-    from fyke.harvest.letters import letters
+    from fyke.harvest.letters import letters, pieces
 except ImportError:  # there was no compiler when Fyke was installed
-    letters = None  # type: ignore[assignment]
+    letters = pieces = None  # type: ignore[assignment]
 
 PLACES = 1 << 20  # blocks remembered, at most
 DOMAINS = 1 << 16  # counters, which domains share when there are more
@@ -54,6 +55,7 @@ _ENDS, _BEGINS = np.arange(256) % 5 < 2, np.arange(256) % 5 == 2  # letters betw
 _ENDS[ord("\n")] = False  # a block begins there, and no piece
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _NONE = np.zeros(1, np.uint64)
+_PIECE = np.dtype([("key", np.uint64), ("length", np.int64)])
 # Of a polynomial hash of 64 bits (Karp and Rabin 1987): the code of each letter, and the powers of an odd number.
 _BASE = 0xD6E8FEB86659FD93
 _CODES = (np.arange(1, 257, dtype=np.uint64) * _MIX) ^ (np.arange(1, 257, dtype=np.uint64) * _MIX >> np.uint64(29))
@@ -112,9 +114,10 @@ class NewText:
 
     def _is_cut_anew(self, new: Sequence[bytes], domain: int) -> bool:
         """Remember the pieces of the blocks `new`; whether most of them were met."""
-        keys, lengths = pieces(new)
-        there = int(lengths.sum())
-        unmet = int(lengths[_enter(self._met_pieces, keys, domain)].sum())
+        text = b"\n".join(new)[:READ_BYTES]
+        found = pieces_by_columns(text) if pieces is None else np.frombuffer(pieces(text), _PIECE)
+        there = int(found["length"].sum())
+        unmet = int(found["length"][_enter(self._met_pieces, found["key"], domain)].sum())
         return there * JUDGED_SHARE >= sum(map(len, new)) > 0 and unmet * MET_SHARE < there
 
     def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
@@ -142,10 +145,10 @@ def _behind(text: Sequence[bytes], most: float) -> int:
     return len(text)
 
 
-def pieces(text: Sequence[bytes]) -> tuple[U64, npt.NDArray[np.int64]]:
-    """Hashes (uint64[n], each once) and lengths of the pieces of some blocks, without what lies before the first cut of
-    a block and behind its last."""
-    read = np.frombuffer(b"\n".join(text)[:READ_BYTES], np.uint8)
+def pieces_by_columns(text: bytes) -> npt.NDArray[Any]:
+    """The pieces of blocks of letters, a line each, without what lies before the first cut of a block and behind its
+    last (dtype `_PIECE`, each once). At most `READ_BYTES` are read."""
+    read = np.frombuffer(text, np.uint8)
     cuts = np.flatnonzero(_ENDS[read[:-1]] & _BEGINS[read[1:]]) + 1
     breaks = np.cumsum(read == ord("\n"))
     begins, ends = cuts[:-1], cuts[1:]
@@ -153,7 +156,9 @@ def pieces(text: Sequence[bytes]) -> tuple[U64, npt.NDArray[np.int64]]:
     begins, ends = begins[whole], ends[whole]
     sums = np.concatenate([_NONE, np.cumsum(_CODES[read] * _POWERS[: len(read)])])
     keys, first = np.unique((sums[ends] - sums[begins]) * _INVERSES[begins], return_index=True)
-    return keys, (ends - begins)[first]
+    found = np.empty(len(keys), _PIECE)
+    found["key"], found["length"] = keys, (ends - begins)[first]
+    return found
 
 
 def blocks(content: bytes) -> list[bytes]:
