@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from archive.conftest import link_rows
+from damaging import damage
 from fyke.archive.reading import read_table, segments
 from fyke.archive.tables import LinksTable, PagesTable
 from fyke.archive.warc import WarcWriter
@@ -37,20 +38,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory, make_exchange) -> Path:
         table._files._abandon()
     warc.close()
     return folder
-
-
-def damage(path: Path, how: str, share: float) -> None:
-    data = path.read_bytes()
-    at = int(share * len(data))
-    path.unlink()
-    if how == "directory":
-        path.mkdir()
-    elif how == "flip":
-        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :])
-    elif how == "cut":
-        path.write_bytes(data[:at])
-    elif how == "empty":
-        path.touch()
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -23,6 +23,7 @@ import pytest
 
 from crawl.runs import command, crawl, fyke, settings, wait_until
 from crawl.small_site import SmallSite, small_site
+from damaging import damage
 from fyke.archive.check import check_archive
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.reading import read_table, rows_recorded
@@ -62,20 +63,6 @@ def strange(site: SmallSite) -> None:
             b"<a href='/p2'>2</a>" + b"long " * 30_000 + b"".join(b"<a href='/p%d'>p</a>" % n for n in range(90)),
         ),
     }
-
-
-def damage(path: Path, how: str, share: float) -> None:
-    data = path.read_bytes()
-    at = int(share * len(data))
-    path.unlink()
-    if how == "directory":
-        path.mkdir()
-    elif how == "flip":
-        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :])
-    elif how == "cut":
-        path.write_bytes(data[:at])
-    elif how == "empty":
-        path.touch()
 
 
 @dataclass

@@ -183,7 +183,27 @@ def verify_file(path: Path, stretches: Iterable[Sequence[int]]) -> None:
                 raise damaged(path, f"its bytes from {begin:,} to {end:,} are not those that were written")
 
 
-class Appender:
+class _Opened:
+    """Who has a descriptor, until it is closed."""
+
+    _descriptor = -1
+
+    def close(self) -> None:
+        """Give the descriptor back; a second call does nothing."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Appender(_Opened):
     """A file that grows. Its length so far, and the digest of what was written to it, are what the next checkpoint
     records."""
 
@@ -207,22 +227,8 @@ class Appender:
         self.length += len(data)
         self._on_growth(self.length)
 
-    def close(self) -> None:
-        """Give the descriptor back; a second call does nothing."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class Reader:
+class Reader(_Opened):
     """A file read at positions, never mapped, so that what was read does not count as our memory."""
 
     def __init__(self, path: Path) -> None:
@@ -258,17 +264,3 @@ class Reader:
     def array(self, dtype: np.dtype[Any], start: int, count: int) -> npt.NDArray[Any]:
         """Items `start` to `start + count` of a file of nothing but `dtype`; read-only, [count]."""
         return np.frombuffer(self.read(start * dtype.itemsize, count * dtype.itemsize), dtype)
-
-    def close(self) -> None:
-        """Give the descriptor back; a second call does nothing."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
