@@ -48,10 +48,12 @@ def ended_by(number: int, into: Path, config: Path, begin: datetime, *arguments:
     ) as process:
         wait_until(lambda: ready() or process.poll() is not None)
         assert process.poll() is None, "it waits, however long"
+        said = fyke("status", str(into)).stdout
         sent = time.monotonic()
         os.kill(process.pid, number)
         _, told = process.communicate(timeout=60)
         assert time.monotonic() - sent < 30  # and not hours
+    assert f"all hosts rest until {datetime.fromtimestamp(begin.timestamp()):%H:%M:%S}" in said
     return process.returncode, told
 
 
@@ -89,3 +91,4 @@ def test_hosts_have_hours_of_their_own(site: SmallSite, tmp_path: Path) -> None:
 
         status, _ = ended_by(signal.SIGTERM, into, config, begin, site.url, other.url)
         assert status == 0 and not site.asked and sorted(archived(into)) == sorted(other.all_urls())
+    assert f"hosts are asked in these hours of the day: {hours}, 0-24 for 127.0.0.2" in fyke("status", str(into)).stdout

@@ -2,6 +2,8 @@
 
 import asyncio
 import shlex
+import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -188,23 +190,34 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
     )
     for line in rooms.summary.passes(crawled):
         say(line)
-    if crawled.over_budget or crawled.without_rules:
-        say(
-            f"  of those that wait, {crawled.over_budget:,} are over their domain's budget,"
-            f" {crawled.without_rules:,} lack their host's robots.txt"
-        )
-    if traps := crawled.queues.get("traps", 0):
-        say(f"  of those that wait, {traps:,} come last: pages with such URLs brought no new text (fyke why URL)")
-    if crawled.blocked:
-        say(f"  of those that wait, {crawled.blocked:,} wait for blocked hosts to be unblocked")
-    if now.blocked_hosts:
-        say(f"  blocked: {now.blocked_hosts}; fyke unblock {directory} HOST takes it back")
+    for line in _what_waits(now, directory):
+        say(f"  {line}")
     for outcome, count in sorted(crawled.outcomes.items(), key=lambda item: -item[1]):
         say(f"  {count:>10,}  {outcome.replace('_', ' ')}")
     listings = [f"  {crawled.listings:>10,}  sitemaps and feeds read"] * bool(crawled.listings)
     deaths = [f"  {told}" for told in rooms.monitor.deaths_in_words(crawled.deaths)]
     for line in (*rooms.summary.rewriting(crawled), *listings, *deaths):
         say(line)
+
+
+def _what_waits(now: "rooms.inspect.CrawlStatus", directory: Path) -> Iterator[str]:
+    """What URLs wait for, a line each."""
+    crawled, config = now.statistics, rooms.directory.CrawlDirectory(directory).config()
+    if hours := rooms.hours.HostHours(config.politeness.hours, config.site).in_words:
+        yield f"hosts are asked in these hours of the day: {hours}"
+    if now.state == "running" and (rest := rooms.monitor.resting(crawled, time.time())):
+        yield rest
+    if crawled.over_budget or crawled.without_rules:
+        yield (
+            f"of those that wait, {crawled.over_budget:,} are over their domain's budget,"
+            f" {crawled.without_rules:,} lack their host's robots.txt"
+        )
+    if traps := crawled.queues.get("traps", 0):
+        yield f"of those that wait, {traps:,} come last: pages with such URLs brought no new text (fyke why URL)"
+    if crawled.blocked:
+        yield f"of those that wait, {crawled.blocked:,} wait for blocked hosts to be unblocked"
+    if now.blocked_hosts:
+        yield f"blocked: {now.blocked_hosts}; fyke unblock {directory} HOST takes it back"
 
 
 def _how_it_stands(now: "rooms.inspect.CrawlStatus", directory: Path) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fyke.archive import orders as orders
     from fyke.core import config as config
     from fyke.core import gone as gone
+    from fyke.core import hours as hours
     from fyke.crawl import loop as loop
     from fyke.crawl import monitor as monitor
     from fyke.crawl import passes as passes
@@ -60,7 +61,7 @@ _HOMES = {
     **{name: f"fyke.export.{name}" for name in ("copying", "extracting", "filling")},
     "simweb": "fyke.lab.simweb",
     "checkpoint": "fyke.disk.checkpoint",
-    **{name: f"fyke.core.{name}" for name in ("config", "gone")},
+    **{name: f"fyke.core.{name}" for name in ("config", "gone", "hours")},
     **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "moving", "orders")},
     **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "passes", "repair", "run", "summary")},
     **{name: f"fyke.lab.plan.{name}" for name in ("figure", "planner", "question")},

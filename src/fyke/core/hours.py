@@ -87,6 +87,13 @@ class HostHours:
     def __bool__(self) -> bool:
         return bool(self._hours)
 
+    @property
+    def in_words(self) -> str:
+        """What the settings say, the usual hours first; empty where they say nothing."""
+        said = [(table.match, table.hours) for table in reversed(self._tables)]
+        own = [f"{hours} for {match}" for match, hours in said]
+        return ", ".join([*filter(None, [self._usual]), *own])
+
     def text_of(self, host: str) -> str:
         """The hours of `host` (a name, lower case), as they are in the settings; empty for any."""
         return next((table.hours for table in self._tables if table.has_host(host)), self._usual)
