@@ -119,6 +119,7 @@ class Crawl:
         start = [sys.executable, "-m", "fyke", "crawl", *web.seeds, "--scope", "web", "--config", str(config)]
         self._command = [*start, "--into", str(into), "--json"]
         self.process: subprocess.Popen[bytes] | None = None
+        self.kills: list[float] = []  # unix seconds
 
     def start(self) -> None:
         """Begin, or go on."""
@@ -280,6 +281,7 @@ class Soak:
         return True
 
     def _kill(self, crawl: Crawl) -> None:
+        crawl.kills.append(time.time())
         crawl.send(signal.SIGKILL)
         crawl.ended(60)
 
@@ -309,7 +311,7 @@ def soak_one(soak: Soak, spec: WebSpec, folder: Path, into: Path, watch: Watch, 
         print(f"  {figures(web, into)}; so far {dict(sorted(soak.counts.items()))}", flush=True)
         checked = fyke("check", str(into))
         broken = [f"fyke check: {checked.stdout[-400:]}"] if checked.returncode else []
-        return [*broken, *broken_laws(web, into, HOST_DELAY_S)]
+        return [*broken, *broken_laws(web, into, HOST_DELAY_S, crawl.kills)]
 
 
 def _with_faults(soak: Soak, web: RunningWeb, crawl: Crawl, until: float) -> None:

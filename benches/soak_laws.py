@@ -1,25 +1,27 @@
 """The laws of a crawl, as the servers' ledger and the crawl's own tables tell them: `benches/soak.py` asks."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from fyke.archive.reading import read_table
-from fyke.lab.simweb import IntendedCrawl, Violation, audit_politeness
+from fyke.lab.simweb import AuditRule, IntendedCrawl, Violation, audit_politeness
 from fyke.lab.simweb.child import RunningWeb
 
 CEILING_S = 60.0
 NOTICED_S = 0.05
+UNREAD_S = 0.25  # what came so shortly before a kill may not have been read
 NAMED = 4  # of those that broke a law
 
 
-def broken_laws(web: RunningWeb, into: Path, host_delay_s: float) -> list[str]:
-    """Each law that the finished crawl in `into` broke, in a line; empty when all is well."""
-    return list(_broken(web, into, host_delay_s))
+def broken_laws(web: RunningWeb, into: Path, host_delay_s: float, kills: Sequence[float]) -> list[str]:
+    """Each law that the finished crawl in `into` broke, in a line; empty when all is well. It was killed at `kills`
+    (unix seconds)."""
+    return list(_broken(web, into, host_delay_s, kills))
 
 
-def _broken(web: RunningWeb, into: Path, host_delay_s: float) -> Iterator[str]:
+def _broken(web: RunningWeb, into: Path, host_delay_s: float, kills: Sequence[float]) -> Iterator[str]:
     expected = web.perfect(IntendedCrawl(scope="web"))
     got = archived(into)
     pages = set(got) - expected.auxiliary
@@ -35,12 +37,13 @@ def _broken(web: RunningWeb, into: Path, host_delay_s: float) -> Iterator[str]:
     yield from _named("were asked for and are forbidden", asked & expected.forbidden)
     yield from _named("were asked for and only linked where links do not count", asked & expected.avoided)
     yield from _named("were asked for and are outside", asked - expected.requested - expected.auxiliary)
-    for violation in too_soon(rows, host_delay_s, web.crawl_delays())[:NAMED]:
+    for violation in too_soon(rows, host_delay_s, web.crawl_delays(), kills)[:NAMED]:
         yield f"too soon: {violation}"
 
 
-def too_soon(rows: Any, host_delay_s: float, crawl_delays: dict[str, float]) -> list[Violation]:
-    """The violations in a ledger's `rows`. Where the crawler broke a request off, a server notices that late."""
+def too_soon(rows: Any, host_delay_s: float, crawl_delays: dict[str, float], kills: Sequence[float]) -> list[Violation]:
+    """The violations in a ledger's `rows`. Where the crawler broke a request off, a server notices that late; what an
+    answer asked for that came as the crawler was killed, nobody read."""
     found = audit_politeness(rows, host_delay_s, 0.0, 0.0, crawl_delays, CEILING_S)
     if not found:
         return []
@@ -48,13 +51,15 @@ def too_soon(rows: Any, host_delay_s: float, crawl_delays: dict[str, float]) -> 
     ends: dict[str, list[tuple[float, float, int]]] = {}
     for host, arrived, ended, status in zip(*columns.values(), strict=True):
         ends.setdefault(host, []).append((ended, arrived, status))
-    return [one for one in found if not (one.due_s - one.gap_s < NOTICED_S and _broken_off(ends[one.place], one))]
+    return [one for one in found if not _is_excused(one, ends[one.place], kills)]
 
 
-def _broken_off(ends: list[tuple[float, float, int]], violation: Violation) -> bool:
-    """Whether the request that ended last before the one of `violation` began got no answer."""
-    _, _, status = max(end for end in ends if end[1] < violation.arrived)
-    return not status
+def _is_excused(one: Violation, ends: list[tuple[float, float, int]], kills: Sequence[float]) -> bool:
+    """Whether the crawler could not know better, by the request that ended last before."""
+    ended, _, status = max(end for end in ends if end[1] < one.arrived)
+    if one.rule is AuditRule.RETRY_AFTER:
+        return any(ended <= kill < ended + UNREAD_S for kill in kills)
+    return not status and one.due_s - one.gap_s < NOTICED_S
 
 
 def _named(what: str, urls: set[str] | frozenset[str]) -> Iterator[str]:
