@@ -1,5 +1,6 @@
 """The law of the scanner: what it reads of a page's bytes is what the page's tree says, or it says nothing."""
 
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -134,9 +135,13 @@ def test_of_ordinary_pages_it_is_sure() -> None:
     )
 
 
-def test_without_the_scanner_pages_are_read_by_their_trees(read, monkeypatch: pytest.MonkeyPatch) -> None:
-    html = "<title>t</title><base href=/b/><a href=x><a href=y rel=nofollow><meta name=robots content=noindex>"
-    with_it: Page = read(html)
-    monkeypatch.setattr(links, "scan", None)
-    without: Page = read(html)
+@given(pages)
+@example("<title>t</title><base href=/b/><a href=x><a href=y rel=nofollow><meta name=robots content=noindex>")
+@example("<noframes><a href=x></noframes>")
+def test_without_the_scanner_pages_are_read_the_same(read: Callable[..., Page], page: str) -> None:
+    content = page.encode("utf-8", "surrogateescape")
+    with_it = read(content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(links, "scan", None)
+        without = read(content)
     assert (without.links, without.title, without.noindex) == (with_it.links, with_it.title, with_it.noindex)

@@ -223,8 +223,8 @@ static int read_kept(Scan *scan, const Tag *tag) {
 }
 
 static int read_element(Scan *scan, const Tag *tag) {
-    static const char *const raw[] = {"script", "style", "textarea", "noembed", "noframes", "xmp", NULL};
-    static const char *const odd[] = {"template", "frameset", "frame", "plaintext", "math", NULL};
+    static const char *const raw[] = {"script", "style", "textarea", "noembed", "xmp", NULL};
+    static const char *const odd[] = {"template", "frameset", "frame", "noframes", "plaintext", "math", NULL};
     const char *name = tag->name;
     if (tag->read) return read_kept(scan, tag);
     if (!*name || !strchr("tcsnxfpm", *name)) return DONE;
