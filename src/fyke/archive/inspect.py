@@ -25,7 +25,7 @@ from fyke.core.errors import StateDamaged
 from fyke.disk import manifest as manifests
 from fyke.disk.files import Reader, is_locked
 from fyke.disk.frames import verify
-from fyke.disk.sealed import database_fault, journal_fault
+from fyke.disk.sealed import database_fault, journal_fault, opened_to_read
 
 TAIL_BYTES = 64 << 10  # of the log: more than its last line
 
@@ -177,7 +177,7 @@ def hosts_faults(directory: CrawlDirectory) -> Iterator[tuple[Path, str]]:
 
 def _book_fault(path: Path, writes: int) -> str:
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as book:
+        with closing(opened_to_read(path)) as book:
             (version,) = book.execute("PRAGMA user_version").fetchone()
             if not version:
                 return "it is empty"

@@ -84,6 +84,30 @@ def _plain(value: Any) -> Any:
     return value + 0.0 if isinstance(value, int | float) and abs(value) < _EXACT else value
 
 
+def opened_to_read(path: Path) -> sqlite3.Connection:
+    """The database at `path`, for one who writes nothing. Raises sqlite3.Error.
+
+    Where the folder cannot be written, SQLite cannot make the files by which writers and readers understand each other:
+    there it is read as it is, unless a writer left a journal.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    connection = _connected(uri)
+    try:
+        connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.OperationalError as error:
+        connection.close()
+        journal = path.with_name(f"{path.name}-wal")
+        left = journal.exists() and journal.stat().st_size > 0
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN or left:
+            raise
+        return _connected(f"{uri}&immutable=1")
+    return connection
+
+
+def _connected(uri: str) -> sqlite3.Connection:
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=5.0, cached_statements=32)
+
+
 def teach(connection: sqlite3.Connection) -> None:
     """Have SQL know `row_digest`."""
     connection.create_function("row_digest", -1, row_digest, deterministic=True)

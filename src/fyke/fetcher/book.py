@@ -22,7 +22,7 @@ from typing import Any
 
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, NotACrawl, StateDamaged
 from fyke.core.urls import key_of
-from fyke.disk.sealed import COUNT_WRITE, TALLY, database_fault, layout_digest, row_digest, tally, teach
+from fyke.disk.sealed import COUNT_WRITE, TALLY, database_fault, layout_digest, opened_to_read, row_digest, tally, teach
 from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 
@@ -96,8 +96,9 @@ class HostBook:
         self.close()
 
     def _opened(self) -> sqlite3.Connection:
-        mode = "ro" if self._read_only else "rwc"
-        uri = f"{self._path.absolute().as_uri()}?mode={mode}"
+        if self._read_only:
+            return opened_to_read(self._path)
+        uri = f"{self._path.absolute().as_uri()}?mode=rwc"
         return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=5.0, cached_statements=32)
 
     def _prepare(self) -> None:

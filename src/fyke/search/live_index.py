@@ -4,8 +4,12 @@ Made by the searcher, one for each directory. Invariant: a `View` stays as it wa
 index after it was given out.
 """
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 
 import tantivy
@@ -56,15 +60,28 @@ class Shard:
         stamp = self._folder.stamp()
         state = require(self._folder.state(), self._folder)
         engine = self._folder.engine(state)
-        with engine_at(engine):
-            if before is None or state.engine_number != before.engine_number:
-                self._index = tantivy.Index.open(str(engine))
+        with engine_at(engine), _lockable(engine) as folder:
+            if before is None or state.engine_number != before.engine_number or folder != engine:
+                self._index = tantivy.Index.open(str(folder))
                 self._analysis.register(self._index)
                 self._index.config_reader("manual")
             self._index.reload()
             searcher, schema = self._index.searcher(), self._index.schema
             repeated = RepeatedLines(searcher, schema)
             return stamp, View(self._folder, state, searcher, schema, repeated, _two_hosts(searcher, schema))
+
+
+@contextmanager
+def _lockable(engine: Path) -> Iterator[Path]:
+    """The folder `engine`; where it cannot be written, one with links to its files: who opens them locks a file."""
+    if os.access(engine, os.W_OK):
+        yield engine
+        return
+    with TemporaryDirectory(prefix="fyke-") as folder:
+        for path in engine.iterdir():
+            if path.suffix != ".lock":
+                (Path(folder) / path.name).symlink_to(path.absolute())
+        yield Path(folder)
 
 
 def _two_hosts(engine: tantivy.Searcher, schema: tantivy.Schema) -> frozenset[int]:

@@ -1,0 +1,59 @@
+"""A crawl on a disk that cannot be written, as archives often lie: whoever only reads is answered as elsewhere."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crawl.runs import crawl, fyke, settings
+from crawl.small_site import small_site
+
+
+@pytest.fixture(scope="module")
+def read_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A finished crawl with its index, and its seed."""
+    folder = tmp_path_factory.mktemp("archive")
+    into = folder / "crawl"
+    with small_site(pages=4) as site:
+        assert crawl(into, settings(folder), site.url).status == 0
+        assert fyke("index", str(into)).returncode == 0
+    for book in into.glob("state/hosts.sqlite-*"):
+        book.unlink()  # SQLite's own, which go when the last process has closed the book
+    bind = ["mount", "--bind", str(into), str(into)]
+    if os.geteuid() or subprocess.run(bind, capture_output=True, check=False).returncode:
+        pytest.skip("may not mount")
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(into)], check=True)
+        yield into, site.url
+    finally:
+        subprocess.run(["umount", str(into)], check=True)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("status",), "finished"),
+        (("why", "{seed}"), "robots"),
+        (("check",), "0 faults"),
+        (("links",), "none broken"),
+        (("search", "title:2"), "1 page for"),
+        (("export", "--to", "csv", "--out", "{out}.csv"), "{out}.csv"),
+        (("report", "--out", "{out}.html"), "{out}.html"),
+    ],
+)
+def test_who_only_reads_is_answered(
+    read_only: tuple[Path, str], tmp_path: Path, command: tuple[str, ...], said: str
+) -> None:
+    into, seed = read_only
+    words = {"seed": seed, "out": str(tmp_path / "out")}
+    name, *arguments = (word.format(**words) for word in command)
+    done = fyke(name, str(into), *arguments)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    assert said.format(**words) in done.stdout
+
+
+def test_who_writes_is_told_so(read_only: tuple[Path, str]) -> None:
+    done = fyke("crawl", "--into", str(read_only[0]), "--again")
+    assert done.returncode == 3 and "Read-only file system" in done.stderr and done.stderr.count("\n") == 1
