@@ -76,6 +76,7 @@ def mended(into: Path, quick: Path, site: SmallSite) -> None:
         (["crawl", "--into", "@"], ["nothing to crawl"]),
         (["crawl", SEED, "--into", "@", "--pages", "x"], ["--pages"]),
         (["crawl", SEED, "--into", "@", "--pages", "-1"], ["--pages"]),
+        (["crawl", SEED, "--into", "@", "--pages", "1.5"], ["--pages 1.5", "whole"]),
         (["crawl", SEED, "--into", "@", "--scope", "moon"], ["--scope", "'moon'", "prefix"]),
         (["crawl", SEED, "--into", "@", "--for", "soon"], ["--for soon", "10m"]),
         (["crawl", SEED, "--into", "@", "--allow", "("], ["allow", "'('"]),

@@ -34,6 +34,11 @@ def seconds(text: str | None, option: str) -> float | None:
     return value
 
 
+def _whole(text: str | None, option: str) -> int | None:
+    """`300`, `20k` or `1M`, as `option` was given; None where it was not."""
+    return None if text is None else rooms.quantities.read_whole(option, text)
+
+
 def _delays(delay_s: float) -> dict[str, Any]:
     """The settings of `--delay`: hosts and addresses rest so long, and for 0 no longer after slow downloads either."""
     names = ("host_delay_s", "address_delay_s", "min_host_delay_s", "min_address_delay_s")
@@ -52,7 +57,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
         Scope | None,
         typer.Option(help="How far from the seeds, and what they redirect to, to follow.  [default: host]"),
     ] = None,
-    pages: Annotated[int | None, typer.Option(help="Stop after so many pages.", min=1)] = None,
+    pages: Annotated[str | None, typer.Option(help="Stop after so many pages: 300, 20k, 1M.")] = None,
     bytes_: Annotated[str | None, typer.Option("--bytes", help="Stop after so much: 10GB, 500MB.")] = None,
     for_: Annotated[str | None, typer.Option("--for", help="Stop after a time: 90s, 10m, 2h.")] = None,
     wait: Annotated[
@@ -76,7 +81,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     private: Annotated[list[str] | None, typer.Option(help="A domain whose addresses may be private.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Visit all pages of a finished crawl once more.")] = False,
     visits: Annotated[
-        int | None, typer.Option(help="With --again: only so many, which are likeliest to have changed.", min=1)
+        str | None, typer.Option(help="With --again: only so many, which are likeliest to have changed.")
     ] = None,
     revisit: Annotated[
         bool, typer.Option("--revisit", help="Never end: visit pages again as they are likely to have changed.")
@@ -101,7 +106,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
         raise ConfigurationError("where to? give the crawl's directory with --into DIR")
     asked: dict[str, dict[str, Any]] = {
         "crawl": {
-            "seeds": urls or None, "scope": scope, "pages": pages, "for_s": seconds(for_, "--for"),
+            "seeds": urls or None, "scope": scope, "pages": _whole(pages, "--pages"), "for_s": seconds(for_, "--for"),
             "wait_s": seconds(wait, "--wait"),
             "bytes": int(rooms.quantities.read_bytes("--bytes", bytes_)) if bytes_ else None,
             "agents": agents, "depth": depth, "allow": allow, "deny": deny, "requisites": requisites,
@@ -114,7 +119,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     directory = rooms.directory.CrawlDirectory(into)
     settings = _settings(directory, config, asked, listed=bool(seeds))
     console = Reporter(stderr=True)
-    over = _pass(directory, visits, again=again, revisit=revisit)
+    over = _pass(directory, _whole(visits, "--visits"), again=again, revisit=revisit)
     summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or (), again=over, metrics=metrics)
     if as_json:
         print_json(summary.as_dict())
