@@ -19,7 +19,7 @@ from fyke.archive.warc import RecordPlace
 from fyke.core.batches import LinkKind
 from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Page
+from fyke.core.visits import OWN_CODECS, Page
 
 
 def test_a_page_row_says_what_happened(folder: Path, make_exchange) -> None:
@@ -39,6 +39,14 @@ def test_a_page_row_says_what_happened(folder: Path, make_exchange) -> None:
     assert str(one["fetched_at"]) == "2026-11-18 11:06:40.250000+00:00"
     assert two["host"] == two["domain"] == "192.0.2.1" and two["outcome"] == "timed_out"
     assert two["warc_file"] is two["warc_offset"] is two["redirect_to"] is None
+
+
+def test_a_row_names_no_codec_that_only_we_know(folder: Path, make_exchange) -> None:
+    table = PagesTable(folder, 10)
+    exchange = make_exchange("http://www.example.org/")
+    table.add(exchange, page=Page(exchange, "text/html", b"\x81", charset=f"{OWN_CODECS}windows-1252"))
+    table.close()
+    assert read_table(folder, "pages").to_pylist()[0]["charset"] == "windows-1252"
 
 
 def test_duckdb_reads_files_and_scans(folder: Path, make_exchange) -> None:

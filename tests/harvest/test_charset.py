@@ -1,9 +1,15 @@
 """Text comes back as it was written, whoever declares its encoding, and whether or not."""
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fyke.core import visits
+from fyke.core.markup import pieces
+from fyke.core.visits import Exchange, Page
 from fyke.harvest.charset import charset_of, codec_of, install
 
 install()
@@ -43,6 +49,7 @@ DECLARED = [
     ("tis-620", "cp874", "สวัสดีชาวโลก"),
     ("macintosh", "mac_roman", "Déjà vu"),
 ]
+LONG = [*DECLARED, ("utf-16", "utf-16-le", RUSSIAN + "㰀"), ("utf-16be", "utf-16-be", RUSSIAN + "㰀")]
 WRITTEN = [
     '<meta charset="{}">',
     "<META CHARSET={} >",
@@ -194,3 +201,15 @@ def test_any_bytes_are_some_text(data: bytes, label: str, html: bool) -> None:
     codec = charset_of(data, label, html=html)
     data.decode(codec, "replace")
     bytes(range(256)).decode(codec, "replace")
+
+
+@pytest.mark.parametrize(("label", "encoding", "text"), LONG)
+def test_a_page_read_in_pieces_says_the_same(
+    label: str, encoding: str, text: str, answer: Callable[..., Exchange], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a byte `<` may be half a character, or what follows depends on what was before, it is read in one."""
+    monkeypatch.setattr(visits, "pieces", partial(pieces, most_bytes=300))
+    whole = f"<p>{text}<b>{text}" * 30
+    content = whole.encode(encoding)
+    page = Page(answer(), "text/html", content, charset=charset_of(content, label))
+    assert b"".join(page.html()).decode() == whole

@@ -145,7 +145,7 @@ def page_row(
 
 
 def _facts_of(page: Page | None) -> tuple[str, str, str]:
-    return (page.media_type, page.charset, page.title) if page else ("", "", "")
+    return (page.media_type, page.encoding, page.title) if page else ("", "", "")
 
 
 class LinksTable(_Table):

@@ -24,8 +24,9 @@ HTML = "text/html"
 HTML_TYPES = frozenset({HTML, "application/xhtml+xml"})
 TREE_OPTIONS = LexborDocumentOptions.WO_EVENTS  # events of changing trees; a tenth of the cost of parsing
 TEXT_BYTES = 1 << 20  # of text that are decoded at a time
+OWN_CODECS = "x-whatwg-"  # how the names begin of those that Python lacks
 _UTF_8 = frozenset({"utf-8", "us-ascii", "ascii"})
-_WITHOUT_PIECES = frozenset({"", "utf-16", "utf-16-le", "utf-16-be", "iso-2022-jp"})  # a `<` may be half a character
+_WITHOUT_PIECES = frozenset({"", "utf-16", "utf-16-le", "utf-16-be", "iso2022_jp_ext"})  # a `<` may be half a character
 
 
 class Purpose(IntEnum):
@@ -209,6 +210,11 @@ class Page:
     @property
     def status(self) -> int:
         return self.exchange.status
+
+    @property
+    def encoding(self) -> str:
+        """The name of its charset for who has no codecs of ours."""
+        return self.charset.removeprefix(OWN_CODECS)
 
     @property
     def text(self) -> str:

@@ -83,7 +83,7 @@ class Barn:
             place = self._archive.write(
                 exchange,
                 media_type=page.media_type,
-                charset=page.charset,
+                charset=page.encoding,
                 duplicate=page.duplicate,
                 refers_to=_copy_of(exchange),
             )

@@ -20,6 +20,7 @@ from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 from selectolax.lexbor import LexborHTMLParser
 
 from fyke.core.markup import MAX_BYTES, bounded
+from fyke.core.visits import OWN_CODECS
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # `collections.abc` has it from Python 3.12 on
@@ -28,7 +29,6 @@ DEFAULT = "windows-1252"
 
 _PRESCAN_BYTES = 1024
 _SAMPLE_BYTES = 4096
-_PREFIX = "x-whatwg-"
 
 # Python's name of what resiliparse calls an encoding, where a wider one is meant.
 _CODECS = {
@@ -49,12 +49,12 @@ _REPLACED = frozenset({"csiso2022kr", "hz-gb-2312", "iso-2022-cn", "iso-2022-cn-
 _LABELS = {
     "utf8": "utf-8",
     "utf-8": "utf-8",
-    "x-user-defined": f"{_PREFIX}user-defined",
+    "x-user-defined": f"{OWN_CODECS}user-defined",
     "x-mac-cyrillic": "mac_cyrillic",
     "x-mac-ukrainian": "mac_cyrillic",
     "utf-16be": "utf-16-be",
     "unicodefffe": "utf-16-be",
-} | dict.fromkeys(_REPLACED, f"{_PREFIX}replacement")
+} | dict.fromkeys(_REPLACED, f"{OWN_CODECS}replacement")
 _WIDE = frozenset({"utf-16-le", "utf-16-be"})
 
 _PIECE_BYTES = 1 << 20  # that are decoded at a time
@@ -89,7 +89,7 @@ def charset_of(content: bytes, label: str = "", *, html: bool = False) -> str:
     if codec is None:
         codec = _prescanned(content[:_PRESCAN_BYTES]) or (_in_tree(content) if html else None) or _detected(content)
     if codec.startswith("windows-") and _has_gap(codec, content):
-        return _PREFIX + codec
+        return OWN_CODECS + codec
     return codec
 
 
@@ -190,7 +190,7 @@ def _declared(label: str) -> str | None:
     codec = codec_of(label)
     if codec in _WIDE:
         return "utf-8"
-    return DEFAULT if codec == f"{_PREFIX}user-defined" else codec
+    return DEFAULT if codec == f"{OWN_CODECS}user-defined" else codec
 
 
 def _detected(content: bytes) -> str:
@@ -244,24 +244,24 @@ def install() -> None:
 
 
 def _find(name: str) -> codecs.CodecInfo | None:
-    prefix = _PREFIX.replace("-", "_")
+    prefix = OWN_CODECS.replace("-", "_")
     name = name.replace("-", "_")
     if not name.startswith(prefix):
         return None
     short = name.removeprefix(prefix)
     if short == "replacement":
-        return codecs.CodecInfo(_refuse, _replacement, name=f"{_PREFIX}{short}")
+        return codecs.CodecInfo(_refuse, _replacement, name=f"{OWN_CODECS}{short}")
     table = single_byte_table(short)
 
     def decode(data: "Buffer", errors: str = "strict", /) -> tuple[str, int]:
         return codecs.charmap_decode(bytes(data), errors, table)
 
-    return codecs.CodecInfo(_refuse, decode, name=f"{_PREFIX}{short.replace('_', '-')}")
+    return codecs.CodecInfo(_refuse, decode, name=f"{OWN_CODECS}{short.replace('_', '-')}")
 
 
 def single_byte_table(codec: str) -> str:
     """The 256 characters of a single-byte encoding; U+FFFE where there is none."""
-    short = codec.removeprefix(_PREFIX)
+    short = codec.removeprefix(OWN_CODECS)
     lower = "".join(map(chr, range(0x80)))
     if short in ("user-defined", "user_defined"):
         return lower + "".join(map(chr, range(0xF780, 0xF800)))
