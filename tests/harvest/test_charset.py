@@ -49,7 +49,12 @@ DECLARED = [
     ("tis-620", "cp874", "สวัสดีชาวโลก"),
     ("macintosh", "mac_roman", "Déjà vu"),
 ]
-LONG = [*DECLARED, ("utf-16", "utf-16-le", RUSSIAN + "㰀"), ("utf-16be", "utf-16-be", RUSSIAN + "㰀")]
+LONG = [
+    *DECLARED,
+    ("iso-2022-jp", "iso2022_jp", "下主" * 60),
+    ("utf-16", "utf-16-le", RUSSIAN + "㰀"),
+    ("utf-16be", "utf-16-be", RUSSIAN + "㰀"),
+]
 WRITTEN = [
     '<meta charset="{}">',
     "<META CHARSET={} >",
