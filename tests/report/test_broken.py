@@ -15,6 +15,7 @@ from crawl.runs import settings as written
 from crawl.small_site import SmallSite, small_site
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.config import build, render
+from fyke.core.outcomes import Outcome
 from fyke.report.broken import BrokenLink, BrokenLinks
 from fyke.report.page import page
 from fyke.report.sql import Questions
@@ -42,7 +43,8 @@ Site = Mapping[int, tuple[str, list[int]]]  # what a URL is, and where it leads
 SITES = st.dictionaries(
     st.integers(0, 9),
     st.tuples(
-        st.sampled_from(["page", "page", "redirect", "gone", "failed"]), st.lists(st.integers(0, 12), max_size=4)
+        st.sampled_from(["page", "page", "redirect", "missing", "gone", "failed"]),
+        st.lists(st.integers(0, 12), max_size=4),
     ),
 )
 
@@ -53,7 +55,7 @@ def leads_nowhere(site: Site, number: int) -> bool:
     while number in site:
         kind, links = site[number]
         if kind != "redirect" or not links:
-            return kind in ("gone", "failed")
+            return kind in ("missing", "gone", "failed")
         if number in seen:
             return True
         seen.add(number)
@@ -73,8 +75,8 @@ def test_as_a_browser_would_find_them(before: Site, site: Site) -> None:
                     made.failure(url(number))
                 elif kind == "redirect" and links:
                     made.visit(url(number), Answer(status=301, headers={"Location": url(links[0])}))
-                elif kind == "gone":
-                    made.visit(url(number), Answer("gone", status=410))
+                elif kind in ("missing", "gone"):  # gone is what is missing twice in a row
+                    made.visit(url(number), Answer("no", status=410), Outcome.GONE if kind == "gone" else None)
                 else:
                     made.visit(url(number), html(f"{number}", "", {url(to): f"{to}" for to in links}))
         made.close()
