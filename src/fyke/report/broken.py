@@ -20,8 +20,9 @@ AT_A_TIME = 500  # broken links read from the database at once
 
 BROKEN = (
     Outcome.CLIENT_ERROR, Outcome.GONE, Outcome.SERVER_ERROR, Outcome.THROTTLED, Outcome.NO_SUCH_NAME,
-    Outcome.DNS_FAILED, Outcome.CONNECT_FAILED, Outcome.TLS_FAILED, Outcome.TIMED_OUT, Outcome.STALLED, Outcome.BROKEN_OFF,
-    Outcome.BAD_ANSWER, Outcome.HOST_RETIRED, Outcome.ROBOTS_UNREACHABLE, Outcome.REDIRECTED_TOO_OFTEN,
+    Outcome.DNS_FAILED, Outcome.CONNECT_FAILED, Outcome.TLS_FAILED, Outcome.TIMED_OUT, Outcome.STALLED,
+    Outcome.BROKEN_OFF, Outcome.BAD_ANSWER, Outcome.HOST_RETIRED, Outcome.ROBOTS_UNREACHABLE,
+    Outcome.REDIRECTED_TOO_OFTEN,
 )  # fmt: skip
 _BROKEN = ", ".join(f"'{outcome}'" for outcome in BROKEN)
 CIRCLE = "redirects in a circle"
