@@ -63,6 +63,16 @@ def leads_nowhere(site: Site, number: int) -> bool:
     return False
 
 
+def pages_now(*passes: Site) -> Mapping[int, list[int]]:
+    """The links that each page has by now: what fails, or is missing for the first time, may be as it was."""
+    pages = {}
+    for site in passes:
+        for number, (kind, links) in site.items():
+            if kind not in ("missing", "failed"):
+                pages[number] = links if kind == "page" or (kind == "redirect" and not links) else []
+    return pages
+
+
 @given(SITES, SITES)
 @settings(max_examples=60)
 def test_as_a_browser_would_find_them(before: Site, site: Site) -> None:
@@ -81,12 +91,11 @@ def test_as_a_browser_would_find_them(before: Site, site: Site) -> None:
                     made.visit(url(number), html(f"{number}", "", {url(to): f"{to}" for to in links}))
         made.close()
         last = {**before, **site}
-        standing = {}  # a link stays one when its page has lost it since: the table of links is of all visits
-        for visits in (before, site):
-            for number, (kind, links) in visits.items():
-                for to in links if kind == "page" or (kind == "redirect" and not links) else ():
-                    if leads_nowhere(last, to):
-                        standing.setdefault(url(to), set()).add(url(number))
+        standing = {}
+        for number, links in pages_now(before, site).items():
+            for to in links:
+                if leads_nowhere(last, to):
+                    standing.setdefault(url(to), set()).add(url(number))
         found = broken(Path(name))
         assert {to: set(link.on) for to, link in found.items()} == standing
 
@@ -134,6 +143,21 @@ def test_a_site_is_checked(site: SmallSite, tmp_path: Path) -> None:
     assert fyke("links", str(into)).returncode == 0
     text = page(CrawlDirectory(into), 1_795_100_000.0)
     assert "3 of them, on 2 pages" in text and f"{base}gone" in text and "404 client error" in text
+
+
+def test_a_site_that_is_mended(site: SmallSite, tmp_path: Path) -> None:
+    """By passes: what stays broken is told each time, and no link that was taken out."""
+    into, config = tmp_path / "there", written(tmp_path)
+    site.answers["/"] = 200, HTML, b"<a href=/p1>1</a><a href=/gone>x</a>"
+    site.answers["/p1"] = 200, HTML, b"<a href=/away>x</a>"
+    assert crawl(into, config, site.url).status == 0
+    for page_links, expected in ((b"<a href=/p1>1</a><a href=/gone>y</a>", 2), (b"<a href=/p1>1</a>", 1)):
+        site.answers["/"] = 200, HTML, page_links
+        assert crawl(into, config, "--again").status == 0
+        assert len(broken(into)) == expected
+    site.answers["/p1"] = 200, HTML, b"no link any more"
+    assert crawl(into, config, "--again").status == 0
+    assert fyke("links", str(into), "--broken").returncode == 0
 
 
 def test_a_sound_site(site: SmallSite, tmp_path: Path) -> None:

@@ -163,10 +163,10 @@ def export(
 
     Text is of HTML, plain text, and documents (fyke[documents]). jsonl and markdown hold pages that have a text: of
     each URL the last answer, of exact copies the first, and none that says noindex; parquet has a row for every visit,
-    and text for all but exact copies. The others hold everything. Where there is an index, near_of in jsonl and parquet is the key of the page
-    that said nearly the same first: leave out what has one if you want each text once. With --changes there is a line
-    for each page that is new, changed or gone since DATE, and says which: new and changed ones with what they are now.
-    In csv an apostrophe stands before what a spreadsheet would take for a formula.
+    and text for all but exact copies. The others hold everything. Where there is an index, near_of in jsonl and parquet
+    is the key of the page that said nearly the same first: leave out what has one if you want each text once. With
+    --changes there is a line for each page that is new, changed or gone since DATE, and says which: new and changed
+    ones with what they are now. In csv an apostrophe stands before what a spreadsheet would take for a formula.
 
     Killed at any moment, the same command goes on; PATH is there when all of it is.
 

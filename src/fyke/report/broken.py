@@ -1,8 +1,8 @@
 """Broken links, each with the pages on which it stands.
 
 Called by `fyke links` and `fyke.report.page`. A link is broken when the last visit to where it leads brought no answer
-or an error, also when redirects lead there, or in a circle. What was not fetched (beyond the scope, forbidden by
-robots.txt, a link with `nofollow`) is unknown and never called broken.
+or an error, also when redirects lead there, or in a circle. It stands on the pages that have it now. What was not
+fetched (beyond the scope, forbidden by robots.txt, a link with `nofollow`) is unknown and never called broken.
 
 Invariant: memory holds keys of broken links and the pages that are shown; everything else DuckDB may put on disk.
 """
@@ -25,6 +25,7 @@ BROKEN = (
     Outcome.REDIRECTED_TOO_OFTEN,
 )  # fmt: skip
 _BROKEN = ", ".join(f"'{outcome}'" for outcome in BROKEN)
+_SAYING = ", ".join(f"'{each}'" for each in (Outcome.OK, Outcome.TOO_LARGE, Outcome.REDIRECTED, Outcome.GONE))
 CIRCLE = "redirects in a circle"
 NOWHERE = "redirects to what cannot be fetched"
 
@@ -132,10 +133,11 @@ class BrokenLinks:
 
     def _place(self) -> None:
         """`stands`: each broken link with each page that has it, redirects being no pages; `ranked`: those links."""
+        self._find_renewed()
         self._ask(
-            "create table pairs as select distinct source, target from links where target in (select key from bad)"
-            f" and kind != {LinkKind.REDIRECT:d}",
-            links=["source", "target", "kind"],
+            "create table pairs as select distinct source, target from links left join renewed on source = key where"
+            f" target in (select key from bad) and kind != {LinkKind.REDIRECT:d} and (key is null or arrival >= since)",
+            links=["source", "target", "kind", "arrival"],
         )
         self._ask(
             "create table named as select key, any_value(url) as url from visits where key in"
@@ -148,6 +150,23 @@ class BrokenLinks:
             "create table ranked as select b.*, coalesce(n, 0) as pages, row_number() over"
             " (order by coalesce(n, 0) desc, b.url) as place from bad b left join"
             " (select target, count(*) as n from stands group by target) on target = b.key where n > 0 or seed"
+        )
+
+    def _find_renewed(self) -> None:
+        """`renewed`: pages that were another when they were visited again, and where in the table of links those begin
+        that they have now: the last of theirs. Of one that is as it was before that, these are further back: all
+        that it ever had count."""
+        self._ask(
+            "create table said as select key, count(*) as times, arg_max(links, fetched_at) as links,"
+            f" arg_max(duplicate, fetched_at) as known from visits where outcome in ({_SAYING}) group by key"
+            " having times > 1 and not known",
+            visits=["key", "links", "duplicate", "fetched_at", "outcome"],
+        )
+        self._ask(
+            "create table renewed as select key, coalesce(min(arrival) filter (place <= links), max(arrival) + 1) as"
+            " since from (select key, links, arrival, row_number() over (partition by key order by arrival desc) as"
+            " place from links join said on source = key) group by key",
+            links=["source", "arrival"],
         )
 
     def worst(self, most: int | None = None, shown: int = 10) -> Iterator[BrokenLink]:

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,6 +25,7 @@ from fyke.core.batches import Kind
 from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
 
 _LISTING = Kind.LISTING.name.lower()
+_ARRIVAL = pa.field("arrival", pa.int64())
 MEMORY = "512MB"
 THREADS = 2
 
@@ -58,7 +60,8 @@ class Questions:
 
     def ask(self, sql: str, *values: object, **tables: Sequence[str]) -> Rows:
         """The answer to `sql` over `tables`, each with the columns it needs; `visits` is `pages` with sitemaps and
-        feeds. Raises DiskFull, StateDamaged."""
+        feeds, the column `arrival` the number of a row in the order in which they came. Raises DiskFull,
+        StateDamaged."""
         self._damage: StateDamaged | None = None
         for name, columns in tables.items():
             self._engine.register(name, self._reader(name, columns))
@@ -87,12 +90,16 @@ class Questions:
 
     def _reader(self, name: str, columns: Sequence[str]) -> pa.RecordBatchReader:
         kept = SCHEMAS["pages" if name == "visits" else name]
-        schema = pa.schema([kept.field(column) for column in columns])
+        schema = pa.schema([_ARRIVAL if column == _ARRIVAL.name else kept.field(column) for column in columns])
 
         def batches() -> Iterator[pa.RecordBatch]:
-            wanted = list({*columns, "kind"}) if name == "pages" else columns
+            wanted = [*{*columns, *(["kind"] if name == "pages" else [])} - {_ARRIVAL.name}]
+            came = 0
             try:
                 for batch in self._read(name, wanted):
+                    numbers = np.arange(came, came + batch.num_rows)
+                    came += batch.num_rows
+                    batch = batch.append_column(_ARRIVAL, pa.array(numbers))
                     if name == "pages":  # without sitemaps and feeds, as the crawl counts
                         batch = batch.filter(pc.not_equal(batch.column("kind").cast(pa.string()), _LISTING))
                     yield batch.select(columns).cast(schema)
