@@ -11,11 +11,19 @@ the exception again for the time between. For that, this module imports next to 
 import _signal as signal  # type: ignore[import-not-found]  # `signal` loads modules, and Ctrl-C in them is a traceback
 import sys
 
+_NO_MEMORY = ("failed to map segment", "Cannot allocate memory", "cannot allocate memory")  # as the loader says it
+
 
 def end_quietly() -> None:
     """Ctrl-C ends the process from now on, unless whoever started it has it ignore that."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _package_of(error: ImportError) -> str:
+    """The package that is missing or broken: a library names itself without it, but for its path."""
+    file = (error.path or "").rpartition("site-packages/")[2]
+    return (file.partition("/")[0] if "/" in file else error.name or "").partition(".")[0]
 
 
 def main() -> None:
@@ -29,7 +37,9 @@ def main() -> None:
 
         cli.main()
     except ImportError as error:
-        package = (error.name or "").partition(".")[0]
+        if any(words in str(error) for words in _NO_MEMORY):
+            sys.exit("fyke: this process may not have as much memory as it needs: raise the limit (ulimit -v)")
+        package = _package_of(error)
         if package in ("", "fyke"):
             raise  # our own mistake
         again = "" if isinstance(error, ModuleNotFoundError) else "--force-reinstall "

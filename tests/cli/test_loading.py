@@ -129,6 +129,35 @@ def test_a_missing_package(package: str, tmp_path: Path) -> None:
     assert done.stderr.startswith(f"fyke: the Python package {package} ") and f"pip install {package}" in done.stderr
 
 
+BROKEN = """
+import sys
+
+class Broken:
+    "The library of a package is there, and cannot be loaded."
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "selectolax.lexbor":
+            raise ImportError(REASON, name="lexbor", path="/there/site-packages/selectolax/lexbor.so")
+
+REASON = sys.argv.pop(1)
+sys.meta_path.insert(0, Broken())
+from fyke.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("reason", "advice"),
+    [
+        ("undefined symbol: PyThis", "pip install --force-reinstall selectolax"),
+        ("lexbor.so: failed to map segment from shared object", "ulimit -v"),
+    ],
+)
+def test_a_broken_package(reason: str, advice: str, tmp_path: Path) -> None:
+    done = run(BROKEN, reason, *COMMANDS[2], folder=tmp_path)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and advice in done.stderr, done.stderr
+
+
 def test_our_own_mistake_shows_itself(tmp_path: Path) -> None:
     done = run(MISSING, "fyke.crawl.run", *COMMANDS[2], folder=tmp_path)
     assert done.returncode == 1 and "Traceback" in done.stderr
