@@ -182,6 +182,44 @@ def test_a_fault_that_is_not_the_servers_costs_it_nothing(tmp_path: Path, stops:
     assert len(times) == 3 and all(later - sooner >= 7 for sooner, later in pairwise(times)), server.asked
 
 
+class Refusing(Server):
+    """Whatever is asked, it breaks the connection so that libcurl would ask anew, as by REFUSED_STREAM in HTTP/2."""
+
+    def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
+        self.asked.append((self.clock.now(), visit.url))
+        exchange = Exchange(visit, Outcome.BROKEN_OFF, self.clock.now(), 0.0, address, KEPT_BROKE)
+        asyncio.get_running_loop().call_soon(done, exchange)
+
+
+def test_who_breaks_every_connection_is_not_asked_for_ever(tmp_path: Path) -> None:
+    """Once in a row it is a kept connection that grew old; twice, the server's fault, of which there are so many."""
+    config = Config.model_validate(
+        {"politeness": {"host_delay_s": 0, "address_delay_s": 0, "tries": 3, "host_failures": 4, "max_sleep_s": 20}}
+    )
+    clock = VirtualClock()
+    server = Refusing(clock, b"")
+    ends: list[Outcome] = []
+
+    async def crawl() -> None:
+        rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
+        with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
+            rooms = Wiring(Workbench(config.politeness), Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+            fetcher = Fetcher(rooms, config, asyncio.Event())
+            fetcher.put(url_batch([locate("http://a.test/")]))
+            for _ in range(2000):
+                fetcher.pump()
+                await asyncio.sleep(0)
+                clock.advance(1.0)
+                fetched = fetcher.take()
+                ends.extend(each.outcome for each in fetched.exchanges if each.visit.purpose is Purpose.PAGE)
+                fetcher.put(batch_of(visit for visit, _ in fetched.put_off))
+            await fetcher.stop()
+
+    asyncio.run(crawl())
+    assert len(ends) == 1 and ends[0] is not Outcome.OK
+    assert len(server.asked) <= 10, len(server.asked)
+
+
 def test_what_was_aborted_starts_nothing(tmp_path: Path) -> None:
     """Also where it had answers whose hosts would be looked at again: those who carry out requests may be gone."""
     config, clock = Config.model_validate({"politeness": {"host_delay_s": 0, "address_delay_s": 0}}), VirtualClock()

@@ -333,7 +333,10 @@ class Fetcher:
             self.give_back(1)
         self._places.end(host, now)
         host.request = None
-        void = exchange.detail == KEPT_BROKE or exchange.started_at < self._awake_since
+        # A server may refuse requests so that libcurl asks anew: the second time in a row it is its fault.
+        broke, broke_before = exchange.detail == KEPT_BROKE, host.broke
+        host.broke = broke
+        void = (broke and not broke_before) or exchange.started_at < self._awake_since
         # What says nothing of the server: it is still a waiting visit.
         if not exchange.outcome.answered and (self.stopping or (void and not self._aborted)):
             exchange.body.close()

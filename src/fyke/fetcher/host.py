@@ -78,6 +78,7 @@ class Host:
     parked: bool = False  # waits for its name or its rules
     queued: bool = False  # in the heap, or in line at its address
     quick: bool = False  # its last answer was not slow
+    broke: bool = False  # the connection that was kept for its last request did
     request: Visit | None = None  # under way
     domain_key: int = 0
     budget: int = 0  # of its domain, as its latest visit said; 0: the default
