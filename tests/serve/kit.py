@@ -26,7 +26,8 @@ needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: a
 @contextmanager
 def client(*folders: Path) -> Iterator[TestClient]:
     """Asks the application of `folders`, without a network."""
-    with TestClient(application(Shelf(folders), Token(TOKEN)), follow_redirects=False) as asking:
+    served = application(Shelf(folders), Token(TOKEN))
+    with TestClient(served, "http://localhost", follow_redirects=False) as asking:
         yield asking
 
 

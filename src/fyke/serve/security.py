@@ -92,7 +92,7 @@ def _name_of(authority: str) -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    if host in ("localhost", "testserver") or host.endswith(".localhost"):
+    if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
         return ip_address(host).is_loopback
