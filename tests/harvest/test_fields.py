@@ -129,6 +129,23 @@ def test_whatever_a_page_holds(data: str, text: str, raw: bytes) -> None:
         assert rows_batch([row], made.schema).num_rows == 1
 
 
+SAID = '{"@type": "Product", "name": "a\nb /* <!-- ]]> */"}'
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{}", " \n{}\n ", "<!-- {} -->", "<!--\n{}\n//-->", "//<![CDATA[\n{}\n//]]>", "/* <![CDATA[ */{}/* ]]> */",
+        "<![CDATA[{}]]>", "{};",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["Product", "http://schema.org/Product", "https://schema.org/Product", "s:Product"])
+def test_json_as_it_is_written(written: str, kind: str) -> None:
+    """In a comment, with lines that end within a text, of a type with its address: as extractors of others read it."""
+    html = f"<script type='application/ld+json'>{written.format(SAID.replace('Product', kind))}</script>"
+    assert said(html, {"name": "json:Product.name"}) == [{"url": URL, "name": "a b /* <!-- ]]> */"}]
+
+
 def test_deep_json_and_many_elements() -> None:
     deep = "[" * 100_000
     html = f"<script type='application/ld+json'>{deep}</script>" + "<p>x</p>" * 30_000
@@ -148,8 +165,11 @@ def test_deep_json_and_many_elements() -> None:
         ({"table": "x", "fields": {"a": ""}}, ["a has no selector"]),
         ({"table": "x", "fields": {"a": "b"}, "each": ">>"}, ["each = '>>'"]),
         ({"table": "x", "fields": {"a": "b"}, "match": "("}, ["match = '('"]),
-        ({"table": "x", "fields": {"a": {"select": "b", "type": "money"}}}, ["money"]),
-        ({"table": "x", "fields": {"a": {"css": "b"}}}, ["css"]),
+        ({"table": "x", "fields": {"a": {"select": "b", "type": "money"}}}, ["fields.a.type = 'money'", "'integer'"]),
+        (
+            {"table": "x", "fields": {"a": {"css": "b"}}},
+            ["unknown key extract.0.fields.a.css", "known here: select, type"],
+        ),
         ({"table": "x"}, ["fields"]),
     ],
 )

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, Validatio
 
 from fyke.core.choices import Enforcement, Scope
 from fyke.core.errors import ConfigurationError
-from fyke.core.extraction import ExtractSection
+from fyke.core.extraction import ExtractSection, FieldSection
 from fyke.core.gone import without_gone
 from fyke.core.settings import Count, HoursText, Line, Positive, Seconds, Section
 from fyke.core.site import SiteSection
@@ -269,18 +269,19 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _explain(error: ValidationError, source: str) -> str:
-    first = error.errors()[0]
-    place = ".".join(str(step) for step in first["loc"])
+    first = max(error.errors(), key=lambda each: len(each["loc"]))  # of a field that may be a text or a table, in it
+    in_field = FieldSection.__name__ in first["loc"]
+    place = ".".join(str(step) for step in first["loc"] if step != FieldSection.__name__)
     message = first["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
     if first["type"] == "extra_forbidden":
         section = first["loc"][0] if len(first["loc"]) > 1 else ""
         known = Config.model_fields
         if section:
-            kind = _TABLES.get(str(section)) or known[str(section)].annotation
+            kind = FieldSection if in_field else _TABLES.get(str(section)) or known[str(section)].annotation
             known = kind.model_fields  # type: ignore[union-attr]
         return f"{source}: unknown key {place}; known here: {', '.join(known)}"
-    if first["loc"][:1] == ("site",):  # what was written there may be a secret
+    if first["loc"][:1] == ("site",) or isinstance(first["input"], dict):  # that may be a secret, or long
         return f"{source}: {place} cannot be used: {message}"
     return f"{source}: {place} = {first['input']!r} cannot be used: {message}"
 

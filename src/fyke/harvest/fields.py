@@ -27,11 +27,14 @@ MOST_ROWS = 10_000  # of a page
 MOST_VALUES = 1_000  # of a field
 MOST_CHARS = 1 << 16  # of a text
 MOST_OBJECTS = 10_000  # of JSON-LD in a page
+MOST_JSON_CHARS = 2 << 20  # of a script, of which empty objects take twenty times as much
 
 Row = tuple[Any, ...]
 
 _SELECT = re.compile(r"(.*?)(?:::(?:attr\(([\w:.-]+)\)|(text)))?", re.DOTALL)
 _NUMBER = re.compile(r"[-+−]?\d[\d.,'\u2019\u00a0\u202f]{0,40}")
+_BEFORE_JSON = re.compile(r"[\s/*]*+(?:<!--|<!\[CDATA\[)?[\s/*]*+")  # hidden from what knows no scripts
+_BEHIND_JSON = " \t\r\n\f/*;"
 _TYPES = {FieldType.NUMBER: pa.float64(), FieldType.INTEGER: pa.int64()}
 
 
@@ -178,8 +181,11 @@ def _json_ld(root: LexborNode) -> Iterator[dict[str, Any]]:
     """The objects that the page describes itself with: each script's, those in lists and in @graph."""
     found = 0
     for script in root.css('script[type="application/ld+json"]'):
+        text = script.text()
+        if len(text) > MOST_JSON_CHARS:
+            continue
         try:
-            waiting = [json.loads(script.text())]
+            waiting = [json.loads(_bare(text), strict=False)]  # a line may end within a text
         except (ValueError, RecursionError):
             continue
         while waiting and found < MOST_OBJECTS:
@@ -192,11 +198,25 @@ def _json_ld(root: LexborNode) -> Iterator[dict[str, Any]]:
                 waiting.append(one.get("@graph"))
 
 
+def _bare(text: str) -> str:
+    """JSON without the comment or CDATA section that it is in."""
+    text = text[_BEFORE_JSON.match(text).end() :].rstrip(_BEHIND_JSON)  # type: ignore[union-attr]
+    for end in ("-->", "]]>"):
+        text = text.removesuffix(end).rstrip(_BEHIND_JSON)
+    return text
+
+
+def _is_a(one: dict[str, Any], kind: str) -> bool:
+    """Whether `one` is of the type `kind`, which may be written as an address, such as `https://schema.org/Product`."""
+    named = (each for each in _as_list(one.get("@type")) if isinstance(each, str))
+    return any(re.split("[/#:]", each)[-1] == kind for each in named)
+
+
 def _along(data: Sequence[Any], path: Sequence[str]) -> Iterator[Any]:
     """What lies at `path` in `data`; a first step that is the name of a type takes objects of that type alone."""
     first, *rest = path
     if first[:1].isupper():
-        data, path = [one for one in data if first in _as_list(one.get("@type"))], rest
+        data, path = [one for one in data if _is_a(one, first)], rest
     values: list[Any] = list(data)
     for step in path:
         values = [one.get(step) for value in values for one in _as_list(value) if isinstance(one, dict)]
