@@ -13,8 +13,8 @@ from fyke import cli
 from fyke.cli.console import AnswerOutput, Reporter, say, say_aside
 from fyke.core.terminal import clean
 
-STEERING = "\x1b[2J\x1b]0;title\x07\x9b31m\u202eturned\u200b\x08\r\x7f"
-HARMFUL = set("\x1b\x07\x9b\u202e\u200b\x08\r\x7f")
+STEERING = "\x1b[2J\x1b]0;title\x07\x9b31m\u202eturned\u200b\x08\r\x7f\u3164\U000e0041"
+HARMFUL = set("\x1b\x07\x9b\u202e\u200b\x08\r\x7f\u3164\U000e0041")
 
 
 def test_an_answer_is_cleaned(capsys: pytest.CaptureFixture[str]) -> None:
