@@ -20,10 +20,19 @@ def end_quietly() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _package_of(error: ImportError) -> str:
-    """The package that is missing or broken: a library names itself without it, but for its path."""
-    file = (error.path or "").rpartition("site-packages/")[2]
-    return (file.partition("/")[0] if "/" in file else error.name or "").partition(".")[0]
+def _what_to_do(error: ImportError) -> str:
+    """What is missing, and how to get it; nothing where that is our own mistake."""
+    if any(words in str(error) for words in _NO_MEMORY):
+        return "this process may not have as much memory as it needs: raise the limit (ulimit -v)"
+    file = (error.path or "").rpartition("site-packages/")[2]  # a library's name lacks that of its package
+    package = (file.partition("/")[0] if "/" in file else error.name or "").partition(".")[0]
+    if package in ("", "fyke"):
+        return ""
+    again = "" if isinstance(error, ModuleNotFoundError) else "--force-reinstall "
+    return (
+        f"the Python package {package} cannot be loaded ({error}); install it:"
+        f" {sys.executable} -m pip install {again}{package}"
+    )
 
 
 def main() -> None:
@@ -37,16 +46,11 @@ def main() -> None:
 
         cli.main()
     except ImportError as error:
-        if any(words in str(error) for words in _NO_MEMORY):
-            sys.exit("fyke: this process may not have as much memory as it needs: raise the limit (ulimit -v)")
-        package = _package_of(error)
-        if package in ("", "fyke"):
-            raise  # our own mistake
-        again = "" if isinstance(error, ModuleNotFoundError) else "--force-reinstall "
-        sys.exit(
-            f"fyke: the Python package {package} cannot be loaded ({error}); install it:"
-            f" {sys.executable} -m pip install {again}{package}"
-        )
+        said = _what_to_do(error)
+        if not said:
+            raise
+        print(f"fyke: {said}", file=sys.stderr)
+        sys.exit(2)  # 1 is an answer of some commands: nothing was found, links are broken
     finally:
         end_quietly()
 

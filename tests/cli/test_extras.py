@@ -73,7 +73,7 @@ def test_what_a_crawl_needs_is_there_without_extras(tmp_path: Path, crawled: Pat
 )
 def test_a_missing_extra_is_one_line_that_names_it(crawled: Path, extra: str, arguments: list[str]) -> None:
     run = without(extra, *arguments, folder=crawled)
-    assert run.returncode == 1 and not run.stdout
+    assert run.returncode == 2 and not run.stdout
     (line,) = run.stderr.splitlines()
     assert line.startswith("fyke: this needs ") and line.endswith(f"-m pip install 'fyke[{extra}]'"), line
 

@@ -125,7 +125,7 @@ def test_a_missing_package(package: str, tmp_path: Path) -> None:
     needing = "export" if package == "fastwarc" else "crawl"
     arguments = next(arguments for arguments in COMMANDS if arguments[0] == needing)
     done = run(MISSING, package, *arguments, folder=tmp_path)
-    assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
     assert done.stderr.startswith(f"fyke: the Python package {package} ") and f"pip install {package}" in done.stderr
 
 
@@ -155,7 +155,7 @@ main()
 )
 def test_a_broken_package(reason: str, advice: str, tmp_path: Path) -> None:
     done = run(BROKEN, reason, *COMMANDS[2], folder=tmp_path)
-    assert done.returncode == 1 and done.stderr.count("\n") == 1 and advice in done.stderr, done.stderr
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and advice in done.stderr, done.stderr
 
 
 def test_our_own_mistake_shows_itself(tmp_path: Path) -> None:

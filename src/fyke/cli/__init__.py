@@ -18,7 +18,7 @@ import typer
 from fyke.cli import crawling, readers, trying  # noqa: F401 - they add their commands, in this order
 from fyke.cli.app import app
 from fyke.cli.console import let_go
-from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError, DirectoryError, DiskFull, FykeError
+from fyke.core.errors import EXIT_INTERRUPTED, EXIT_UNABLE, ConfigurationError, DirectoryError, DiskFull, FykeError
 from fyke.core.terminal import clean
 
 # Since 0.20-odd typer carries click inside under a private name; its public class leads to the one we need.
@@ -43,11 +43,15 @@ def main() -> None:
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "start new thread" not in str(error):
             raise
-        _complain("this process may not have as much memory as it needs: raise the limit (ulimit -v, ulimit -u)", 1)
+        _complain(
+            "this process may not have as much memory as it needs: raise the limit (ulimit -v, ulimit -u)", EXIT_UNABLE
+        )
     except OSError as error:  # of a file that only this command reads or writes, as stdout
         let_go(sys.stdout)
         if error.errno in (errno.EMFILE, errno.ENFILE):
-            _complain("this process may not have as many files open as it needs: raise the limit (ulimit -n)", 1)
+            _complain(
+                "this process may not have as many files open as it needs: raise the limit (ulimit -n)", EXIT_UNABLE
+            )
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         _complain(
             f"{error.filename or 'what was to be printed'}: {error.strerror or error}; free some space, or mend the"

@@ -7,6 +7,7 @@ with the class's `exit_status`.
 
 import sys
 
+EXIT_UNABLE = 2  # as for wrong usage; 1 is an answer of some commands: nothing was found, links are broken
 EXIT_NO_PAGE = 6  # of a crawl that came to its end, and servers answered with nothing but errors (4xx, 5xx)
 EXIT_INTERRUPTED = 130  # what a shell shows of a command that Ctrl-C ended
 
@@ -29,6 +30,8 @@ class BadUrl(ConfigurationError):
 
 class MissingExtra(FykeError):
     """What was asked needs packages that were not installed with Fyke."""
+
+    exit_status = EXIT_UNABLE
 
     def __init__(self, missing: ModuleNotFoundError, extra: str) -> None:
         """`extra` of the package has what is `missing`."""
