@@ -1,8 +1,10 @@
-"""A crawl on a disk that cannot be written, as archives often lie: whoever only reads is answered as elsewhere."""
+"""A crawl on a disk that cannot be written, as archives often lie, or is full: whoever only reads is answered as
+elsewhere."""
 
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,28 @@ def test_who_only_reads_is_answered(
     done = fyke(name, str(into), *arguments)
     assert (done.returncode, done.stderr) == (0, ""), done
     assert said.format(**words) in done.stdout
+
+
+def test_a_full_disk_is_no_damage(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("may not mount")
+    try:
+        with small_site(pages=4) as site:
+            assert crawl(disk / "crawl", settings(tmp_path), site.url).status == 0
+        with suppress(OSError), (disk / "filling").open("wb", buffering=0) as filling:
+            while True:
+                filling.write(bytes(4096))
+        into = str(disk / "crawl")
+        for arguments in (["status", into], ["why", into, site.url], ["check", into]):
+            done = fyke(*arguments)
+            assert (done.returncode, done.stderr) == (0, ""), done
+        done = fyke("index", into)
+        assert done.returncode == 4 and "free some space" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_who_writes_is_told_so(read_only: tuple[Path, str]) -> None:

@@ -87,8 +87,8 @@ def _plain(value: Any) -> Any:
 def opened_to_read(path: Path) -> sqlite3.Connection:
     """The database at `path`, for one who writes nothing. Raises sqlite3.Error.
 
-    Where the folder cannot be written, SQLite cannot make the files by which writers and readers understand each other:
-    there it is read as it is, unless a writer left a journal.
+    Where the folder cannot be written, or the disk is full, SQLite cannot make the files by which writers and readers
+    understand each other: there it is read as it is, unless a writer left a journal.
     """
     uri = f"{path.absolute().as_uri()}?mode=ro"
     connection = _connected(uri)
@@ -98,7 +98,7 @@ def opened_to_read(path: Path) -> sqlite3.Connection:
         connection.close()
         journal = path.with_name(f"{path.name}-wal")
         left = journal.exists() and journal.stat().st_size > 0
-        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN or left:
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR) or left:
             raise
         return _connected(f"{uri}&immutable=1")
     return connection

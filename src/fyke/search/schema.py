@@ -10,6 +10,8 @@ whatever language it is in. What is shown is kept apart from what is looked for.
 Invariant: `Analysis.words` of a text gives exactly the terms under which a document with it is found.
 """
 
+import errno
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +21,7 @@ from pathlib import Path
 import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from fyke.core.errors import DirectoryError
+from fyke.core.errors import DirectoryError, DiskFull
 
 LONGEST_WORD = 64
 SHOWN = ("title", "description", "text")  # also kept as they are shown
@@ -165,6 +167,8 @@ def engine_at(path: Path) -> Iterator[None]:
         yield
     except (ValueError, OSError) as error:
         reason = " ".join(str(error).split())[:200]
+        if os.strerror(errno.ENOSPC) in reason:
+            raise DiskFull(f"no room for the index in {path}: free some space, and run the command again") from error
         raise DirectoryError(
             f"the index in {path} cannot be used: {reason}; free some space, or delete {path.parent} and make it again"
         ) from error
