@@ -1,22 +1,27 @@
 """Large pages come out as if they had been read with the others, only later."""
 
 import threading
+from functools import partial
 from itertools import pairwise
 
 import pytest
 
+from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.config import FetchSection
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
+from fyke.core.pace import PARTS, Pace
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Visit
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser
-from fyke.harvest.aside import Aside
+from fyke.harvest.aside import BYTE_S, Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.named_sitemaps import NamedSitemaps
-from fyke.harvest.worker import TURN_BYTES, Harvest, Sheaf
+from fyke.harvest.worker import STORED_BYTE_S, Harvest, Sheaf
+
+SHARE = Pace(SystemClock()).share()  # nothing light is going on
 
 BODIES = [b"<title>%d</title><a href=/%d>" % (number, number) + b"x" * 300 * (number % 3) for number in range(9)]
 
@@ -37,7 +42,7 @@ def facts(sheaves: list[Sheaf]) -> dict[str, tuple[str, int]]:
 
 def test_large_pages_come_later_and_are_the_same(tmp_path) -> None:
     done = threading.Semaphore(0)
-    aside = Aside(done.release, large_bytes=400)
+    aside = Aside(done.release, SHARE, large_bytes=400)
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
         plain = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver())
@@ -45,7 +50,7 @@ def test_large_pages_come_later_and_are_the_same(tmp_path) -> None:
         seen.close()
     with Checkpoint(tmp_path / "other") as checkpoint:
         seen, parser = ContentSeen(checkpoint.store, 1 << 16), Parser()
-        harvest = Harvest(parser, seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        harvest = Harvest(parser, seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside, SHARE)
         at_once = list(harvest.reap(exchanges()))
         large = sum(len(body) >= 400 for body in BODIES)
         assert len(facts(at_once)) == len(BODIES) - large
@@ -64,11 +69,11 @@ def test_large_pages_come_later_and_are_the_same(tmp_path) -> None:
 def test_while_there_is_no_room_for_large_pages_small_ones_go_on(tmp_path) -> None:
     """Nothing waits for the thread, which is busy here until it is let go."""
     done, gate = threading.Semaphore(0), threading.Event()
-    aside = Aside(done.release, large_bytes=400, most_bytes=500)
+    aside = Aside(done.release, SHARE, large_bytes=400, most_bytes=500)
     small = sum(len(body) < 400 for body in BODIES)
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
-        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside, SHARE)
         busy = aside._thread.submit(gate.wait)
         at_once = list(harvest.reap(exchanges()))
         assert len(facts(at_once)) == small
@@ -88,31 +93,61 @@ def test_while_there_is_no_room_for_large_pages_small_ones_go_on(tmp_path) -> No
     aside.close()
 
 
-def test_large_pages_take_their_share_of_the_turns(tmp_path) -> None:
-    """However many are read, a turn that brings others hands on one of them, and then none until as many bytes had
-    their turns; a turn that brings nothing hands on all."""
+def test_large_pages_take_their_share_of_the_time(tmp_path) -> None:
+    """However many are read: while light work is going on one is handed on, and the next not before the time that is
+    expected of it is one part in so many of what has passed; once none is, all are."""
+    clock = VirtualClock()
+    pace = Pace(clock)
     small, large = exchanges()[::3], exchanges()[1::3]
-    aside = Aside(lambda: None, large_bytes=300)
+    aside = Aside(lambda: None, SHARE, large_bytes=300)
     for exchange in large:
-        exchange.body = Document(exchange.body.read() + b" " * 3 * TURN_BYTES)
+        exchange.body = Document(exchange.body.read() + b" " * 1_000_000)
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
-        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside, pace.share())
         assert list(harvest.reap(large)) == []
         handed_on = []
-        for turn in range(40):
+        for _ in range(100):
+            clock.advance(0.02)
+            pace.go_on()
             aside._thread.submit(int).result()  # what was put in is done
             got = facts(list(harvest.reap(small)))
-            handed_on += [turn] * (len(got) - len(small))
+            handed_on += [clock.now()] * (len(got) - len(small))
+        assert 1 < len(handed_on)
+        assert all(after - before > 1_000_000 * STORED_BYTE_S * (PARTS - 1) for before, after in pairwise(handed_on))
+        clock.advance(1.0)
+        while harvest.waiting:
+            aside._thread.submit(int).result()
+            handed_on += [clock.now()] * len(facts(list(harvest.reap([]))))
         assert len(handed_on) == len(large)
-        assert all(after - before > 3 for before, after in pairwise(handed_on))
         seen.close()
+    aside.close()
+
+
+def test_while_light_work_is_going_on_large_pages_are_read_one_by_one() -> None:
+    """Each once so much time has passed that what is expected of it is its share; in a hurry, and when there is none,
+    all at once."""
+    clock = VirtualClock()
+    pace = Pace(clock)
+    aside: Aside[int] = Aside(lambda: None, pace.share())
+    for number in range(6):
+        aside.put(partial(int, number), 1_000_000)
+    for begun in (0, 1, 2):
+        pace.go_on()
+        aside.go_on()
+        aside._thread.submit(int).result()
+        assert sum(future.done() for future, _ in aside._waiting) == begun
+        clock.advance(1_000_000 * BYTE_S * PARTS)
+    pace.go_on()
+    aside.go_on(hurry=True)
+    aside._thread.submit(int).result()
+    assert aside.take() == list(range(6))
     aside.close()
 
 
 def test_what_waits_is_bounded() -> None:
     """While it is full, what is done first is taken first; what was not taken counts, done or not."""
-    aside: Aside[int] = Aside(lambda: None, most_bytes=10)
+    aside: Aside[int] = Aside(lambda: None, SHARE, most_bytes=10)
     aside.put(lambda: 1, 6)
     assert aside.has_room(4) and not aside.has_room(5)
     aside.put(lambda: 2, 4)
@@ -127,12 +162,13 @@ def test_what_waits_is_bounded() -> None:
 
 
 def test_a_fault_of_ours_is_not_hidden() -> None:
-    aside: Aside[None] = Aside(lambda: None)
+    aside: Aside[None] = Aside(lambda: None, SHARE)
 
     def fail() -> None:
         raise ZeroDivisionError
 
     aside.put(fail, 1)
+    aside.go_on()
     aside._thread.shutdown()
     with pytest.raises(ZeroDivisionError):
         aside.take()

@@ -10,15 +10,23 @@ import tempfile
 from typing import BinaryIO
 
 MEMORY_BYTES = 1 << 20
+SMALL_BYTES = 128 << 10
+SMALL_SHARE = 4  # one part in so many of what is shared
 
 
 class SharedMemory:
-    """What many documents may hold in memory together."""
+    """What many documents may hold in memory together; of that, a part is for small ones alone, which large ones would
+    else keep out."""
 
-    __slots__ = ("left_bytes",)
+    __slots__ = ("_kept_bytes", "left_bytes")
 
     def __init__(self, most_bytes: int) -> None:
         self.left_bytes = most_bytes
+        self._kept_bytes = most_bytes // SMALL_SHARE
+
+    def has_room(self, size_bytes: int) -> bool:
+        """Whether a document that has grown to this size, and is counted, may stay."""
+        return self.left_bytes >= (0 if size_bytes <= SMALL_BYTES else self._kept_bytes)
 
 
 class Document:
@@ -59,7 +67,7 @@ class Document:
         if self._shared is not None:
             self._shared.left_bytes -= len(chunk)
             self._held_bytes += len(chunk)
-        if self.size > self._memory_bytes or (self._shared is not None and self._shared.left_bytes < 0):
+        if self.size > self._memory_bytes or (self._shared is not None and not self._shared.has_room(self.size)):
             self.to_disk()
 
     def to_disk(self) -> None:

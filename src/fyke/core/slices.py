@@ -2,10 +2,12 @@
 
 Work is a generator that returns its result, and yields between units how many steps it took since; a step is about
 a microsecond, and a unit a few hundred at most, whatever the input. Who may wait runs it `whole`; the loop gives it
-to a `Slicer`, which does `SLICE_STEPS` of it and then lets everybody else go on. Steps are counted, not timed, so that
-the same work is cut at the same places on every machine.
+to a `Slicer`, which takes `FIRST_STEPS` of it at once: what is ordinary is done then. What is left waits in line, of which
+`SLICE_STEPS` are done at a time, as often as its share of the time allows (`fyke.core.pace`), and in between everybody
+else goes on. Steps are counted, not timed, so that the same work is cut at the same places on every machine.
 
-Invariant: between two rests, all work of one Slicer together takes `SLICE_STEPS` and the rest of one unit at most.
+Invariant: each work takes `FIRST_STEPS` and the rest of one unit before it waits, and between two rests all that wait
+take `SLICE_STEPS` and the rest of one unit.
 """
 
 import asyncio
@@ -13,9 +15,12 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
+from fyke.core.pace import Share
+
 T = TypeVar("T")
 Slices = Generator[int, None, T]
 
+FIRST_STEPS = 200
 SLICE_STEPS = 800
 TURN_STEPS = 200  # then the next in line
 REST_S = 0.001
@@ -34,50 +39,48 @@ def whole(work: Slices[T]) -> T:
 class Slicer:
     """Does works beside each other; `resumed` is called after each slice in which a work that had waited ended."""
 
-    def __init__(self, resumed: Callable[[], None]) -> None:
+    def __init__(self, resumed: Callable[[], None], share: Share) -> None:
         self._resumed = resumed
+        self._share = share
         self._line: deque[tuple[Slices[Any], Callable[[Any], None]]] = deque()
-        self._left = SLICE_STEPS  # of this slice
         self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._line)
 
     def run(self, work: Slices[T], then: Callable[[T], None]) -> None:
-        """Give the result of `work` to `then`: before this returns, if what is left of the slice suffices."""
-        if not self._go_on(work, then, self._left):
+        """Give the result of `work` to `then`: before this returns, if it is short."""
+        ended, _ = _go_on(work, then, FIRST_STEPS)
+        if not ended:
             self._line.append((work, then))
-        self._set_timer()
+            self._set_timer()
 
     def _set_timer(self) -> None:
-        if self._timer is None and (self._line or self._left < SLICE_STEPS):
-            self._timer = asyncio.get_running_loop().call_later(REST_S, self._slice)
+        if self._timer is None and self._line:
+            rest_s = max(REST_S, self._share.wait_s())
+            self._timer = asyncio.get_running_loop().call_later(rest_s, self._slice)
 
     def _slice(self) -> None:
         self._timer = None
-        self._left = SLICE_STEPS
         ended = False
-        while self._line and self._left > 0:
-            work, then = self._line.popleft()
-            if self._go_on(work, then, min(TURN_STEPS, self._left)):
-                ended = True
-            else:
-                self._line.append((work, then))
+        if not self._share.wait_s():
+            with self._share.taken():
+                ended = self._work()
         self._set_timer()
         if ended:
             self._resumed()
 
-    def _go_on(self, work: Slices[Any], then: Callable[[Any], None], steps: int) -> bool:
-        """Let `work` take `steps`; whether it ended."""
-        until = self._left - steps
-        try:
-            while self._left > until:
-                self._left -= next(work)
-        except StopIteration as end:
-            self._left -= 1
-            then(end.value)
-            return True
-        return False
+    def _work(self) -> bool:
+        """Do a slice; whether some work ended."""
+        left, any_ended = SLICE_STEPS, False
+        while self._line and left > 0:
+            work, then = self._line.popleft()
+            ended, taken = _go_on(work, then, min(TURN_STEPS, left))
+            left -= taken
+            any_ended |= ended
+            if not ended:
+                self._line.append((work, then))
+        return any_ended
 
     def stop(self) -> None:
         """Let go of all that is not done."""
@@ -85,3 +88,15 @@ class Slicer:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _go_on(work: Slices[Any], then: Callable[[Any], None], steps: int) -> tuple[bool, int]:
+    """Let `work` take `steps`; whether it ended, and how many it took."""
+    taken = 0
+    try:
+        while taken < steps:
+            taken += next(work)
+    except StopIteration as end:
+        then(end.value)
+        return True, taken + 1
+    return False, taken

@@ -24,6 +24,7 @@ from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError
 from fyke.core.hours import HostHours
 from fyke.core.outcomes import Outcome
+from fyke.core.pace import Pace
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin, schemes_of
 from fyke.core.resolve import LinkResolver
 from fyke.core.rewrite_rules import load
@@ -149,6 +150,7 @@ class Rooms:
         self._clock = clock
         self._news = news
         self._store = checkpoint.store
+        self._pace = Pace(clock)
         self.started_at = clock.now()
         self.passes = Passes(saved.get("again"))
         self._open_hosts(saved)
@@ -249,10 +251,10 @@ class Rooms:
             product=config.agent.user_agent,
             shared=bool(prepared.sinks or prepared.extractors),
         )
-        self.aside: Aside[Any] = Aside(lambda: loop.call_soon_threadsafe(self._news.set))
+        self.aside: Aside[Any] = Aside(lambda: loop.call_soon_threadsafe(self._news.set), self._pace.share())
         self._harvest = Harvest(
             self._parser, self.content_seen, self.named_sitemaps, config.fetch,
-            LinkResolver(prepared.schemes), self.aside, self._redirects, self._past.content,
+            LinkResolver(prepared.schemes), self.aside, self._pace.share(), self._redirects, self._past.content,
         )  # fmt: skip
 
     def _open_post(self, saved: dict[str, Any]) -> None:
@@ -275,7 +277,7 @@ class Rooms:
     def _open_fetcher(self) -> None:
         config, prepared, loop = self._config, self._prepared, asyncio.get_running_loop()
         kept = kept_connections(config.fetch.connections, prepared.other_connections)
-        self.engine = CurlEngine(loop, config.fetch, self._clock, str(self._directory.state), kept=kept)
+        self.engine = CurlEngine(loop, config.fetch, self._clock, str(self._directory.state), self._pace, kept=kept)
         self._registry = build_registry(
             loop, self.engine, config.agent, self._clock, prepared.protocols, self._chosen.port, prepared.sites
         )
@@ -294,6 +296,7 @@ class Rooms:
             self.engine.cut,
             self.post.owns,
             shared=self._seat is not None,
+            pace=self._pace,
         )
         self.fetcher = Fetcher(wiring, config, self._news, prepared.other_connections)
         if config.crawl.pages:

@@ -20,6 +20,7 @@ from fyke.core.batches import EMPTY, Kind
 from fyke.core.config import Config
 from fyke.core.messages import SOON_S
 from fyke.core.outcomes import Outcome
+from fyke.core.pace import Pace
 from fyke.core.slices import Slicer
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of, visits_of
 from fyke.fetcher.connections import Connections
@@ -56,7 +57,7 @@ class Fetcher:
         self._held_up: tuple[deque[Host], deque[Host]] = deque(), deque()
         self._returns = Returns(news, rooms.clock)
         self._hosts = HostDesk(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock, rooms.ours)
-        self._slicer = Slicer(self.pump)
+        self._slicer = Slicer(self.pump, (rooms.pace or Pace(rooms.clock)).share())
         self._rules = RulesDesk(
             rooms.bench, self._hosts, rooms.book, config, rooms.clock, self._slicer, shared=rooms.shared
         )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fyke.core.clock import Clock
+from fyke.core.pace import Pace
 from fyke.core.visits import Earlier, Visit
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.names import Resolver
@@ -40,3 +41,4 @@ class Wiring:
     cut: Callable[[Visit, str], None] = lambda visit, why: None  # breaks off the request for a visit, saying why
     ours: Callable[[str], bool] = bool  # whether an address may be asked from here
     shared: bool = False  # whether other agents ask other hosts of the same crawl
+    pace: Pace | None = None  # None: its own

@@ -1,7 +1,8 @@
 """Large pages are read beside the loop: a thread of its own, so that no page holds up the others.
 
 The harvest puts work in and takes results out when it comes by again. lexbor gives the interpreter back while it makes
-a tree, so the loop goes on meanwhile.
+a tree, so the loop goes on meanwhile, but not for all that is done to a page. So while light work is going on, pages
+are read one by one, and each no sooner than its share of the time allows what is expected of it (`fyke.core.pace`).
 
 Invariant: results come in the order of the work. Its owner brings no more than it `has_room` for: so `MOST_BYTES` of
 pages are held at a time, those that nobody took yet among them, or one that is larger, alone.
@@ -12,8 +13,11 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
+from fyke.core.pace import Share
+
 LARGE_BYTES = 512 << 10  # of content: more takes longer than the loop should be held up
 MOST_BYTES = 32 << 20
+BYTE_S = 5e-8  # that a byte is expected to take
 
 Result = TypeVar("Result")
 
@@ -22,13 +26,19 @@ class Aside(Generic[Result]):
     """Work under way beside the loop; `told` is called, in the thread, when some of it is done."""
 
     def __init__(
-        self, told: Callable[[], object], large_bytes: int = LARGE_BYTES, most_bytes: int = MOST_BYTES
+        self,
+        told: Callable[[], object],
+        share: Share,
+        large_bytes: int = LARGE_BYTES,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         self._told = told
+        self._share = share
         self.large_bytes = large_bytes  # what is smaller is not worth it
         self._most_bytes = most_bytes
         self._thread = ThreadPoolExecutor(1, "fyke-large-pages")
-        self._waiting: deque[tuple[Future[Result], int]] = deque()
+        self._works: deque[tuple[Callable[[], Result], Future[Result], float]] = deque()  # not begun
+        self._waiting: deque[tuple[Future[Result], int]] = deque()  # begun or not
 
     def __repr__(self) -> str:
         return f"Aside({len(self)} waiting)"
@@ -37,11 +47,38 @@ class Aside(Generic[Result]):
         """How many results were not taken yet."""
         return len(self._waiting)
 
+    @property
+    def next_bytes(self) -> int:
+        """The size of what is taken next; 0 where there is nothing."""
+        return self._waiting[0][1] if self._waiting else 0
+
     def put(self, work: Callable[[], Result], size_bytes: int) -> None:
         """Have `work` done, on something of that size."""
-        future = self._thread.submit(work)
-        self._waiting.append((future, size_bytes))
+        future: Future[Result] = Future()
         future.add_done_callback(lambda _: self._told())
+        self._works.append((work, future, size_bytes * BYTE_S))
+        self._waiting.append((future, size_bytes))
+
+    def go_on(self, *, hurry: bool = False) -> None:
+        """Begin what may begin now; all if it is in a `hurry`."""
+        while self._works and (hurry or self._may_begin):
+            self._thread.submit(self._do, *self._works.popleft())
+
+    @property
+    def _may_begin(self) -> bool:
+        if not self._share.busy:
+            return True
+        under_way = len(self._waiting) > len(self._works) and not self._waiting[-len(self._works) - 1][0].done()
+        return not (under_way or self._share.wait_s(self._works[0][2]))
+
+    def _do(self, work: Callable[[], Result], future: "Future[Result]", expected_s: float) -> None:
+        with self._share.taken(expected_s):
+            try:
+                result = work()
+            except BaseException as error:  # noqa: BLE001 - it is raised where the result is taken
+                future.set_exception(error)
+                return
+        future.set_result(result)
 
     def has_room(self, size_bytes: int) -> bool:
         """Whether something of that size may be held beside what is, or alone."""
@@ -52,6 +89,7 @@ class Aside(Generic[Result]):
         what that did."""
         done: list[Result] = []
         if wait and self._waiting:
+            self.go_on(hurry=True)
             self._waiting[0][0].exception()  # returns when it is done
         while self._waiting and self._waiting[0][0].done() and (most is None or len(done) < most):
             done.append(self._waiting.popleft()[0].result())
@@ -60,4 +98,5 @@ class Aside(Generic[Result]):
     def close(self) -> None:
         """Begin no more, and wait for what was begun."""
         self._thread.shutdown(cancel_futures=True)
+        self._works.clear()
         self._waiting.clear()

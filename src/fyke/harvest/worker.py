@@ -5,9 +5,8 @@ same body was read at the same place: then its links are known and it is not par
 relative links mean something else elsewhere: by the body alone (Mercator, section 3.5) pages would be lost. It is
 the folder, and for a page with links like `?page=2`, which keep the page's own name, the whole path.
 
-Large pages are handed on when their turn has room for them: `TURN_BYTES` of them beside other pages, so that archiving
-them does not hold up the others, and all of them where there are no others. One that is larger takes the room of the
-turns that follow.
+Large pages are handed on one in a turn while light work is going on, and no sooner than their share of the time allows
+(`fyke.core.pace`), so that archiving them does not hold up the others; and all of them where there are no others.
 
 Invariant: every exchange that goes in comes out once, whatever its bytes; those with large pages come out later.
 """
@@ -26,6 +25,7 @@ from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body, unfolds
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
+from fyke.core.pace import Share
 from fyke.core.resolve import MOST_BYTES, NOWHERE, Int, LinkResolver, Located
 from fyke.core.urls import key_of
 from fyke.core.visits import HTML_TYPES, SAME_TEXT, Earlier, Exchange, Page, Purpose
@@ -40,7 +40,7 @@ from fyke.harvest.same_text import MOST_TEXT_BYTES, same_text
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
 MOST_LATER = 256  # exchanges with large pages for which there is no room aside: each holds a file
-TURN_BYTES = 1 << 20  # of large pages that are handed on with others: it takes some 5 ms to archive them
+STORED_BYTE_S = 5e-9  # that a byte of a large page is expected to take until it is archived
 SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however short it is
 Times = npt.NDArray[np.float64]
 CopyOf = Callable[[Earlier, int], tuple[bytes, bytes] | None]  # head and body of the newest copy, if not longer
@@ -113,10 +113,11 @@ class Harvest:
         limits: FetchSection,
         links: LinkResolver,
         aside: Aside["_Read"] | None = None,
+        share: Share | None = None,
         redirects: Redirects | None = None,
         copy_of: CopyOf | None = None,
     ) -> None:
-        """Without `aside` large pages are read as all others."""
+        """Without `aside`, and the `share` of the time in which they are handed on, large pages are read as all others."""
         self._parser = parser
         self._content_seen = content_seen
         self._named = named
@@ -126,7 +127,7 @@ class Harvest:
         self._aside = aside
         # There was no room aside for their pages, which have so many bytes.
         self._later: deque[tuple[Exchange, int]] = deque()
-        self._owed_bytes = 0  # of large pages handed on, for which the turns did not have room yet
+        self._share = share
         self._redirects = redirects or Redirects({})
         self._copy_of = copy_of or (lambda earlier, most_bytes: None)
 
@@ -140,9 +141,7 @@ class Harvest:
 
     def reap(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
         """What is in `exchanges`, and in large ones of before. Their bodies are still open, for the archive."""
-        self._owed_bytes = max(0, self._owed_bytes - TURN_BYTES) if exchanges else 0
-        if not self._owed_bytes:
-            yield from self._read_aside(most=1 if exchanges else None)
+        yield from self._hand_on()
         if told := [exchange for exchange in exchanges if exchange.outcome not in TO_PARSE]:
             yield self._without_page(told)
         yield from self._open_later()
@@ -169,6 +168,17 @@ class Harvest:
                 yield from self._read(batch)
                 batch, size_bytes = [], 0
         yield from self._read(batch)
+        if self._aside is not None:
+            self._aside.go_on(hurry=len(self._later) > MOST_LATER // 2)
+
+    def _hand_on(self) -> Iterator[Sheaf]:
+        """Large pages that were read by now, as far as there is time for them."""
+        if self._share is not None and not self._share.wait_s(self._expected_s()):
+            yield from self._read_aside(most=1 if self._share.busy else None)
+
+    def _expected_s(self) -> float:
+        """What handing on the next large page is expected to take."""
+        return 0.0 if self._aside is None else self._aside.next_bytes * STORED_BYTE_S
 
     def _open_later(self, most: int | None = None) -> Iterator[Sheaf]:
         """Open those with large pages that had to wait, in order, while there is room for them. Where no more than
@@ -243,10 +253,11 @@ class Harvest:
             del read
 
     def _owing(self, sheaves: Iterable[Sheaf]) -> Iterator[Sheaf]:
-        """`sheaves` of large pages, which take the room of turns to come."""
+        """`sheaves` of large pages, which take a share of the time until they are stored."""
+        assert self._share is not None
         for sheaf in sheaves:
-            self._owed_bytes += sum(reaped.exchange.body.size for reaped in sheaf.reaped)
-            yield sheaf
+            with self._share.taken(sum(reaped.exchange.body.size for reaped in sheaf.reaped) * STORED_BYTE_S):
+                yield sheaf
 
     def _read(self, batch: Sequence[tuple[Exchange, Page]]) -> Iterator[Sheaf]:
         """Links are resolved together, but for those of pages that look alike: whether the second is to be read

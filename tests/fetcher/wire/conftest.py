@@ -10,6 +10,7 @@ import uvloop
 
 from fyke.core.clock import SystemClock
 from fyke.core.config import AgentSection, FetchSection
+from fyke.core.pace import Pace
 from fyke.core.plugins import ProtocolModule
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Visit
@@ -104,11 +105,12 @@ class Client:
         folder: str | None = None,
         loop=None,
         kept: int | None = None,
+        pace: Pace | None = None,
         **limits,
     ) -> None:  # type: ignore[assignment]
         loop = loop or asyncio.get_running_loop()
         settings = {"connect_timeout_s": 2, "timeout_s": 5, "connections": 32} | limits
-        self.engine = CurlEngine(loop, FetchSection(**settings), SystemClock(), folder, kept=kept)
+        self.engine = CurlEngine(loop, FetchSection(**settings), SystemClock(), folder, pace, kept=kept)
         self.registry: Registry = build_registry(loop, self.engine, AGENT, SystemClock(), plugins)
         self.answers: list[Exchange] = []
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,8 +16,10 @@ from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.config import FetchSection
 from fyke.core.errors import ConfigurationError, DiskFull
 from fyke.core.outcomes import Outcome
-from fyke.fetcher.wire.curl import BULK_AT_ONCE, CLOSED, KEPT_BROKE, CurlEngine
+from fyke.core.pace import PARTS, Pace
+from fyke.fetcher.wire.curl import CLOSED, KEPT_BROKE, CurlEngine
 from fyke.fetcher.wire.registry import build_registry
+from fyke.fetcher.wire.transfer import TURN_BYTES
 
 SMALL = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
@@ -420,22 +423,23 @@ def test_where_a_kept_connection_breaks_nothing_is_sent_twice(run):
 
 
 def test_who_sends_much_takes_turns(monkeypatch, run):
-    """However many send bodies without end: each time that sockets are looked at, few of them are read, each as often
-    as the others."""
-    looks: list[list[int]] = []
-    look, receive = CurlEngine._ready, CurlEngine._receive
+    """However many send bodies without end: after its first turn each has as many as the others, one at a time, and
+    none brings more in a turn than it may."""
+    turns: Counter[str] = Counter()
+    brought: list[int] = []
+    go_on, act = CurlEngine._go_on, CurlEngine._act
 
-    def noted_look(engine):
-        looks.append([])
-        look(engine)
+    def noted(engine, slot):
+        turns[slot.request.visit.url] += 1
+        go_on(engine, slot)
 
-    def noted_receive(engine, fd, events):
-        if fd in engine._bulk:
-            looks[-1].append(fd)
-        receive(engine, fd, events)
+    def measured(engine, fd, selected):
+        before = {slot: slot.body.size for slot in engine._active.values()}
+        act(engine, fd, selected)
+        brought.extend(slot.body.size - before.get(slot, 0) for slot in engine._active.values())
 
-    monkeypatch.setattr(CurlEngine, "_ready", noted_look)
-    monkeypatch.setattr(CurlEngine, "_receive", noted_receive)
+    monkeypatch.setattr(CurlEngine, "_go_on", noted)
+    monkeypatch.setattr(CurlEngine, "_act", measured)
 
     async def main():
         async with web(endless) as server, Client(max_body_bytes=8 << 20) as client:
@@ -443,6 +447,33 @@ def test_who_sends_much_takes_turns(monkeypatch, run):
             return {answer.body.size for answer in client.answers}
 
     assert run(main()) == {8 << 20}
-    turns = Counter(fd for look in looks for fd in look)
-    assert max(map(len, looks)) == BULK_AT_ONCE
-    assert len(turns) == 12 and max(turns.values()) < 4 * min(turns.values())
+    assert max(brought) < TURN_BYTES + (64 << 10)
+    assert len(turns) == 12 and max(turns.values()) - min(turns.values()) <= 2
+
+
+def test_who_sends_much_has_a_share_of_the_time_while_others_go_on(run):
+    """Light requests end all the while, and no time passes but that of turns, a millisecond each: so there is one, and
+    none until so much time has passed as its share asks for."""
+    clock = VirtualClock()
+    pace = Pace(clock)
+    turns: list[float] = []
+
+    async def main():
+        async with web(endless) as server, Client(max_body_bytes=2 << 20, pace=pace) as client:
+            go_on = client.engine._go_on
+
+            def timed(slot):
+                turns.append(clock.now())
+                clock.advance(0.001)
+                go_on(slot)
+
+            client.engine._go_on = timed
+            answers = asyncio.ensure_future(client.get_all([server.url(f"/{number}") for number in range(3)]))
+            while not answers.done():
+                pace.light()
+                clock.advance(0.002)
+                await asyncio.sleep(0.001)
+
+    run(main())
+    assert len(turns) > 20
+    assert all(after - before >= 0.001 * PARTS - 1e-6 for before, after in pairwise(turns))

@@ -9,9 +9,10 @@ A handshake costs as much as some ten requests: so connections are kept, the lat
 connection is gone takes up its last TLS session, whose certificate counts as checked. libcurl reads the file of
 certificates to trust once for all.
 
-Who sends much does not hold up who sends little: a socket that brought `BULK_BYTES` of one body takes turns with those
-like it, `BULK_AT_ONCE` each time that sockets are looked at. So a page is a few looks away from its request, however
-many servers send bodies without end.
+Who sends much does not hold up who sends little: a transfer that brought `TURN_BYTES` is paused and takes turns with those
+like it, one after the other, each of so many bytes; all of them together have a share of the time while light requests
+end (`fyke.core.pace`). It must be paused: whatever socket libcurl is told of, it also reads of every transfer that it
+left off in the middle.
 
 Invariant: `done` is called exactly once for every `start`, never from inside `start`, whatever the
 server does, also at `close`. Idle handles are bounded by `connections`, kept connections by `kept`.
@@ -19,10 +20,10 @@ server does, also at `close`. Idle handles are bounded by `connections`, kept co
 
 import asyncio
 import select
+from collections import deque
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
-from heapq import nsmallest
-from itertools import count
 from typing import Any
 
 import pycurl
@@ -32,15 +33,14 @@ from fyke.core.config import FetchSection
 from fyke.core.document import Document, SharedMemory
 from fyke.core.errors import DiskFull
 from fyke.core.outcomes import Outcome
+from fyke.core.pace import Pace
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.options import constant_options
-from fyke.fetcher.wire.transfer import MOST_LINES, Dialect, Done, Meter, Request, Slot
+from fyke.fetcher.wire.transfer import MOST_LINES, Dialect, Done, Request, Slot
 
 SESSION_CACHES = 64  # each of them holds 25 hosts' TLS sessions: libcurl's bound
 BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived yet; the rest is in files
-BULK_BYTES = 256 << 10  # of a body; few pages have as much
-BULK_AT_ONCE = 2
 KEPT_BROKE = "the connection that was kept broke"  # the detail of one that may be asked anew on another
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
 
@@ -81,9 +81,11 @@ class CurlEngine:
         config: FetchSection,
         clock: Clock,
         document_folder: str | None = None,
+        pace: Pace | None = None,
         *,
         kept: int | None = None,
     ) -> None:
+        """`pace` is told of light requests that ended."""
         self._loop = loop
         self._clock = clock
         self._folder = document_folder
@@ -103,11 +105,11 @@ class CurlEngine:
         self._timer: asyncio.Handle | None = None
         self._timer_due = 0.0
         self._watched: set[int] = set()
-        self._meter = Meter()
         self._bodies = SharedMemory(BODIES_BYTES)
-        self._brought: dict[int, int] = {}  # bytes of the present body, by socket
-        self._bulk: dict[int, int] = {}  # sockets that bring much, with the number of their last turn
-        self._turns = count()
+        self._pace = pace or Pace(clock)
+        self._share = self._pace.share()  # of the time, for those that take turns
+        self._paused: deque[Slot] = deque()  # they wait for their turn
+        self._turns: asyncio.Handle | None = None  # when the next of them has it
         self._epoll = select.epoll()
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
@@ -172,8 +174,10 @@ class CurlEngine:
             return
         self._closed = True
         self._loop.remove_reader(self._epoll.fileno())
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._turns):
+            if timer is not None:
+                timer.cancel()
+        self._paused.clear()
         unfinished, self._active = list(self._active.values()), {}
         for slot in unfinished:
             self._multi.remove_handle(slot.curl)
@@ -194,8 +198,6 @@ class CurlEngine:
 
     def _watch(self, what: int, fd: int, _multi: object, _data: object) -> None:
         if what == pycurl.POLL_REMOVE:
-            self._bulk.pop(fd, None)
-            self._brought.pop(fd, None)
             if fd in self._watched:
                 self._watched.discard(fd)
                 try:
@@ -250,35 +252,35 @@ class CurlEngine:
             self._act(pycurl.SOCKET_TIMEOUT, 0)
 
     def _ready(self) -> None:
-        bulk = []
         for fd, events in self._epoll.poll(0):
             if self._closed:
                 return
-            if fd in self._bulk:
-                bulk.append((self._bulk[fd], fd, events))
-            else:
-                self._receive(fd, events)
-        for _, fd, events in nsmallest(BULK_AT_ONCE, bulk):
-            if not self._closed and fd in self._watched:
-                self._receive(fd, events)
-
-    def _receive(self, fd: int, events: int) -> None:
-        """Let libcurl read from a socket, and note how much of a body it brought."""
-        bytes_before, finished_before = self._meter.body_bytes, self._finished
-        self._act(fd, _SELECTS[events & 31])
-        brought = self._brought.get(fd, 0) + self._meter.body_bytes - bytes_before
-        if self._finished > finished_before or fd not in self._watched:
-            self._brought.pop(fd, None)
-            self._bulk.pop(fd, None)
-            return
-        self._brought[fd] = brought
-        if brought >= BULK_BYTES:
-            self._bulk[fd] = next(self._turns)
+            self._act(fd, _SELECTS[events & 31])
 
     def _act(self, fd: int, selected: int) -> None:
         _, running = self._multi.socket_action(fd, selected)
         if running < len(self._active):
             self._drain()
+        if self._paused and self._turns is None and not self._closed:
+            self._turns = self._loop.call_later(self._share.wait_s(), self._take_turn)
+
+    def _take_turn(self) -> None:
+        """Let the next that is paused go on, if there is time for it."""
+        self._turns = None
+        if self._share.wait_s():
+            self._turns = self._loop.call_later(self._share.wait_s(), self._take_turn)
+            return
+        with self._share.taken():
+            self._go_on(self._paused.popleft())
+            self._act(pycurl.SOCKET_TIMEOUT, 0)
+
+    def _go_on(self, slot: Slot) -> None:
+        if not slot.take_turn():
+            return  # it ended meanwhile
+        try:
+            slot.curl.pause(pycurl.PAUSE_CONT)
+        except pycurl.error as error:  # what was kept from it was not wanted
+            self._finish(slot.curl, *error.args)
 
     # endings
 
@@ -297,6 +299,8 @@ class CurlEngine:
             return
         self._multi.remove_handle(curl)
         if code == 0:
+            if slot.turns == 0:
+                self._pace.light()
             self._deliver(slot, _FINE)
         elif slot.asked > 1:
             self._deliver(slot, TransferEnd(Outcome.BROKEN_OFF, KEPT_BROKE))
@@ -365,7 +369,7 @@ class CurlEngine:
         if idle:
             self._idle_count -= 1
             return idle.pop()
-        return Slot(self._all_options(dialect), self._limit_bytes, self._meter)
+        return Slot(self._all_options(dialect), self._limit_bytes, self._paused)
 
     def _all_options(self, dialect: Dialect) -> Iterable[tuple[int, Any]]:
         yield from self._options

@@ -9,6 +9,7 @@ CURLOPT_MAXFILESIZE, which gives up before the first byte when the Content-Lengt
 beginning of a long body is worth archiving.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,6 +19,8 @@ import pycurl
 from fyke.core.document import Document
 from fyke.core.visits import Exchange, Visit
 
+TURN_BYTES = 256 << 10  # that an answer brings at a time; few pages have as much
+PIECE_BYTES = 1024  # that a line of a head or piece of a body counts for beside its own: it takes as long
 MOST_LINES = 10_000  # of a head; libcurl takes half as many fields
 Option = tuple[int, Any]
 Done = Callable[[Exchange], None]
@@ -54,15 +57,6 @@ class Request:
     to_the_end: bool = False  # whatever Content-Length says, the body ends with the connection
 
 
-class Meter:
-    """Bytes of bodies that came over all handles of an engine."""
-
-    __slots__ = ("body_bytes",)
-
-    def __init__(self) -> None:
-        self.body_bytes = 0
-
-
 class Slot:
     """One easy handle with the receiving end of its present transfer."""
 
@@ -70,9 +64,10 @@ class Slot:
         "_address",
         "_fields",
         "_limit_bytes",
-        "_meter",
+        "_paused",
         "_room_bytes",
         "_sessions",
+        "_turn_bytes",
         "_to_the_end",
         "_why",
         "asked",
@@ -85,11 +80,15 @@ class Slot:
         "refused",
         "request",
         "started",
+        "turns",
     )
 
-    def __init__(self, options: Iterable[Option], limit_bytes: int, meter: Meter) -> None:
+    def __init__(self, options: Iterable[Option], limit_bytes: int, paused: "deque[Slot]") -> None:
+        """In `paused` it puts itself when it wants another turn."""
         self.curl = curl = pycurl.Curl()
-        self._meter = meter
+        self._paused = paused
+        self._turn_bytes = 0  # that this turn brought
+        self.turns = 0  # beyond the first
         self._limit_bytes = limit_bytes
         self._address = ""
         self._fields: Sequence[bytes] = ()
@@ -147,6 +146,7 @@ class Slot:
     def head(self, line: bytes) -> int | None:
         """Take a line of the head, or a reply on a control connection, which libcurl does not count; 0: break off."""
         self.lines.append(line)
+        self._turn_bytes += len(line) + PIECE_BYTES
         if self.request.longest is not None and not line.strip():
             self._limit(self.request.longest(self.lines))
         return 0 if len(self.lines) > MOST_LINES or self.refused else None
@@ -160,8 +160,12 @@ class Slot:
                 self.refused = self._why
 
     def write(self, chunk: bytes) -> int | None:
-        """Take a piece of the body; 0 tells libcurl to break off."""
-        self._meter.body_bytes += len(chunk)
+        """Take a piece of the body; 0 tells libcurl to break off, and it is told to come again with this piece where the
+        turn is over."""
+        if self._turn_bytes >= TURN_BYTES:
+            self._paused.append(self)
+            return pycurl.WRITEFUNC_PAUSE  # type: ignore[no-any-return]
+        self._turn_bytes += len(chunk) + PIECE_BYTES
         try:
             room = self._room_bytes - self.body.size
             if len(chunk) > room:
@@ -175,8 +179,17 @@ class Slot:
             return 0
         return None
 
+    def take_turn(self) -> bool:
+        """Begin another turn; whether there is a transfer that wants one."""
+        if self._turn_bytes < TURN_BYTES:
+            return False
+        self._turn_bytes = 0
+        self.turns += 1
+        return True
+
     def forget(self) -> None:
         """Drop what the finished transfer left, so that an idle slot holds no page in memory."""
+        self._turn_bytes = self.turns = 0
         self.lines.clear()
         self.cut = False
         self.asked = 0

@@ -89,8 +89,8 @@ def _beside(mixes: dict[str, tuple[list[str], int, int]], rounds: int) -> None:
     for _ in range(rounds):
         for name, cast in casts.items():
             with tempfile.TemporaryDirectory() as folder:
-                options = ["--for", "60s"]
-                done = judged(cast, Path(folder), GENTLE, options=options, patience_s=200, asked_why=False)
+                options = ["--for", "15s"]
+                done = judged(cast, Path(folder), GENTLE, options=options, patience_s=200, asked_why=False, apart=True)
             seen[name].append(done)
             print(f"{name[:40]:<40} {_last_normal(done)}", flush=True)
     alone = [_middles(seen["alone"])[which] for which in (0, 1)]

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,38 +31,60 @@ GENTLE: Mapping[str, Mapping[str, Any]] = {  # as it is without settings, but th
 }
 
 
-class Running:
-    """Servers that play a cast."""
+class _Player:
+    """A process of servers that plays a cast, with less claim to a processor than others have where it is `meek`."""
 
-    def __init__(self, cast: Cast, process: "subprocess.Popen[str]") -> None:
-        self.cast = cast
-        self._process = process
+    def __init__(self, cast: Cast, *, meek: bool = False) -> None:
+        command = [sys.executable, "-m", "fyke.lab.simweb.hostile.servers", json.dumps(asdict(cast))]
+        gentle = ["nice", "-n", "19"] if meek else []
+        self.process = subprocess.Popen([*gentle, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         ready = self._line()
         self.port, self.dns = ready["port"], ready["dns"]
-        self.seed = f"http://{host_of(START)}:{self.port}/"
-        self.urls = urls_of(cast, self.port)
 
     def _line(self) -> Any:
-        assert self._process.stdout is not None
-        return json.loads(self._process.stdout.readline())
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
 
     def ledger(self) -> list[tuple[float, str, str]]:
-        """When was which path of which host asked for."""
-        assert self._process.stdin is not None
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
         return [(at, host, path) for at, host, path in self._line()]
 
 
+class Running:
+    """Servers that play a cast, each of `players` a part: the last has the start and the normal sites, the first all
+    others, the one between, if there is one, the names."""
+
+    def __init__(self, cast: Cast, players: Sequence[_Player]) -> None:
+        self.cast = cast
+        self._players = players
+        self.port, self.dns = players[-1].port, players[len(players) // 2].dns
+        self.seed = f"http://{host_of(START)}:{self.port}/"
+        self.urls = urls_of(cast, players[0].port)
+
+    def ledger(self) -> list[tuple[float, str, str]]:
+        """When was which path of which host asked for."""
+        return sorted(line for player in self._players for line in player.ledger())
+
+
 @contextmanager
-def running(cast: Cast) -> Iterator[Running]:
-    """Play `cast` in a process of its own."""
-    command = [sys.executable, "-m", "fyke.lab.simweb.hostile.servers", json.dumps(asdict(cast))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield Running(cast, process)
-        finally:
-            process.kill()
+def running(cast: Cast, *, apart: bool = False) -> Iterator[Running]:
+    """Play `cast` in a process of its own. `apart`: normal sites, names and all others in one each, and the last where
+    the others leave a processor idle. Else normal sites would also wait for those who play the others, who in truth
+    have machines of their own."""
+    players: list[_Player] = []
+    try:
+        if apart:
+            players.append(_Player(cast, meek=True))
+            players.append(_Player(cast))
+            cast = replace(cast, hostile_port=players[0].port)
+        players.append(_Player(cast))
+        yield Running(cast, players)
+    finally:
+        for player in players:
+            player.process.kill()
+            player.process.communicate()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +137,12 @@ def judged(
     options: Sequence[str] = (),
     patience_s: float = 120.0,
     asked_why: bool = True,
+    apart: bool = False,
 ) -> Judged:
-    """Crawl `cast` into `folder`; who has not ended after `patience_s` is killed, which is status -9."""
+    """Crawl `cast` into `folder`; who has not ended after `patience_s` is killed, which is status -9. `apart`: as
+    `running` has it."""
     folder.mkdir(parents=True, exist_ok=True)
-    with running(cast) as servers:
+    with running(cast, apart=apart) as servers:
         sections = {**settings, "dns": {**settings.get("dns", {}), "servers": [servers.dns], "private": ["hostile"]}}
         config, into = folder / "settings.toml", folder / "crawl"
         config.write_text(toml(sections))

@@ -45,6 +45,7 @@ class Cast:
     pause_s: float = 0.0  # before each answer of a normal or honest site
     endless: list[str] = field(default_factory=list)  # kinds of traps, and beside them so many honest sites
     honest: int = 0
+    hostile_port: int = 0  # where another process plays the behaviours; 0: this one
 
 
 def host_of(behaviour: str, number: int = 0) -> str:
@@ -66,6 +67,13 @@ def _urls(cast: Cast, name: str, port: int) -> Iterator[str]:
             yield f"{one.scheme}://{host_of(name, number)}:{port + one.greets}{path}"
 
 
+def _hosts_of(cast: Cast) -> Iterator[str]:
+    yield host_of(START)
+    yield from (host_of(NORMAL, number) for number in range(cast.normal_hosts))
+    yield from endless.hosts_of(cast.endless, cast.honest)
+    yield from (host_of(name, number) for name in cast.behaviours for number in range(cast.hosts))
+
+
 class HostileServers:
     """Plays a `cast`."""
 
@@ -75,6 +83,8 @@ class HostileServers:
         self._hosts: dict[str, str] = {}
         self.ledger: list[tuple[float, str, str]] = []
         self.port = 0
+        for host in _hosts_of(cast):  # so that all processes that play this cast have them at the same addresses
+            self.address(host)
 
     # --- names
 
@@ -176,7 +186,7 @@ class HostileServers:
 
     def _all_urls(self) -> Iterator[str]:
         for name in self._cast.behaviours:
-            yield from _urls(self._cast, name, self.port)
+            yield from _urls(self._cast, name, self._cast.hostile_port or self.port)
         for number in range(self._cast.normal_hosts):
             yield f"http://{host_of(NORMAL, number)}:{self.port}/"
         for host in endless.hosts_of(self._cast.endless, self._cast.honest):

@@ -1,0 +1,84 @@
+"""Light work goes first: what is heavy takes one part in so many of the time, for as long as light work is going on.
+
+A page of some kilobytes is light. What is heavy grows with what a server chose to send: bodies without end, pages of
+many megabytes, rules by the ten thousand. Each room that does such work takes a `Share` of the crawl's `Pace`, does it
+in pieces, and begins none before `wait_s` is over. `light` is told by who sees that light work ended.
+
+Invariant: while light work is going on, a share of one in n takes one part in n of the time, but for what a piece takes
+beyond what was expected of it: that is made up for after it. While none is, nothing is waited for.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
+
+from fyke.core.clock import Clock
+
+LIGHT_S = 0.05
+MANY = 4  # pieces of light work that end within that time: less leaves time enough
+PARTS = 40
+
+
+class Pace:
+    """Whether light work is going on, by `clock`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._ended = deque([-inf], MANY)
+
+    def __repr__(self) -> str:
+        return f"Pace({'busy' if self.busy else 'idle'})"
+
+    def light(self) -> None:
+        """Something light ended."""
+        self._ended.append(self._clock.now())
+
+    @property
+    def busy(self) -> bool:
+        """Whether light work is going on."""
+        return self._clock.now() - self._ended[0] < LIGHT_S
+
+    def go_on(self) -> None:
+        """Light work was going on, and may have been held up until now."""
+        self._ended.extend([self._clock.now()] * MANY)
+
+    def share(self, parts: int = PARTS) -> "Share":
+        """One part in `parts` of the time."""
+        return Share(self, self._clock, parts)
+
+
+class Share:
+    """The time that one kind of heavy work may take."""
+
+    def __init__(self, pace: Pace, clock: Clock, parts: int) -> None:
+        self._pace = pace
+        self._clock = clock
+        self._parts = parts
+        self._free_at = clock.now()  # all that was taken until then has been made up for
+
+    def __repr__(self) -> str:
+        return f"Share(1 in {self._parts}, waits {self.wait_s():.3f} s)"
+
+    @property
+    def busy(self) -> bool:
+        """Whether light work is going on."""
+        return self._pace.busy
+
+    def wait_s(self, expected_s: float = 0.0) -> float:
+        """Seconds after which it is to be asked again, at most `LIGHT_S`; 0: a piece of which so much is expected may
+        begin now."""
+        left_s = self._free_at + expected_s * (self._parts - 1) - self._clock.now()
+        return min(left_s, LIGHT_S) if left_s > 0 and self._pace.busy else 0.0
+
+    @contextmanager
+    def taken(self, expected_s: float = 0.0) -> Iterator[None]:
+        """Count the time that passes within: it is that of a piece, of which so much had been expected."""
+        begun, busy = self._clock.now(), self._pace.busy
+        try:
+            yield
+        finally:
+            ended = self._clock.now()
+            self._free_at = ended + max(0.0, ended - begun - expected_s) * (self._parts - 1)
+            if busy:
+                self._pace.go_on()

@@ -1,0 +1,53 @@
+"""Laws of the share of time: what is heavy takes no more of it while light work is going on, and all of it else."""
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from fyke.core.clock import VirtualClock
+from fyke.core.pace import LIGHT_S, MANY, PARTS, Pace
+
+PIECES = st.lists(st.tuples(st.floats(0, 0.3), st.floats(0, 0.3)), min_size=1, max_size=20)
+
+
+@given(PIECES)
+def test_heavy_work_takes_one_part_of_the_time_while_light_work_is_going_on(pieces):
+    """Each piece is expected to take one time, and takes another. All that was taken is its part of the time by when
+    the next piece begins."""
+    clock = VirtualClock()
+    pace = Pace(clock)
+    share = pace.share()
+    began_at, taken_s = clock.now(), 0.0
+    for expected_s, takes_s in pieces:
+        pace.go_on()
+        while wait_s := share.wait_s(expected_s):
+            assert 0 < wait_s <= LIGHT_S
+            clock.advance(wait_s)
+            pace.go_on()
+        assert taken_s * PARTS <= clock.now() - began_at + 1e-3
+        with share.taken(expected_s):
+            clock.advance(takes_s)
+        assert pace.busy  # light work may have been held up
+        taken_s += takes_s
+
+
+@given(st.lists(st.floats(0, 10), max_size=5))
+def test_where_nothing_light_is_going_on_nothing_is_waited_for(pieces):
+    clock = VirtualClock()
+    share = Pace(clock).share()
+    for takes_s in pieces:
+        assert share.wait_s(takes_s) == 0
+        with share.taken():
+            clock.advance(takes_s)
+
+
+@given(st.integers(1, 12), st.floats(0.001, 1.0))
+def test_light_work_is_going_on_where_much_of_it_ends(pieces, every_s):
+    clock = VirtualClock()
+    pace = Pace(clock)
+    for _ in range(pieces):
+        clock.advance(every_s)
+        pace.light()
+    assume(abs((MANY - 1) * every_s - LIGHT_S) > 1e-5)
+    assert pace.busy == (pieces >= MANY and (MANY - 1) * every_s < LIGHT_S)
+    clock.advance(LIGHT_S)
+    assert not pace.busy
