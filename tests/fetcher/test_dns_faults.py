@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from fyke.core.config import DnsSection
 from fyke.core.outcomes import Outcome
 from fyke.fetcher import dns_message as dns
-from fyke.fetcher.dns_query import NameServers
+from fyke.fetcher import dns_query
+from fyke.fetcher.dns_query import BURST, NameServers
 
 PUBLIC, OTHER = "93.184.216.34", "8.8.4.4"
 Answering = Callable[[DNSRecord], list[bytes]]
@@ -290,6 +291,40 @@ def test_thousands_are_asked_over_a_few_sockets_with_numbers_and_ports_drawn() -
         assert len({later - sooner for sooner, later in pairwise(numbers)}) > 1000
 
     asking(scenario, server, timeout_s=10, tries=5)
+
+
+def test_names_without_an_answer_keep_no_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many more than a server's buffer is taken to hold, and no time passes after which they would be taken for read."""
+    monkeypatch.setattr(dns_query, "TAKEN_S", 3600.0)
+    server = Server(lambda query: [] if name_of(query).startswith("silent") else good(query))
+
+    async def scenario(servers: NameServers) -> None:
+        silent = [asyncio.ensure_future(servers.ask(f"silent{number}.test")) for number in range(10 * BURST)]
+        async with asyncio.timeout(20):
+            assert (await servers.ask("a.test")).outcome is Outcome.OK
+        assert not any(one.done() for one in silent)
+        assert sum(name_of(query).startswith("localhost") for query in server.queries) <= 10 + 1
+        for one in silent:
+            one.cancel()
+        await asyncio.gather(*silent, return_exceptions=True)
+        assert servers._buffer._value == BURST
+
+    asking(scenario, server, timeout_s=60)
+
+
+def test_a_server_that_says_it_failed_is_not_asked_the_same_at_once() -> None:
+    def failing(query: DNSRecord) -> list[bytes]:
+        reply = query.reply()
+        reply.header.rcode = RCODE.SERVFAIL
+        return [reply.pack()]
+
+    first, second = Server(failing), Server(failing)
+
+    async def scenario(servers: NameServers) -> None:
+        assert (await servers.ask("a.test")).outcome is Outcome.DNS_FAILED
+        assert (len(first.queries), len(second.queries)) == (1, 1)
+
+    asking(scenario, first, second, tries=5)
 
 
 QUESTION = dns.question_of("www.a.test", dns.A)

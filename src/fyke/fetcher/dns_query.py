@@ -9,18 +9,24 @@ A question takes one of them and a number at random; a socket that was asked `QU
 is an answer when its number is awaited and it repeats the question; all else is counted and passed over, and the
 question goes on waiting.
 
+A server takes questions out of its buffer one after the other: so an answer says that all before it were taken, also
+those to which nothing is answered. Where as many as may be are not known to be, something is asked that every server
+answers: names without an answer keep no others waiting.
+
 Invariants: `ask` returns a `DnsReply`; what the DNS does wrong is an outcome, not an exception. A name is asked for
-`dns.tries` times over all servers, the last that answered first, and waits `dns.timeout_s` for each answer. No more
-than `IN_FLIGHT` questions are in flight.
+`dns.tries` times over all servers, the last that answered first, and waits `dns.timeout_s` for each answer; a server
+that answers that it failed is not asked again. No more than `IN_FLIGHT` questions are in flight.
 """
 
 import asyncio
 import os
 import re
 import socket
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from math import inf
 from pathlib import Path
 from random import SystemRandom
@@ -42,6 +48,7 @@ ALIASES_ASKED = 4  # names that are asked for because an answer gave only an ali
 RESOLV_CONF = Path("/etc/resolv.conf")
 
 _PORT = 53
+_PROBE = dns.question_of("localhost", dns.A)  # every server answers it by itself (RFC 6761, 6.3)
 _DATAGRAM_BYTES = 4096  # more than was asked for; what is longer is cut, and malformed
 _AT_ONCE = 64  # datagrams that are read before others have their turn
 _SERVER = re.compile(r"\[([^\]]+)\](?::(\d{1,5}))?|([^:]+|[^.]*)(?::(\d{1,5}))?")
@@ -164,7 +171,10 @@ class NameServers:
         self._room = asyncio.Semaphore(IN_FLIGHT)
         self._tcp_room = asyncio.Semaphore(TCP_CONNECTIONS)
         self._buffer = asyncio.Semaphore(BURST)
-        self._untaken: set[object] = set()
+        # Questions, numbered in the order in which they were sent, that may still be in the buffer of a server.
+        self._untaken: defaultdict[ServerAddress, dict[int, None]] = defaultdict(dict)
+        self._sent = count()
+        self._probing: dict[ServerAddress, asyncio.Task[None]] = {}
         self.malformed = 0
 
     def __repr__(self) -> str:
@@ -202,45 +212,77 @@ class NameServers:
     async def _try(self, question: bytes) -> dns.DnsAnswer:
         """An answer to `question` that says something of the name. Raises _Failed."""
         first, why = self._first, _TIMED_OUT
+        failed: set[int] = set()  # servers that said so; to ask them once more at once is in vain (RFC 9520, 3.1)
         for at in range(first, first + self._tries):
             index = at % len(self._servers)
+            if index in failed:
+                continue
             try:
                 said = await self._ask(self._servers[index], question)
-            except _Failed as failed:
-                why = str(failed)
+            except _Failed as error:
+                why = str(error)
                 continue
             if said.code in (dns.NO_ERROR, dns.NO_SUCH_NAME):
                 self._first = index
                 return said
+            failed.add(index)
             why = _WORDS.get(said.code, f"the name server failed with code {said.code}")
         raise _Failed(why)
 
     async def _ask(self, server: ServerAddress, question: bytes) -> dns.DnsAnswer:
         """What one server answers. Raises _Failed."""
         await self._buffer.acquire()
-        mark = object()
-        self._untaken.add(mark)
-        timer = asyncio.get_running_loop().call_later(TAKEN_S, self._take, mark)
+        number = next(self._sent)
+        self._untaken[server][number] = None
+        if self._buffer.locked():
+            self._probe(server)
+        timer = asyncio.get_running_loop().call_later(TAKEN_S, self._take, server, number)
         try:
-            channel = self._socket(server)
-            try:
-                said = await channel.ask(question, self._timeout_s)
-            finally:
-                if channel in self._retired and not channel.waiting:
-                    self._retired.discard(channel)
-                    channel.close()
+            said = await self._by_socket(server, question, self._timeout_s)
         except OSError as error:
             raise _Failed(_UNREACHED) from error
         finally:
             timer.cancel()
-            self._take(mark)
+            self._take(server, number)
+        self._take_until(server, number)
         return await self._ask_tcp(server, question) if said.cut else said
 
-    def _take(self, mark: object) -> None:
-        """Let another question go: the server took this one, or answered it."""
-        if mark in self._untaken:
-            self._untaken.discard(mark)
+    async def _by_socket(self, server: ServerAddress, question: bytes, timeout_s: float) -> dns.DnsAnswer:
+        """What it answers in a datagram. Raises _Failed, or OSError where it cannot be asked."""
+        channel = self._socket(server)
+        try:
+            return await channel.ask(question, timeout_s)
+        finally:
+            if channel in self._retired and not channel.waiting:
+                self._retired.discard(channel)
+                channel.close()
+
+    def _probe(self, server: ServerAddress) -> None:
+        """Find out whether `server` took all that it was asked, if that is not under way."""
+        if server not in self._probing:
+            self._probing[server] = asyncio.get_running_loop().create_task(self._probed(server))
+
+    async def _probed(self, server: ServerAddress) -> None:
+        number = next(self._sent)
+        try:
+            await self._by_socket(server, _PROBE, TAKEN_S)
+        except (OSError, _Failed):
+            return  # time will tell
+        finally:
+            del self._probing[server]
+        self._take_until(server, number)
+
+    def _take(self, server: ServerAddress, number: int) -> None:
+        """Let another question go: the server had time to take this one."""
+        if number in self._untaken[server]:
+            del self._untaken[server][number]
             self._buffer.release()
+
+    def _take_until(self, server: ServerAddress, number: int) -> None:
+        """The server answered this question, and so took all that it was asked before."""
+        untaken = self._untaken[server]
+        while untaken and (first := next(iter(untaken))) <= number:
+            self._take(server, first)
 
     async def _ask_tcp(self, server: ServerAddress, question: bytes) -> dns.DnsAnswer:
         """What a server answers where the answer is too long for a datagram (RFC 7766). Raises _Failed."""
@@ -295,6 +337,8 @@ class NameServers:
 
     async def close(self) -> None:
         """Break off what is being asked."""
+        for probe in self._probing.values():
+            probe.cancel()
         channels = [*self._retired, *(channel for channels in self._open.values() for channel in channels)]
         self._retired.clear()
         for each in self._open.values():

@@ -22,7 +22,6 @@ import asyncio
 import select
 from collections import deque
 from collections.abc import Iterable
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
