@@ -294,7 +294,7 @@ def test_thousands_are_asked_over_a_few_sockets_with_numbers_and_ports_drawn() -
 
 
 def test_names_without_an_answer_keep_no_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many more than a server's buffer is taken to hold, and no time passes after which they would be taken for read."""
+    """Many more than a server's buffer is taken to hold; and none is taken for read for the time that passed."""
     monkeypatch.setattr(dns_query, "TAKEN_S", 3600.0)
     server = Server(lambda query: [] if name_of(query).startswith("silent") else good(query))
 

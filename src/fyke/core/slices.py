@@ -2,9 +2,9 @@
 
 Work is a generator that returns its result, and yields between units how many steps it took since; a step is about
 a microsecond, and a unit a few hundred at most, whatever the input. Who may wait runs it `whole`; the loop gives it
-to a `Slicer`, which takes `FIRST_STEPS` of it at once: what is ordinary is done then. What is left waits in line, of which
-`SLICE_STEPS` are done at a time, as often as its share of the time allows (`fyke.core.pace`), and in between everybody
-else goes on. Steps are counted, not timed, so that the same work is cut at the same places on every machine.
+to a `Slicer`, which takes `FIRST_STEPS` of it at once: what is ordinary is done then. What is left waits in line, of
+which `SLICE_STEPS` are done at a time, as often as its share of the time allows (`fyke.core.pace`), and in between
+everybody else goes on. Steps are counted, not timed, so that the same work is cut at the same places on every machine.
 
 Invariant: each work takes `FIRST_STEPS` and the rest of one unit before it waits, and between two rests all that wait
 take `SLICE_STEPS` and the rest of one unit.

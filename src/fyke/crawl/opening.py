@@ -251,10 +251,10 @@ class Rooms:
             product=config.agent.user_agent,
             shared=bool(prepared.sinks or prepared.extractors),
         )
-        self.aside: Aside[Any] = Aside(lambda: loop.call_soon_threadsafe(self._news.set), self._pace.share())
+        self.aside: Aside[Any] = Aside(lambda: loop.call_soon_threadsafe(self._news.set), self._pace)
         self._harvest = Harvest(
             self._parser, self.content_seen, self.named_sitemaps, config.fetch,
-            LinkResolver(prepared.schemes), self.aside, self._pace.share(), self._redirects, self._past.content,
+            LinkResolver(prepared.schemes), self.aside, self._redirects, self._past.content,
         )  # fmt: skip
 
     def _open_post(self, saved: dict[str, Any]) -> None:

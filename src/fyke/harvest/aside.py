@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
-from fyke.core.pace import Share
+from fyke.core.pace import Pace
 
 LARGE_BYTES = 512 << 10  # of content: more takes longer than the loop should be held up
 MOST_BYTES = 32 << 20
@@ -28,12 +28,13 @@ class Aside(Generic[Result]):
     def __init__(
         self,
         told: Callable[[], object],
-        share: Share,
+        pace: Pace,
         large_bytes: int = LARGE_BYTES,
         most_bytes: int = MOST_BYTES,
     ) -> None:
         self._told = told
-        self._share = share
+        self._share = pace.share()
+        self.handing_on = pace.share()  # what becomes of results on the loop
         self.large_bytes = large_bytes  # what is smaller is not worth it
         self._most_bytes = most_bytes
         self._thread = ThreadPoolExecutor(1, "fyke-large-pages")

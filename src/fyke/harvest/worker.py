@@ -25,7 +25,6 @@ from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body, unfolds
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
-from fyke.core.pace import Share
 from fyke.core.resolve import MOST_BYTES, NOWHERE, Int, LinkResolver, Located
 from fyke.core.urls import key_of
 from fyke.core.visits import HTML_TYPES, SAME_TEXT, Earlier, Exchange, Page, Purpose
@@ -113,11 +112,10 @@ class Harvest:
         limits: FetchSection,
         links: LinkResolver,
         aside: Aside["_Read"] | None = None,
-        share: Share | None = None,
         redirects: Redirects | None = None,
         copy_of: CopyOf | None = None,
     ) -> None:
-        """Without `aside`, and the `share` of the time in which they are handed on, large pages are read as all others."""
+        """Without `aside` large pages are read as all others."""
         self._parser = parser
         self._content_seen = content_seen
         self._named = named
@@ -127,7 +125,6 @@ class Harvest:
         self._aside = aside
         # There was no room aside for their pages, which have so many bytes.
         self._later: deque[tuple[Exchange, int]] = deque()
-        self._share = share
         self._redirects = redirects or Redirects({})
         self._copy_of = copy_of or (lambda earlier, most_bytes: None)
 
@@ -173,12 +170,11 @@ class Harvest:
 
     def _hand_on(self) -> Iterator[Sheaf]:
         """Large pages that were read by now, as far as there is time for them."""
-        if self._share is not None and not self._share.wait_s(self._expected_s()):
-            yield from self._read_aside(most=1 if self._share.busy else None)
-
-    def _expected_s(self) -> float:
-        """What handing on the next large page is expected to take."""
-        return 0.0 if self._aside is None else self._aside.next_bytes * STORED_BYTE_S
+        if self._aside is None:
+            return
+        share = self._aside.handing_on
+        if not share.wait_s(self._aside.next_bytes * STORED_BYTE_S):
+            yield from self._read_aside(most=1 if share.busy else None)
 
     def _open_later(self, most: int | None = None) -> Iterator[Sheaf]:
         """Open those with large pages that had to wait, in order, while there is room for them. Where no more than
@@ -254,9 +250,11 @@ class Harvest:
 
     def _owing(self, sheaves: Iterable[Sheaf]) -> Iterator[Sheaf]:
         """`sheaves` of large pages, which take a share of the time until they are stored."""
-        assert self._share is not None
+        assert self._aside is not None
         for sheaf in sheaves:
-            with self._share.taken(sum(reaped.exchange.body.size for reaped in sheaf.reaped) * STORED_BYTE_S):
+            with self._aside.handing_on.taken(
+                sum(reaped.exchange.body.size for reaped in sheaf.reaped) * STORED_BYTE_S
+            ):
                 yield sheaf
 
     def _read(self, batch: Sequence[tuple[Exchange, Page]]) -> Iterator[Sheaf]:

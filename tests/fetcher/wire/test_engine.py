@@ -458,6 +458,8 @@ def test_who_sends_much_has_a_share_of_the_time_while_others_go_on(run):
     pace = Pace(clock)
     turns: list[float] = []
 
+    pace.go_on()
+
     async def main():
         async with web(endless) as server, Client(max_body_bytes=2 << 20, pace=pace) as client:
             go_on = client.engine._go_on
@@ -470,7 +472,7 @@ def test_who_sends_much_has_a_share_of_the_time_while_others_go_on(run):
             client.engine._go_on = timed
             answers = asyncio.ensure_future(client.get_all([server.url(f"/{number}") for number in range(3)]))
             while not answers.done():
-                pace.light()
+                pace.go_on()
                 clock.advance(0.002)
                 await asyncio.sleep(0.001)
 

@@ -9,10 +9,10 @@ A handshake costs as much as some ten requests: so connections are kept, the lat
 connection is gone takes up its last TLS session, whose certificate counts as checked. libcurl reads the file of
 certificates to trust once for all.
 
-Who sends much does not hold up who sends little: a transfer that brought `TURN_BYTES` is paused and takes turns with those
-like it, one after the other, each of so many bytes; all of them together have a share of the time while light requests
-end (`fyke.core.pace`). It must be paused: whatever socket libcurl is told of, it also reads of every transfer that it
-left off in the middle.
+Who sends much does not hold up who sends little: a transfer that brought `TURN_BYTES` is paused and takes turns with
+those like it, one after the other, each of so many bytes; all of them together have a share of the time while light
+requests end (`fyke.core.pace`). It must be paused: whatever socket libcurl is told of, it also reads of every transfer
+that it left off in the middle.
 
 Invariant: `done` is called exactly once for every `start`, never from inside `start`, whatever the
 server does, also at `close`. Idle handles are bounded by `connections`, kept connections by `kept`.

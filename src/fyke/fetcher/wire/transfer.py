@@ -160,8 +160,8 @@ class Slot:
                 self.refused = self._why
 
     def write(self, chunk: bytes) -> int | None:
-        """Take a piece of the body; 0 tells libcurl to break off, and it is told to come again with this piece where the
-        turn is over."""
+        """Take a piece of the body; 0 tells libcurl to break off. Once the turn is over it is told to bring this piece
+        again in the next."""
         if self._turn_bytes >= TURN_BYTES:
             self._paused.append(self)
             return pycurl.WRITEFUNC_PAUSE  # type: ignore[no-any-return]

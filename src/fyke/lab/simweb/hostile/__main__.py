@@ -36,6 +36,8 @@ MIXES: dict[str, tuple[list[str], int, int]] = {  # behaviours, hosts of each, p
         40,
         3,
     ),
+    "threshold": (["page-just-below-large"], 40, 5),
+    "wanderers": (["leads-to-new-hosts"], 40, 3),
     "held-back": (["closes-at-once", "name-malformed", "rules-resting", "delay-of-a-day", "never-closes"], 80, 15),
 }
 

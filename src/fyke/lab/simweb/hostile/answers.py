@@ -161,6 +161,7 @@ _LEADS: dict[str, Script] = {
     "leads-three-ways": whole(b"", "Location: /a", "Location: /b", "Location: /c", status="301 Moved"),
     "leads-with-300": to("/%NEXT%", "300 Multiple Choices"),
     "leads-with-399": to("/%NEXT%", "399 Odd"),
+    "leads-to-new-hosts": to("http://h%NEXT%.%HOST%:%PORT%/%NEXT%"),
     "leads-elsewhere-for-rules": to("/%NEXT%"),
 }
 

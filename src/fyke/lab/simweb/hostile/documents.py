@@ -89,6 +89,7 @@ _WIDE = "utf-16-le"
 _HEAVY: dict[str, Script] = {  # no more than is allowed, and much of it: what many such servers do together counts
     "body-of-30-mb": (head(kind="text/plain"), Many(b"so many words " * 7 + b"\n\n", 314_573)),
     "page-of-8-mb": _html(Numbered(b"<p>Words, and <a href=/%N%>a link</a> among them, " + b"words " * 60, 20_000)),
+    "page-just-below-large": _html(Numbered(b"<p>Words and <a href=/%N%>a link</a> among these words.</p>", 7_800)),
     "page-of-60-mb-in-utf-16": (
         head(kind="text/html; charset=utf-16") + b"\xff\xfe", Many("<p>words</p> <!-- -->".encode(_WIDE) * 100, 15_000),
     ),
