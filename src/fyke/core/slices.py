@@ -20,7 +20,7 @@ from fyke.core.pace import Share
 T = TypeVar("T")
 Slices = Generator[int, None, T]
 
-FIRST_STEPS = 200
+FIRST_STEPS = 400
 SLICE_STEPS = 800
 TURN_STEPS = 200  # then the next in line
 REST_S = 0.001

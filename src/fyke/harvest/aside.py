@@ -17,7 +17,7 @@ from fyke.core.pace import Pace
 
 LARGE_BYTES = 512 << 10  # of content: more takes longer than the loop should be held up
 MOST_BYTES = 32 << 20
-BYTE_S = 5e-8  # that a byte is expected to take
+BYTE_S = 2e-8  # that a byte is expected to take
 
 Result = TypeVar("Result")
 
