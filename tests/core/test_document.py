@@ -31,3 +31,18 @@ def test_many_hold_no_more_than_there_is(steps: list[tuple[int, str, bytes]]) ->
         assert all(documents[each].read() == written[each] for each in documents)
     documents.clear()
     assert shared.left_bytes == MOST
+
+
+def test_large_ones_leave_room_for_small_ones() -> None:
+    """However many are large, one that is small stays in memory, until its own part is full."""
+    shared = SharedMemory(4 << 20)
+    large = [Document(shared=shared) for _ in range(20)]
+    for each in large:
+        each.write(b"x" * 600_000)
+    small = [Document(shared=shared) for _ in range(8)]
+    for each in small:
+        each.write(b"x" * 100_000)
+    assert all(each._file is None for each in small)
+    assert sum(each._file is None for each in large) == 5
+    for each in [*large, *small]:
+        each.close()
