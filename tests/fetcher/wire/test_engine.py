@@ -479,3 +479,28 @@ def test_who_sends_much_has_a_share_of_the_time_while_others_go_on(run):
     run(main())
     assert len(turns) > 20
     assert all(after - before >= 0.001 * PARTS - 1e-6 for before, after in pairwise(turns))
+
+
+def test_one_that_is_cut_while_it_waits_for_its_turn_leaves_nothing_behind(run):
+    """The handle that it had is used again at once."""
+    clock = VirtualClock()
+    pace = Pace(clock)
+    pace.go_on()  # and no time passes
+
+    async def main():
+        async with web(endless) as server, web(saying(SMALL)) as other, Client(pace=pace, connections=1) as client:
+            with client.engine._share.taken():
+                clock.advance(1000.0)
+            pace.go_on()
+            future = asyncio.ensure_future(client.get(server.url("/much")))
+            while not client.engine._paused:
+                await asyncio.sleep(0.001)
+            (slot,) = client.engine._paused
+            client.engine.cut(slot.request.visit, "it waited")
+            assert (await future).outcome is Outcome.STALLED
+            for number in range(3):
+                answer = await client.get(other.url(f"/{number}"))
+                assert (answer.outcome, answer.body.read()) == (Outcome.OK, b"hi")
+            assert len({*client.engine._idle[next(iter(client.engine._idle))]}) == 1
+
+    run(main())
