@@ -48,7 +48,7 @@ from fyke.quantities import duration
 
 ROOM_BYTES = 16 << 20  # with which a crawl that paused goes on
 ROOM_BEAT_S = 1.0
-SWITCH_S = 0.00002  # that a thread which reads a large page keeps the loop waiting, whenever that gave way
+SWITCH_S = 0.0005  # that a thread which reads a large page keeps the loop waiting, whenever that gave way
 
 
 def crawl_with_panel(

@@ -20,7 +20,7 @@ from fyke.core.document import Document
 from fyke.core.visits import Exchange, Visit
 
 TURN_BYTES = 256 << 10  # that an answer brings at a time; few pages have as much
-PIECE_BYTES = 1024  # that a line of a head or piece of a body counts for beside its own: it takes as long
+PIECE_BYTES = 1024  # that a piece of a body counts for beside its own: it takes as long
 MOST_LINES = 10_000  # of a head; libcurl takes half as many fields
 Option = tuple[int, Any]
 Done = Callable[[Exchange], None]
@@ -146,7 +146,6 @@ class Slot:
     def head(self, line: bytes) -> int | None:
         """Take a line of the head, or a reply on a control connection, which libcurl does not count; 0: break off."""
         self.lines.append(line)
-        self._turn_bytes += len(line) + PIECE_BYTES
         if self.request.longest is not None and not line.strip():
             self._limit(self.request.longest(self.lines))
         return 0 if len(self.lines) > MOST_LINES or self.refused else None
