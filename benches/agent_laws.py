@@ -130,6 +130,11 @@ def children(process: int) -> list[int]:
         return []
 
 
+def processes_of(crawl: int) -> list[int]:
+    """The processes of the agents of a crawl, which its fork server started."""
+    return [process for server in children(crawl) for process in children(server)]
+
+
 def crawl_killing(crawls: Crawls, agents: int, kills: Sequence[str], every: int, timeout_s: float) -> int:
     """Crawl to the end; how many were killed, an `agent` or the `supervisor` in turn, each when the servers have seen
     `every` requests more."""
@@ -147,7 +152,7 @@ def crawl_killing(crawls: Crawls, agents: int, kills: Sequence[str], every: int,
                 crawl.kill()
                 crawl.communicate()
                 crawl = crawls.begun(agents)
-            elif there := children(crawl.pid):
+            elif there := processes_of(crawl.pid):
                 os.kill(rng.choice(there), signal.SIGKILL)
             else:
                 continue

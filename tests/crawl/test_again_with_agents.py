@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from agent_laws import children
+from agent_laws import processes_of
 
 from crawl.nginx import NGINX, nginx
 from crawl.runs import archived, command, crawl, fyke, settings, wait_until
@@ -66,7 +66,7 @@ def test_a_pass_may_be_killed_and_visits_each_page_once(tmp_path: Path) -> None:
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
             wait_until(partial(requested_more, web, seen + 25))
-            os.kill(rng.choice(children(run.pid)) if kill == "agent" else run.pid, signal.SIGKILL)
+            os.kill(rng.choice(processes_of(run.pid)) if kill == "agent" else run.pid, signal.SIGKILL)
             if kill == "agent":
                 wait_until(partial(requested_more, web, seen + 40))
                 run.send_signal(signal.SIGINT)

@@ -8,7 +8,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from agent_laws import children
+from agent_laws import children, processes_of
 from rich.console import Console
 
 from crawl.runs import command, crawl, fyke, settings, wait_until
@@ -17,6 +17,7 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import Division
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.config import CrawlSection
+from fyke.crawl.forks import ForkServer
 from fyke.crawl.member import Orders
 from fyke.crawl.monitor import panel
 from fyke.crawl.supervisor import Supervisor
@@ -64,7 +65,7 @@ def test_an_agent_that_dies_is_in_the_log_and_the_crawl_goes_on(tmp_path: Path) 
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         site.hanging.wait(60)
-        os.kill(children(crawl.pid)[0], signal.SIGKILL)
+        os.kill(processes_of(crawl.pid)[0], signal.SIGKILL)
         wait_until(lambda: '"died"' in (into / "logs" / "fyke.log").read_text())
         wait_until(lambda: "was started again" in fyke("status", str(into)).stdout)
         last.set()
@@ -95,7 +96,8 @@ def test_a_crawl_that_goes_on_stands_where_it_stopped_before_its_agents_say_so(t
     with small_site(pages=12) as site:
         assert crawl(into, config, site.url, "--agents", "2", "--pages", "5").summary["pages"] == 5
     directory = CrawlDirectory(into)
-    stands = Supervisor(directory, directory.config(), Division(2, 2), 2, Orders(moved=False)).statistics()
+    with ForkServer() as forks:
+        stands = Supervisor(directory, directory.config(), Division(2, 2), 2, Orders(moved=False), forks).statistics()
     assert stands.pages == 5
     assert not stands.elapsed_s
 
@@ -108,3 +110,42 @@ def test_what_waits_for_hosts_that_rest_for_long_ends_the_crawl_as_with_one_agen
         done = crawl(into, config, site.url, "--agents", "2", "--wait", "1s")
     assert done.summary["ending"] == "resting", done.errors
     assert done.summary["waiting"] > 0
+
+
+def test_nobody_outlives_the_supervisor(tmp_path: Path) -> None:
+    """Not the fork server, and not the agents that it started."""
+    config, into = settings(tmp_path), tmp_path / "crawl"
+    with small_site(pages=12) as site:
+        last = site.hang["/p3"] = threading.Event()
+        crawl = subprocess.Popen(
+            command(into, config, site.url, "--agents", "2"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        site.hanging.wait(60)
+        others = [*children(crawl.pid), *processes_of(crawl.pid)]
+        assert len(others) == 3
+        crawl.kill()
+        crawl.wait()
+        wait_until(lambda: not any(Path(f"/proc/{process}/exe").exists() for process in others))
+        last.set()
+
+
+def test_an_agent_that_cannot_be_started_again_ends_the_crawl_in_one_line(tmp_path: Path) -> None:
+    """Its fork server was killed too; the other agent ends, and the crawl goes on by the same command."""
+    config, into = settings(tmp_path), tmp_path / "crawl"
+    with small_site(pages=12) as site:
+        last = site.hang["/p3"] = threading.Event()
+        crawl = subprocess.Popen(
+            command(into, config, site.url, "--agents", "2"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        site.hanging.wait(60)
+        agents = processes_of(crawl.pid)
+        for process in (*children(crawl.pid), agents[0]):
+            os.kill(process, signal.SIGKILL)
+        _, told = crawl.communicate(timeout=60)
+        last.set()
+        assert crawl.returncode == 1
+        assert "Traceback" not in told
+        assert [line for line in told.splitlines() if line.startswith("fyke: the process that starts agents is gone")]
+        wait_until(lambda: not any(Path(f"/proc/{process}/exe").exists() for process in agents))
+        done = subprocess.run(command(into, config, site.url, "--agents", "2"), capture_output=True, text=True)
+        assert json.loads(done.stdout)["pages"] == 12

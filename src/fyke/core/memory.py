@@ -30,25 +30,22 @@ def give_back() -> None:
         tune(_M_TRIM_THRESHOLD, TRIM_BYTES)
 
 
-def allocators() -> dict[str, str]:
-    """The same for a process that is about to be started, as its environment."""
-    glibc = {"MALLOC_MMAP_THRESHOLD_": str(MAPPED_BYTES), "MALLOC_TRIM_THRESHOLD_": str(TRIM_BYTES)}
-    return {"ARROW_DEFAULT_MEMORY_POOL": "system", **glibc}
-
-
-def memory_bytes() -> int:
-    """Resident memory of this process, in bytes; of what several processes share, as the libraries of a crawl's agents,
-    its part ("proportional set size", proc_pid_smaps(5)): so those of processes may be added up."""
+def memory_bytes(process: int | str = "self") -> int:
+    """Resident memory of this process, or of another by its number (0 where it is gone), in bytes; of what several
+    share, as the libraries of a crawl's agents, its part ("proportional set size", proc_pid_smaps(5)): so those of
+    processes may be added up."""
     try:
-        return _kilobytes("/proc/self/smaps_rollup", "Pss:") * 1024
+        return _kilobytes(f"/proc/{process}/smaps_rollup", "Pss:") * 1024
     except (OSError, StopIteration):  # not every kernel has it, nor every container shows it
-        return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_BYTES
+        statm = Path(f"/proc/{process}/statm")
+    return int(statm.read_text().split()[1]) * PAGE_BYTES if statm.exists() else 0
 
 
 class MemoryGauge:
     """`memory_bytes` for who asks often: the system walks through all pages for it, which takes it milliseconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, process: int | str = "self") -> None:
+        self._process = process
         self._read_at = -inf
         self._bytes = 0
 
@@ -58,7 +55,7 @@ class MemoryGauge:
     def read(self, now: float) -> int:
         """Memory at `now` (seconds of any clock), or up to `GAUGE_S` before."""
         if not self._read_at <= now < self._read_at + GAUGE_S:
-            self._read_at, self._bytes = now, memory_bytes()
+            self._read_at, self._bytes = now, memory_bytes(self._process)
         return self._bytes
 
 

@@ -1,18 +1,15 @@
-"""A process that runs agents of a crawl which has several: `python -m fyke.crawl.member DIR CONTROL AGENTS ORDERS`.
+"""A process that runs agents of a crawl which has several.
 
-The supervisor (`fyke.crawl.supervisor`) starts it, gives it a socket (the number of its descriptor is CONTROL) and
-`Orders` (JSON), and
+It is forked (`fyke.crawl.forks`) with a socket to the supervisor (`fyke.crawl.supervisor`), which gives it `Orders` and
 asks for how its agents stand; both sides write JSON objects, one a line. It lives as long as that socket: when the
 supervisor is gone, so is this process, at once, for the last checkpoint holds.
 """
 
 import asyncio
-import gc
 import json
 import os
 import signal
 import socket
-import sys
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
@@ -130,12 +127,12 @@ class Orders:
         return cls(**{**told, "again": None if told["again"] is None else Pass(**told["again"])})
 
 
-async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[int], orders: Orders) -> None:
-    """Run the agents with these numbers to the end of the crawl. Raises FykeError."""
+async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[int], orders: Orders) -> int:
+    """Run the agents with these numbers to the end of the crawl; the exit status of their process."""
     reader, writer = await asyncio.open_connection(sock=control, limit=LINE_BYTES)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, lambda: None)  # the supervisor says when
-    member = Member({}, writer)
+    told = Member({}, writer)
     try:
         config, divided = directory.config(), division(directory.state)
         async with AsyncExitStack() as stack:
@@ -149,19 +146,20 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
                 agents[me] = await stack.enter_async_context(agent)
                 sockets.deliver = agent.put
                 await stack.enter_async_context(sockets)
-            member = Member(agents, writer)
-            obeying = asyncio.create_task(member.obey(reader))
-            member.tell(begun=numbers)
+            told = Member(agents, writer)
+            obeying = asyncio.create_task(told.obey(reader))
+            told.tell(begun=numbers)
             running = [asyncio.create_task(agent.run()) for agent in agents.values()]
             await _first_failure([*running, obeying], running)
             obeying.cancel()
-        await member.end(ended=True)
+        await told.end(ended=True)
     except FykeError as error:
-        await member.end(error=str(error), kind=type(error).__name__)
-        sys.exit(error.exit_status)
+        await told.end(error=str(error), kind=type(error).__name__)
+        return error.exit_status
     except Exception as error:  # noqa: BLE001 - a fault of our own: a file has all of it, and the person one line
-        await member.end(error=_fault(directory, numbers, error), kind=AgentFailed.__name__)
-        sys.exit(AgentFailed.exit_status)
+        await told.end(error=_fault(directory, numbers, error), kind=AgentFailed.__name__)
+        return AgentFailed.exit_status
+    return 0
 
 
 def _fault(directory: CrawlDirectory, numbers: list[int], error: Exception) -> str:
@@ -184,21 +182,7 @@ async def _first_failure(watched: list["asyncio.Task[Any]"], until: list["asynci
             task.result()
 
 
-def main() -> None:
-    """The entry point."""
-    path, control, numbers, orders = sys.argv[1:]
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(
-            run(
-                CrawlDirectory(Path(path)),
-                socket.socket(fileno=int(control)),
-                [int(number) for number in numbers.split(",")],
-                Orders.read(orders),
-            )
-        )
-
-
-if __name__ == "__main__":
-    main()
+def member(directory: Path, control: socket.socket, numbers: list[int], orders: str) -> int:
+    """The process: runs the agents with these numbers, with `orders` as they were `written`; its exit status."""
+    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)  # which is not closed: the process ends with it
+    return runner.run(run(CrawlDirectory(directory), control, numbers, Orders.read(orders)))

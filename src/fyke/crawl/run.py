@@ -31,6 +31,7 @@ from fyke.core.rewrite_rules import load
 from fyke.crawl.agent import Agent, brought_nothing, may_begin_again
 from fyke.crawl.control import Control
 from fyke.crawl.exporter import Exporter, address_of
+from fyke.crawl.forks import ForkServer
 from fyke.crawl.loop import Ending
 from fyke.crawl.member import Orders
 from fyke.crawl.monitor import Monitor, seeds_in_words
@@ -67,24 +68,10 @@ def crawl_with_panel(
     """
     if metrics is not None:
         address_of(metrics)  # a mistake is told before anything is written
-    found = SeedSources(sources, _schemes(config))
-    listed = _reading(found, console) if sources else None
-    if again is not None:
-        if directory.holds_crawl:
-            directory.compare(config)
-    elif (done := finished_before(directory, config, listed)) is not None:
-        return done
-    if unused := unused_proxies(config.site):
-        console.print(f"fyke: {unused}", highlight=False, soft_wrap=True, markup=False)
     _tune()
-    there = directory.path.exists()
-    try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            summary = runner.run(_Run(directory, config, console, again, metrics).to_its_end(listed))
-    except FykeError:
-        if not there:
-            directory.withdraw()
-        raise
+    several = config.crawl.agents > 1 or division(directory.state).agents > 1
+    with ForkServer() if several else nullcontext() as forks:  # before plug-ins are loaded: each agent has its own
+        summary = _Run(directory, config, console, again, metrics, forks).whole(sources)
     if nothing_reached(summary):
         met = ", ".join(name.replace("_", " ") for name in summary.statistics.outcomes)
         raise NetworkDown(
@@ -121,20 +108,48 @@ class _Run:
     """One run of a crawl: with as many agents as it is to have, through full disks, to its ending."""
 
     def __init__(
-        self, directory: CrawlDirectory, config: Config, console: Console, again: Pass | None, metrics: str | None
+        self,
+        directory: CrawlDirectory,
+        config: Config,
+        console: Console,
+        again: Pass | None,
+        metrics: str | None,
+        forks: ForkServer | None,
     ) -> None:
+        """`forks` starts the processes, where there are several."""
         self._directory, self._config, self._console = directory, config, console
-        self._again, self._metrics = again, metrics
+        self._again, self._metrics, self._forks = again, metrics, forks
         self._stops: list[int] = []  # signals that came while no agent was there to be stopped
+
+    def whole(self, sources: Sequence[str]) -> Summary:
+        """Begin, or go on, also at the seeds of `sources`, unless nothing is left to do."""
+        directory, config, console = self._directory, self._config, self._console
+        found = SeedSources(sources, _schemes(config))
+        listed = _reading(found, console) if sources else None
+        if self._again is not None:
+            if directory.holds_crawl:
+                directory.compare(config)
+        elif (done := finished_before(directory, config, listed)) is not None:
+            return done
+        if unused := unused_proxies(config.site):
+            console.print(f"fyke: {unused}", highlight=False, soft_wrap=True, markup=False)
+        there = directory.path.exists()
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                return runner.run(self.to_its_end(listed))
+        except FykeError:
+            if not there:
+                directory.withdraw()
+            raise
 
     async def to_its_end(self, listed: Iterable[str] | None) -> Summary:
         """Crawl, also from the seeds in `listed`; where the disk is full, wait for room, and go on from the last
         checkpoint."""
         while True:
             try:
-                if self._config.crawl.agents > 1 or division(self._directory.state).agents > 1:
-                    return await self._with_agents(listed)
-                return await self._with_one_agent(listed)
+                if self._forks is None:
+                    return await self._with_one_agent(listed)
+                return await self._with_agents(listed, self._forks)
             except DiskFull as error:
                 if not self._directory.holds_crawl or not await self._has_room_again(error):
                     raise
@@ -171,14 +186,14 @@ class _Run:
             statistics = agent.statistics()
         return Summary(ending, statistics, peak_memory_bytes(), terminated=terminated)
 
-    async def _with_agents(self, listed: Iterable[str] | None) -> Summary:
+    async def _with_agents(self, listed: Iterable[str] | None, forks: ForkServer) -> Summary:
         directory, config = self._directory, self._config
         Agent(directory, config)  # what is wrong with `config` is said before anything is written
         directory.prepare(config)
         with exclusively(directory):
             directory.record(config, listed)
             divided, orders = self._orders()
-            crawl = Supervisor(directory, config, divided, config.crawl.agents, orders)
+            crawl = Supervisor(directory, config, divided, config.crawl.agents, orders, forks)
             async with crawl, Control(crawl, directory.state):
                 ending, terminated = await self._watched(crawl)
             totals = added([CrawlStatistics(**saved_state(part.shard)["totals"]) for part in directory.parts])

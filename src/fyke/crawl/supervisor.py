@@ -12,13 +12,11 @@ its checkpoint; what it was allowed and had not used is anybody's again.
 import asyncio
 import heapq
 import json
-import os
 import socket
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -31,10 +29,11 @@ from fyke.archive.turns import Turns
 from fyke.core import errors
 from fyke.core.config import Config
 from fyke.core.hours import HostHours
-from fyke.core.memory import MemoryGauge, allocators
+from fyke.core.memory import MemoryGauge
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.core.seeds import seeds_of
 from fyke.crawl.control import SLOWEST
+from fyke.crawl.forks import ForkServer
 from fyke.crawl.known_agents import KnownAgent, all_unreached, standing_before
 from fyke.crawl.loop import Ending
 from fyke.crawl.member import LINE_BYTES, Orders
@@ -51,7 +50,6 @@ class _Process:
     """One process, in its present life."""
 
     agents: list[int]
-    process: subprocess.Popen[bytes] | None = None
     writer: asyncio.StreamWriter | None = None
     hearing: "asyncio.Task[None] | None" = None
     begun: bool = False
@@ -62,8 +60,11 @@ class _Process:
 class Supervisor:
     """Runs the agents of the crawl in `directory`, in so many `processes`. Use as an async context manager."""
 
-    def __init__(self, directory: CrawlDirectory, config: Config, of: Division, processes: int, orders: Orders) -> None:
+    def __init__(
+        self, directory: CrawlDirectory, config: Config, of: Division, processes: int, orders: Orders, forks: ForkServer
+    ) -> None:
         """`orders` are what all agents are told."""
+        self._forks = forks
         self._directory = directory
         self._config = config
         self._orders = orders
@@ -103,29 +104,20 @@ class Supervisor:
 
     async def __aexit__(self, *_: object) -> None:
         for process in self._processes:
-            if process.hearing is not None:
-                process.hearing.cancel()
-            if process.writer is not None:
-                process.writer.transport.abort()  # they end at once
-            if process.process is not None:
-                await asyncio.to_thread(process.process.wait)
+            process.ended = True
+            if process.writer is not None and not process.writer.transport.is_closing():
+                process.writer.write_eof()  # they end at once
+        hearing = [process.hearing for process in self._processes if process.hearing is not None]
+        if hearing:
+            await asyncio.wait(hearing)
 
     # --- processes
 
     async def _start(self, process: _Process) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
-            command = [
-                sys.executable, "-m", "fyke.crawl.member", str(self._directory.path), str(theirs.fileno()),
-                ",".join(map(str, process.agents)), replace(self._orders, deaths=dict(process.deaths)).written(),
-            ]  # fmt: skip
-            process.process = subprocess.Popen(
-                command,
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env={**os.environ, **allocators()},
-            )
+            orders = replace(self._orders, deaths=dict(process.deaths)).written()
+            self._forks.start(theirs, self._directory.path, process.agents, orders)
         process.begun = process.ended = False
         for agent in process.agents:
             self._known[agent] = replace(self._known[agent], stand={}, round=0, allowed=-1, checkpoints=0)
@@ -134,19 +126,20 @@ class Supervisor:
 
     async def _hear(self, process: _Process, reader: asyncio.StreamReader) -> None:
         """What one process says, until it is gone; then another is started in its place."""
-        try:
+        status: int | None = None
+        with suppress(ConnectionError):
             while line := await reader.readline():
-                self._heard(process, json.loads(line))
-        except ConnectionError:
-            pass
-        assert process.process is not None and process.writer is not None
+                with suppress(json.JSONDecodeError):  # half a line, where it died
+                    said = json.loads(line)
+                    status = said.get("exit", status)
+                    self._heard(process, said)
+        assert process.writer is not None
         process.begun = False
         process.writer.close()
-        status = await asyncio.to_thread(process.process.wait)
         if process.ended or self._failure is not None:
             return
         try:
-            self._note_death(process, f"signal {-status}" if status < 0 else f"exit status {status}")
+            self._note_death(process, _how(status))
         except errors.FykeError as error:
             self._failure = error
             self._answered.set()
@@ -333,7 +326,8 @@ class Supervisor:
     def statistics(self) -> CrawlStatistics:
         """How the crawl stands."""
         sums = added([known.statistics for known in self._known.values()])
-        memory = sums.memory_bytes + self._memory.read(time.monotonic())
+        now = time.monotonic()
+        memory = sums.memory_bytes + self._memory.read(now) + self._forks.memory.read(now)
         self._peak = max(self._peak, memory)
         return CrawlStatistics(**{**sums.as_dict(), "memory_bytes": memory})
 
@@ -394,3 +388,10 @@ class Supervisor:
     def host_figures(self, host: str) -> dict[str, Any] | None:
         """How `host` stands, if it is among the slowest: others are known to their agents alone."""
         return next((one for one in self.figures()["slowest"] if one["host"] == host), None)
+
+
+def _how(status: int | None) -> str:
+    """How a process ended, by its exit status."""
+    if status is None:
+        return "an unknown cause"  # the fork server, which would know, is gone as well
+    return f"signal {-status}" if status < 0 else f"exit status {status}"

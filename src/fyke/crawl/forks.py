@@ -1,0 +1,136 @@
+"""Starts the processes of a crawl's agents by forking one that has everything imported: an agent begins at once, and
+shares with the others what none of them changes.
+
+    command ─► fork server ─► an agent's process, each with a socket to the supervisor
+
+The fork server is forked from the command itself (`run`), before that has an event loop, threads of its own, locks or
+sockets; it has none of these either, so it may fork at any time, and nothing of the supervisor's is in an agent.
+Threads that libraries have by then (OpenBLAS, jemalloc) know of forks. It ends when the supervisor is gone, and so do
+agents.
+
+Invariant: the last line that the supervisor reads from an agent's socket says how the process ended, whoever wrote
+those before.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+from fyke.core.errors import AgentFailed
+from fyke.core.memory import MemoryGauge
+from fyke.crawl.member import member
+
+_LENGTH = struct.Struct("<I")
+
+
+class ForkServer:
+    """The supervisor's end. Use as a context manager, which forks."""
+
+    def __enter__(self) -> Self:
+        self._asking, asked = socket.socketpair()
+        self._process = os.fork()
+        if not self._process:
+            self._asking.close()
+            _end_with(_Server(asked).run)
+        asked.close()
+        self.memory = MemoryGauge(self._process)  # its part of what all share
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._asking.close()
+        with suppress(ChildProcessError):
+            os.waitpid(self._process, 0)
+
+    def start(self, control: socket.socket, directory: Path, agents: list[int], orders: str) -> None:
+        """Have `agents` of the crawl in `directory` run in a process that obeys at `control`. Raises AgentFailed."""
+        asked = json.dumps([os.fspath(directory), agents, orders]).encode()
+        try:
+            socket.send_fds(self._asking, [_LENGTH.pack(len(asked))], [control.fileno()])
+            self._asking.sendall(asked)
+        except OSError as error:
+            raise AgentFailed(
+                f"the process that starts agents is gone ({error.strerror}): look for its end in the system's log (too"
+                f" little memory?); fyke crawl --into {directory} goes on from the last checkpoint"
+            ) from None
+
+
+class _Server:
+    """The other end."""
+
+    def __init__(self, asked: socket.socket) -> None:
+        self._asked = asked
+        self._running: dict[int, socket.socket] = {}  # by process
+
+    def run(self) -> int:
+        """Fork what is asked for, and say how it ended, until the supervisor is gone."""
+        with Path(os.devnull).open("r+b") as nothing:
+            for standard in (0, 1):
+                os.dup2(nothing.fileno(), standard)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # the supervisor says when
+        woken, wakes = os.pipe()
+        for end in (woken, wakes):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(wakes)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        while True:
+            ready, _, _ = select.select([self._asked.fileno(), woken], [], [])
+            if woken in ready:
+                os.read(woken, 4096)
+                self._reap()
+            if self._asked.fileno() in ready and not self._fork():
+                return 0
+
+    def _fork(self) -> bool:
+        """Start what is asked for; False where nobody asks any more."""
+        try:
+            head, descriptors, _, _ = socket.recv_fds(self._asked, _LENGTH.size, 1)
+            if not head:
+                return False
+            (length,) = _LENGTH.unpack(head)
+            directory, agents, orders = json.loads(self._asked.recv(length, socket.MSG_WAITALL))
+        except ConnectionError:
+            return False
+        control = socket.socket(fileno=descriptors[0])
+        process = os.fork()
+        if not process:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for other in (self._asked, *self._running.values()):
+                other.close()
+            with suppress(OSError):  # agents work in batches: none need break off another as soon as a packet comes
+                os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+            _end_with(member, Path(directory), control, agents, orders)
+        self._running[process] = control
+        return True
+
+    def _reap(self) -> None:
+        while self._running:
+            process, status = os.waitpid(-1, os.WNOHANG)
+            if not process:
+                return
+            control = self._running.pop(process)
+            line = json.dumps({"exit": os.waitstatus_to_exitcode(status)}).encode()
+            with control, suppress(OSError):
+                control.sendall(b"\n" + line + b"\n")  # what was written before may be half a line
+
+
+def _end_with(run: Any, *arguments: Any) -> NoReturn:
+    """End this process with what `run` returns, and nothing of what it was forked from."""
+    status = 1
+    try:
+        status = run(*arguments)
+    except BaseException:  # noqa: BLE001 - the process ends with it
+        traceback.print_exc()
+    finally:
+        os._exit(status)
