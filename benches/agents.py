@@ -1,20 +1,23 @@
 """What a second agent costs: CPU a page and memory of the same crawl with 1 and 2 agents, in one run.
 
-    python benches/agents.py [--pages 20000] [--agents 1 2] [--rounds 3]
+    python benches/agents.py [--pages 20000] [--agents 1 2] [--rounds 4]
 
 The plain web (`webs`), without delays. All processes of a crawl are held on one core and the server on the other, so
-that agents do not slow each other down: what is compared is how much there is to do, and not how well two cores share
-what is beside them. Of each crawl what it takes to start and end is taken off, as a crawl of one page tells it.
+that what is compared is how much there is to do, and not how well two cores share what is beside them. But processes
+that take turns on a core push each other out of its caches. So there is a control: as many crawls with one agent each,
+of the same web at the same time on the same core, which know nothing of each other. What agents cost above that is
+what they say to each other. Of each crawl what it takes to start and end is taken off, as a crawl of one page tells it.
 """
 
 import argparse
 import json
 import os
-import resource
 import subprocess
 import tempfile
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
+from typing import Any
 
 from peers import FYKE
 from webs import made, size_of
@@ -23,17 +26,28 @@ from webs.known import WEBS
 from webs.serving import CRAWLER_CORE, Served, served
 
 
-def crawled(web: Served, agents: int, *limit: str) -> tuple[float, dict[str, int]]:
-    """CPU seconds of a crawl's processes, and its summary."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+def cpu_s() -> float:
+    """Of all processes that were waited for."""
+    used = getrusage(RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def crawled(web: Served, crawls: int, agents: int, *limit: str) -> tuple[float, int, int]:
+    """CPU seconds of `crawls` at the same time, with so many agents each; all their pages; the most memory of one."""
+    before = cpu_s()
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [*FYKE.program(), "-m", "fyke", "crawl", web.web.first_page, "--scope", "web", "--config", web.settings,
-             "--agents", str(agents), "--into", f"{folder}/crawl", "--json", *limit],
-            check=True, capture_output=True, preexec_fn=lambda: os.sched_setaffinity(0, {CRAWLER_CORE}),
-        )  # fmt: skip
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, json.loads(done.stdout)
+        running = [
+            subprocess.Popen(
+                [*FYKE.program(), "-m", "fyke", "crawl", web.web.first_page, "--scope", "web", "--config", web.settings,
+                 "--agents", str(agents), "--into", f"{folder}/{number}", "--json", *limit],
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                preexec_fn=lambda: os.sched_setaffinity(0, {CRAWLER_CORE}),
+            )
+            for number in range(crawls)
+        ]  # fmt: skip
+        summaries: list[dict[str, Any]] = [json.loads(crawl.communicate()[0]) for crawl in running]
+    pages = sum(summary["pages"] for summary in summaries)
+    return cpu_s() - before, pages, max(summary["peak_memory_bytes"] for summary in summaries)
 
 
 def main() -> None:
@@ -41,25 +55,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=20_000)
     parser.add_argument("--agents", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=4)
     asked = parser.parse_args()
     plain = WEBS["plain"]
     files = made(plain, size_of(plain, asked.pages))
     go_alone()
-    costs: dict[int, list[float]] = {agents: [] for agents in asked.agents}
+    of_each = [(1, agents) for agents in asked.agents]
+    of_each[1:1] = [(agents, 1) for agents in asked.agents if agents > 1]
+    names = {each: f"{each[1]} agents" if each[0] == 1 else f"{each[0]} crawls, 1 agent each" for each in of_each}
+    costs: dict[tuple[int, int], list[float]] = {each: [] for each in of_each}
     with tempfile.TemporaryDirectory() as name, served(plain, files, Path(name)) as web:
-        for agents in asked.agents * asked.rounds:
-            start_s, _ = crawled(web, agents, "--pages", "1")
-            cpu_s, summary = crawled(web, agents)
-            costs[agents].append((cpu_s - start_s) / summary["pages"] * 1e6)
+        for each in of_each * asked.rounds:
+            start_s, _, _ = crawled(web, *each, "--pages", "1")
+            used_s, pages, memory = crawled(web, *each)
+            costs[each].append((used_s - start_s) / pages * 1e6)
             print(
-                f"{agents} agents: {costs[agents][-1]:,.0f} µs of CPU a page, and {start_s:.1f} s to start and end;"
-                f" {summary['peak_memory_bytes'] / 1e6:,.0f} MB at most",
+                f"{names[each]}: {costs[each][-1]:,.0f} µs of CPU a page, and {start_s:.1f} s to start and end;"
+                f" {memory / 1e6:,.0f} MB at most",
                 flush=True,
             )
-    first = median(costs[asked.agents[0]])
-    for agents, some in costs.items():
-        print(f"{agents} agents: {median(some):,.0f} µs a page, {median(some) / first:.2f} times")
+    first = median(costs[of_each[0]])
+    for each, some in costs.items():
+        print(f"{names[each]}: {median(some):,.0f} µs a page, {median(some) / first:.2f} times")
 
 
 if __name__ == "__main__":
