@@ -71,7 +71,7 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     rows, damage = _page_rows(directory, at.key)
     if damage:
         facts.append(f"other visits to it may be where this cannot be read: {damage[0]}")
-    aside, how = _aside(config, states := _states(directory), at, directory)
+    aside, how = _aside(config, at, directory)
     if rows:
         verdict, facts = _fetched(rows, [*facts, *how], directory)
         return Explanation(url, verdict, [*facts, *_visits(rows), *_next_visit(directory, config, at, rows)])
@@ -80,7 +80,7 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
         return Explanation(url, *_rules_fetched(record, facts))
     listed = any(url == one for one in directory.listed.urls())
     kind = Kind.SEED if listed or at in _seeds(directory, config) else Kind.PAGE
-    refusal = _filters(directory, config, states).refusal(url_batch([at], kind=kind))
+    refusal = _filters(directory, config).refusal(url_batch([at], kind=kind))
     where, reason = _waiting(directory, config, at)
     if where == OVER_QUOTA:
         most = PageLimits(config.site).of(split(url).host)
@@ -103,12 +103,11 @@ def _states(directory: CrawlDirectory) -> list[dict[str, Any]]:
     return [state for part in directory.parts if (state := saved_state(part.shard))]
 
 
-def _aside(
-    config: Config, states: list[dict[str, Any]], at: Locator, directory: CrawlDirectory
-) -> tuple[str, list[str]]:
+def _aside(config: Config, at: Locator, directory: CrawlDirectory) -> tuple[str, list[str]]:
     """The verdict on a URL that rewrite rules put aside, empty where they did not; and what they make of it."""
-    saved = next((state["rewriting"] for state in states if state.get("rewriting")), None)
-    if saved is None:
+    shard = CrawlDirectory(directory.path, division(directory.state).shard_of(at.domain)).shard
+    saved = saved_state(shard).get("rewriting")
+    if not saved:
         return "", []
     try:
         rules = load(Path(config.crawl.rewrite)) if config.crawl.rewrite else []
@@ -124,7 +123,7 @@ def _aside(
         return "", facts
     names = ", ".join(rule.name for rule in made.rules)
     facts.append(f"links to it are rewritten to {made.url} by the rules {names}")
-    store, _ = look(directory.shard)
+    store, _ = look(shard)
     with Drum(store, "aside", saved["met"], aux=URLS) as met:
         known, _ = met.get(at.key)
     return (f"put aside: rewritten to {made.url} (fyke why says what became of that)" if known else ""), facts
@@ -134,13 +133,13 @@ def _seeds(directory: CrawlDirectory, config: Config) -> list[Locator]:
     return seeds_of([*config.crawl.seeds, *AskedLater(directory.state).seeds])
 
 
-def _filters(directory: CrawlDirectory, config: Config, states: list[dict[str, Any]]) -> Filters:
+def _filters(directory: CrawlDirectory, config: Config) -> Filters:
     plugins: list[UrlFilter] = [load_plugin(name, "filters", UrlFilter) for name in config.plugins.filters]
     protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
     filters = filters_for(config.crawl, _seeds(directory, config), sorted(schemes_of(protocols)), plugins)
     for batch in directory.listed.batches():
         filters.begin(batch)
-    for state in states:
+    for state in _states(directory):
         for seed, target in {**state.get("landed", {}), **state.get("frontier", {}).get("landed", {})}.items():
             filters.land(locate(seed), locate(target))
     return filters

@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 import xxhash
+from agent_laws import processes_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawl.runs import archived, command, crawl, fyke
+from crawl.runs import archived, command, crawl, fyke, wait_until
 from crawl.runs import settings as settings_file
 from frontier.shard import Shard
 from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.division import Division
 from fyke.core.batches import Kind, texts, url_batch
 from fyke.core.choices import Scope
 from fyke.core.config import CrawlSection
@@ -29,6 +31,7 @@ from fyke.core.rewrite_rules import Rule, Shape, render
 from fyke.core.rewriting import Rewriter
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Page, Visit
+from fyke.crawl.printing import Printing
 from fyke.crawl.rewriting import ONE_IN, Rewriting
 from fyke.crawl.verdicts import FIRST_TRIALS
 from fyke.disk.store import Store
@@ -56,9 +59,10 @@ class Walk:
     met: set[str] = field(default_factory=set)
     waiting: list[str] = field(default_factory=list)
     fetched: Counter[str] = field(default_factory=Counter)  # URLs
+    printing: Printing = field(default_factory=lambda: Printing([]))
 
-    def follow(self, links: Links | None) -> None:
-        for url in texts(links.urls) if links is not None else []:
+    def follow(self, found: tuple[Links, Links]) -> None:
+        for url in (url for links in found for url in texts(links.urls)):
             if url not in self.met:
                 self.met.add(url)
                 self.waiting.append(url)
@@ -70,7 +74,7 @@ def shard_of(folder: Path, rules: Sequence[Rule], site: Dust, deny: Sequence[str
 
     first = f"http://{site.host}/"
     filters = filters_for(CrawlSection(scope=Scope.WEB, deny=[*deny]), [locate(first)], ["http"], [])
-    return Shard(folder, opened, Walk({first}, [first]))
+    return Shard(folder, opened, Walk({first}, [first], printing=Printing(rules)))
 
 
 def step(shard: Shard[Rewriting, Walk], site: Dust) -> bool:
@@ -89,8 +93,10 @@ def step(shard: Shard[Rewriting, Walk], site: Dust) -> bool:
     found = [locate(f"http:{link}") for link in site.links(name, site.session_of(url))] if name is not None else []
     if found:
         links = Links(url_batch(found), np.zeros(len(found), np.uint64))
-        walk.follow(rewriting.apply(links, np.zeros(len(found), bool)))
-    rewriting.ended(visit, outcome, page)
+        walk.follow(rewriting.apply(links))
+    printed = shard.model.printing.of(visit, outcome, page)
+    if printed is not None:
+        rewriting.note(printed)
     return True
 
 
@@ -189,7 +195,8 @@ def test_what_a_rule_put_aside_goes_on_where_the_rule_is_taken_out(tmp_path: Pat
     shard.close()
     assert len(aside) > 100
     without = shard_of(tmp_path, [], SMALL)
-    without.model = model
+    without.model = replace(model, printing=Printing([]))
+    model = without.model
     while step(without, SMALL):
         pass
     assert aside <= model.fetched.keys()
@@ -200,11 +207,12 @@ def test_one_in_a_hundred_is_fetched_as_it_is(tmp_path: Path) -> None:
     rule = Rule(shape=Shape.DROP_KEY, host="a.test", key="sid")
     shard = shard_of(tmp_path, [rule], SMALL)
     urls = [locate(f"http://a.test/p{n}?sid={n}") for n in range(5000)]
-    links = shard.stage.apply(Links(url_batch(urls), np.zeros(5000, np.uint64)), np.zeros(5000, bool))
-    tried = [url for url in texts(links.urls) if "?" in url]
+    found = shard.stage.apply(Links(url_batch(urls), np.zeros(5000, np.uint64)))
+    tried, made = (texts(links.urls) for links in found)
     by_key = {url.url.decode() for url in urls if url.key % ONE_IN == 0}
     assert by_key <= set(tried) and len(tried) <= len(by_key) + FIRST_TRIALS
-    assert {url for url in texts(links.urls) if "?" not in url} == {f"http://a.test/p{n}" for n in range(5000)}
+    assert all("?" in url for url in tried)
+    assert set(made) == {f"http://a.test/p{n}" for n in range(5000)}
     shard.stage.count()
     assert shard.stage.used == {rule.name: 5000 - len(tried)}
     shard.close()
@@ -214,8 +222,8 @@ def test_seeds_redirects_and_requisites_stay_as_they_are(tmp_path: Path) -> None
     shard = shard_of(tmp_path, [Rule(shape=Shape.DROP_KEY, host="a.test", key="sid")], SMALL)
     urls = [locate(f"http://a.test/p{n}?sid={n}") for n in range(3)]
     batch = url_batch(urls, kind=[Kind.SEED, Kind.REQUISITE, Kind.PAGE])
-    links = Links(batch, np.zeros(3, np.uint64))
-    assert shard.stage.apply(links, np.array([False, False, True])) is links
+    links = Links(batch, np.zeros(3, np.uint64), given=np.array([False, False, True]))
+    assert shard.stage.apply(links)[0] is links
     shard.close()
 
 
@@ -223,8 +231,8 @@ def test_nothing_is_rewritten_to_what_the_filters_refuse(tmp_path: Path) -> None
     rule = Rule(shape=Shape.DROP_KEY, host="a.test", key="sid")
     shard = shard_of(tmp_path, [rule], SMALL, deny=["/p[0-4]$"])
     urls = [locate(f"http://a.test/p{n}?sid=1") for n in range(10)]
-    links = shard.stage.apply(Links(url_batch(urls), np.zeros(10, np.uint64)), np.zeros(10, bool))
-    found = set(texts(links.urls))
+    both = shard.stage.apply(Links(url_batch(urls), np.zeros(10, np.uint64)))
+    found = {url for links in both for url in texts(links.urls)}
     assert {f"http://a.test/p{n}?sid=1" for n in range(5)} <= found
     assert found & {f"http://a.test/p{n}" for n in range(10)} == {f"http://a.test/p{n}" for n in range(5, 10)}
     shard.close()
@@ -254,7 +262,9 @@ def test_a_crawl_with_learned_rules_fetches_each_page_and_hardly_more(tmp_path: 
         distinct = len(SHOP.pages()) + SHOP.missing
         assert not web.missed
         assert without > 4 * distinct
-        assert sum(web.fetched.values()) <= 1.05 * distinct
+        assert (
+            sum(web.fetched.values()) <= 1.08 * distinct
+        )  # one URL in a hundred of those put aside is tried, by its key
         assert not run.summary["revoked"] and sum(run.summary["rewritten"].values()) > distinct
         page = f"http://shop.sim:{web.port}/a1.html"
         answers = [why(CrawlDirectory(with_rules), f"{page}?{query}") for query in ("print=1", "utm_source=ad")]
@@ -316,12 +326,43 @@ def test_a_file_that_is_none_costs_no_directory(tmp_path: Path) -> None:
     assert not (tmp_path / "c").exists()
 
 
-def test_several_agents_do_not_rewrite(tmp_path: Path) -> None:
-    (tmp_path / "rules.toml").write_text(render(RIGHT))
-    rules = ("--rewrite", str(tmp_path / "rules.toml"))
-    done = fyke("crawl", "http://a.test/", "--into", str(tmp_path / "c"), "--agents", "2", *rules)
-    assert done.returncode == 2 and "one agent" in done.stderr and len(done.stderr.splitlines()) == 1
-    assert not (tmp_path / "c").exists()
+def test_several_agents_lose_nothing(tmp_path: Path) -> None:
+    """Its mirror is of another shard than the site, so that rules lead from shard to shard; and agents are killed."""
+    of = Division(2, 2)
+    shards = {
+        name: of.shard_of(locate(f"http://{name}/").domain) for name in (SMALL.host, *(f"m{n}.sim" for n in range(9)))
+    }
+    mirror = next(name for name, shard in shards.items() if shard != shards[SMALL.host])
+    site = replace(SMALL, aliases=(mirror,))
+    right = rules_of_site(site.host, walked(site))
+    assert any(rule.shape is Shape.HOST and rule.host == mirror for rule in right)
+    with dust_web(site) as web:
+        rules = tmp_path / "rewrite.toml"
+        rules.write_text(render([*right, DECOY]))
+        config = run_settings(tmp_path, web, politeness={"host_delay_s": 0.01, "address_delay_s": 0.0})
+        into = tmp_path / "crawl"
+        arguments = (web.seed, "--scope", "web", "--agents", "2", "--rewrite", str(rules))
+        run = subprocess.Popen(command(into, config, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for kill in range(4):
+            wait_until(lambda: len(web.asked) >= 20 * (kill + 1) or run.poll() is not None)  # noqa: B023 - asked here
+            if there := processes_of(run.pid):
+                os.kill(there[kill % len(there)], signal.SIGKILL)
+        _, errors = run.communicate(timeout=100)
+        assert run.returncode == 0, errors
+        done = crawl(into, config, *arguments)
+        assert done.status == 0, done.errors
+        assert DECOY.name in done.summary["revoked"]
+        assert not web.missed
+        assert sum(done.summary["rewritten"].values()) > len(site.pages())
+        assert {rule.name for rule in right} <= done.summary["rewritten"].keys()
+        assert pages_of_web(web, archived(into)) == set(site.pages()) | {NOTHING}
+        rules.write_text("")  # a person takes all back: what was put aside is fetched, by whoever has it
+        last = crawl(into, config, *arguments)
+        assert last.status == 0, last.errors
+        assert {page.url for page in walked(site)} <= {url.replace(f":{web.port}", "") for url in archived(into)}
+
+
+def test_rules_that_are_not_there_are_one_line(tmp_path: Path) -> None:
     gone = fyke("crawl", "http://a.test/", "--into", str(tmp_path / "c"), "--rewrite", str(tmp_path / "none.toml"))
     assert gone.returncode == 2 and "none.toml" in gone.stderr and len(gone.stderr.splitlines()) == 1
     nothing = fyke("rewrite", str(tmp_path / "c"))

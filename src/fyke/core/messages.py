@@ -17,7 +17,7 @@ from enum import IntEnum
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import U64, URLS, binary_array, concat
+from fyke.core.batches import U64, URLS, Mask, binary_array, concat, keep
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Visit, batch_of
 
@@ -68,32 +68,55 @@ DATED = pa.schema(
         ("at", pa.float64()),  # unix seconds: when a list says that the page changed
     ]
 )
+PRINTED = pa.schema(
+    [
+        ("key", pa.uint64()),  # of a page whose host rewrite rules speak of
+        ("domain", pa.uint64()),  # whose shard is to know
+        ("outcome", pa.uint8()),  # as in ENDED
+        ("content", pa.uint64()),  # its number (`harvest/prints`); 0 where there is no page
+        ("prints", pa.list_(pa.uint64())),  # all its numbers, where rules would change its URL
+    ]
+)
 NONE_ENDED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in ENDED], schema=ENDED)
 NONE_LEARNED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in LEARNED], schema=LEARNED)
 NONE_JUDGED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in JUDGED], schema=JUDGED)
 NONE_DATED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in DATED], schema=DATED)
+NONE_PRINTED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in PRINTED], schema=PRINTED)
 NONE_PUT_OFF = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in PUT_OFF], schema=PUT_OFF)
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """`urls` (schema `URLS`, n rows), each met on a page of the domain in `sources` (uint64[n], 0 for none)."""
+    """`urls` (schema `URLS`, n rows), each met on a page of the domain in `sources` (uint64[n], 0 for none); those that
+    are `given` (bool[n]; None: none of them) stay as they are, since a server redirects to them."""
 
     urls: pa.RecordBatch
     sources: U64
+    given: Mask | None = None
+
+    def keep(self, mask: Mask) -> "Links":
+        """The rows where `mask` (bool[n]) is true, in order."""
+        return Links(keep(self.urls, mask), self.sources[mask], None if self.given is None else self.given[mask])
 
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
     """Visits that are over (schema `ENDED`), what was learned of robots.txt files (schema `LEARNED`), visits that
     were handed out and come back, since their host does not come to them soon (schema `PUT_OFF`), ended ones whose
-    pages were read for new text (schema `JUDGED`), and what lists say of when pages changed (schema `DATED`)."""
+    pages were read for new text (schema `JUDGED`), what lists say of when pages changed (schema `DATED`), and what
+    pages say that rewrite rules speak of (schema `PRINTED`)."""
 
     ended: pa.RecordBatch = field(default_factory=lambda: NONE_ENDED)
     learned: pa.RecordBatch = field(default_factory=lambda: NONE_LEARNED)
     put_off: pa.RecordBatch = field(default_factory=lambda: NONE_PUT_OFF)
     judged: pa.RecordBatch = field(default_factory=lambda: NONE_JUDGED)
     dated: pa.RecordBatch = field(default_factory=lambda: NONE_DATED)
+    printed: pa.RecordBatch = field(default_factory=lambda: NONE_PRINTED)
+
+
+def code_of(outcome: Outcome) -> int:
+    """How columns have `outcome`: its place in the list."""
+    return _CODES[outcome]
 
 
 def soon_visits(rest_s: float, most: int) -> int:
@@ -108,7 +131,11 @@ def links_of(messages: Sequence[Links]) -> Links:
     if len(messages) == 1:
         return messages[0]
     sources = [np.zeros(0, np.uint64), *(message.sources for message in messages)]
-    return Links(concat([message.urls for message in messages]), np.concatenate(sources))
+    given = None
+    if any(message.given is not None for message in messages):
+        none = (np.zeros(message.urls.num_rows, np.bool_) for message in messages)
+        given = np.concatenate([each if m.given is None else m.given for m, each in zip(messages, none, strict=True)])
+    return Links(concat([message.urls for message in messages]), np.concatenate(sources), given)
 
 
 def ended_batch(ended: Iterable[tuple[Visit, Outcome]]) -> pa.RecordBatch:

@@ -45,9 +45,14 @@ class Rewriter:
         return bool(self.rules)
 
     @property
+    def hosts(self) -> dict[str, list[str]]:
+        """The hosts that the rules speak of, each with those that it becomes in turn."""
+        return {host: [rule.to for rule in self._path(host)] for host in self._moves.keys() | self._of_host.keys()}
+
+    @property
     def host_keys(self) -> list[int]:
-        """Keys of the hosts that the rules speak of, sorted."""
-        return sorted(key_of(host) for host in self._moves.keys() | self._of_host.keys())
+        """Keys of these hosts, sorted."""
+        return sorted(map(key_of, self.hosts))
 
     def _path(self, host: str) -> list[Rule]:
         """The rules that lead from `host` on."""

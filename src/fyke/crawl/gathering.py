@@ -3,6 +3,8 @@
 The loop hands in what the fetcher gave. Invariant: what came of a visit is kept before its outcome is in the outbox.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
@@ -13,7 +15,7 @@ from fyke.core.urls import locate
 from fyke.core.visits import Purpose
 from fyke.crawl.barn import Barn
 from fyke.crawl.mail import Outbox
-from fyke.crawl.rewriting import Rewriting
+from fyke.crawl.printing import Printing
 from fyke.fetcher.returns import Fetched
 from fyke.harvest.link_groups import NOT_FOLLOWED
 from fyke.harvest.new_text import NewText
@@ -22,19 +24,19 @@ from fyke.harvest.worker import Harvest, Pointers, Reaped
 
 class Gathering:
     """Reads exchanges by `harvest` and stores them in `barn`; `new_text`, where it is given, says which are fresh,
-    `rewriting` which links are known under another URL."""
+    `printing` what those say that rewrite rules speak of."""
 
     def __init__(
         self,
         harvest: Harvest,
         barn: Barn,
         new_text: NewText | None = None,
-        rewriting: Rewriting | None = None,
+        printing: Printing | None = None,
         *,
         listens: bool = False,
     ) -> None:
         """Where it `listens`, what lists say of changes is handed on."""
-        self._rewriting = rewriting
+        self._printing = printing
         self._harvest = harvest
         self._barn = barn
         self._new_text = new_text
@@ -50,8 +52,8 @@ class Gathering:
 
     @property
     def waiting(self) -> int:
-        """How many exchanges are still being read, and URLs put aside looked at."""
-        return self._harvest.waiting + (0 if self._rewriting is None else self._rewriting.waiting)
+        """How many exchanges are still being read."""
+        return self._harvest.waiting
 
     def gather(self, fetched: Fetched, outbox: Outbox) -> int:
         """Keep what came of visits, and put what the frontier is to know into `outbox`.
@@ -67,7 +69,6 @@ class Gathering:
                     outbox.put_dated(dates_of(sheaf.pointers))
             errands += sum(self._tell(reaped, outbox) for reaped in sheaf.reaped)
             del sheaf  # before the next is read: each may be large
-        self._review(outbox, idle=not fetched.exchanges)
         for origin, rules, until in fetched.learned:
             outbox.put_learned(origin, rules, until)
         outbox.put_off(fetched.put_off)
@@ -78,21 +79,17 @@ class Gathering:
 
     def _links(self, pointers: Pointers) -> Links:
         links = links_to_follow(pointers)
-        if self._rewriting is None:
+        if self._printing is None:
             return links
-        return self._rewriting.apply(links, (pointers.row == LinkKind.REDIRECT)[pointers.kind != NOT_FOLLOWED])
-
-    def _review(self, outbox: Outbox, *, idle: bool) -> None:
-        links = None if self._rewriting is None else self._rewriting.review(idle=idle)
-        if links is not None and links.urls.num_rows:
-            outbox.put_links(links)
+        return replace(links, given=(pointers.row == LinkKind.REDIRECT)[pointers.kind != NOT_FOLLOWED])
 
     def _tell(self, reaped: Reaped, outbox: Outbox) -> bool:
         visit, outcome = reaped.exchange.visit, reaped.exchange.outcome
         if visit.purpose is Purpose.PAGE:
             outbox.put_ended(visit, outcome)
-            if self._rewriting is not None:
-                self._rewriting.ended(visit, outcome, reaped.page)
+            printed = None if self._printing is None else self._printing.of(visit, outcome, reaped.page)
+            if printed is not None:
+                outbox.put_printed(printed)
             fresh = None if self._new_text is None else self._new_text.fresh(reaped.page)
             if fresh is not None:
                 outbox.put_judged(visit, fresh)

@@ -36,11 +36,12 @@ from fyke.core.batches import EMPTY
 from fyke.core.clock import Clock
 from fyke.core.config import CrawlSection
 from fyke.core.hours import HostHours
-from fyke.core.messages import links_of
+from fyke.core.messages import Links, Outcomes, links_of
 from fyke.crawl.keeper import Keeper
 from fyke.crawl.mail import Alone, Outbox, Post
 from fyke.crawl.remote import Remote
 from fyke.crawl.revisits import Revisits
+from fyke.crawl.rewriting import Rewriting
 from fyke.frontier.frontier import Frontier, Need
 
 BEAT_S = 0.05
@@ -123,6 +124,7 @@ class Engines:
     outbox: Outbox
     remote: Remote | None = None  # where there are other agents
     revisits: Revisits | None = None  # where the crawl does not end
+    rewriting: Rewriting | None = None  # where links are rewritten
 
 
 class Loop:
@@ -149,6 +151,7 @@ class Loop:
         self._outbox = engines.outbox
         self._remote = engines.remote
         self._revisits = engines.revisits
+        self._rewriting = engines.rewriting
         self._post: Post = Alone() if engines.remote is None else engines.remote.post
         self._asked = asked
         self._clock = clock
@@ -184,11 +187,15 @@ class Loop:
     def turn(self) -> None:
         """The figure, once around."""
         begun = self._clock.now()
+        came = self._fetcher.ended
         self._gather()
         if self._remote is not None:
             self._remote.receive(begun)
         if self._revisits is not None:
             self._revisits.turn(begun)
+        if self._rewriting is not None:
+            links, made = self._rewriting.review(idle=not came)
+            self._put_links(links_of([links, self._ours(made, begun)]), begun)
         hungry = self._hungry(begun)
         if hungry or self._outbox.full or (self._remote is not None and self._remote.full):
             self.deliver()
@@ -219,7 +226,7 @@ class Loop:
         self.deliver()
         if self._remote is not None:
             self._remote.receive(self._clock.now())
-            self._frontier.put_links(links_of(self._remote.take_links()))
+            self._put_links(links_of(self._remote.take_links()), self._clock.now())
         self._post.flush()
 
     def deliver(self) -> None:
@@ -228,8 +235,23 @@ class Loop:
         links, outcomes = self._post.post(self._outbox.take_links(), self._outbox.take_outcomes(), now)
         if self._remote is not None:
             links = links_of([links, *self._remote.take_links()])
-        self._frontier.put_links(links)
+        if self._rewriting is not None:
+            self._rewriting.note(outcomes.printed)
+        self._put_links(links, now)
         self._frontier.put_outcomes(outcomes, now)
+
+    def _put_links(self, links: Links, now: float) -> None:
+        """Give the frontier `links` to URLs of its shard, as the rules have them that rewrite links; what these rules
+        make may be of other shards."""
+        if self._rewriting is not None:
+            links, made = self._rewriting.apply(links)
+            links = links_of([links, self._ours(made, now)])
+        if links.urls.num_rows:
+            self._frontier.put_links(links)
+
+    def _ours(self, made: Links, now: float) -> Links:
+        """Those of `made` by rules that are of this shard; the others are posted."""
+        return self._post.post(made, Outcomes(), now)[0] if made.urls.num_rows else made
 
     def _hungry(self, now: float) -> bool:
         """Whether the frontier may merge what is less than a full batch: always when nothing is left to fetch, here or
@@ -242,7 +264,8 @@ class Loop:
     def idle(self) -> bool:
         """Whether nothing is on its way anywhere but in the frontier."""
         here = self._fetcher.idle and not self._outbox and not self._gathering.waiting
-        return here and self._post.quiet
+        aside = self._rewriting is not None and self._rewriting.waiting
+        return here and not aside and self._post.quiet
 
     def _ending(self, started: float) -> Ending | None:
         if self.failure is not None:

@@ -17,9 +17,10 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, U64, Kind, Mask, keep, numbers, u64
+from fyke.core.batches import EMPTY, U64, Kind, Mask, numbers, u64
 from fyke.core.messages import (
     NONE_DATED,
+    NONE_PRINTED,
     Links,
     Outcomes,
     Rules,
@@ -101,6 +102,7 @@ class Outbox:
         self._put_off: list[tuple[Visit, float]] = []
         self._judged: list[tuple[Visit, bool]] = []
         self._dated: list[pa.RecordBatch] = []
+        self._printed: list[pa.RecordBatch] = []
         self.links = 0  # ever put in, sent or not
 
     def __repr__(self) -> str:
@@ -127,8 +129,7 @@ class Outbox:
         if grows:
             self._cache.clear()
         else:
-            new = self._cache.new(links)
-            links = Links(keep(links.urls, new), links.sources[new])
+            links = links.keep(self._cache.new(links))
         if links.urls.num_rows:
             self._batches.append(links)
             self._rows += links.urls.num_rows
@@ -144,6 +145,10 @@ class Outbox:
     def put_dated(self, dated: pa.RecordBatch) -> None:
         """Lists say when pages changed (schema `DATED`)."""
         self._dated.append(dated)
+
+    def put_printed(self, printed: pa.RecordBatch) -> None:
+        """What pages say that rewrite rules speak of (schema `PRINTED`). `put_ended` comes for them as well."""
+        self._printed.append(printed)
 
     def put_learned(self, origin: str, rules: Rules, until: float) -> None:
         """What the robots.txt of `origin` says until `until` (unix seconds)."""
@@ -166,8 +171,10 @@ class Outbox:
             put_off_batch(self._put_off),
             judged_batch(self._judged),
             pa.concat_batches([NONE_DATED, *self._dated]),
+            pa.concat_batches([NONE_PRINTED, *self._printed]),
         )
         self._ended, self._learned, self._put_off, self._judged, self._dated = [], [], [], [], []
+        self._printed = []
         return outcomes
 
     def forget_links(self) -> None:

@@ -40,6 +40,7 @@ from fyke.crawl.mail import SENT_LINKS, Alone, LinkCache, Outbox, Post
 from fyke.crawl.passes import Pass, Passes, Past, learn, learn_own
 from fyke.crawl.post.mailbag import Transport
 from fyke.crawl.post.office import Office
+from fyke.crawl.printing import Printing
 from fyke.crawl.remote import Remote
 from fyke.crawl.revisits import Revisits
 from fyke.crawl.rewriting import Rewriting
@@ -121,8 +122,6 @@ class Prepared:
         self.weights = read_weights(config.revisit.weights)
         self.rules = load(Path(config.crawl.rewrite)) if config.crawl.rewrite else []
         Rewriter(self.rules)
-        if self.rules and config.crawl.agents > 1:
-            raise ConfigurationError("crawl.rewrite: rewriting wants a crawl of one agent")
         self.other_connections = other_connections(config.fetch.connections)
         self.filtering = filters_for(config.crawl, self.seeds, sorted(self.schemes), self.filters)
 
@@ -307,13 +306,16 @@ class Rooms:
         """What the loop moves messages between; `again` says whether it never ends."""
         remote = revisits = None
         if self.office is not None:
-            remote = Remote(self.frontier, self.fetcher, self.outbox, self.office, self._past, self._clock)
+            remote = Remote(
+                self.frontier, self.fetcher, self.outbox, self.office, self._past, self._clock, self.rewriting
+            )
         if again is not None and again.forever:
             self.frontier.stages.again.weights = self._prepared.weights
             revisits = Revisits(self.frontier, self.learn, self.book.forgive, self._clock, self._config.revisit)
         new_text = NewText() if self._config.frontier.trap_pages else None
-        gathering = Gathering(self._harvest, self.barn, new_text, self.rewriting, listens=revisits is not None)
-        return Engines(self.frontier, self.fetcher, gathering, self.outbox, remote, revisits)
+        printing = None if self.rewriting is None else Printing(self._prepared.rules)
+        gathering = Gathering(self._harvest, self.barn, new_text, printing, listens=revisits is not None)
+        return Engines(self.frontier, self.fetcher, gathering, self.outbox, remote, revisits, self.rewriting)
 
     @property
     def brought(self) -> int:

@@ -7,7 +7,7 @@ loop's next message to the frontier.
 
 from fyke.core.batches import concat
 from fyke.core.clock import Clock
-from fyke.core.messages import Links
+from fyke.core.messages import Links, Outcomes
 from fyke.crawl.mail import MESSAGE_ROWS, Outbox
 from fyke.crawl.passes import Past
 from fyke.crawl.post.events import (
@@ -24,6 +24,7 @@ from fyke.crawl.post.events import (
     WaitAgain,
 )
 from fyke.crawl.post.office import Office
+from fyke.crawl.rewriting import Rewriting
 from fyke.fetcher.engine import Fetcher
 from fyke.frontier.frontier import Frontier
 
@@ -32,13 +33,15 @@ class Remote:
     """Moves what `post` has for the rooms that are here."""
 
     def __init__(
-        self, frontier: Frontier, fetcher: Fetcher, outbox: Outbox, post: Office, past: Past, clock: Clock
-    ) -> None:
+        self, frontier: Frontier, fetcher: Fetcher, outbox: Outbox, post: Office, past: Past, clock: Clock,
+        rewriting: Rewriting | None = None,
+    ) -> None:  # fmt: skip
         self._frontier = frontier
         self._fetcher = fetcher
         self._outbox = outbox
         self._past = past
         self._clock = clock
+        self._rewriting = rewriting
         self._links: list[Links] = []  # that came, and wait for the loop to deliver them with its own
         self._rows = 0
         self.post = post
@@ -86,7 +89,7 @@ class Remote:
             case Done(ended):
                 frontier.put_done(ended)
             case Heard(outcomes):
-                frontier.put_outcomes(outcomes, now)
+                self._hear(outcomes, now)
             case Elsewhere(visits):
                 frontier.stages.quota.hold(visits)
             case WaitAgain(urls, keys):
@@ -94,6 +97,11 @@ class Remote:
             case _:
                 return False
         return True
+
+    def _hear(self, outcomes: Outcomes, now: float) -> None:
+        self._frontier.put_outcomes(outcomes, now)
+        if self._rewriting is not None:
+            self._rewriting.note(outcomes.printed)
 
     def _to_fetcher(self, event: Event, now: float) -> None:
         fetcher = self._fetcher

@@ -10,6 +10,9 @@ has others than before, the queue is gone through: what no rule puts aside any m
 Seeds, what servers redirect to, and pages that are visited again are never rewritten; nor is a link to what the filters
 refuse, such as a host beyond the scope.
 
+The loop hands in links on their way to the frontier, and what was told of pages (`printing`). Where a crawl has several
+agents each shard does so with the links to its domains, and tries the rules by these.
+
 Invariants: a URL that was met is on its way to the frontier or aside; what is aside would be rewritten by the rules now
 in use, or is about to be looked at. Memory: `MOST_TRIALS` trials, the keys of pages that failed lately, and what the
 drums take. With the same checkpoint and the same pages the same happens again.
@@ -22,19 +25,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import URLS, Kind, Mask, concat, keep, numbers, texts, u64, url_batch
-from fyke.core.messages import Links
+from fyke.core.batches import EMPTY, URLS, Kind, keep, numbers, texts, u64, url_batch
+from fyke.core.messages import OK, Links, code_of
 from fyke.core.outcomes import Outcome
 from fyke.core.rewrite_rules import Rule, identity
 from fyke.core.rewriting import Rewriter, Rewritten
 from fyke.core.urls import key_of, locate
-from fyke.core.visits import Page, Visit
 from fyke.crawl.verdicts import Verdicts
 from fyke.disk.drum import Drum
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.filters import Filters, among
-from fyke.harvest.prints import number_of, prints_of
 
 ONE_IN = 100
 MOST_TRIALS = 4096  # at a time
@@ -43,8 +44,12 @@ MANY_FAILED = 1024  # pages, for which the queue is looked through while there i
 MOST_FAILED = 1 << 16
 PLACES = 1 << 20
 _NO_PAGE = frozenset(
-    {Outcome.GONE, Outcome.REDIRECTED, Outcome.CLIENT_ERROR, Outcome.SERVER_ERROR, Outcome.ROBOTS_FORBADE}
+    map(
+        code_of,
+        (Outcome.GONE, Outcome.REDIRECTED, Outcome.CLIENT_ERROR, Outcome.SERVER_ERROR, Outcome.ROBOTS_FORBADE),
+    )
 )
+NONE = Links(EMPTY, np.zeros(0, np.uint64))
 
 
 class Trial(NamedTuple):
@@ -85,6 +90,9 @@ class Rewriting:
         self._spent: set[str] = set()  # of which none was found there
         self._use()
         if saved and saved["identity"] != self._identity:
+            for key, trial in list(self._trials.items()):
+                if self._rewriter.rewrite(trial.url).url == trial.url:
+                    self._drop(key)  # nobody would tell of its page
             self._go_through()
 
     def __repr__(self) -> str:
@@ -94,7 +102,6 @@ class Rewriting:
         """Use the rules that are not revoked."""
         self._rewriter = Rewriter(rule for rule in self._given if rule.name not in self.revoked)
         self._hosts = np.array(self._rewriter.host_keys, np.uint64)
-        self._concerned = {*self._rewriter.host_keys, *(key_of(rule.to) for rule in self._given if rule.to)}
         self._identity = identity(self._rewriter.rules)
 
     def _go_through(self) -> None:
@@ -109,13 +116,15 @@ class Rewriting:
 
     # --- links
 
-    def apply(self, links: Links, given: Mask) -> Links:
-        """`links` as the rules have them; those that were `given` (bool[n]) by a redirect stay as they are."""
+    def apply(self, links: Links) -> tuple[Links, Links]:
+        """Those of `links` that stay as they are, and those that rules made of them; what is tried is among both."""
         urls = links.urls
-        concerned = among(u64(urls, "host"), self._hosts) & ~given & (numbers(urls, "kind") == Kind.PAGE)
+        concerned = among(u64(urls, "host"), self._hosts) & (numbers(urls, "kind") == Kind.PAGE)
+        if links.given is not None:
+            concerned &= ~links.given
         rows = np.flatnonzero(concerned)
         if not len(rows):
-            return links
+            return links, NONE
         keys = u64(urls, "key")[rows].tolist()
         made = [self._rewriter.rewrite(url) for url in texts(urls.take(pa.array(rows)))]
         changes = [number for number, one in enumerate(made) if one.rules]
@@ -123,7 +132,7 @@ class Rewriting:
         wanted = self._filters.accepted(moved)
         changes = [number for number, there in zip(changes, wanted, strict=True) if there]
         if not changes:
-            return links
+            return links, NONE
         places = rows[changes]
         before, moved = urls.take(pa.array(places)), keep(moved, wanted)
         tried = np.array(
@@ -134,8 +143,7 @@ class Rewriting:
         self._made[u64(moved, "key") % PLACES] = True
         kept = np.ones(urls.num_rows, bool)
         kept[places] = tried
-        sources = np.concatenate([links.sources[kept], links.sources[places]])
-        return Links(concat([keep(urls, kept), moved]), sources)
+        return links.keep(kept), Links(moved, links.sources[places])
 
     def _tries(self, key: int, url: str, made: Rewritten) -> bool:
         """Whether `url` is fetched as it is, to compare it with what is `made` of it."""
@@ -170,34 +178,27 @@ class Rewriting:
 
     # --- trials
 
-    def ended(self, visit: Visit, outcome: Outcome, page: Page) -> None:
-        """A visit to a page ended so."""
-        key = visit.key
-        if visit.host not in self._concerned and key not in self._trials:
-            return
-        if outcome is Outcome.OK and page.fingerprint:
-            content, prints = number_of(page.content, page.media_type), list[int]()
-            if key in self._trials:
-                prints = [page.fingerprint, *prints_of(page.content, page.media_type, visit.url)]
-        elif outcome in _NO_PAGE:
-            content, prints = 0, []
-            if self._may_be_made(visit):
+    def note(self, printed: pa.RecordBatch) -> None:
+        """What pages say (schema `PRINTED`) that visits brought."""
+        columns = (printed.column(name).to_pylist() for name in ("key", "outcome", "content", "prints"))
+        for key, outcome, content, prints in zip(*columns, strict=True):
+            if not (outcome in _NO_PAGE or (outcome == OK and content)):
+                self._drop(key)
+                continue
+            if outcome in _NO_PAGE and self._may_be_made(key):
                 self._failed.add(key)
-        else:
-            self._drop(key)
-            return
-        self._contents.enter(key, content)
-        if key in self._trials:
-            self._trials[key] = self._trials[key]._replace(prints=prints)
-            self._judge(key)
-        for other in list(self._of_target.get(key, ())):
-            self._judge(other)
+            self._contents.enter(key, content)
+            if key in self._trials:
+                self._trials[key] = self._trials[key]._replace(prints=prints)
+                self._judge(key)
+            for other in list(self._of_target.get(key, ())):
+                self._judge(other)
 
-    def _may_be_made(self, visit: Visit) -> bool:
-        """Whether a rule may have made the URL of a visit that found no page, so that one of those it was made from is
-        to be looked for."""
-        made = self._left or self._made[visit.key % PLACES]
-        return bool(made) and visit.key not in self._trials and len(self._failed) < MOST_FAILED
+    def _may_be_made(self, key: int) -> bool:
+        """Whether a rule may have made the URL with this key, which is no page, so that one of those it was made from
+        is to be looked for."""
+        made = self._left or self._made[key % PLACES]
+        return bool(made) and key not in self._trials and len(self._failed) < MOST_FAILED
 
     def _judge(self, key: int) -> None:
         """Compare the two pages of a trial, if both are known."""
@@ -230,9 +231,9 @@ class Rewriting:
 
     # --- what is aside
 
-    def review(self, *, idle: bool) -> Links | None:
-        """Look at some of what is aside, where there is a reason; what goes on of it. `idle`: there is little else to
-        do."""
+    def review(self, *, idle: bool) -> tuple[Links, Links]:
+        """Look at some of what is aside, where there is a reason; what goes on of it, and what rules make now of the
+        rest. `idle`: there is little else to do."""
         if not self._left and self._failed and (idle or len(self._failed) >= MANY_FAILED):
             self.count()
             self._looked_for, self._failed = self._looked_for | self._failed, set()
@@ -244,7 +245,7 @@ class Rewriting:
             self._looked_for.clear()
             self._spent |= self._sought & self.verdicts.in_want()
             self._sought, self._changed = set(), False
-            return None
+            return NONE, NONE
         batch = self._aside.get(min(self._left, REVIEW_ROWS))
         assert batch is not None
         self._left -= batch.num_rows
@@ -254,8 +255,9 @@ class Rewriting:
         """Rules that are suspect, and of which trials may be in the queue."""
         return self.verdicts.in_want() - self._spent
 
-    def _sorted_out(self, urls: pa.RecordBatch) -> Links:
-        """Put back of `urls` what is still to be aside; all else goes on, and what rules make of them now."""
+    def _sorted_out(self, urls: pa.RecordBatch) -> tuple[Links, Links]:
+        """Put back of `urls` what is still to be aside; all else goes on, and what rules make of it if they are
+        others."""
         made = [self._rewriter.rewrite(url) for url in texts(urls)]
         moved = _moved(urls, [one.url for one in made])
         free = np.array([not one.rules for one in made], bool) | ~self._filters.accepted(moved)
@@ -268,8 +270,8 @@ class Rewriting:
                 free[row] = True
         self._made[u64(moved, "key") % PLACES] = True
         self._aside.put(keep(urls, ~free))
-        found = concat([keep(urls, free), *([keep(moved, ~free)] if self._changed else [])])
-        return Links(found, np.zeros(found.num_rows, np.uint64))
+        sources = np.zeros(urls.num_rows, np.uint64)
+        return Links(urls, sources).keep(free), Links(moved, sources).keep(~free) if self._changed else NONE
 
     # --- what is told
 

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from fyke.core.batches import URLS, u64
 from fyke.core.document import Document
-from fyke.core.messages import DATED, ENDED, JUDGED, LEARNED, PUT_OFF, Links, Outcomes
+from fyke.core.messages import DATED, ENDED, JUDGED, LEARNED, PRINTED, PUT_OFF, Links, Outcomes
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.crawl.passes import EARLIER
@@ -25,7 +26,9 @@ FRAME = struct.Struct("<II")
 MOST_RULES_BYTES = 1 << 20  # of a robots.txt as it came: more than is ever read
 _PART = struct.Struct("<I")
 MET = URLS.append(pa.field("source", pa.uint64()))  # links, with the domain of the page that each was met on
-PARTS = {"ended": ENDED, "learned": LEARNED, "put_off": PUT_OFF, "judged": JUDGED, "dated": DATED}  # of `Outcomes`
+PARTS = {  # of `Outcomes`
+    "ended": ENDED, "learned": LEARNED, "put_off": PUT_OFF, "judged": JUDGED, "dated": DATED, "printed": PRINTED,
+}  # fmt: skip
 Errands = Mapping[int, tuple[int, str, int]]  # by key: the agent that wants it, the origin of the rules, redirects
 Named = Sequence[tuple[str, tuple[str, ...], float]]  # hosts with their addresses, and until when those are believed
 
@@ -66,13 +69,13 @@ def row(batch: pa.RecordBatch, place: int) -> tuple[object, ...]:
 
 
 def links_sealed(links: Links) -> bytes:
-    urls = links.urls
-    return bytes(_packed(pa.RecordBatch.from_arrays([*urls.columns, pa.array(links.sources)], schema=MET)))
+    return bytes(_packed(pa.RecordBatch.from_arrays([*links.urls.columns, pa.array(links.sources)], schema=MET)))
 
 
-def links_opened(body: bytes) -> Links:
+def links_opened(body: bytes, *, given: bool = False) -> Links:
     batch = _batch(memoryview(body), MET)
-    return Links(pa.RecordBatch.from_arrays(batch.columns[:-1], schema=URLS), u64(batch, "source"))
+    urls = pa.RecordBatch.from_arrays(batch.columns[:-1], schema=URLS)
+    return Links(urls, u64(batch, "source"), np.ones(urls.num_rows, np.bool_) if given else None)
 
 
 def outcomes_sealed(outcomes: Outcomes) -> bytes:

@@ -23,6 +23,7 @@ class Mail(IntEnum):
     RETURNED = 4  # kept, so that it comes in turn with HOLDS: visits that were not made, to the shard that lent them
     ERRAND = 5  # passing: a robots.txt that another led to, to the shard of its host
     ANSWER = 6  # passing: what came of that, by the same shard to the agent that wants it
+    GIVEN = 7  # kept: links that rewrite rules leave alone, else as LINKS
 
 
 @dataclass(slots=True)

@@ -158,8 +158,8 @@ class Office:
 
     def _opened(self, sender: int, letter: Letter, now: float) -> Iterator[Event]:
         match letter.kind:
-            case Mail.LINKS:
-                yield self._found(columns.links_opened(letter.body))
+            case Mail.LINKS | Mail.GIVEN:
+                yield self._found(columns.links_opened(letter.body, given=letter.kind == Mail.GIVEN))
             case Mail.OUTCOMES:
                 yield from self._told(sender, letter, columns.outcomes_opened(letter.body), now)
             case Mail.HOLDS:
@@ -178,8 +178,7 @@ class Office:
 
     def _found(self, links: Links) -> LinksCame:
         ours = self._division.shards_of(u64(links.urls, "domain")) == self._me
-        urls = keep(links.urls, ours)
-        return LinksCame(Links(urls, links.sources[ours]), EMPTY if ours.all() else keep(links.urls, ~ours))
+        return LinksCame(links.keep(ours), EMPTY if ours.all() else keep(links.urls, ~ours))
 
     def _told(self, sender: int, letter: Letter, outcomes: Outcomes, now: float) -> Iterator[Event]:
         self._rules_came(outcomes.learned, now)

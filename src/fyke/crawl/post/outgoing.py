@@ -43,10 +43,9 @@ class Outgoing:
         for shard in range(self._division.shards):
             mask = (shards == shard) | known_to_all
             if shard != self._me and mask.any():
-                self._links[shard].append(Links(keep(links.urls, mask), links.sources[mask]))
+                self._links[shard].append(links.keep(mask))
                 self._note(int(mask.sum()), now)
-        ours = shards == self._me
-        return Links(keep(links.urls, ours), links.sources[ours])
+        return links.keep(shards == self._me)
 
     def put(self, part: str, rows: pa.RecordBatch, now: float) -> pa.RecordBatch:
         """Take those of the `rows` of this part of `Outcomes` that are for other shards; returns those for this one."""
@@ -69,13 +68,20 @@ class Outgoing:
     def flush(self) -> None:
         """Put all that waits into letters."""
         for shard, links in self._links.items():
-            self._mailbag.keep(shard, Mail.LINKS, columns.links_sealed(links_of(links)))
+            self._keep_links(shard, links_of(links))
         for shard, parts in self._outcomes.items():
             outcomes = Outcomes(**{part: pa.concat_batches(rows) for part, rows in parts.items()})
             self._mailbag.keep(shard, Mail.OUTCOMES, columns.outcomes_sealed(outcomes))
         self._links.clear()
         self._outcomes.clear()
         self.rows = 0
+
+    def _keep_links(self, shard: int, links: Links) -> None:
+        if links.given is not None and links.given.any():
+            self._mailbag.keep(shard, Mail.GIVEN, columns.links_sealed(links.keep(links.given)))
+            links = links.keep(~links.given)
+        if links.urls.num_rows:
+            self._mailbag.keep(shard, Mail.LINKS, columns.links_sealed(links))
 
 
 def _domains_of(rows: pa.RecordBatch) -> U64:

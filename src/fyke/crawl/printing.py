@@ -1,0 +1,45 @@
+"""What is told of pages that rewrite rules speak of, by the agent that fetched them, to the shards that try the rules.
+
+`gathering` asks it for each page; `rewriting` is told. Invariant: who may try a rule hears of both pages of a trial.
+"""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from fyke.core.messages import OK, PRINTED, code_of
+from fyke.core.outcomes import Outcome
+from fyke.core.rewrite_rules import Rule
+from fyke.core.rewriting import Rewriter
+from fyke.core.urls import key_of, locate
+from fyke.core.visits import Page, Visit
+from fyke.harvest.prints import number_of, prints_of
+
+
+class Printing:
+    """Reads pages of hosts that `rules` speak of."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._rewriter = Rewriter(rules)
+        self._told: dict[int, dict[int, None]] = {}  # by host: domains whose URLs lead there
+        for host, becomes in self._rewriter.hosts.items():
+            for each in (host, *becomes):
+                self._told.setdefault(key_of(each), {})[locate(f"http://{host}/").domain] = None
+
+    def __repr__(self) -> str:
+        return f"Printing({self._rewriter!r})"
+
+    def of(self, visit: Visit, outcome: Outcome, page: Page) -> pa.RecordBatch | None:
+        """What is to be told of `page`, with which `visit` ended (schema `PRINTED`, a row for each domain that is to
+        know), if anything."""
+        domains = list(self._told.get(visit.host, ()))
+        if not domains:
+            return None
+        code, content, prints = code_of(outcome), 0, list[int]()
+        if code == OK and page.fingerprint:
+            content = number_of(page.content, page.media_type)
+            if self._rewriter.rewrite(visit.url).rules:
+                prints = [page.fingerprint, *prints_of(page.content, page.media_type, visit.url)]
+        rows = ([visit.key] * len(domains), domains, *([value] * len(domains) for value in (code, content, prints)))
+        arrays = [pa.array(column, field.type) for column, field in zip(rows, PRINTED, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=PRINTED)
