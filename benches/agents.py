@@ -25,6 +25,8 @@ from webs.alone import go_alone
 from webs.known import WEBS
 from webs.serving import CRAWLER_CORE, Served, served
 
+from fyke.quantities import counted
+
 
 def cpu_s() -> float:
     """Of all processes that were waited for."""
@@ -62,7 +64,7 @@ def main() -> None:
     go_alone()
     of_each = [(1, agents) for agents in asked.agents]
     of_each[1:1] = [(agents, 1) for agents in asked.agents if agents > 1]
-    names = {each: f"{each[1]} agents" if each[0] == 1 else f"{each[0]} crawls, 1 agent each" for each in of_each}
+    names = {each: f"{counted(each[0], 'crawl')} by {counted(each[1], 'agent')}" for each in of_each}
     costs: dict[tuple[int, int], list[float]] = {each: [] for each in of_each}
     with tempfile.TemporaryDirectory() as name, served(plain, files, Path(name)) as web:
         for each in of_each * asked.rounds:
