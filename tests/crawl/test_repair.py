@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from io import StringIO
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -176,6 +177,22 @@ def test_tables_come_back_out_of_the_archive(
         lengths = {state["file"]: state["length"]}
     assert [fault for fault in check_archive(folder, lengths) if fault.place not in lengths] == []
     assert mended(folder) == []
+
+
+def test_files_of_links_side_by_side_come_back(tmp_path: Path, site: SmallSite) -> None:
+    """What stands behind several that are lost is not lost, and is not written again."""
+    whole, runs = tmp_path / "whole", 5
+    for run in range(1, runs + 1):  # each ends a file
+        assert crawl(whole, settings(tmp_path, store=STORE), site.url, "--pages", str(12 * run)).status == 0
+    there = files(whole, "tables/links-*.parquet")
+    assert len(there) >= runs
+    for first, end in combinations(range(len(there) + 1), 2):
+        folder = tmp_path / f"without-{first}-{end}"
+        shutil.copytree(whole, folder)
+        for path in there[first:end]:
+            damage(folder / "tables" / path.name, "cut", 0.5)
+        mended(folder)
+        assert rows(folder, "links") == rows(whole, "links")
 
 
 def test_a_damaged_record_costs_its_page_alone(finished: Path, tmp_path: Path) -> None:

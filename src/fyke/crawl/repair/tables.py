@@ -22,6 +22,8 @@ from fyke.crawl.repair.case import Case, Note
 from fyke.crawl.repair.reread import Place, Rereader, place_of
 from fyke.disk.files import write_whole, writing
 
+_NO_KEYS = np.empty(0, np.uint64)
+
 
 @dataclass(slots=True)
 class _Spans:
@@ -119,10 +121,11 @@ class TableRepair:
         return found
 
     def _links_of(self, spans: _Spans, hole: int) -> Iterator[Any]:
-        """The links of the pages between those with links before the hole and after it, and of these what lacks."""
-        if hole and spans.found[hole - 1].path is None:
-            return
+        """The links of the pages between those with links before the hole and after it, and of these what lacks. Of
+        holes side by side the first has them all."""
         source, skip = self._neighbour(spans, range(hole - 1, -1, -1), last=True)
+        if source is None and any(piece.path is None for piece in spans.found[:hole]):
+            return
         target, leave = self._neighbour(spans, range(hole + 1, len(spans.found)), last=False)
         begin, end = self._rows_between(source, target)
         wanted = ["key", "url", "outcome", "links", "warc_file", "warc_offset", "warc_length"]
@@ -134,8 +137,10 @@ class TableRepair:
         page, count = None, 0
         for at in order:
             if spans.found[at].path is None:
-                break
-            runs = np.concatenate([u64(batch, "source") for batch in spans.found[at].batches()])
+                if last or page is not None:
+                    break
+                continue
+            runs = np.concatenate([_NO_KEYS, *(u64(batch, "source") for batch in spans.found[at].batches())])
             runs = runs[::-1] if last else runs
             page = int(runs[0]) if page is None and len(runs) else page
             other = np.flatnonzero(runs != page)
