@@ -211,6 +211,8 @@ class Soak:
 
     def full_disk(self, web: RunningWeb, crawl: Crawl) -> None:
         self.counts["full disk"] += 1
+        while not (crawl.into / "fyke.toml").is_file() and crawl.ended(0.1) is None:
+            pass  # a crawl that has not begun ends with a line, and nothing is lost
         filling = self.disk / "filling"
         with suppress(OSError), filling.open("wb", buffering=0) as file:
             while True:
