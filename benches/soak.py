@@ -65,6 +65,7 @@ checkpoint_s = 2
 table_rows = 3000
 warc_bytes = 20000000
 """
+LOADING_S = 3.0  # that a process may take, on a busy machine, until it listens to signals
 UNREACHED = 5  # exit status of a crawl that had not one answer yet
 
 
@@ -120,12 +121,14 @@ class Crawl:
         self._command = [*start, "--into", str(into), "--json"]
         self.process: subprocess.Popen[bytes] | None = None
         self.kills: list[float] = []  # unix seconds
+        self.started_at = 0.0  # by the monotonic clock
 
     def start(self) -> None:
         """Begin, or go on."""
         with (self._folder / "out").open("wb") as out, (self._folder / "err").open("ab") as err:
             self.process = subprocess.Popen(self._command, stdout=out, stderr=err)
         self._watch.process = self.process
+        self.started_at = time.monotonic()
 
     def send(self, number: int) -> None:
         """A signal."""
@@ -197,8 +200,13 @@ class Soak:
 
     def stopped(self, web: RunningWeb, crawl: Crawl) -> None:
         self.counts["SIGTERM"] += 1
+        loading = time.monotonic() - crawl.started_at < LOADING_S
         crawl.send(signal.SIGTERM)
-        if (status := crawl.ended(60)) != 0:
+        status = crawl.ended(60)
+        if loading and status == -signal.SIGTERM:  # nobody listened yet, and nothing was begun
+            crawl.start()
+            return
+        if status != 0:
             raise Failure(f"SIGTERM: ended with {status}: {crawl.said()}")
         if crawl.summary()["ending"] != "finished":
             crawl.start()
