@@ -20,8 +20,8 @@ Host = Annotated[str, typer.Argument(help="A host, by its name or a URL of it.",
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def seconds(text: str | None, option: str) -> float | None:
-    """`90`, `90s`, `10m`, `2h` or `1d` in seconds, as `option` was given; None where it was not."""
+def seconds(text: str | None, option: str, *, or_none: bool = False) -> float | None:
+    """`90`, `90s`, `10m`, `2h` or `1d` in seconds, as `option` was given; None where it was not. `or_none`: also 0."""
     if text is None:
         return None
     number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
@@ -29,7 +29,7 @@ def seconds(text: str | None, option: str) -> float | None:
         value = float(number) * _UNITS[unit]
     except ValueError:
         value = -1.0
-    if not 0 < value < float("inf"):
+    if not (0 < value < float("inf") or (or_none and value == 0)):
         raise ConfigurationError(f"{option} {text}: not a duration; say 90s, 10m or 2h")
     return value
 
@@ -107,7 +107,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     asked: dict[str, dict[str, Any]] = {
         "crawl": {
             "seeds": urls or None, "scope": scope, "pages": _whole(pages, "--pages"), "for_s": seconds(for_, "--for"),
-            "wait_s": seconds(wait, "--wait"),
+            "wait_s": seconds(wait, "--wait", or_none=True),
             "bytes": int(rooms.quantities.read_bytes("--bytes", bytes_)) if bytes_ else None,
             "agents": agents, "depth": depth, "allow": allow, "deny": deny, "requisites": requisites,
             "rewrite": None if rewrite is None else str(rewrite.absolute()),

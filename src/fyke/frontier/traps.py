@@ -40,7 +40,6 @@ BARREN = 8  # of a barren shape less than one page in so many is fresh
 FERTILE = 4  # one is barren no more with so many
 PROBE = 64
 ROWS = 8192
-LOOKS = 1  # at what waits, for each URL that came to wait: a shape that wavers costs no more
 _COUNT = np.dtype([("key", "<u8"), ("owner", "<u8"), ("pages", "<u4"), ("fresh", "<f4"), ("barren", "?")])
 _PAGE = np.dtype([("key", "<u8"), ("own", "<u8"), ("fresh", "?")])
 
@@ -182,7 +181,7 @@ class Traps:
         if not traps.any():
             return urls
         self._queue.put(keep(urls, traps))
-        self._looks += LOOKS * int(traps.sum())
+        self._looks += int(traps.sum())  # one for each URL that came to wait: a shape that wavers costs no more
         return keep(urls, ~traps)
 
     def _are_traps(self, urls: pa.RecordBatch) -> Mask:

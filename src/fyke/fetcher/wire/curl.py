@@ -266,8 +266,8 @@ class CurlEngine:
     def _take_turn(self) -> None:
         """Let the next that is paused go on, if there is time for it."""
         self._turns = None
-        if self._share.wait_s():
-            self._turns = self._loop.call_later(self._share.wait_s(), self._take_turn)
+        if wait_s := self._share.wait_s():
+            self._turns = self._loop.call_later(wait_s, self._take_turn)
             return
         with self._share.taken():
             self._go_on(self._paused.popleft())
