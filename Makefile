@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 DEMO ?= demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup crawl check format test fuzz bench docs dist clean
+.PHONY: help setup crawl check format test test-again fuzz bench docs dist clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Fyke needs Python 3.11 or newer; say make PYTHON=python3.12"; exit 1; }
@@ -35,6 +35,9 @@ format: setup ## put the code in form
 
 test: setup ## run the tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-again: setup ## run those tests that failed the last time, one after the other
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 fuzz: setup ## run those tests that draw their examples, with new ones
 	HYPOTHESIS_PROFILE=drawn $(BIN)/python -m pytest -n 2 --dist worksteal -m hypothesis

@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -22,17 +21,13 @@ from crawl.small_site import small_site
 from fyke.core.errors import ConfigurationError
 from fyke.crawl.exporter import address_of
 from fyke.metrics import CrawlFigures, exposition
+from ports import free_port
 from serve.kit import client
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 UNIT = DEPLOY / "fyke@.service"
 CONTAINER = (DEPLOY / "Containerfile").read_text()
 TOLD = {"at": 1.5, "held": True, "statistics": {"pages": 7, "outcomes": {"ok": 7}}, "queues": {"ready": 3}}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
 
 
 def _of_unit(settings_file: Path, into: Path, port: int) -> list[str]:

@@ -25,6 +25,7 @@ from fyke.core.batches import url_batch
 from fyke.core.plugins import BudgetFunction, load_plugin
 from fyke.core.urls import key_of, locate
 from fyke.lab.simweb import RobotsShares, RunningWeb, plain, running_web
+from ports import free_port
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -202,7 +203,7 @@ def test_first_crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
     robots = RobotsShares(sections=1.0)
     monkeypatch.setattr(first_crawl, "lively", lambda **ports: plain(robots_shares=robots, **ports))
     monkeypatch.setattr(first_crawl, "SIZE", {"pages": 40, "hosts": 3})
-    monkeypatch.setattr(first_crawl, "PORTS", (0, 0))
+    monkeypatch.setattr(first_crawl, "PORTS", (free_port(), free_port()))
     monkeypatch.setitem(first_crawl.HASTE, "politeness", FAST)
     try:
         assert first_crawl.main("demo") == 0

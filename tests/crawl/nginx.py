@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ports import free_port
+
 NGINX = Path("/usr/sbin/nginx")
 CONFIG = """
 daemon off; worker_processes 1; pid {folder}/nginx.pid; error_log {folder}/error.log crit;
@@ -26,10 +28,8 @@ http {{
 @contextmanager
 def nginx(root: Path, options: str = "") -> Iterator[str]:
     """The URL of `root`, served until the block ends."""
-    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
+    with tempfile.TemporaryDirectory() as folder:
+        port = free_port()
         Path(folder).chmod(0o755)
         config = Path(folder) / "nginx.conf"
         user = "user root;" if os.geteuid() == 0 else ""

@@ -18,6 +18,7 @@ import pytest
 
 from crawl.runs import crawl, fyke, settings, wait_until
 from crawl.small_site import small_site
+from ports import free_port
 
 CLOSED = {"fyke.toml", "export/pages.csv"}
 
@@ -80,7 +81,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server = shutil.which("moto_server")
     if server is None:
         pytest.skip("no moto here: pip install 'moto[server,s3]'")
-    port = _free_port()
+    port = free_port()
     with _running([server, "-p", str(port)], port):
         urlopen(Request(f"http://127.0.0.1:{port}/pond", method="PUT"), timeout=15).close()
         for name, value in {
@@ -97,7 +98,7 @@ def container(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server = shutil.which("azurite-blob")
     if server is None:
         pytest.skip("no azurite here: npm install --global azurite")
-    port = _free_port()
+    port = free_port()
     options = ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--silent", "--disableTelemetry"]
     memory = ["--inMemoryPersistence", "--skipApiVersionCheck"]
     with _running([server, *options, *memory], port):
@@ -118,11 +119,6 @@ def _azure(port: int, method: str, *asked: str) -> Any:
     query = "&".join(one.replace(":", "=") for one in asked)
     fields |= {"Authorization": f"SharedKey devstoreaccount1:{signature}", "Content-Length": "0"}
     return urlopen(Request(f"http://127.0.0.1:{port}{path}?{query}", method=method, headers=fields), timeout=15)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
 
 
 @contextmanager

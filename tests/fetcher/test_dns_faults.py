@@ -19,6 +19,7 @@ from fyke.core.outcomes import Outcome
 from fyke.fetcher import dns_message as dns
 from fyke.fetcher import dns_query
 from fyke.fetcher.dns_query import BURST, NameServers
+from ports import free_port
 
 PUBLIC, OTHER = "93.184.216.34", "8.8.4.4"
 Answering = Callable[[DNSRecord], list[bytes]]
@@ -36,7 +37,7 @@ class Server:
 
     def listen(self) -> socket.socket:
         listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-        listening.bind(("127.0.0.1", 0))
+        listening.bind(("127.0.0.1", free_port()))
         self.address = f"127.0.0.1:{listening.getsockname()[1]}"
         asyncio.get_running_loop().add_reader(listening, self._answer_all, listening)
         return listening

@@ -333,21 +333,16 @@ def test_one_name_at_two_addresses(run):
             there = writer.get_extra_info("sockname")[0].encode()
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(there), there))
 
-        async with Client() as client:
-            server = await asyncio.start_server(lambda *_: None, "127.0.0.2", 0)
-            port = server.sockets[0].getsockname()[1]
-            server.close()
-            async with web(here) as first:
-                port = first.port
+        async with Client() as client, web(here) as first:
 
-                async def serve(reader, writer):
-                    await first.serve(reader, writer)
+            async def serve(reader, writer):
+                await first.serve(reader, writer)
 
-                second = await asyncio.start_server(serve, "127.0.0.2", port)
-                for address in ("127.0.0.1", "127.0.0.2", "127.0.0.1", "127.0.0.2"):
-                    answer = await client.get(first.url(), address)
-                    assert answer.body.read().decode() == answer.address == address
-                second.close()
+            second = await asyncio.start_server(serve, "127.0.0.2", first.port)
+            for address in ("127.0.0.1", "127.0.0.2", "127.0.0.1", "127.0.0.2"):
+                answer = await client.get(first.url(), address)
+                assert answer.body.read().decode() == answer.address == address
+            second.close()
 
     run(main())
 
