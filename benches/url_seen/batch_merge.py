@@ -17,9 +17,9 @@ import pyarrow as pa
 from xxhash import xxh3_64
 
 from fyke.core.batches import U64
+from fyke.core.sorting import stably_sorted
 from fyke.disk import frames
 from fyke.disk.files import Appender, Reader, raw
-from fyke.disk.operations import stably_sorted
 from fyke.disk.part import merged
 from url_seen import Texts
 

@@ -17,6 +17,7 @@ from webs.prose import Prose
 GROUPS = 10  # a host's texts are those of its number's last digit
 SHELVES = 50  # of each group, with as many texts each
 _MARKUP_BYTES = 4_200  # of a page without its prose
+_BEHIND = "127.0.0.1:8080"  # who writes the pages
 _HERE, _NUMBER = "@here@", "@number@"  # nginx puts the page's own path there, and its host's number
 
 
@@ -52,14 +53,26 @@ def make(folder: Path, pages: int, seed: int) -> list[str]:
 
 
 def settings(folder: Path, addresses: Mapping[str, str]) -> str:
-    """What nginx is told: a text for each path, with the page's own address put into it."""
+    """What nginx is told: a text for each path, with the page's own address put into it.
+
+    What does so sends a page in a dozen pieces; the server in front gathers them, as a page of a file comes.
+    """
     texts = len(list((folder / "0" / "0").iterdir()))
     lines = [_split("$host$request_uri", "$shelf", SHELVES), _split("$request_uri$host", "$text", texts)]
+    lines += [
+        f"upstream behind {{ server {_BEHIND}; keepalive 64; }}",
+        'proxy_http_version 1.1; proxy_set_header Host $host; proxy_set_header Connection "";',
+        "proxy_buffer_size 256k; proxy_buffers 8 256k; proxy_busy_buffers_size 256k;",
+    ]
     for number, (host, address) in enumerate(addresses.items()):
         lines.append(
-            f"server {{ listen {address}:80; server_name {host}; root {folder}/{number % GROUPS}; sub_filter_once off;"
-            f" sub_filter {_HERE} $request_uri; sub_filter {_NUMBER} {number};"
-            " location / { try_files /$shelf/$text.html =404; } location = /robots.txt { } }"
+            f"server {{ listen {_BEHIND}; server_name {host}; root {folder}/{number % GROUPS}; access_log off;"
+            f" sub_filter_once off; sub_filter {_HERE} $request_uri; sub_filter {_NUMBER} {number};"
+            " location / { try_files /$shelf/$text.html =404; } }"
+        )
+        lines.append(
+            f"server {{ listen {address}:80; server_name {host}; root {folder}/{number % GROUPS};"
+            f" location / {{ proxy_pass http://behind; }} location = /robots.txt {{ }} }}"
         )
     return "\n  ".join(lines)
 

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fyke.core.errors import StateDamaged
+from fyke.core.sorting import stably_sorted
 from fyke.disk.checkpoint import Checkpoint, look
 from fyke.disk.drum import Drum
-from fyke.disk.operations import Combine, Op, stably_sorted
+from fyke.disk.operations import Combine, Op
 from fyke.disk.part import TableSizes
 from fyke.disk.runs import Runs
 

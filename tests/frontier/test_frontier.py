@@ -20,7 +20,7 @@ from fyke.frontier.sizes import Sizes
 SMALL = {"table_memory_bytes": 100}
 
 
-SMALL_SIZES = Sizes(batch=16, ready=10, ordered=20, asks=3)  # so small that a few pages fill every stage
+SMALL_SIZES = Sizes(batch=16, ready=10, ordered=20, asks=3, looked_up=4)  # so small that a few pages fill every stage
 
 
 def check_done(crawl: Crawl, expected: set[str]) -> None:
@@ -287,7 +287,7 @@ def test_a_turn_says_when_qf_is_to_be_read_again(tmp_path: Path) -> None:
     """Else a caller that rests when nothing moved would rest before every reading."""
     home = "http://a.example/"
     web = SmallWeb({home: [], **{f"{home}{n}": [] for n in range(40)}}, [home, *(f"{home}{n}" for n in range(40))])
-    crawl = Crawl(tmp_path, web, default_budget_urls=1, budget="equal")
+    crawl = Crawl(tmp_path, web, sizes=Sizes(looked_up=0), default_budget_urls=1, budget="equal")
     rests = unweighed = 0
     while len(crawl.model.done) < len(web.links):
         rests += not crawl.turn()

@@ -34,6 +34,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, Mask
+from fyke.core.sorting import grouped
 from fyke.disk.operations import Combine, Entries, Op, Resolved, Values, addable, joined_entries, resolve
 from fyke.disk.part import TABLE_SIZES, TableSizes
 from fyke.disk.pending import Pending
@@ -335,11 +336,12 @@ class Drum:
         """The same as of the last merge: what waits is not read. It may be much, and its owner knows of which keys."""
         if self._merging or self._dtype is None:
             raise RuntimeError(f"{self!r} is in a merge, or holds no values")
-        unique, of = np.unique(keys, return_inverse=True)
-        values = self._table.lookup(unique)[1]
+        groups = grouped(keys)
+        values = self._table.lookup(groups.keys)[1]
         assert values is not None
         self._table.forget()
-        found: Values = values[of]
+        found = np.empty(len(keys), self._dtype)
+        found[groups.order] = values[groups.of]
         return found
 
     def get(self, key: int) -> tuple[bool, Any]:

@@ -15,13 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.core.batches import U64, Mask
+from fyke.core.sorting import Groups, grouped
 
 Values = npt.NDArray[Any]
 Lookup = Callable[[U64], tuple[Mask, Values | None]]
-Places = npt.NDArray[np.intp]
-
-
-MOST_WRONG = 1000
 
 
 class Op(IntEnum):
@@ -84,76 +81,33 @@ class Resolved:
     new: int  # how many of the written keys were not in the table
 
 
-@dataclass(frozen=True, slots=True)
-class _KeyGroups:
-    """Entries sorted by key, those of one key in order of arrival."""
-
-    order: Places  # [n], where each was in order of arrival
-    starts: Places  # [m], first entry of each key
-    ends: Places  # [m], last entry of each key
-    group: Places  # [n], which key an entry has
-
-
 def resolve(entries: Entries, lookup: Lookup, combine: Combine) -> Resolved:
     """Answers and writes of `entries` against a table that `lookup` knows: (found bool[m], values[m])."""
-    order, keys = stably_sorted(entries.keys)
-    first = np.empty(len(keys), np.bool_)
-    first[:1] = True
-    np.not_equal(keys[1:], keys[:-1], out=first[1:])
-    starts = np.flatnonzero(first)
-    unique = keys[starts]
-    stored, stored_values = lookup(unique)
+    groups = grouped(entries.keys)
+    stored, stored_values = lookup(groups.keys)
     if entries.values is None and (entries.ops == Op.CHECK_UPDATE).all():
-        return _resolve_uniform(order, starts, unique, stored)
-    ends = np.append(starts[1:], len(keys)) - 1
-    groups = _KeyGroups(order, starts, ends, np.cumsum(first) - 1)
-    return _resolve_mixed(entries, groups, unique, stored, stored_values, combine)
+        return _resolve_uniform(groups, stored)
+    return _resolve_mixed(entries, groups, stored, stored_values, combine)
 
 
-def stably_sorted(keys: U64) -> tuple[Places, U64]:
-    """`keys` (uint64[n]) in sorted order, and before them their places, equal ones in order of arrival: intp[n].
-
-    NumPy sorts values many times faster than it argsorts, so the place takes the key's low bits. Hashes that
-    differ in those bits alone are rare; those that stand wrong are sorted among themselves.
-    """
-    low_bits = np.uint64((1 << max(1, len(keys) - 1).bit_length()) - 1)
-    packed = keys & ~low_bits
-    packed |= np.arange(len(keys), dtype=np.uint64)
-    packed.sort()
-    packed &= low_bits
-    order = packed.view(np.intp)
-    ordered = keys[order]
-    wrong = ordered[np.flatnonzero(ordered[1:] < ordered[:-1])] & ~low_bits
-    if len(wrong) > MOST_WRONG:  # these are no hashes
-        order = order[np.argsort(ordered, kind="stable")]
-        return order, keys[order]
-    for start, end in zip(
-        np.searchsorted(ordered, wrong), np.searchsorted(ordered, wrong | low_bits, "right"), strict=True
-    ):
-        order[start:end] = order[start:end][np.argsort(ordered[start:end], kind="stable")]
-        ordered[start:end] = keys[order[start:end]]
-    return order, ordered
-
-
-def _resolve_uniform(order: Places, starts: Places, unique: U64, stored: Mask) -> Resolved:
+def _resolve_uniform(groups: Groups, stored: Mask) -> Resolved:
     """URL-seen's case: all check and update, no values. Only a key's first entry can find nothing."""
-    found = np.ones(len(order), np.bool_)
-    found[order[starts]] = stored
-    written = unique[~stored]
+    found = np.ones(len(groups.order), np.bool_)
+    found[groups.order[groups.starts]] = stored
+    written = groups.keys[~stored]
     return Resolved(found, None, written, None, len(written))
 
 
 def _resolve_mixed(
     entries: Entries,
-    groups: _KeyGroups,
-    unique: U64,
+    groups: Groups,
     stored: Mask,
     stored_values: Values | None,
     combine: Combine,
 ) -> Resolved:
     ops = entries.ops[groups.order]
     writes = ops != Op.CHECK
-    found = stored[groups.group] | (_count_before(writes, groups) > 0)
+    found = stored[groups.of] | (_count_before(writes, groups) > 0)
     effective = (ops == Op.UPDATE) | ((ops == Op.CHECK_UPDATE) & ~found)
     if combine is Combine.KEEP_FIRST or entries.values is None:
         effective = writes & ~found
@@ -161,7 +115,7 @@ def _resolve_mixed(
     in_order = np.empty(len(found), np.bool_)
     in_order[groups.order] = found
     if entries.values is None or stored_values is None:
-        return Resolved(in_order, None, unique[touched], None, int((touched & ~stored).sum()))
+        return Resolved(in_order, None, groups.keys[touched], None, int((touched & ~stored).sum()))
     before = stored_values.copy()
     before[~stored] = np.zeros(1, before.dtype)
     work = _added if combine is Combine.ADD else _overwritten
@@ -169,31 +123,32 @@ def _resolve_mixed(
     answers = np.empty_like(seen)
     answers[groups.order] = seen
     touched &= ~stored | _differ(before, final)
-    return Resolved(in_order, answers, unique[touched], final[touched], int((touched & ~stored).sum()))
+    return Resolved(in_order, answers, groups.keys[touched], final[touched], int((touched & ~stored).sum()))
 
 
-def _count_before(mask: Mask, groups: _KeyGroups) -> npt.NDArray[np.int64]:
+def _count_before(mask: Mask, groups: Groups) -> npt.NDArray[np.int64]:
     """How many entries of the same key before each have `mask` set."""
     before: npt.NDArray[np.int64] = np.cumsum(mask, dtype=np.int64) - mask
-    return before - before[groups.starts][groups.group]
+    return before - before[groups.starts][groups.of]
 
 
-def _overwritten(values: Values, effective: Mask, groups: _KeyGroups, before: Values) -> tuple[Values, Values]:
+def _overwritten(values: Values, effective: Mask, groups: Groups, before: Values) -> tuple[Values, Values]:
     """What each entry sees [n], and what stays [m], when the last effective entry counts."""
     last = np.maximum.accumulate(np.where(effective, np.arange(len(values)), -1))
     earlier = np.empty_like(last)
     earlier[:1] = -1
     earlier[1:] = last[:-1]
-    seen = before[groups.group]
-    mine = earlier >= groups.starts[groups.group]
+    seen = before[groups.of]
+    mine = earlier >= groups.starts[groups.of]
     seen[mine] = values[earlier[mine]]
     final = before.copy()
-    mine = last[groups.ends] >= groups.starts
-    final[mine] = values[last[groups.ends[mine]]]
+    latest = last[groups.last]
+    mine = latest >= groups.starts
+    final[mine] = values[latest[mine]]
     return seen, final
 
 
-def _added(values: Values, effective: Mask, groups: _KeyGroups, before: Values) -> tuple[Values, Values]:
+def _added(values: Values, effective: Mask, groups: Groups, before: Values) -> tuple[Values, Values]:
     """The same when all effective entries count; a structure is added field by field."""
     if values.dtype.names is not None:
         seen, final = np.empty(len(values), values.dtype), np.empty(len(before), values.dtype)
@@ -204,7 +159,7 @@ def _added(values: Values, effective: Mask, groups: _KeyGroups, before: Values) 
     total = np.cumsum(added, dtype=values.dtype)
     earlier = total - added
     base = before - earlier[groups.starts]
-    return base[groups.group] + earlier, base + total[groups.ends]
+    return base[groups.of] + earlier, base + total[groups.last]
 
 
 def _differ(one: Values, other: Values) -> Mask:

@@ -20,9 +20,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, Mask
+from fyke.core.sorting import Places
 from fyke.disk import frames, packed
 from fyke.disk.files import Bytes, Reader, raw
-from fyke.disk.operations import Entries, Op, Places, joined_entries
+from fyke.disk.operations import Entries, Op, joined_entries
 from fyke.disk.store import State, Store
 
 PREFIX_BITS = 16

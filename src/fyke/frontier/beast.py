@@ -32,6 +32,7 @@ import pyarrow as pa
 
 from fyke.core.batches import U64, URLS, numbers, u64
 from fyke.core.choices import Enforcement
+from fyke.core.sorting import Groups, Places, grouped
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.sizes import SIZES, Sizes
@@ -39,7 +40,7 @@ from fyke.frontier.sizes import SIZES, Sizes
 FIRST_QUEUES = 2
 MOST_BUDGETS = 1 << 20  # of a domain in one round
 CARRIED = 8  # URLs read again for each that is let through, at most: the paper's 2(L-1) with its L of 6.5 lets 11
-OVER, BARRED = -1, -2  # instead of the number of a round: over budget, without any
+_BARRED, _OVER, _ROUNDS = range(3)  # lanes: without a budget, over it, and from the third on one for each round
 _SLOT = 1 << 32  # one round
 
 
@@ -175,34 +176,34 @@ class Beast:
         """
         if not urls.num_rows:
             return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
-        domains = u64(urls, "domain")
-        order = np.argsort(domains, kind="stable")
-        unique, starts, counts = np.unique(domains[order], return_index=True, return_counts=True)
-        before = slots[order[starts]]
+        domains = grouped(u64(urls, "domain"))
+        before = slots[domains.order[domains.starts]]
         begin = np.maximum(before, np.uint64((self._current + self._closed) * _SLOT))
-        budgets = numbers(urls, "budget")[order].astype(np.uint64)
+        budgets = numbers(urls, "budget")[domains.order].astype(np.uint64)
         cost = _cost(budgets * np.uint64(self._budgets))
-        taken = np.repeat(begin, counts) + _sum_before(cost, starts, counts)
+        taken = begin[domains.of] + _sum_before(cost, domains)
         fits = (taken < (self._current + self._width) * _SLOT) & (budgets > 0)
-        number = np.where(budgets > 0, OVER, BARRED)
-        number[fits] = (taken[fits] // np.uint64(_SLOT)).astype(np.int64)
-        in_order = np.empty_like(number)
-        in_order[order] = number
-        self._spread(urls, in_order)
-        end = np.maximum.reduceat(np.where(fits, taken + cost, np.uint64(0)), starts)
+        lanes = np.where(budgets > 0, _OVER, _BARRED)
+        lanes[fits] = taken[fits] // np.uint64(_SLOT) - np.uint64(self._current) + np.uint64(_ROUNDS)
+        self._spread(urls, lanes, domains.order)
+        end = np.maximum.reduceat(np.where(fits, taken + cost, np.uint64(0)), domains.starts)
         grown = end > 0
-        return unique[grown], (end - before)[grown]
+        return domains.keys[grown], (end - before)[grown]
 
-    def _spread(self, urls: pa.RecordBatch, number: npt.NDArray[np.int64]) -> None:
-        """Put each row into the round of its `number`, or where `OVER` and `BARRED` say."""
-        order = np.argsort(number, kind="stable")
-        ordered = number[order]
-        edges = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1, append=ordered[-1:] + 1))
-        for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            at = int(ordered[start])
-            piece = urls.take(pa.array(order[start:end]))  # a slice would keep the whole batch in memory
-            queue = self._round(at) if at >= 0 else self._over if at == OVER else self._barred
-            queue.put(piece)
+    def _spread(self, urls: pa.RecordBatch, lanes: npt.NDArray[np.int64], order: Places) -> None:
+        """Put each row into the queue of its lane; `lanes` [n] are of the rows in `order` [n]."""
+        of_rows = np.empty(len(lanes), np.uint16)  # of 16 bits, as those are sorted by their radix
+        of_rows[order] = lanes
+        rows, starts = np.argsort(of_rows, kind="stable"), np.zeros(int(lanes.max()) + 2, np.intp)
+        np.cumsum(np.bincount(of_rows), out=starts[1:])
+        for lane in np.flatnonzero(np.diff(starts)).tolist():
+            piece = urls.take(pa.array(rows[starts[lane] : starts[lane + 1]]))  # a slice would keep all of the batch
+            self._lane(lane).put(piece)
+
+    def _lane(self, lane: int) -> DiskQueue:
+        if lane >= _ROUNDS:
+            return self._round(self._current + lane - _ROUNDS)
+        return self._over if lane == _OVER else self._barred
 
     def get(self, rows: int, *, next_round: bool = True) -> pa.RecordBatch | None:
         """The next URLs, `rows` at most; None when all rounds are empty (there may be `failed` ones still).
@@ -335,10 +336,10 @@ def _cost(budgets: U64) -> U64:
     return np.where(budgets > 0, (np.uint64(_SLOT - 1) + budgets) // np.maximum(budgets, np.uint64(1)), np.uint64(0))
 
 
-def _sum_before(cost: U64, starts: npt.NDArray[np.intp], counts: npt.NDArray[np.intp]) -> U64:
-    """The `cost` of the rows before each in its group: uint64[n]."""
-    before = np.cumsum(cost) - cost
-    return before - np.repeat(before[starts], counts)
+def _sum_before(cost: U64, groups: Groups) -> U64:
+    """The `cost` of the rows before each in its group: uint64[n], in the order of `groups`."""
+    before: U64 = np.cumsum(cost) - cost
+    return before - before[groups.starts][groups.of]
 
 
 def enforcer(kind: Enforcement, store: Store, state: Mapping[str, Any] | None = None, sizes: Sizes = SIZES) -> Enforcer:

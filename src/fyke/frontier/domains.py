@@ -71,6 +71,10 @@ class Domains:
         """Whether enough waits for a merge."""
         return self._drum.full
 
+    def stored(self, urls: pa.RecordBatch) -> Values:
+        """The records [n] (dtype `RECORD`) of the domains of `urls` as of the last merge. Reads the disk."""
+        return self._drum.stored(u64(urls, "domain"))
+
     def ask(self, urls: pa.RecordBatch) -> None:
         """Let `urls` (schema `URLS`) wait for the records of their domains."""
         self._drum.check(u64(urls, "domain"), aux=urls)

@@ -128,6 +128,8 @@ class SchemeFilter:
     def accept(self, urls: pa.RecordBatch) -> Mask:
         mask = np.zeros(urls.num_rows, bool)
         for prefix in self._prefixes:
+            if mask.all():
+                break
             mask |= _mask(pc.starts_with(urls.column("url"), pattern=prefix))
         return mask
 

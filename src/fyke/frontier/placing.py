@@ -1,7 +1,8 @@
 """Which round is a new URL fetched in? Asks STAR for the budget of its domain, and BEAST for its place.
 
-Both by merges that wait until they are worth it. Where one domain is all that is in scope, they have nothing to decide
-and cost nothing: URLs go through the `backlog`.
+Both by merges that wait until they are worth it, but for the URLs of a crawl that knows few domains: their records are
+looked up at once. Where one domain is all that is in scope, they have nothing to decide and cost nothing: URLs go
+through the `backlog`.
 """
 
 from collections import Counter
@@ -36,7 +37,7 @@ class Placing:
             records.name_new(urls, domains)
             self._stages.backlog.put(urls, domains[:0])
         else:
-            records.ask(urls)
+            self._ask(urls)
         records.add(domains, urls=counts)
         if records.full:  # a merge of the URLs seen lets go of more than this one may hold
             self._place()
@@ -49,12 +50,23 @@ class Placing:
             if beast.splitting and not records.full:
                 batch = beast.failed(self._sizes.batch)
                 if batch is not None:
-                    records.ask(batch)  # how their domains stand now
+                    self._ask(batch)  # how their domains stand now
                 moved = True
         if star.full or records.full or (hungry and (star.pending or records.pending)):
             self._place()
             moved = True
         return moved
+
+    def _ask(self, urls: pa.RecordBatch) -> None:
+        """Give `urls` their places now where records are few; else let them wait for those of their domains."""
+        star, records = self._stages.star, self._stages.domains
+        if len(records) > self._sizes.looked_up:
+            records.ask(urls)
+            return
+        self._place()
+        found = records.stored(urls)
+        grown, by = self._stages.beast.put(star.weighed(urls, found), found["slot"])
+        records.add(grown, slot=by)
 
     def _place(self) -> None:
         """STAR's budgets for all that waits for one, and BEAST's rounds."""

@@ -17,6 +17,7 @@ class Sizes:
     asks: int = 8192  # origins to be asked for their rules before no more URLs are pulled
     ranked: int = 10_000  # places in the ranking of domains (IRLbot, section 7.2)
     met_a_place: int = 100  # domains met for each place that raises a budget
+    looked_up: int = 100_000  # domains, while whose records are looked up: 3 MB; those of more come by merges
     rounds: int = 64  # that BEAST spreads URLs over, at most
     round_buffer: int = 1024  # of one such round, in memory
     unruled: int = 8192  # of those that wait for rules, read again at a time

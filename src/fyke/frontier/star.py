@@ -161,14 +161,15 @@ class Star:
             asked = u64(urls, "key") != 0
             self._rank(domains[~asked], records[~asked])
             if asked.any():
-                yield self._weighed(urls.filter(pa.array(asked)), records[asked]), records[asked], bucket
+                yield self.weighed(urls.filter(pa.array(asked)), records[asked]), records[asked], bucket
 
     def _rank(self, domains: U64, records: Values) -> None:
         if len(domains):
             unique, last = np.unique(domains[::-1], return_index=True)
             self.ranking.note(unique, records["in_degree"][::-1][last])
 
-    def _weighed(self, urls: pa.RecordBatch, records: Values) -> pa.RecordBatch:
+    def weighed(self, urls: pa.RecordBatch, records: Values) -> pa.RecordBatch:
+        """`urls` with budget and in-degree by the `records` [n] of their domains; the names of new ones are kept."""
         new = records["urls"] == 0
         if new.any():
             self._domains.name(urls.filter(pa.array(new)))
