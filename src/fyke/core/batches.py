@@ -147,7 +147,8 @@ def keep(batch: pa.RecordBatch, mask: Mask) -> pa.RecordBatch:
 def first_of_each_key(batch: pa.RecordBatch) -> pa.RecordBatch:
     """`batch` without the later rows of a key that came before in it, in order."""
     keys = u64(batch, "key")
-    if len(np.unique(keys)) == len(keys):  # a sort of values takes a tenth of one that remembers places
+    ordered = np.sort(keys)
+    if not (ordered[1:] == ordered[:-1]).any():
         return batch
     _, first = np.unique(keys, return_index=True)
     return batch.take(pa.array(np.sort(first)))

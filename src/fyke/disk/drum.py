@@ -34,7 +34,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, Mask
-from fyke.core.sorting import grouped
+from fyke.core.sorting import distinct, grouped
 from fyke.disk.operations import Combine, Entries, Op, Resolved, Values, addable, joined_entries, resolve
 from fyke.disk.part import TABLE_SIZES, TableSizes
 from fyke.disk.pending import Pending
@@ -340,9 +340,7 @@ class Drum:
         values = self._table.lookup(groups.keys)[1]
         assert values is not None
         self._table.forget()
-        found = np.empty(len(keys), self._dtype)
-        found[groups.order] = values[groups.of]
-        return found
+        return values.take(groups.of[groups.places])
 
     def get(self, key: int) -> tuple[bool, Any]:
         """Whether `key` would be found after all that waits, and its value (None without); merges nothing.
@@ -359,7 +357,7 @@ class Drum:
             raise RuntimeError(f"{self!r}: read the merge to its end before a look-up")
         ops = np.full(len(keys), Op.CHECK, np.uint8)
         asked = Entries(keys, ops, None if self._dtype is None else np.zeros(len(keys), self._dtype))
-        unique = np.unique(keys)
+        unique = distinct(keys)
         entries = [*(self._pending.of_keys(unique, self._table.places(unique)) if self.pending else []), asked]
         resolved = resolve(joined_entries(entries), self._table.lookup, self._combine)
         values = None if resolved.values is None else resolved.values[-len(keys) :]
@@ -412,5 +410,5 @@ def _answers(
     asked = np.flatnonzero(entries.ops != Op.UPDATE)
     if len(asked):
         places = asked + start
-        values = None if resolved.values is None else resolved.values[places]
+        values = None if resolved.values is None else resolved.values.take(places)
         yield Answers(entries.keys[asked], resolved.found[places], values, aux, bucket)

@@ -112,18 +112,21 @@ def _resolve_mixed(
     if combine is Combine.KEEP_FIRST or entries.values is None:
         effective = writes & ~found
     touched = np.logical_or.reduceat(effective, groups.starts) if len(ops) else stored
-    in_order = np.empty(len(found), np.bool_)
-    in_order[groups.order] = found
+    in_order = found[groups.places]
     if entries.values is None or stored_values is None:
         return Resolved(in_order, None, groups.keys[touched], None, int((touched & ~stored).sum()))
     before = stored_values.copy()
     before[~stored] = np.zeros(1, before.dtype)
     work = _added if combine is Combine.ADD else _overwritten
-    seen, final = work(entries.values[groups.order], effective, groups, before)
-    answers = np.empty_like(seen)
-    answers[groups.order] = seen
+    seen, final = work(entries.values.take(groups.order), effective, groups, before)
     touched &= ~stored | _differ(before, final)
-    return Resolved(in_order, answers, groups.keys[touched], final[touched], int((touched & ~stored).sum()))
+    return Resolved(
+        in_order,
+        seen.take(groups.places),
+        groups.keys[touched],
+        final.compress(touched),
+        int((touched & ~stored).sum()),
+    )
 
 
 def _count_before(mask: Mask, groups: Groups) -> npt.NDArray[np.int64]:
@@ -138,14 +141,10 @@ def _overwritten(values: Values, effective: Mask, groups: Groups, before: Values
     earlier = np.empty_like(last)
     earlier[:1] = -1
     earlier[1:] = last[:-1]
-    seen = before[groups.of]
-    mine = earlier >= groups.starts[groups.of]
-    seen[mine] = values[earlier[mine]]
-    final = before.copy()
-    latest = last[groups.last]
-    mine = latest >= groups.starts
-    final[mine] = values[latest[mine]]
-    return seen, final
+    written, latest = np.concatenate([before, values]), last[groups.last]
+    seen = np.where(earlier >= groups.starts[groups.of], len(before) + earlier, groups.of)
+    final = np.where(latest >= groups.starts, len(before) + latest, np.arange(len(before)))
+    return written.take(seen), written.take(final)
 
 
 def _added(values: Values, effective: Mask, groups: Groups, before: Values) -> tuple[Values, Values]:

@@ -93,7 +93,7 @@ class Parts:
             hits = chunk[places] == keys[done:end]
             found[done:end] = hits
             if values is not None and chunk_values is not None:
-                values[done:end][hits] = chunk_values[places[hits]]
+                np.put(values, done + np.flatnonzero(hits), chunk_values.take(places[hits]))
             done = end
             if done == len(keys):
                 return
@@ -256,8 +256,8 @@ def merged(old: U64, old_values: Values | None, keys: U64, values: Values | None
     if old_values is None or values is None:
         return merged, None
     kept = old_values.copy()
-    kept[places[there]] = values[there]
-    return merged, np.insert(kept, places[new], values[new])
+    np.put(kept, places[there], values.compress(there))
+    return merged, np.insert(kept, places[new], values.compress(new))
 
 
 def restored(saved: State) -> list[Part]:

@@ -86,7 +86,7 @@ class Table:
             rest = start + np.flatnonzero(~found[start:end])
             found[rest], part_values = self._files.lookup(self._parts[place], keys[rest])
             if values is not None and part_values is not None:
-                values[rest] = part_values
+                np.put(values, rest, part_values)
         return found, values
 
     def _by_part(self, keys: U64) -> Iterator[tuple[int, int, int]]:

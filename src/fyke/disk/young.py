@@ -71,7 +71,7 @@ class Young:
         places = np.minimum(np.searchsorted(own, keys), len(own) - 1)
         found = own[places] == keys
         if values is not None and own_values is not None:
-            values[found] = own_values[places[found]]
+            np.put(values, np.flatnonzero(found), own_values.take(places[found]))
         return found, values
 
     def put(self, place: int, keys: U64, values: Values | None) -> None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.core.outcomes import Outcome
+from fyke.core.sorting import distinct
 from fyke.core.visits import SAME_TEXT
 from fyke.export.selection import RANGE_ROWS, says
 from fyke.export.source import Source
@@ -79,7 +80,7 @@ def _saying(batch: pa.RecordBatch, since: datetime, begin: int, *, noindex: bool
 def of_pages(rows: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], Changes]:
     """The last row of each page, and what it says has become of it."""
     rows = np.sort(rows, order=["key", "row"])
-    last = rows[np.searchsorted(rows["key"], np.unique(rows["key"]), "right") - 1]
+    last = rows[np.searchsorted(rows["key"], distinct(rows["key"]), "right") - 1]
     earlier = rows[rows["before"]]
     place = np.searchsorted(earlier["key"], last["key"], "right") - 1
     old = np.zeros(len(last), ROW)

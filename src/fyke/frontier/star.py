@@ -161,7 +161,8 @@ class Star:
             asked = u64(urls, "key") != 0
             self._rank(domains[~asked], records[~asked])
             if asked.any():
-                yield self.weighed(urls.filter(pa.array(asked)), records[asked]), records[asked], bucket
+                records = records.compress(asked)
+                yield self.weighed(urls.filter(pa.array(asked)), records), records, bucket
 
     def _rank(self, domains: U64, records: Values) -> None:
         if len(domains):

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from fyke.core.batches import U64, Mask, concat, keep, u64
 from fyke.core.messages import soon_visits
+from fyke.core.sorting import distinct
 from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.quota import Quota
@@ -163,7 +164,7 @@ class Window:
         """Hosts that have rows out, and are among `owners`, or of a domain among them."""
         wanted = np.fromiter(owners, np.uint64)
         of = [u64(urls, "host")[_is_any(urls, wanted)] for urls in self.rows()]
-        return np.unique(np.concatenate(of)).tolist() if of else []
+        return distinct(np.concatenate(of)).tolist() if of else []
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """All that is out."""
@@ -246,7 +247,7 @@ class Refill:
         """Let `urls`, for which their hosts have no room, wait until these are hungry."""
         if urls.num_rows:
             self._ready.put_back(urls)
-            hosts = np.unique(u64(urls, "host"))
+            hosts = distinct(u64(urls, "host"))
             places = hosts % np.uint64(SPILLS)
             for place in np.unique(places).tolist():
                 self._spills[place].put(hosts[places == place].tolist(), self._window.of_host)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from fyke.core.sorting import distinct
 from fyke.disk.files import written_whole
 from fyke.search.lots import NEAR, ROWS, Fate, Lot
 from fyke.search.ranges import Array, Buckets, append, mapped, ranges_for, sliced
@@ -80,7 +81,7 @@ def find_firsts(catalogue: Array, scratch: Path, ranges: int) -> Buckets:
     found = Buckets(scratch, "firsts", FIRST, ranges)
     for at in range(ranges):
         rows = sliced(catalogue, "key", at, ranges)
-        near_of = np.unique(rows["near_of"][rows["fate"] == Fate.SHOWN])
+        near_of = distinct(rows["near_of"][rows["fate"] == Fate.SHOWN])
         near_of = near_of[near_of != 0]
         found.add(near_of, near_of.astype(FIRST))
     return found

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from fyke.core.sorting import distinct
 from fyke.disk.files import writing
 from fyke.search.ranges import Array, Buckets, Keys, append, mapped, ranges_for
 
@@ -102,7 +103,7 @@ class GraphBuilder:
 
     def _number(self, at: int, keys: Path) -> int:
         """Append the nodes of range `at`, sorted; returns how many."""
-        nodes = np.unique(self._nodes.read(at)["key"])
+        nodes = distinct(self._nodes.read(at)["key"])
         append(keys, nodes)
         return len(nodes)
 

@@ -29,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.core.errors import StateDamaged
+from fyke.core.sorting import distinct
 from fyke.disk.checkpoint import Checkpoint
 from fyke.disk.drum import Drum
 from fyke.disk.files import cut, raw, writing
@@ -157,7 +158,7 @@ class Clusters:
     def _join(self, begin: int, rows: Array, found: Array) -> None:
         """Let each of `rows` (MET, from number `begin` on) join the nearest of the clusters that `found` leads to."""
         pages, place = rows["key"].tolist(), rows["first"].tolist()
-        firsts = dict(self._firsts(np.unique(found["earlier"][found["earlier"] < begin])))
+        firsts = dict(self._firsts(distinct(found["earlier"][found["earlier"] < begin])))
         signs = dict(self._signs({*firsts.values()}))
         own = [int.from_bytes(one.tobytes(), "little") for one in rows["signs"]]
         for number, earlier in _grouped(found):
