@@ -35,6 +35,7 @@ class Web:
     make: Callable[[Path, int, int], list[str]]  # (folder, pages, seed): write the files; the names of its hosts
     settings: Callable[[Path, Mapping[str, str]], str]  # (folder, addresses by host): what nginx is told of its hosts
     tls: bool = False  # certificates are those of folder/ca.pem
+    writer: str = ""  # a module that, run with the folder, writes what nginx hands on to it
 
 
 def cache_folder() -> Path:

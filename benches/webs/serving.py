@@ -8,6 +8,7 @@ and not by what the crawler says of itself.
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -171,15 +172,28 @@ def served(web: Web, made: Path, folder: Path) -> Iterator[Served]:
     settings.write_text(_FYKE_SETTINGS.format(dns=NAME_SERVER, ca=ca))
     names = _Names(addresses)
     threading.Thread(target=names.serve_forever, daemon=True).start()
+    writer = _writer(web, made)
     nginx = subprocess.Popen([_NGINX, "-c", str(folder / "nginx.conf")], stderr=subprocess.DEVNULL)
     try:
         _await_worker(nginx, folder)
         yield Served(web, settings, ca, log, addresses)
     finally:
-        nginx.terminate()
-        nginx.wait()
+        for server in filter(None, (nginx, writer)):
+            server.terminate()
+            server.wait()
         names.shutdown()
         names.server_close()
+
+
+def _writer(web: Web, made: Path) -> "subprocess.Popen[bytes] | None":
+    """The program that writes the pages of `web`, listening, if it has one."""
+    if not web.writer:
+        return None
+    command = ["taskset", "-c", str(SERVER_CORE), sys.executable, "-m", web.writer, str(made)]
+    writer = subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE)
+    if writer.stdout is None or not writer.stdout.readline():
+        raise SystemExit(f"{web.writer} did not start")
+    return writer
 
 
 def _await_worker(nginx: "subprocess.Popen[bytes]", folder: Path) -> None:

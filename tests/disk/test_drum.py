@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fyke.core.errors import StateDamaged
-from fyke.core.sorting import stably_sorted
 from fyke.disk.checkpoint import Checkpoint, look
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Combine, Op
@@ -232,13 +231,6 @@ def opened(directory: Path, **keywords: Any) -> tuple[Checkpoint, Drum]:
     checkpoint = Checkpoint(directory, verified_bytes=0)
     keywords = {"sizes": SMALL} | keywords
     return checkpoint, Drum(checkpoint.store, "seen", checkpoint.store.participant("seen"), **keywords)
-
-
-@given(st.lists(st.integers(0, 5) | st.integers(0, 2**64 - 1) | st.integers(0, 5).map(lambda n: n << 60)))
-def test_equal_keys_keep_their_order(keys: list[int]) -> None:
-    order, ordered = stably_sorted(np.array(keys, np.uint64))
-    assert order.tolist() == sorted(range(len(keys)), key=lambda place: keys[place])
-    assert ordered.tolist() == sorted(keys)
 
 
 def test_urls_come_out_once_in_order_of_arrival(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ class Groups:
     @property
     def last(self) -> Places:
         """Last place of each group in `order`: [m]."""
-        return np.append(self.starts[1:], len(self.order)) - 1
+        return self.starts + self.counts - 1
 
     @property
     def places(self) -> Places:
