@@ -51,6 +51,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=1, help="pages of each host, with --beside")
     parser.add_argument("--mix", choices=MIXES, nargs="+", default=[], help="with --beside: what belongs together")
     parser.add_argument("--rounds", type=int, default=1, help="how often, with --beside")
+    parser.add_argument("--rest", type=float, default=0.0, help="seconds that each host rests, with --beside")
     parser.add_argument("--scrapy", metavar="PYTHON", help="also play them to the Scrapy that this Python has")
     parser.add_argument("--list", action="store_true", help="print the names")
     options = parser.parse_args()
@@ -62,7 +63,7 @@ def main() -> None:
         mixes = {name: MIXES[name] for name in options.mix}
         if not mixes:
             mixes = {" ".join(chosen): (chosen, options.hosts, options.pages) for chosen in together}
-        _beside(mixes, options.rounds)
+        _beside(mixes, options.rounds, options.rest)
     else:
         _table(names, options.scrapy)
 
@@ -83,7 +84,9 @@ def _table(names: list[str], python: str | None) -> None:
                 print(f"{'  Scrapy':<34}{scrapy(python, Cast([name]), Path(folder), MOST_S)}", flush=True)
 
 
-def _beside(mixes: dict[str, tuple[list[str], int, int]], rounds: int) -> None:
+def _beside(mixes: dict[str, tuple[list[str], int, int]], rounds: int, rest_s: float) -> None:
+    rests = {**GENTLE["politeness"], "host_delay_s": rest_s, "min_host_delay_s": rest_s}
+    settings = {**GENTLE, "politeness": rests}
     casts = {"alone": Cast([], 0, 0, NORMAL_HOSTS, NORMAL_PAGES)}
     for name, (behaviours, hosts, pages) in mixes.items():
         casts[name] = Cast(behaviours, hosts, pages, NORMAL_HOSTS, NORMAL_PAGES)
@@ -92,7 +95,9 @@ def _beside(mixes: dict[str, tuple[list[str], int, int]], rounds: int) -> None:
         for name, cast in casts.items():
             with tempfile.TemporaryDirectory() as folder:
                 options = ["--for", "15s"]
-                done = judged(cast, Path(folder), GENTLE, options=options, patience_s=200, asked_why=False, apart=True)
+                done = judged(
+                    cast, Path(folder), settings, options=options, patience_s=200, asked_why=False, apart=True
+                )
             seen[name].append(done)
             print(f"{name[:40]:<40} {_last_normal(done)}", flush=True)
     alone = [_middles(seen["alone"])[which] for which in (0, 1)]
