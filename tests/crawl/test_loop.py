@@ -105,7 +105,7 @@ class DictFetcher:
             # What was refused as a crawl was killed is handed out again: a fetcher asks the rules itself.
             self.over += [(visit, Outcome.OK if self.web.open(visit.url) else Outcome.ROBOTS_FORBADE) for visit in come]
 
-    async def stop(self) -> None:
+    def stop(self) -> None:
         self.stopped = True
 
     def abort(self) -> None:

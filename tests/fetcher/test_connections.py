@@ -47,6 +47,27 @@ def test_with_places_for_more_than_one_fast_hosts_never_wait() -> None:
     assert places.free_for(host(1000, quick=True))
 
 
+def test_a_robots_txt_proves_nobody_fast() -> None:
+    """Servers give it at once and then hold a page each: as many as there are places for newcomers, or a few times
+    more, leave those of the fast alone."""
+    places = Connections(8, 24, slow_s=1.0)
+    holding = [host(number) for number in range(1, 26)]
+    for one in holding:
+        places.begin(one, 0.0)
+        places.end(one, 0.01, page=False)
+        assert not one.quick
+    for one in holding:
+        assert places.free_for(one)
+        places.begin(one, 0.1)
+    proven = host(100)
+    places.begin(proven, 0.2)
+    places.end(proven, 0.3)
+    assert proven.quick and places.free_for(proven)
+    places.begin(proven, 0.4)
+    places.end(proven, 1.5, page=False)
+    assert not proven.quick, "a slow one shows that it is slow"
+
+
 def test_the_domain_that_holds_most_is_cut_first() -> None:
     places = Connections(2, 10, slow_s=1.0)
     farm = [host(number, domain=7) for number in range(9)]

@@ -84,7 +84,7 @@ def test_a_long_rest_outlives_the_workbench(tmp_path: Path, host_delay_s: float,
                 for _ in range(5):
                     fetcher.pump()
                     await asyncio.sleep(0)
-            await fetcher.stop()
+            fetcher.stop()
 
     asyncio.run(crawl())
     times = [at for at, _ in server.asked]
@@ -123,7 +123,7 @@ def test_what_is_broken_off_rests_too(tmp_path: Path) -> None:
                 fetcher.pump()
                 await asyncio.sleep(0)
             clock.advance(0.25)
-            await fetcher.stop()
+            fetcher.stop()
             fetcher.abort()
 
     asyncio.run(crawl())
@@ -174,7 +174,7 @@ def test_a_fault_that_is_not_the_servers_costs_it_nothing(tmp_path: Path, stops:
                 ends.extend(fetched.exchanges)
                 fetcher.put(batch_of(visit for visit, _ in fetched.put_off))
             assert bool(fetcher.stood_still_s) == stops
-            await fetcher.stop()
+            fetcher.stop()
 
     asyncio.run(crawl())
     assert [end.outcome for end in ends if end.visit.purpose is Purpose.PAGE] == [Outcome.OK]
@@ -213,7 +213,7 @@ def test_who_breaks_every_connection_is_not_asked_for_ever(tmp_path: Path) -> No
                 fetched = fetcher.take()
                 ends.extend(each.outcome for each in fetched.exchanges if each.visit.purpose is Purpose.PAGE)
                 fetcher.put(batch_of(visit for visit, _ in fetched.put_off))
-            await fetcher.stop()
+            fetcher.stop()
 
     asyncio.run(crawl())
     assert len(ends) == 1 and ends[0] is not Outcome.OK
@@ -243,7 +243,7 @@ def test_what_was_aborted_starts_nothing(tmp_path: Path) -> None:
                 await asyncio.sleep(0)
                 clock.advance(0.25)
             assert len(server.asked) == asked
-            await fetcher.stop()
+            fetcher.stop()
 
     asyncio.run(crawl())
 
@@ -287,7 +287,7 @@ def test_rules_that_are_hard_to_ask_hold_nobody_up(tmp_path: Path) -> None:
                 pages = (one for one in fetched.exchanges if one.visit.purpose is Purpose.PAGE)
                 ends.extend((one.visit.url, one.outcome) for one in pages)
             assert fetcher.idle
-            await fetcher.stop()
+            fetcher.stop()
 
     asyncio.run(crawl())
     first_bad = next(place for place, (url, _) in enumerate(ends) if "bad.test" in url)

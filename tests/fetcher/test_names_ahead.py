@@ -50,7 +50,7 @@ async def crawled(server: NameServer, folder: Path, each_second: Callable[[Fetch
                 await asyncio.sleep(0)
             each_second(fetcher, resolver)
             clock.advance(1.0)
-        await fetcher.stop()
+        fetcher.stop()
     await resolver.close()
     return resolver
 
@@ -76,5 +76,23 @@ def test_names_with_work_are_looked_up_ahead(tmp_path: Path, held: bool) -> None
         else:
             assert max(later - sooner for sooner, later in pairwise(refreshes)) <= 2
             assert all(10 <= server.asked(name) <= 15 for name in BUSY), server.questions
+
+    asyncio.run(scenario())
+
+
+def test_a_name_that_fails_is_remembered(tmp_path: Path) -> None:
+    """All that comes for it is given back at once for as long as its answer is believed: nobody is asked again."""
+    seconds = iter(range(3600))
+
+    def second(fetcher: Fetcher, resolver: Resolver) -> None:
+        if (now := next(seconds)) < 5:
+            fetcher.put(url_batch([locate(f"http://{name}/later/{now}") for name in IDLE]))
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        transport, server = await loop.create_datagram_endpoint(lambda: NameServer(zone={}), ("127.0.0.1", 0))
+        with closing(transport):
+            await crawled(server, tmp_path, second)
+        assert all(server.asked(name) == 1 for name in [*BUSY, *IDLE]), server.questions
 
     asyncio.run(scenario())

@@ -97,7 +97,7 @@ class FetcherEngine(Protocol):
 
     def pump(self) -> None: ...
 
-    async def stop(self) -> None: ...
+    def stop(self) -> None: ...
 
     def abort(self) -> None: ...
 
@@ -307,7 +307,7 @@ class Loop:
             await asyncio.sleep(self._linger_s)
 
     async def _wind_down(self) -> None:
-        await self._fetcher.stop()
+        self._fetcher.stop()
         deadline = self._clock.now() + GRACE_S
         while (self._fetcher.in_flight or self._gathering.waiting) and self._clock.now() < deadline:
             await self._rest()

@@ -2,7 +2,7 @@
 
 A server that sends a byte now and then holds a connection for minutes; a few hundred of them would hold all there are
 (the delay attack; IRLbot, section 1.2). So there are two kinds of places. Most of the first are for hosts whose last
-answer was fast; a request there that takes longer than `slow_s` leaves its place, and goes on among the others. These
+page came fast; a request there that takes longer than `slow_s` leaves its place, and goes on among the others. These
 have places beside, for slow requests and for newcomers that find no place among the fast. Where they are full and a
 newcomer waits, one is cut that had its time: the oldest of the domain that has most of them.
 
@@ -88,15 +88,16 @@ class Connections:
         else:
             self._join_others(host, now)
 
-    def end(self, host: Host, now: float) -> None:
-        """The request to `host` has ended."""
+    def end(self, host: Host, now: float, *, page: bool = True) -> None:
+        """The request to `host` has ended, for a `page` or for its robots.txt, by which none proves fast: it is short,
+        and a server that would hold us gives it at once."""
         if host in self._fast:
             began = self._leave_fast(host)
         elif host in self._others:
             began = self._leave_others(host)
         else:
             began = self._cut.pop(host)
-        host.quick = now - began <= self._slow_s
+        host.quick = now - began <= self._slow_s and (page or host.quick)
 
     def _leave_fast(self, host: Host) -> float:
         self._newcomers -= not host.quick

@@ -332,7 +332,7 @@ class Fetcher:
         self.in_flight -= 1
         if exchange.visit.purpose is Purpose.PAGE and exchange.outcome is not Outcome.OK:
             self.give_back(1)
-        self._places.end(host, now)
+        self._places.end(host, now, page=exchange.visit.purpose is Purpose.PAGE)
         host.request = None
         # A server may refuse requests so that libcurl asks anew: the second time in a row it is its fault.
         broke, broke_before = exchange.detail == KEPT_BROKE, host.broke
@@ -381,13 +381,13 @@ class Fetcher:
         """The state of the robots.txt of a host, for the table of hosts."""
         return self._rules.state_of(name)
 
-    async def stop(self) -> None:
+    def stop(self) -> None:
         """Start nothing more, and let go of what waits for names."""
         self.stopping = True
         self._slicer.stop()
         if self._alarm is not None:
             self._alarm.cancel()
-        await self._names.stop()
+        self._names.stop()
 
     def abort(self) -> None:
         """Break off what is under way: it stays a waiting visit. Nothing is started any more."""

@@ -77,7 +77,7 @@ class Host:
     busy: bool = False  # a request is under way
     parked: bool = False  # waits for its name or its rules
     queued: bool = False  # in the heap, or in line at its address
-    quick: bool = False  # its last answer was not slow
+    quick: bool = False  # its last page was not slow, nor its robots.txt since
     broke: bool = False  # the connection that was kept for its last request did
     request: Visit | None = None  # under way
     domain_key: int = 0

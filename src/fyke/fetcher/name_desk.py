@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from fyke.core.clock import Clock
 from fyke.fetcher.fault_desk import FaultDesk
@@ -10,6 +11,8 @@ from fyke.fetcher.host_desk import HostDesk
 from fyke.fetcher.names import Resolution, Resolver
 from fyke.fetcher.returns import Returns
 from fyke.fetcher.workbench import Workbench
+
+Asking = asyncio.Future[Resolution]
 
 
 class NameDesk:
@@ -32,11 +35,11 @@ class NameDesk:
         self._returns = returns
         self._clock = clock
         self._resumed = resumed
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._asked: dict[int, tuple[Asking, Callable[[Asking], None]]] = {}  # by the key of the host that waits
 
     def __len__(self) -> int:
         """How many names are being looked up."""
-        return len(self._tasks)
+        return len(self._asked)
 
     def has_address(self, host: Host, now: float) -> bool:
         """Whether the address of `host` is known; if not, the host is parked until it is."""
@@ -48,9 +51,14 @@ class NameDesk:
             self._bench.rest(host)  # the address has its own order
             return False
         self._bench.park(host)
-        task = asyncio.get_running_loop().create_task(self._look_up(host))
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        asked: Asking = (
+            asyncio.get_running_loop().create_future() if answer is not None else self._resolver.asking(host.name)
+        )
+        if answer is not None:  # it has none, which is remembered for a while
+            asked.set_result(answer)
+        answered = partial(self._answered, host)
+        asked.add_done_callback(answered)
+        self._asked[host.key] = asked, answered
         return False
 
     def _settle(self, host: Host, answer: Resolution) -> None:
@@ -59,8 +67,15 @@ class NameDesk:
             visits = self._bench.drain(host)
             self._returns.stray(self._faults.pages_of(visit for visit in visits if not visit.errand), visits)
 
-    async def _look_up(self, host: Host) -> None:
-        answer = await self._resolver.resolve(host.name)
+    def _answered(self, host: Host, asked: Asking) -> None:
+        del self._asked[host.key]
+        if asked.cancelled():
+            return
+        if (error := asked.exception()) is not None:
+            told = {"message": "looking up a name failed", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(told)
+            return
+        answer = asked.result()
         if answer.addresses:
             self._settle(host, answer)
         else:
@@ -69,15 +84,8 @@ class NameDesk:
         self._bench.leave(host, self._clock.now())
         self._resumed()
 
-    def _ended(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            asyncio.get_running_loop().call_exception_handler(
-                {"message": "looking up a name failed", "exception": task.exception()}
-            )
-
-    async def stop(self) -> None:
+    def stop(self) -> None:
         """Let go of what waits for names."""
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for asked, answered in self._asked.values():
+            asked.remove_done_callback(answered)
+        self._asked.clear()

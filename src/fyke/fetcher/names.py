@@ -105,7 +105,7 @@ class Resolver:
         answer = self.cached(host)
         if answer is not None:
             return answer
-        return await asyncio.shield(self._asking(_plain(host)))  # others may wait for the same
+        return await asyncio.shield(self.asking(host))  # others may wait for the same
 
     def cached(self, host: str) -> Resolution | None:
         """The answer that needs no waiting, or None. One near its end is asked for again meanwhile."""
@@ -195,8 +195,9 @@ class Resolver:
             return Resolution(name, Outcome.NO_SUCH_NAME, (), inf, f"{name[:80]!r} is not a host name")
         return None
 
-    def _asking(self, name: str) -> asyncio.Task[Resolution]:
-        """The task that asks for `name`: the one under way, or a new one."""
+    def asking(self, host: str) -> asyncio.Task[Resolution]:
+        """The task that asks for `host`, of which nothing is `cached`: the one under way, or a new one."""
+        name = _plain(host)
         task = self._in_flight.get(name)
         if task is None:
             task = asyncio.get_running_loop().create_task(self._ask(name))
@@ -207,7 +208,7 @@ class Resolver:
     def _refresh(self, name: str) -> None:
         if name not in self._in_flight:
             self._refreshes += 1
-            self._asking(name)
+            self.asking(name)
 
     def _settled(self, task: asyncio.Task[Resolution]) -> None:
         """A refresh nobody waits for must not fail unseen: what went wrong is raised at the next use."""

@@ -122,7 +122,7 @@ class VirtualFetcher:
     def give_back(self, pages: int) -> None:
         """Pages are not counted here."""
 
-    async def stop(self) -> None:
+    def stop(self) -> None:
         """Nothing moves between turns."""
 
     def abort(self) -> None:
