@@ -42,14 +42,15 @@ class OriginRules:
     on_the_way: bool = False  # being fetched, or read
     unused: bool = False  # they came, and no visit was decided by them yet
     sitemaps_taken: bool = False
+    delay_s: float = 0.0  # their Crawl-delay, also when they are in memory no more
 
 
 @dataclass(slots=True, eq=False)
 class RulesCheck:
-    """Whether `robots` forbids the visit with `key`."""
+    """Whether the rules fetched at `fetched_at` (unix seconds) forbid the visit with `key`."""
 
     key: int
-    robots: RobotsRecord
+    fetched_at: float
     line: str | None = None  # that forbids it; empty when none does, None until that is known
 
 

@@ -60,8 +60,13 @@ class RobotsRecord:
     reason: str = ""
     body: bytes = b""
     failures: int = 0
+    size: int = field(default=-1, compare=False)  # of the body, bytes
     _agent: str = field(default="", repr=False, compare=False)
     _rules: RobotsRules | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.size < 0:
+            self.size = len(self.body)
 
     def rules(self, agent: str) -> RobotsRules:
         """The rules for the product token `agent`, parsed at the first call."""
@@ -73,6 +78,12 @@ class RobotsRecord:
             rules = yield from self._made(agent)
             self._agent, self._rules = agent, rules
         return self._rules
+
+    def read(self, agent: str) -> Slices["RobotsRecord"]:
+        """This record with its rules for `agent` read, in slices; its text is let go of."""
+        yield from self.reading(agent)
+        self.body = b""
+        return self
 
     def _made(self, agent: str) -> Slices[RobotsRules]:
         if self.state is RobotsState.RULES:

@@ -118,7 +118,8 @@ def _rule(line: Line) -> Slices[_Rule]:
     size = len(pattern) + to_end
     while _WILDCARD * 2 in pattern:
         pattern = pattern.replace(_WILDCARD * 2, _WILDCARD)
-    probe = max(pattern[:STRETCH].split(_WILDCARD), key=len)
+    parts = pattern[:STRETCH].split(_WILDCARD)
+    probe = pattern if parts == [pattern] else max(parts, key=len)
     return _Rule(pattern, line.field is Field.ALLOW, line.number, line.text, size, to_end, probe)
 
 

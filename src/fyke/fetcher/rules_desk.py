@@ -13,6 +13,8 @@ answer decides about one visit at least, however short it may be believed: else 
 that would never end.
 """
 
+from collections.abc import Callable
+
 from fyke.core.clock import Clock
 from fyke.core.config import Config
 from fyke.core.decoding import decode_body
@@ -24,6 +26,7 @@ from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.host import Host, RulesCheck
 from fyke.fetcher.host_desk import HostDesk
+from fyke.fetcher.long_rules import LONG_BYTES, LongRules
 from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState, redirect_of, rules_from
 from fyke.fetcher.robots_lines import MAX_BYTES
 from fyke.fetcher.robots_rules import Verdict
@@ -53,6 +56,7 @@ class RulesDesk:
         self._politeness = config.politeness
         self._clock = clock
         self._slicer = slicer
+        self._long = LongRules(book, slicer, config.agent.user_agent)
         self._most_bytes = min(config.fetch.max_decoded_bytes, MAX_BYTES + 1)  # more is not read
         self._negative_s = config.dns.negative_ttl_s
         self._product = config.agent.user_agent
@@ -77,12 +81,16 @@ class RulesDesk:
             record = self._book.robots(origin)
             if record is not None:
                 known.on_the_way = True
-                self._slicer.run(self._read(record), self._recalled)
+                self._read(record, self._recalled)
+        self._long.used(origin)
         return known.robots
 
-    def _read(self, record: RobotsRecord) -> Slices[RobotsRecord]:
-        yield from record.reading(self._product)
-        return record
+    def _read(self, record: RobotsRecord, then: Callable[[RobotsRecord], None]) -> None:
+        """Give `record`, which is in the book, to `then` when it is read: before this returns, if it is short."""
+        if record.size < LONG_BYTES:
+            self._slicer.run(record.read(self._product), then)
+        else:
+            self._long.read(record.origin, then)
 
     def _recalled(self, record: RobotsRecord) -> None:
         """A record out of the book is read."""
@@ -98,12 +106,11 @@ class RulesDesk:
             return None
         known = host.rules_of(record.origin)
         known.on_the_way = False
-        known.robots = record
+        known.robots, known.delay_s = record, record.rules(self._product).crawl_delay_s or 0.0
+        self._long.keep(known, record)
         # Of a host that slept meanwhile only the book is left: its rules came, and no visit was decided by them yet.
         known.unused |= record.state is RobotsState.RULES and host.last_seen <= record.fetched_at
-        read = [one.robots for one in host.origins.values() if one.robots is not None]
-        asked = max(robots.rules(self._product).crawl_delay_s or 0.0 for robots in read)
-        host.crawl_delay_s = min(asked, MAX_CRAWL_DELAY_S)
+        host.crawl_delay_s = min(max(one.delay_s for one in host.origins.values()), MAX_CRAWL_DELAY_S)
         if host.parked:
             self._bench.unpark(host)
         return host
@@ -117,14 +124,14 @@ class RulesDesk:
         check = host.check
         if check is not None and check.line is None:
             return None  # one at a time
-        if check is None or check.key != visit.key or check.robots is not record:
+        if check is None or check.key != visit.key or check.fetched_at != record.fetched_at:
             check = self._begin_check(host, record, visit)
         if check.line is not None:
             host.check = None
         return check.line
 
     def _begin_check(self, host: Host, record: RobotsRecord, visit: Visit) -> RulesCheck:
-        check = host.check = RulesCheck(visit.key, record)
+        check = host.check = RulesCheck(visit.key, record.fetched_at)
         self._slicer.run(self._judging(record, visit), lambda verdict: self._judged(host, check, verdict))
         return check
 
@@ -260,7 +267,7 @@ class RulesDesk:
         self._book.save_robots(record)
         if host is not None:
             self._bench.park(host)  # it may ask for a longer rest
-        self._slicer.run(self._read(record), lambda _: self._learned(record, now, hand_on=hand_on))
+        self._read(record, lambda read: self._learned(read, now, hand_on=hand_on))
 
     def _learned(self, record: RobotsRecord, now: float, *, hand_on: bool) -> None:
         """The rules that a server sent before `now` are read."""
