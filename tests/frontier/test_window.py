@@ -132,6 +132,26 @@ def test_rows_that_stay_out_for_long_hold_little_memory() -> None:
     assert u64(next(window.rows()), "key").size
 
 
+@given(st.lists(st.integers(1, 9), max_size=12), st.sets(st.integers(0, 120)), st.sets(st.integers(0, 120)))
+def test_what_is_let_go_is_what_was_asked_for_and_out(sizes: list[int], over: set[int], asked: set[int]) -> None:
+    """However its rows came, and whatever ended before."""
+    window, out = Window(1000, 1000), set()
+    for size in sizes:
+        handed = [(number % 7, number) for number in range(len(out), len(out) + size)]
+        window.note(rows(handed))
+        out |= set(handed)
+    over_pages = [(number % 7, number) for number in over]
+    end(window, over_pages)
+    out -= set(over_pages)
+    wanted = {(number % 7, number) for number in asked}
+    gone = window.let_go([at(*page).key for page in wanted])
+    assert sorted(gone.column("key").to_pylist()) == sorted(at(*page).key for page in wanted & out)
+    assert set(gone.column("url").to_pylist()) == {at(*page).url for page in wanted & out}
+    assert len(window) == len(out - wanted)
+    left = [key for batch in window.rows() for key in batch.column("key").to_pylist()]
+    assert sorted(left) == sorted(at(*page).key for page in out - wanted)
+
+
 @given(st.lists(st.integers(2**64 - 3, 2**64 - 1) | st.integers(0, 2), max_size=30))
 def test_rows_of_a_host_are_numbered_as_they_come(hosts):
     expected = [hosts[:place].count(host) for place, host in enumerate(hosts)]
