@@ -35,7 +35,18 @@ import pyarrow as pa
 
 from fyke.core.batches import U64, Mask
 from fyke.core.sorting import distinct, grouped
-from fyke.disk.operations import Combine, Entries, Op, Resolved, Values, addable, joined_entries, resolve
+from fyke.disk.operations import (
+    Answers,
+    Combine,
+    Entries,
+    Op,
+    Resolved,
+    Values,
+    addable,
+    answered,
+    joined_entries,
+    resolve,
+)
 from fyke.disk.part import TABLE_SIZES, TableSizes
 from fyke.disk.pending import Pending
 from fyke.disk.runs import Batch, Run
@@ -47,17 +58,6 @@ PASS_SHARE = 4  # keys of the table for each row that a merge has memory for
 SMALL_SHARE = 2  # times the memory
 NO_KEYS = np.empty(0, np.uint64)
 ENTRY_WORK_BYTES = 64  # taken while an entry is merged, besides its value's
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """Answers to `check` and `check_update`, in order of arrival."""
-
-    keys: U64  # uint64[n]
-    found: Mask  # bool[n]: was the key there when the operation's turn came?
-    values: Values | None  # [n], zero where not found; None for a drum without values
-    aux: pa.RecordBatch | None  # n rows; None for a drum without aux
-    bucket: int = 0  # a key comes with one bucket only, and buckets come one after the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ class Drum:
             self._table.fold()
             start = 0
             for batch in batches:
-                yield from _answers(batch.entries, resolved, start, batch.aux, 0)
+                yield from answered(batch.entries, resolved, start, batch.aux, 0)
                 start += len(batch.entries)
         self._table.forget()
         self._merging = False
@@ -294,7 +294,7 @@ class Drum:
                 if run.in_order:
                     found[place][run.rows[bucket] : run.rows[bucket + 1]] = resolved.found[start:end]
                 else:
-                    yield from _answers(entries, resolved, start, self._pending.runs.aux(run, bucket), bucket)
+                    yield from answered(entries, resolved, start, self._pending.runs.aux(run, bucket), bucket)
                 start = end
         for run, mask in zip(runs, found, strict=True):
             if run.in_order:
@@ -401,14 +401,3 @@ class Drum:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-
-def _answers(
-    entries: Entries, resolved: Resolved, start: int, aux: pa.RecordBatch | None, bucket: int
-) -> Iterator[Answers]:
-    """The answers to `entries`, which were those from `start` on of what was resolved."""
-    asked = np.flatnonzero(entries.ops != Op.UPDATE)
-    if len(asked):
-        places = asked + start
-        values = None if resolved.values is None else resolved.values.take(places)
-        yield Answers(entries.keys[asked], resolved.found[places], values, aux, bucket)

@@ -6,13 +6,14 @@ key. Pure: what the table holds comes in through `lookup`.
 Invariant: the result is that of a plain dict to which the entries were applied one by one in order.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from fyke.core.batches import U64, Mask
 from fyke.core.sorting import Groups, grouped
@@ -79,6 +80,17 @@ class Resolved:
     written: U64  # uint64[m]: keys that are new or have a new value
     written_values: Values | None  # [m]
     new: int  # how many of the written keys were not in the table
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Answers to `check` and `check_update`, in order of arrival."""
+
+    keys: U64  # uint64[n]
+    found: Mask  # bool[n]: was the key there when the operation's turn came?
+    values: Values | None  # [n], zero where not found; None for a drum without values
+    aux: pa.RecordBatch | None  # n rows; None for a drum without aux
+    bucket: int = 0  # a key comes with one bucket only, and buckets come one after the other
 
 
 def resolve(entries: Entries, lookup: Lookup, combine: Combine) -> Resolved:
@@ -174,3 +186,14 @@ def addable(dtype: np.dtype[Any]) -> bool:
     if dtype.names is not None:
         return all(addable(dtype[name]) for name in dtype.names)
     return bool(np.issubdtype(dtype, np.integer))
+
+
+def answered(
+    entries: Entries, resolved: Resolved, start: int, aux: pa.RecordBatch | None, bucket: int
+) -> Iterator[Answers]:
+    """The answers to `entries`, which were those from `start` on of what was resolved."""
+    asked = np.flatnonzero(entries.ops != Op.UPDATE)
+    if len(asked):
+        places = asked + start
+        values = None if resolved.values is None else resolved.values.take(places)
+        yield Answers(entries.keys[asked], resolved.found[places], values, aux, bucket)

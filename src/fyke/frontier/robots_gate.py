@@ -29,8 +29,8 @@ import pyarrow as pa
 from fyke.core.batches import EMPTY, U64, URLS, Mask, keep
 from fyke.core.messages import Rules
 from fyke.core.urls import key_of, split
-from fyke.disk.drum import Answers, Drum
-from fyke.disk.operations import Values
+from fyke.disk.drum import Drum
+from fyke.disk.operations import Answers, Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.sizes import SIZES, Sizes
