@@ -27,6 +27,7 @@ HASTE: Mapping[str, Mapping[str, Any]] = {  # a patient crawler would take hours
 }  # fmt: skip
 GENTLE: Mapping[str, Mapping[str, Any]] = {  # as it is without settings, but that hosts need no rest
     "politeness": {**HASTE["politeness"], "failure_delay_s": 15.0, "tries": 4},
+    "fetch": {"verify_tls": False},
     "crawl": {"scope": "web"},
 }
 
