@@ -157,6 +157,17 @@ def test_parts_are_those_of_the_time_of_the_copy(tmp_path: Path) -> None:
         assert name in text and b64encode(body).decode() in text
 
 
+def test_a_copy_that_redirects_says_where_to(tmp_path: Path) -> None:
+    """It has nothing else to show; the link leads to the copy of the same time."""
+    old = "http://a.example/old"
+    answers = [Answer("", 302, {"Location": place}) for place in ("/new?a=1&b=<2>", "javascript:alert(1)")]
+    made = archive(tmp_path / "crawl", [(old, answers[0]), ("http://a.example/bad", answers[1])])
+    with client(made) as ask:
+        text = ask.get("/copy", params={"url": old}).text
+        assert re.search(r'leads to <a href="/copy\?url=http%3A%2F%2Fa.example%2Fnew%3Fa%3D1%26b%3D%253C2%253E', text)
+        assert "leads to" not in ask.get("/copy", params={"url": "http://a.example/bad"}).text
+
+
 def test_mistakes(plums: Path, tmp_path: Path) -> None:
     with client(plums) as ask:
         for path, status, told in (

@@ -104,6 +104,7 @@ class ArchivePages:
         headers = {"Content-Security-Policy": PAGE_POLICY.format("'self'")}
         return self._pages.page(
             "copy.html", headers=headers, url=url, crawl=crawl, capture=capture, others=others, page=page,
+            leads_to=_leads_to(page) if 300 <= capture.status < 400 else None,
         )  # fmt: skip
 
     def raw(self, request: Request) -> Response:
@@ -167,6 +168,12 @@ class ArchivePages:
         if url is None:
             raise BadUrl(f"{asked[:200]!r} is not a URL: say http://, https://, ftp:// or gopher:// and a host")
         return url
+
+
+def _leads_to(page: Page | None) -> str | None:
+    """Where a redirect leads; None for nowhere that could be crawled."""
+    location = page.exchange.header("location") if page else ""
+    return canonical(location, page.url) if page and location else None
 
 
 def _part(crawl: ShelvedCrawl, url: str, at: datetime) -> Page | None:
