@@ -11,6 +11,7 @@ the exception again for the time between. For that, this module imports next to 
 import _signal as signal  # type: ignore[import-not-found]  # `signal` loads modules, and Ctrl-C in them is a traceback
 import sys
 
+_STACK_BYTES = 512 << 10  # with a quarter, pages as deep as they may be are read; with a tenth, the process dies of one
 _NO_MEMORY = ("failed to map segment", "Cannot allocate memory", "cannot allocate memory")  # as the loader says it
 
 
@@ -18,6 +19,17 @@ def end_quietly() -> None:
     """Ctrl-C ends the process from now on, unless whoever started it has it ignore that."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _little_stack() -> str:
+    """What to say of a stack that is too small for Fyke and its threads; nothing where it is not."""
+    import resource  # noqa: PLC0415 - Ctrl-C comes first
+
+    stack, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    little = stack != resource.RLIM_INFINITY and stack < _STACK_BYTES
+    return (
+        f"this process may have {stack >> 10} kB of stack, and needs 512: raise the limit (ulimit -s)" if little else ""
+    )
 
 
 def _what_to_do(error: ImportError) -> str:
@@ -35,9 +47,16 @@ def _what_to_do(error: ImportError) -> str:
     )
 
 
+def _complain(said: str) -> None:
+    print(f"fyke: {said}", file=sys.stderr)
+    sys.exit(2)  # 1 is an answer of some commands: nothing was found, links are broken
+
+
 def main() -> None:
     """The entry point: `fyke.cli` does the rest."""
     end_quietly()
+    if said := _little_stack():
+        _complain(said)
     try:
         from fyke.core.memory import give_back  # noqa: PLC0415 - Ctrl-C comes first
 
@@ -49,8 +68,7 @@ def main() -> None:
         said = _what_to_do(error)
         if not said:
             raise
-        print(f"fyke: {said}", file=sys.stderr)
-        sys.exit(2)  # 1 is an answer of some commands: nothing was found, links are broken
+        _complain(said)
     finally:
         end_quietly()
 

@@ -2,12 +2,14 @@
 
 import random
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from archive.conftest import link_rows
 from fyke.archive.check import check_archive
+from fyke.archive.checksum import checksum_holds, checksum_path, write_checksum
 from fyke.archive.repeats import Repeats
 from fyke.archive.tables import LinksTable, PagesTable
 from fyke.archive.warc import RecordPlace, WarcWriter
@@ -172,3 +174,18 @@ def test_repeats_are_found_in_any_memory() -> None:
         for number in range(100):
             repeats.add(f"http://a.example/{number % 90}", 0, number)
         assert sorted(repeats.found()) == [(0, 90 + n, (0, n)) for n in range(10)]
+
+
+def test_a_checksum_is_read_by_others(tmp_path: Path) -> None:
+    """The line has the form of BSD's tools, which xxhsum reads since 0.8.0; that of earlier crawls is read by us."""
+    path = tmp_path / "a (1) b.parquet"
+    path.write_bytes(b"abc")
+    write_checksum(path, path)
+    line = "XXH3 (a (1) b.parquet) = 78af5f94892f3950\n"
+    assert checksum_path(path).read_text() == line and checksum_holds(path)
+    if xxhsum := shutil.which("xxhsum"):
+        subprocess.run([xxhsum, "--check", checksum_path(path).name], check=True, capture_output=True, cwd=tmp_path)
+    checksum_path(path).write_text("XXH3_78af5f94892f3950  a (1) b.parquet\n")
+    assert checksum_holds(path)
+    path.write_bytes(b"abd")
+    assert checksum_holds(path) is False

@@ -158,6 +158,14 @@ def test_a_broken_package(reason: str, advice: str, tmp_path: Path) -> None:
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and advice in done.stderr, done.stderr
 
 
+def test_a_stack_that_is_too_small(tmp_path: Path) -> None:
+    """The process would die of a deep page, without a word."""
+    command = [sys.executable, "-m", "fyke", "status", str(tmp_path)]
+    small = ["bash", "-c", 'ulimit -s 100; exec "$@"', "-", *command]
+    done = subprocess.run(small, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "ulimit -s" in done.stderr, done.stderr
+
+
 def test_our_own_mistake_shows_itself(tmp_path: Path) -> None:
     done = run(MISSING, "fyke.crawl.run", *COMMANDS[2], folder=tmp_path)
     assert done.returncode == 1 and "Traceback" in done.stderr

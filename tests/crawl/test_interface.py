@@ -171,6 +171,8 @@ def test_mistakes_are_told(tmp_path: Path, web: RunningWeb, config: fyke.Config)
         fyke.Crawl(into=tmp_path / "nothing")
     with pytest.raises(BadUrl):
         fyke.Crawl("file:///etc/passwd", into=tmp_path / "crawl")
+    with pytest.raises(ConfigurationError, match=r"from Python one agent crawls.*fyke crawl --agents 4"):
+        fyke.Crawl(web.seeds, into=tmp_path / "x", config=fyke.Config(crawl={"agents": 4}))
     with pytest.raises(ConfigurationError, match=r"unknown key crawl\.page"):
         fyke.Crawl(web.seeds, into=tmp_path / "crawl", page=3)  # type: ignore[call-arg]
     with pytest.raises(RuntimeError, match="open the crawl first"):

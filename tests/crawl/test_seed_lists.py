@@ -56,6 +56,20 @@ def test_a_text_as_people_write_it(tmp_path: Path, pack: Callable[[bytes], bytes
     assert read(made(tmp_path, pack(LIST.encode()))) == FOUND
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_text_as_other_systems_write_it(tmp_path: Path, encoding: str, pack: Callable[[bytes], bytes]) -> None:
+    """UTF-16 with its mark, lists and sitemaps; without a mark nobody can tell, and it is refused."""
+    assert read(made(tmp_path, pack(LIST.encode(encoding)))) == FOUND
+    long = "\ufeff" + "".join(f"http://a.example/{number:05}\r\n" for number in range(20_000))
+    assert len(read(made(tmp_path, pack(long.encode(encoding))))) == 20_000
+    places = "".join(f"<url><loc>{url}</loc></url>" for url in HOSTS)
+    sitemap = f'\ufeff<?xml version="1.0" encoding="UTF-16"?><urlset>{places}</urlset>'
+    assert read(made(tmp_path, pack(sitemap.encode(encoding)))) == HOSTS
+    with pytest.raises(ConfigurationError, match="no URL in it"):
+        read(made(tmp_path, pack(LIST[1:].encode(encoding))))
+
+
 def test_sitemaps(tmp_path: Path) -> None:
     places = "".join(f"<url><loc>{url}</loc></url>" for url in HOSTS)
     text = f"<?xml version='1.0'?><urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>{places}</urlset>"

@@ -94,3 +94,22 @@ def test_a_full_disk(name: str, tmp_path: Path, small_disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
     exported(made.folder, to, small_disk / name)
     assert contents(small_disk / name) == contents(exported(made.folder, to, tmp_path / name))
+
+
+def test_a_full_disk_of_a_database(tmp_path: Path, small_disk: Path) -> None:
+    """What is not whole is not in it; the same command fills it once there is room."""
+    made = Archive(tmp_path / "crawl")
+    for number in range(8):
+        words = "".join(os.urandom(8).hex() + " " for _ in range(3_000))
+        made.visit(f"http://a.example/{number}", Answer(f"<title>{number}</title><p>{words}</p>"))
+    made.close()
+    (tmp_path / "fields.toml").write_text('[[extract]]\ntable = "texts"\nfields.text = { select = "p", many = true }\n')
+    subprocess.run(["mount", "-o", "remount,size=300k", str(small_disk)], check=True)
+    fyke = [sys.executable, "-m", "fyke", "extract", str(made.folder), "--config", str(tmp_path / "fields.toml")]
+    into = [*fyke, "--to", f"duckdb:{small_disk / 'texts.duckdb'}"]
+    done = subprocess.run(into, capture_output=True, text=True, check=False)
+    assert done.returncode == FULL, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("fyke: ") and "free some" in line
+    subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
+    subprocess.run(into, capture_output=True, check=True)

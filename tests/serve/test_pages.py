@@ -1,6 +1,7 @@
 """Search and copies as a browser without script gets them."""
 
 import re
+from base64 import b64encode
 from html import unescape
 from pathlib import Path
 from urllib.parse import quote
@@ -139,6 +140,32 @@ def test_parts_out_of_the_archive(tmp_path: Path) -> None:
         text = ask.get("/raw", params={"url": "http://a.example/"}).text
     assert "p{margin:0}" in text and "h1{color:red}<\\/style>" in text
     assert 'src="data:image/png;base64,' in text and "srcset" not in text and "<link" not in text
+
+
+def test_parts_are_those_of_the_time_of_the_copy(tmp_path: Path) -> None:
+    """A page of an earlier date is shown with the images of that date."""
+    page, image = "http://a.example/", "http://a.example/dot.png"
+    images = [Answer(body, headers={"Content-Type": "image/png"}) for body in (b"first", b"second")]
+    versions = [html(name, "<img src=dot.png>") for name in ("old", "new")]
+    made = archive(
+        tmp_path / "crawl", [(page, versions[0]), (image, images[0]), (page, versions[1]), (image, images[1])]
+    )
+    with client(made) as ask:
+        stamps = re.findall(r"at=(\d{14})", ask.get("/page", params={"url": page}).text)
+        texts = [ask.get("/raw", params={"url": page, "at": stamp}).text for stamp in stamps]
+    for text, name, body in zip(texts, ("new", "old"), (b"second", b"first"), strict=True):
+        assert name in text and b64encode(body).decode() in text
+
+
+def test_a_copy_that_redirects_says_where_to(tmp_path: Path) -> None:
+    """It has nothing else to show; the link leads to the copy of the same time."""
+    old = "http://a.example/old"
+    answers = [Answer("", 302, {"Location": place}) for place in ("/new?a=1&b=<2>", "javascript:alert(1)")]
+    made = archive(tmp_path / "crawl", [(old, answers[0]), ("http://a.example/bad", answers[1])])
+    with client(made) as ask:
+        text = ask.get("/copy", params={"url": old}).text
+        assert re.search(r'leads to <a href="/copy\?url=http%3A%2F%2Fa.example%2Fnew%3Fa%3D1%26b%3D%253C2%253E', text)
+        assert "leads to" not in ask.get("/copy", params={"url": "http://a.example/bad"}).text
 
 
 def test_mistakes(plums: Path, tmp_path: Path) -> None:

@@ -24,18 +24,32 @@ def file_hash(path: Path) -> str:
     return state.hexdigest()
 
 
+def checksum_line(name: str, digest: str) -> str:
+    """What is beside the file `name` whose hash is `digest`, in the form of BSD's tools."""
+    return f"XXH3 ({name}) = {digest}\n"
+
+
+def line_holds(line: str, name: str, digest: str) -> bool:
+    """Whether `line` says `digest` of the file `name`; earlier crawls have the other form."""
+    return line in (checksum_line(name, digest), f"XXH3_{digest}  {name}\n")
+
+
 def write_checksum(source: Path, target: Path) -> None:
     """The checksum of `source`, beside `target` and under its name."""
-    checksum_path(target).write_text(f"XXH3_{file_hash(source)}  {target.name}\n", encoding="ascii")
+    checksum_path(target).write_text(checksum_line(target.name, file_hash(source)), encoding="utf-8")
+
+
+def recorded_line(path: Path) -> str:
+    """What is beside `path`. Raises OSError."""
+    return checksum_path(path).read_text(encoding="utf-8", errors="replace")
 
 
 def checksum_holds(path: Path) -> bool | None:
     """Whether the bytes of `path` are those that were finished; None when there is no checksum."""
     found = file_hash(path)
     try:
-        line = checksum_path(path).read_text(encoding="ascii", errors="replace")
+        return line_holds(recorded_line(path), path.name, found)
     except FileNotFoundError:
         return None
     except OSError:  # a folder under its name, or a disk that cannot read it
         return False
-    return line == f"XXH3_{found}  {path.name}\n"

@@ -290,6 +290,10 @@ def _settings(seeds: list[str], directory: CrawlDirectory, config: Config | None
     settings = build(values, "fyke.Crawl")
     if not settings.crawl.seeds:
         raise ConfigurationError("nothing to crawl: give a URL, or the directory of a crawl to resume")
+    if (agents := settings.crawl.agents) > 1:
+        raise ConfigurationError(
+            f"crawl.agents = {agents}: from Python one agent crawls; leave it out, or run fyke crawl --agents {agents}"
+        )
     return settings
 
 

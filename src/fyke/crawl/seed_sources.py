@@ -1,8 +1,8 @@
 """Where seeds come from besides the command line: lists, sitemaps, archives, other crawls.
 
-Called by `fyke crawl --seeds`. A source is told by what is in it, not by its name: text with a URL or host a line, the
-same in gzip, a sitemap in XML, a CDXJ index, a WACZ file, or the directory of a crawl. `SeedSources` gives their URLs
-in canonical form, one after the other.
+Called by `fyke crawl --seeds`. A source is told by what is in it, not by its name: text with a URL or host a line, a
+sitemap in XML or a CDXJ index, each also in gzip and, where it says so, in UTF-16; a WACZ file, or the directory of a
+crawl. `SeedSources` gives their URLs in canonical form, one after the other.
 
 Invariant: a source is streamed, whatever its length; only a sitemap, which has an end, is read whole. What is no URL is
 left out, counted, and told with the place of the first.
@@ -14,9 +14,10 @@ import re
 import sys
 import zipfile
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
-from io import BufferedReader, RawIOBase
+from io import BufferedReader, RawIOBase, TextIOWrapper
 from pathlib import Path
 from typing import IO, cast
 
@@ -106,6 +107,9 @@ def _of_stream(file: BufferedReader, name: str, *, packed: bool = False) -> Iter
     if head.startswith(_GZIP) and not packed:
         with gzip.open(file) as unpacked:
             yield from _of_stream(BufferedReader(cast("RawIOBase", unpacked)), name, packed=True)
+    elif head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        with BufferedReader(_InUtf8(file)) as text:
+            yield from _of_stream(cast("BufferedReader", text), name, packed=True)
     elif head.startswith(_ZIP):
         if name == STDIN:
             raise ConfigurationError(f"--seeds {name}: a WACZ cannot be read from a pipe; name the file")
@@ -115,6 +119,26 @@ def _of_stream(file: BufferedReader, name: str, *, packed: bool = False) -> Iter
         yield from _of_sitemap(file.read(MAX_UNFOLDED_BYTES), name)
     else:
         yield from _of_lines(file)
+
+
+class _InUtf8(RawIOBase):
+    """The text of `file`, which is in UTF-16 and says so, in UTF-8."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._text = TextIOWrapper(file, "utf-16", "replace", newline="")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Fill `buffer`, which is longer than any letter."""
+        piece = self._text.read(len(buffer) // 4).encode()
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        self._text.close()
+        super().close()
 
 
 def _of_lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,7 @@ from obstore.exceptions import BaseError
 from obstore.store import LocalStore, from_url
 from rich.console import Console
 
-from fyke.archive.checksum import checksum_path, file_hash
+from fyke.archive.checksum import checksum_line, checksum_path, file_hash, line_holds, recorded_line
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.errors import ConfigurationError, DirectoryError
 from fyke.disk.files import damaged
@@ -93,19 +93,18 @@ def _is_sealed(path: Path) -> bool:
 
 def _sent(store: Any, path: Path, name: str, there: dict[str, int]) -> bool:
     """Have `path` in `store` as `name`; whether it had to be sent. Raises StateDamaged for one that is damaged here."""
-    beside = checksum_path(path)
-    recorded = beside.read_text(encoding="ascii", errors="replace") if beside.is_file() else ""
-    line = recorded or f"XXH3_{file_hash(path)}  {path.name}\n"
+    recorded = recorded_line(path) if checksum_path(path).is_file() else ""
+    line = recorded or checksum_line(path.name, file_hash(path))
     if f"{name}{SUFFIX}" in there and there.get(name) == path.stat().st_size:  # noqa: SIM102 - a request
         if bytes(obstore.get(store, f"{name}{SUFFIX}").bytes()) == line.encode():
             return False
-    if recorded and recorded != f"XXH3_{file_hash(path)}  {path.name}\n":
+    if recorded and not line_holds(recorded, path.name, file_hash(path)):
         raise damaged(path, "its bytes are not those its checksum was made of")
     obstore.put(store, name, path)
     digest = xxhash.xxh3_64()
     for chunk in obstore.get(store, name).stream():
         digest.update(chunk)
-    if line != f"XXH3_{digest.hexdigest()}  {path.name}\n":
+    if not line_holds(line, path.name, digest.hexdigest()):
         raise DirectoryError(f"{name} came back other than it was sent: run the same command again")
     obstore.put(store, f"{name}{SUFFIX}", line.encode())
     return True

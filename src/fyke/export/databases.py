@@ -7,6 +7,8 @@ Invariant: one transaction, so that who reads sees the tables of before until th
 they stay. A message never has the address in it, which may hold a password.
 """
 
+import errno
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -18,7 +20,7 @@ import adbc_driver_postgresql.dbapi as postgresql
 import pyarrow as pa
 
 from fyke.archive.tables import rows_batch
-from fyke.core.errors import ConfigurationError
+from fyke.core.errors import ConfigurationError, DiskFull
 from fyke.harvest.fields import Row
 
 _FOLLOWED = (
@@ -28,7 +30,8 @@ _FOLLOWED = (
 
 
 class Database:
-    """The database at `address`. Use as a context manager; raises ConfigurationError for all that it refuses."""
+    """The database at `address`. Use as a context manager; raises ConfigurationError for all that it refuses, DiskFull
+    where there is no room."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -49,13 +52,11 @@ class Database:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with _explained(self._kind):
+        with _explained(self._kind), self._connection, self._cursor:
             if kind is None:
                 self._connection.commit()
             else:
                 self._connection.rollback()
-            self._cursor.close()
-            self._connection.close()
 
     def table(self, name: str, schema: pa.Schema) -> tuple[str, "DatabaseTable"]:
         """The table `name`, new and empty."""
@@ -138,6 +139,7 @@ def _explained(kind: str) -> Iterator[None]:
         yield
     except adbc_driver_manager.Error as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise ConfigurationError(
-            f"{kind} refused: {' '.join(lines[:2])}; what it did not take whole is not in it"
-        ) from None
+        refused = f"{kind} refused: {' '.join(lines[:2])}; what it did not take whole is not in it"
+        if os.strerror(errno.ENOSPC) in refused:
+            raise DiskFull(f"{refused}: free some space, and run the command again") from None
+        raise ConfigurationError(refused) from None

@@ -32,7 +32,9 @@ MOST_JSON_CHARS = 2 << 20  # of a script, of which empty objects take twenty tim
 Row = tuple[Any, ...]
 
 _SELECT = re.compile(r"(.*?)(?:::(?:attr\(([\w:.-]+)\)|(text)))?", re.DOTALL)
-_NUMBER = re.compile(r"[-+−]?\d[\d.,'\u2019\u00a0\u202f]{0,40}")
+_NUMBER = re.compile(  # a plain blank parts thousands alone, and no number from the next
+    r"[-+−]?(?:\d{1,3}(?: \d{3}){1,9}(?! ?\d)(?:[.,]\d{1,20})?|\d[\d.,'\u2019\u00a0\u202f]{0,40})"
+)
 _BEFORE_JSON = re.compile(r"[\s/*]*+(?:<!--|<!\[CDATA\[)?[\s/*]*+")  # hidden from what knows no scripts
 _BEHIND_JSON = " \t\r\n\f/*;"
 _TYPES = {FieldType.NUMBER: pa.float64(), FieldType.INTEGER: pa.int64()}
@@ -140,7 +142,7 @@ def _number(value: Any, _: Page) -> float | None:
     match = _NUMBER.search(value) if isinstance(value, str) else None
     if match is None:
         return None
-    digits = re.sub(r"['\u2019\u00a0\u202f]", "", match[0]).replace("−", "-").rstrip(".,")
+    digits = re.sub(r"[ '\u2019\u00a0\u202f]", "", match[0]).replace("−", "-").rstrip(".,")
     last = max(digits.rfind("."), digits.rfind(","))
     whole, mark, part = digits[:last], digits[last : last + 1], digits[last + 1 :]
     grouped = digits.count(mark) > 1 if mark else False

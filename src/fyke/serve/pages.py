@@ -104,6 +104,7 @@ class ArchivePages:
         headers = {"Content-Security-Policy": PAGE_POLICY.format("'self'")}
         return self._pages.page(
             "copy.html", headers=headers, url=url, crawl=crawl, capture=capture, others=others, page=page,
+            leads_to=_leads_to(page) if 300 <= capture.status < 400 else None,
         )  # fmt: skip
 
     def raw(self, request: Request) -> Response:
@@ -117,7 +118,8 @@ class ArchivePages:
         if request.query_params.get("save"):
             headers["Content-Disposition"] = f'attachment; filename="{_file_name(url)}"'
             return Response(page.content, 200, headers, "application/octet-stream")
-        copy = copy_of(page, lambda part: self._part(chosen[0], part))
+        crawl, capture = chosen
+        copy = copy_of(page, lambda url: _part(crawl, url, capture.taken_at))
         return Response(copy.content, 200, {**headers, "Content-Type": copy.content_type})
 
     def diff(self, request: Request) -> Response:
@@ -136,10 +138,6 @@ class ArchivePages:
             "diff.html", url=url, captures=[one for _, one in found], old=old[1], new=new[1], blocks=blocks,
             same=old[1].digest == new[1].digest,
         )  # fmt: skip
-
-    def _part(self, crawl: ShelvedCrawl, url: str) -> Page | None:
-        found = [one for one in crawl.captures.of(url) if one.whole]
-        return crawl.page(max(found, key=lambda one: one.taken_at)) if found else None
 
     def _chosen(self, request: Request, url: str) -> tuple[ShelvedCrawl, Capture] | None:
         return self._shelf.capture(url, _moment(request.query_params.get("at", "")))
@@ -170,6 +168,19 @@ class ArchivePages:
         if url is None:
             raise BadUrl(f"{asked[:200]!r} is not a URL: say http://, https://, ftp:// or gopher:// and a host")
         return url
+
+
+def _leads_to(page: Page | None) -> str | None:
+    """Where a redirect leads; None for nowhere that could be crawled."""
+    location = page.exchange.header("location") if page else ""
+    return canonical(location, page.url) if page and location else None
+
+
+def _part(crawl: ShelvedCrawl, url: str, at: datetime) -> Page | None:
+    """What belongs to a copy that was taken `at` a time: the nearest to that, of two the later."""
+    found = [one for one in crawl.captures.of(url) if one.whole]
+    nearest = min(found, key=lambda one: (abs(one.taken_at - at), at - one.taken_at), default=None)
+    return crawl.page(nearest) if nearest else None
 
 
 def _as_of(found: Sequence[Held], at: datetime | None) -> Held:

@@ -45,6 +45,24 @@ def test_gopher(run, target, sent, body, outcome):
     run(main())
 
 
+@pytest.mark.parametrize("target", ["/0/a%0D%0AMAIL%20FROM:x", "/1%0AX", "/7/find%09a%0D%0Ab", "/0/a%00b"])
+def test_a_gopher_selector_is_one_line(run, target):
+    """A link cannot make us say lines to whatever server it names."""
+    received = []
+
+    async def serve(reader, writer):
+        received.append(await reader.read(1000))
+        writer.close()
+
+    async def main():
+        async with listening(serve) as port, Client() as client:
+            answer = await client.get(canonical(f"gopher://site.test:{port}{target}"))
+            assert answer.outcome is Outcome.UNSUPPORTED, answer.detail
+
+    run(main())
+    assert b"".join(received) == b""
+
+
 # ftp
 
 FILES = {"hello.txt": b"hello", "big": b"x" * 300_000}

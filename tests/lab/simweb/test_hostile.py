@@ -18,6 +18,10 @@ SOME = [
     "delay-of-31-years", "gopher-with-escapes", "ftp-refuses", "tags-a-million-deep", "attributes-by-the-thousand",
     "xml-billion-laughs", "xml-doctype-comments", "charset-utf-7", "name-nowhere", "name-fails", "name-silent",
     "name-private-10", "name-metadata", "name-six-mapped", "name-alias-without-end", "name-malformed", "name-pointers",
+    "h2-refuses-each-stream", "h2-goes-away-without-end", "h2-resets-without-end", "h2-pings-without-end",
+    "h2-settings-without-end", "h2-window-of-zero", "h2-continues-without-end", "h2-head-of-1-mb", "h2-hpack-bomb",
+    "h2-hpack-nonsense", "h2-field-with-newline", "h2-pushes-without-end", "h2-data-of-padding-without-end",
+    "h2-is-zeros",
 ]  # fmt: skip
 RESTING = (
     "rests-", "throttles-", "delay-", "rules-resting",
@@ -84,13 +88,37 @@ def test_every_end_has_a_name(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    "name", ["xml-gzip-of-50-mb", "body-without-end", "links-all-the-same", "gzip-within-all-limits"]
+    "name",
+    ["xml-gzip-of-50-mb", "body-without-end", "links-all-the-same", "gzip-within-all-limits", "h2-data-without-end"],
 )
 def test_memory_is_bounded_whatever_comes(tmp_path: Path, name: str) -> None:
     done = judged(Cast([name]), tmp_path, HASTE, options=["--for", "30s"], patience_s=200)
     assert done.status == 0, done.complaint
     assert done.peak_mb < 400
     assert done.verdicts[name].startswith("fetched")
+
+
+@pytest.mark.timeout(200)
+def test_frames_that_hold_nothing_hold_nobody_up(tmp_path: Path) -> None:
+    """libcurl would not return from reading them until the server counts as stalled."""
+    names = ["h2-goes-away-without-end", "h2-window-updates-without-end", "h2-data-of-padding-without-end"]
+    patient = {**HASTE, "fetch": {**HASTE["fetch"], "timeout_s": 60.0, "stall_s": 50}}
+    done = judged(Cast(names), tmp_path, patient, options=["--for", "40s"], patience_s=150)
+    assert done.ending == "finished", "it waited until they stalled"
+    assert all("nothing of an answer" in verdict for verdict in done.verdicts.values()), done.verdicts
+
+
+@pytest.mark.timeout(120)
+def test_a_stream_that_is_refused_for_ever_is_asked_for_as_often_as_tries_say(tmp_path: Path) -> None:
+    """libcurl would ask again at once, without end; one that was refused on a kept connection is asked anew once."""
+    names = [
+        name for name in BEHAVIOURS if name.startswith(("h2-refuses", "h2-goes-away", "h2-asks-for", "h2-resets-e"))
+    ]
+    done = judged(Cast(names), tmp_path, HASTE, options=["--for", "40s"], patience_s=100)
+    for name in names:
+        pages = [path for _, host, path in done.ledger if host.startswith(name) and path != "/robots.txt"]
+        assert 0 < len(pages) <= 2 * HASTE["politeness"]["tries"], name
+        assert done.verdicts[name].startswith("failed"), done.verdicts[name]
 
 
 def test_the_table_is_long_and_each_row_another() -> None:

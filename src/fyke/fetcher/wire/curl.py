@@ -309,6 +309,8 @@ class CurlEngine:
             self._deliver(slot, TransferEnd(Outcome.TOO_LARGE, f"cut at {self._limit_bytes} bytes"))
         elif len(slot.lines) > MOST_LINES:
             self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, f"more than {MOST_LINES} lines, and no answer in them"))
+        elif slot.idle:
+            self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, "it sends and sends, and nothing of an answer"))
         elif slot.disk_error is not None:
             self._failure = DiskFull(f"cannot write a body to {self._folder or 'the temporary folder'}: free some room")
             self._failure.__cause__ = slot.disk_error

@@ -22,6 +22,8 @@ from fyke.core.visits import Exchange, Visit
 TURN_BYTES = 256 << 10  # that an answer brings at a time; few pages have as much
 PIECE_BYTES = 1024  # that a piece of a body counts for beside its own: it takes as long
 MOST_LINES = 10_000  # of a head; libcurl takes half as many fields
+MOST_STEPS = 2_000  # behind TLS, and one more for each `STEP_BYTES` of a body; who is silent takes two a second
+STEP_BYTES = 128
 Option = tuple[int, Any]
 Done = Callable[[Exchange], None]
 
@@ -62,11 +64,13 @@ class Slot:
 
     __slots__ = (
         "_address",
+        "_counts",
         "_fields",
         "_limit_bytes",
         "_paused",
         "_room_bytes",
         "_sessions",
+        "_steps",
         "_to_the_end",
         "_turn_bytes",
         "_why",
@@ -76,6 +80,7 @@ class Slot:
         "cut",
         "disk_error",
         "done",
+        "idle",
         "lines",
         "refused",
         "request",
@@ -94,6 +99,9 @@ class Slot:
         self._fields: Sequence[bytes] = ()
         self._to_the_end = False
         self._sessions: Any = None
+        self._counts = False  # its steps
+        self._steps = 0
+        self.idle = False  # too many steps for what it brought
         self.lines: list[bytes] = []
         self.body: Document
         self.request: Request
@@ -110,6 +118,7 @@ class Slot:
         curl.setopt(pycurl.HEADERFUNCTION, self.head)
         curl.setopt(pycurl.WRITEFUNCTION, self.write)
         curl.setopt(pycurl.PREREQFUNCTION, self.ask)
+        curl.setopt(pycurl.XFERINFOFUNCTION, self.step)
 
     def __repr__(self) -> str:
         return f"Slot({self._address or 'unused'})"
@@ -128,6 +137,10 @@ class Slot:
         if request.to_the_end is not self._to_the_end:
             self.curl.setopt(pycurl.IGNORE_CONTENT_LENGTH, int(request.to_the_end))
             self._to_the_end = request.to_the_end
+        behind_tls = request.visit.url.startswith("https:")
+        if behind_tls is not self._counts:
+            self.curl.setopt(pycurl.NOPROGRESS, int(not behind_tls))
+            self._counts = behind_tls
 
     def share(self, sessions: Any) -> None:
         """Use the TLS sessions in `sessions`, and leave new ones there."""
@@ -142,6 +155,13 @@ class Slot:
         host rests after each request."""
         self.asked += 1
         return int(pycurl.PREREQFUNC_OK if self.asked == 1 else pycurl.PREREQFUNC_ABORT)
+
+    def step(self, _total: int, came_bytes: int, *_: int) -> int:
+        """libcurl went on with the transfer; 1: break off. While a server sends frames of HTTP/2 that hold nothing
+        (GOAWAY), libcurl may not return: all others would wait until that one counts as stalled."""
+        self._steps += 1
+        self.idle = self._steps > MOST_STEPS + came_bytes // STEP_BYTES
+        return int(self.idle)
 
     def head(self, line: bytes) -> int | None:
         """Take a line of the head, or a reply on a control connection, which libcurl does not count; 0: break off."""
@@ -188,9 +208,9 @@ class Slot:
 
     def forget(self) -> None:
         """Drop what the finished transfer left, so that an idle slot holds no page in memory."""
-        self._turn_bytes = self.turns = 0
+        self._turn_bytes = self.turns = self._steps = 0
         self.lines.clear()
-        self.cut = False
+        self.cut = self.idle = False
         self.asked = 0
         self.refused = self._why = ""
         self._room_bytes = self._limit_bytes

@@ -1,6 +1,6 @@
 """The web at its worst: named behaviours of servers and name servers, on real sockets of 127.0.0.0/8.
 
-Each behaviour is a row of a table (`answers`, `documents`, `rules`, `resolving`), made of steps that are data
+Each behaviour is a row of a table (`answers`, `http2`, `documents`, `rules`, `resolving`), made of steps that are data
 (`script`). `servers` plays them, in a process of its own, with a ledger of what was asked; `judge` runs a crawler
 against them and says what it did. `python -m fyke.lab.simweb.hostile` prints the whole table.
 

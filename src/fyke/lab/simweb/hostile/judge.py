@@ -21,12 +21,13 @@ HASTE: Mapping[str, Mapping[str, Any]] = {  # a patient crawler would take hours
         "host_delay_s": 0.0, "min_host_delay_s": 0.0, "address_delay_s": 0.0, "min_address_delay_s": 0.0,
         "delay_factor": 0.0, "failure_delay_s": 0.2, "host_failures": 4, "tries": 2,
     },
-    "fetch": {"connect_timeout_s": 3.0, "timeout_s": 6.0, "stall_s": 2},
+    "fetch": {"connect_timeout_s": 3.0, "timeout_s": 6.0, "stall_s": 2, "verify_tls": False},
     "dns": {"timeout_s": 0.5, "tries": 2, "negative_ttl_s": 2.0},
     "crawl": {"scope": "web", "wait_s": 3.0},
 }  # fmt: skip
 GENTLE: Mapping[str, Mapping[str, Any]] = {  # as it is without settings, but that hosts need no rest
     "politeness": {**HASTE["politeness"], "failure_delay_s": 15.0, "tries": 4},
+    "fetch": {"verify_tls": False},
     "crawl": {"scope": "web"},
 }
 

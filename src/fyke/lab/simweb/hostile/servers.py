@@ -16,15 +16,16 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from socket import SO_LINGER, SOL_SOCKET
 from typing import Any
 
 from fyke.lab.simweb.dns import NXDOMAIN, answer, parse
-from fyke.lab.simweb.hostile import answers, documents, endless, resolving, rules
+from fyke.lab.simweb.hostile import answers, documents, endless, http2, resolving, rules
 from fyke.lab.simweb.hostile.script import NO_RULES, Behaviour, Many, Numbered, Pause, Reset, Script, Step, whole
 
 BEHAVIOURS: Mapping[str, Behaviour] = {
-    one.name: one for table in (answers, documents, rules, resolving) for one in table.BEHAVIOURS
+    one.name: one for table in (answers, documents, rules, resolving, http2) for one in table.BEHAVIOURS
 }
 START, NORMAL = "start", "normal"
 STRANGERS = re.compile(r"name-(private|metadata|loopback|zero|broadcast|multicast|shared|reserved|six|alias-to-here)")
@@ -64,7 +65,8 @@ def _urls(cast: Cast, name: str, port: int) -> Iterator[str]:
     for number in range(cast.hosts):
         for page in range(cast.pages):
             path = f"{one.path}{page}" if page else one.path
-            yield f"{one.scheme}://{host_of(name, number)}:{port + one.greets}{path}"
+            beside = 2 if one.scheme == "https" else int(one.greets)
+            yield f"{one.scheme}://{host_of(name, number)}:{port + beside}{path}"
 
 
 def _hosts_of(cast: Cast) -> Iterator[str]:
@@ -137,6 +139,24 @@ class HostileServers:
         finally:
             writer.close()
 
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection in HTTP/2, behind TLS."""
+        host = self._hosts.get(writer.get_extra_info("sockname")[0], "")
+        behaviour = self._behaviour(host) or Behaviour("")
+
+        async def play(path: str, stream: bytes) -> bool:
+            self._note(host, path)
+            script = behaviour.robots if path == "/robots.txt" else behaviour.answer
+            await self._play(writer, script, host, path, stream)
+            return not isinstance(script[-1], Reset)
+
+        try:
+            await http2.talk(reader, writer, play)
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
     async def _answer(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, behaviour: Behaviour
     ) -> bool:
@@ -192,12 +212,15 @@ class HostileServers:
         for host in endless.hosts_of(self._cast.endless, self._cast.honest):
             yield f"http://{host}:{self.port}/"
 
-    async def _play(self, writer: asyncio.StreamWriter, script: Script, host: str, path: str) -> None:
+    async def _play(
+        self, writer: asyncio.StreamWriter, script: Script, host: str, path: str, stream: bytes = b""
+    ) -> None:
         digits = re.search(r"(\d{1,15})$", path)
         said = {
             b"%NEXT%": str(int(digits[1]) + 1 if digits else 1).encode(),
             b"%HOST%": host.encode(),
             b"%PORT%": str(self.port).encode(),
+            b"%ID%": stream,
         }
 
         def filled(piece: bytes) -> bytes:
@@ -227,6 +250,7 @@ async def _step(writer: asyncio.StreamWriter, step: Step, filled: Any) -> None:
                     await asyncio.sleep(pause_s)
                 writer.write(whole_piece[: len(whole_piece) // together * min(times, together)])
                 await writer.drain()
+                await asyncio.sleep(0)  # who never waits never hears that the connection is gone
                 times -= together
         case Numbered(piece, times):
             piece = filled(piece)
@@ -253,7 +277,7 @@ async def _run(cast: Cast) -> None:
     loop = asyncio.get_running_loop()
     servers = HostileServers(cast)
     names, _ = await loop.create_datagram_endpoint(lambda: _Names(servers), ("127.0.0.1", 0))
-    asks, greets = await _listen(servers)
+    asks, greets, talks = await _listen(servers)
     servers.port = asks.sockets[0].getsockname()[1]
     ready = {"port": servers.port, "dns": "127.0.0.1:{}".format(names.get_extra_info("sockname")[1])}
     print(json.dumps(ready), flush=True)
@@ -261,30 +285,28 @@ async def _run(cast: Cast) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), sys.stdin)
     while await orders.readline():
         print(json.dumps(servers.ledger), flush=True)
-    asks.close()
-    greets.close()
+    for server in (asks, greets, talks):
+        server.close()
 
 
-async def _listen(servers: HostileServers) -> tuple[asyncio.Server, asyncio.Server]:
-    """Servers at two ports in a row, on all addresses of this machine's loopback."""
+async def _listen(servers: HostileServers) -> list[asyncio.Server]:
+    """Servers at three ports in a row, on all addresses of this machine's loopback: of who is asked, of who speaks
+    first, of who speaks HTTP/2."""
+    kinds = (
+        (partial(servers.serve, greets=False), None), (partial(servers.serve, greets=True), None),
+        (servers.talk, http2.tls()),
+    )  # fmt: skip
     while True:
-        asks = await asyncio.start_server(
-            lambda reader, writer: servers.serve(reader, writer, greets=False),
-            "0.0.0.0",
-            0,
-            backlog=4096,
-        )
-        port = asks.sockets[0].getsockname()[1]
+        found: list[asyncio.Server] = []
         try:
-            greets = await asyncio.start_server(
-                lambda reader, writer: servers.serve(reader, writer, greets=True),
-                "0.0.0.0",
-                port + 1,
-            )
+            for talk, context in kinds:
+                port = found[0].sockets[0].getsockname()[1] + len(found) if found else 0
+                found.append(await asyncio.start_server(talk, "0.0.0.0", port, backlog=4096, ssl=context))
         except OSError:
-            asks.close()
-            continue
-        return asks, greets
+            for server in found:
+                server.close()
+        else:
+            return found
 
 
 if __name__ == "__main__":
