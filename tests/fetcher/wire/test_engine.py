@@ -19,7 +19,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.pace import PARTS, Pace
 from fyke.fetcher.wire.curl import CLOSED, KEPT_BROKE, CurlEngine
 from fyke.fetcher.wire.registry import build_registry
-from fyke.fetcher.wire.transfer import TURN_BYTES
+from fyke.fetcher.wire.transfer import MOST_HEAD_BYTES, TURN_BYTES
 
 SMALL = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
@@ -110,6 +110,24 @@ def test_whatever_the_server_does_there_is_one_answer(run, name):
                     assert answer.body.size == limits["max_body_bytes"]
             finished = client.engine.statistics()
             assert (finished.started, finished.finished, finished.in_flight) == (3, 3, 0)
+
+    run(main())
+
+
+@pytest.mark.parametrize("lines", [8, 10, 30])
+def test_heads_are_short(run, lines):
+    """A thousand servers may send one at a time: what is long is broken off, whatever would follow."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + b"".join(
+        b"X-%d: %s\r\n" % (n, b"y" * 7200) for n in range(lines)
+    )
+
+    async def main():
+        async with web(saying(head + b"\r\n", b"hi")) as server, Client() as client:
+            answer = await client.get(server.url())
+            fits = len(head) + 2 <= MOST_HEAD_BYTES
+            assert answer.outcome is (Outcome.OK if fits else Outcome.BAD_ANSWER), answer.detail
+            assert fits == (lines == 8)
+            assert fits or "64 KB" in answer.detail
 
     run(main())
 

@@ -36,7 +36,7 @@ from fyke.core.pace import Pace
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.options import constant_options
-from fyke.fetcher.wire.transfer import MOST_LINES, Dialect, Done, Request, Slot
+from fyke.fetcher.wire.transfer import Dialect, Done, Request, Slot
 
 SESSION_CACHES = 64  # each of them holds 25 hosts' TLS sessions: libcurl's bound
 BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived yet; the rest is in files
@@ -307,8 +307,8 @@ class CurlEngine:
             self._deliver(slot, TransferEnd(Outcome.MEDIA_REFUSED, slot.refused))
         elif slot.cut:
             self._deliver(slot, TransferEnd(Outcome.TOO_LARGE, f"cut at {self._limit_bytes} bytes"))
-        elif len(slot.lines) > MOST_LINES:
-            self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, f"more than {MOST_LINES} lines, and no answer in them"))
+        elif slot.endless_head:
+            self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, slot.endless_head))
         elif slot.idle:
             self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, "it sends and sends, and nothing of an answer"))
         elif slot.disk_error is not None:

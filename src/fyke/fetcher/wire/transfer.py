@@ -22,6 +22,7 @@ from fyke.core.visits import Exchange, Visit
 TURN_BYTES = 256 << 10  # that an answer brings at a time; few pages have as much
 PIECE_BYTES = 1024  # that a piece of a body counts for beside its own: it takes as long
 MOST_LINES = 10_000  # of a head; libcurl takes half as many fields
+MOST_HEAD_BYTES = 64 << 10  # of an answer's heads, where libcurl takes 300 KB: a thousand servers may send them at once
 MOST_STEPS = 2_000  # behind TLS, and one more for each `STEP_BYTES` of a body; who is silent takes two a second
 STEP_BYTES = 128
 Option = tuple[int, Any]
@@ -66,6 +67,7 @@ class Slot:
         "_address",
         "_counts",
         "_fields",
+        "_head_bytes",
         "_limit_bytes",
         "_paused",
         "_room_bytes",
@@ -103,6 +105,7 @@ class Slot:
         self._steps = 0
         self.idle = False  # too many steps for what it brought
         self.lines: list[bytes] = []
+        self._head_bytes = 0
         self.body: Document
         self.request: Request
         self.done: Done
@@ -166,9 +169,17 @@ class Slot:
     def head(self, line: bytes) -> int | None:
         """Take a line of the head, or a reply on a control connection, which libcurl does not count; 0: break off."""
         self.lines.append(line)
+        self._head_bytes += len(line)
         if self.request.longest is not None and not line.strip():
             self._limit(self.request.longest(self.lines))
-        return 0 if len(self.lines) > MOST_LINES or self.refused else None
+        return 0 if self.endless_head or self.refused else None
+
+    @property
+    def endless_head(self) -> str:
+        """What the head, or the conversation on a control connection, has too much of; empty while it has not."""
+        if len(self.lines) > MOST_LINES:
+            return f"more than {MOST_LINES} lines, and no answer in them"
+        return f"more than {MOST_HEAD_BYTES >> 10} KB before its body" if self._head_bytes > MOST_HEAD_BYTES else ""
 
     def _limit(self, longest: tuple[int, str] | None) -> None:
         """The head is there; the body may have so many bytes."""
@@ -210,6 +221,7 @@ class Slot:
         """Drop what the finished transfer left, so that an idle slot holds no page in memory."""
         self._turn_bytes = self.turns = self._steps = 0
         self.lines.clear()
+        self._head_bytes = 0
         self.cut = self.idle = False
         self.asked = 0
         self.refused = self._why = ""
