@@ -19,7 +19,7 @@ from crawl.runs import fyke as run
 from crawl.small_site import SmallSite, small_site
 from export.test_databases import database as database
 from fyke.core.errors import ConfigurationError
-from fyke.export.databases import Place, PlacedDatabase
+from fyke.export.databases import PlacedDatabase, TablePosition
 
 TABLES = """
 [[extract]]
@@ -99,15 +99,15 @@ def test_what_breaks_off_leaves_rows_and_place_as_they_were(database: tuple[str,
     rows = pa.record_batch([["http://a.example/"], ["new"]], schema=schema)
     for broken in (False, True, True):
         with suppress(ZeroDivisionError), PlacedDatabase(address) as opened:
-            place = opened.place("numbers", schema, "numbers", "this-0")
-            assert place == (Place(0, 1) if broken else Place(0, 0))
+            position = opened.position("numbers", schema, "numbers", "this-0")
+            assert position == (TablePosition(0, 1) if broken else TablePosition(0, 0))
             opened.add("numbers", rows)
-            opened.move("numbers", Place(0, place.rows + 1))
+            opened.move("numbers", TablePosition(0, position.rows + 1))
             if broken:
                 raise ZeroDivisionError
         assert len(ask("select * from numbers")) == 1
     with pytest.raises(ConfigurationError, match="of another crawl"), PlacedDatabase(address) as opened:
-        opened.place("numbers", schema, "numbers-1", "other-0")
+        opened.position("numbers", schema, "numbers-1", "other-0")
 
 
 def test_mistakes_are_one_line(site: SmallSite, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fyke.search.domain_signals import DEPENDENT, LEAST_LINKERS, Contents, measured, reasons
+from fyke.search.domain_signals import DEPENDENT, LEAST_LINKERS, ContentSums, measured, reasons
 from fyke.search.graph import GraphBuilder
 from fyke.search.supporters import SUPPORTERS, Table, independence, supporters
 from search.test_pagerank import LINKS, Links, spread
@@ -92,4 +92,4 @@ def test_content_unlike_the_others_is_said(tmp_path: Path) -> None:
     told = reasons(np.zeros(3, SUPPORTERS), measured(sums), usual)
     assert told[0] == "" == told[2], "nothing of what is usual, nor of few pages"
     assert told[1] == "its pages compress to 1/9.0, where 3.0 is usual; 60% of its pages are exact copies of others"
-    assert Contents(tmp_path / "none", 0).usual() == {}
+    assert ContentSums(tmp_path / "none", 0).usual() == {}

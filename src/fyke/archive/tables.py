@@ -30,7 +30,7 @@ LINKS_PER_PAGE = 20  # how many times more rows a file of links has
 PAGE_ROWS = journalled(PAGES)
 
 
-class _Table(ABC):
+class _JournaledTable(ABC):
     """What both tables share: rows in memory, files below."""
 
     def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int, part: int) -> None:
@@ -77,7 +77,7 @@ class _Table(ABC):
         return TableStatistics(files.rows + memory, files.sealed, files.waiting_rows + memory)
 
 
-class PagesTable(_Table):
+class PagesTable(_JournaledTable):
     """The table `pages` of the crawl directory `folder`, `table_rows` rows to a file."""
 
     def __init__(self, folder: Path, table_rows: int, part: int = 0) -> None:
@@ -148,7 +148,7 @@ def _facts_of(page: Page | None) -> tuple[str, str, str]:
     return (page.media_type, page.encoding, page.title) if page else ("", "", "")
 
 
-class LinksTable(_Table):
+class LinksTable(_JournaledTable):
     """The table `links` of the crawl directory `folder`, 20 times `table_rows` rows to a file."""
 
     def __init__(self, folder: Path, table_rows: int, part: int = 0) -> None:
@@ -182,7 +182,7 @@ def links_batch(source: U64, target: U64, url: pa.BinaryArray, kind: npt.NDArray
     return pa.RecordBatch.from_arrays(arrays, schema=LINKS)
 
 
-class ExtractedTable(_Table):
+class ExtractedTable(_JournaledTable):
     """The table `name` of what pages say, with the columns of `schema`, `table_rows` rows to a file."""
 
     def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int, part: int = 0) -> None:

@@ -46,7 +46,7 @@ class Record:
         return self.fields.get(name, "")
 
 
-class _Block:
+class _RecordCheck:
     """Takes a record's bytes in pieces of any size, and judges them when they have ended."""
 
     def __init__(self, record: Record) -> None:
@@ -187,7 +187,7 @@ def _read_member(file: BinaryIO, record: Record, end: int) -> int:
     file.seek(record.offset)
     at = record.offset
     unpacker = zlib.decompressobj(31)
-    block = _Block(record)
+    block = _RecordCheck(record)
     header = b""
     while not unpacker.eof:
         chunk = file.read(min(CHUNK_BYTES, end - at))

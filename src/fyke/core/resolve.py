@@ -217,7 +217,7 @@ def _keys_of_bases(bases: Sequence[_Base], hrefs_of: Sequence[Sequence[str]]) ->
 class _Prefixes:
     """What stands before the plain links: `of` (int64[n]) says which of `texts`."""
 
-    def __init__(self, bases: Sequence[_Base], links: "_Links", page: Int) -> None:
+    def __init__(self, bases: Sequence[_Base], links: "_LinkText", page: Int) -> None:
         self.texts = [b"", *chain.from_iterable(base[1:5] for base in bases)]
         self.of = 4 * page + links.kind
         self.of[~links.plain | links.absolute] = 0
@@ -238,7 +238,7 @@ class _Prefixes:
 _ABSOLUTE, _ACROSS, _ROOTED, _RELATIVE, _QUERY = range(5)  # `http://h/x`; others by prefix: `//h/x`, `/x`, `x`, `?x`
 
 
-class _Links:
+class _LinkText:
     """n links in one text: what of them is part of the URL, and how that begins."""
 
     def __init__(self, start: Int, begin: Int, query: Int, end: Int, ups: Int, kind: Int, plain: Mask) -> None:
@@ -263,7 +263,7 @@ def _text(hrefs: Sequence[str]) -> bytes:
     return text.encode() + bytes(_PADDING)
 
 
-def _read(text: bytes) -> _Links:
+def _read(text: bytes) -> _LinkText:
     """What the links in `text` are. A link that is not plain has a character that stands for something else."""
     data = np.frombuffer(text, np.uint8)
     marked = text.translate(_MEANS_SOMETHING)  # five times as fast as NumPy's way
@@ -289,7 +289,7 @@ def _read(text: bytes) -> _Links:
     odd[escape] |= ~_STAYS[value] & (at[escape] < end[link[escape]])
     plain = (kind >= 0) & (query + 1 != end)
     plain[link[odd]] = False
-    return _Links(start, begin, query, end, ups, kind, plain)
+    return _LinkText(start, begin, query, end, ups, kind, plain)
 
 
 def _first(at: Int, link: Int, which: Mask, otherwise: Int) -> Int:
@@ -327,7 +327,7 @@ def _kinds(data: npt.NDArray[np.uint8], start: Int, begin: Int) -> Int:
     return kind
 
 
-def _read_roots(text: bytes, links: _Links, prefixes: _Prefixes, keys: npt.NDArray[np.uint64]) -> None:
+def _read_roots(text: bytes, links: _LinkText, prefixes: _Prefixes, keys: npt.NDArray[np.uint64]) -> None:
     """Put the keys of hosts that links name into `keys`; a link whose root is not canonical is not plain."""
     named = np.flatnonzero(links.plain & (links.kind <= _ACROSS))
     starts = links.start[named].tolist()
@@ -350,7 +350,7 @@ def _keys_of_root(root: bytes) -> tuple[int, int] | None:
     return host_keys(split(url).host) if canonical(url) == url else None
 
 
-def _joined(text: bytes, links: _Links, prefixes: _Prefixes, wanted: Mask) -> list[bytes]:
+def _joined(text: bytes, links: _LinkText, prefixes: _Prefixes, wanted: Mask) -> list[bytes]:
     """The URLs of the `wanted` links, and nothing for the others."""
     of, begin, end = (np.where(wanted, column, 0).tolist() for column in (prefixes.of, links.begin, links.end))
     texts = prefixes.texts

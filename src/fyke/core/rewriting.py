@@ -29,12 +29,12 @@ class Rewriter:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = tuple(rule for rule in rules if rule.use)
         self._moves: dict[str, Rule] = {}
-        self._of_host: dict[str, _HostRules] = {}
+        self._of_host: dict[str, _RewritesOfHost] = {}
         for rule in self.rules:
             if rule.shape is Shape.HOST:
                 self._moves.setdefault(rule.host, rule)
             else:
-                self._of_host.setdefault(rule.host, _HostRules()).add(rule)
+                self._of_host.setdefault(rule.host, _RewritesOfHost()).add(rule)
         for host in self._moves:
             self._path(host)
 
@@ -86,7 +86,7 @@ class Rewriter:
         return Rewritten(made, tuple(used))
 
 
-class _HostRules:
+class _RewritesOfHost:
     """The rules of one host, by shape."""
 
     def __init__(self) -> None:

@@ -85,7 +85,7 @@ class Crawl:
             raise ConfigurationError('where to? give the crawl\'s directory: Crawl(seeds, into="there")')
         self._directory = CrawlDirectory(Path(into))
         self._config = _settings([seeds] if isinstance(seeds, str) else list(seeds), self._directory, config, asked)
-        self._reader = _Reader()
+        self._reader = _PageBuffer()
         self._agent = Agent(
             self._directory,
             self._config,
@@ -246,7 +246,7 @@ class Crawl:
         return failure
 
 
-class _Reader:
+class _PageBuffer:
     """The sink that keeps pages for whoever iterates: filled by the harvest, emptied by `take`."""
 
     def __init__(self) -> None:

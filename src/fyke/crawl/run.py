@@ -71,7 +71,7 @@ def crawl_with_panel(
     _tune()
     several = config.crawl.agents > 1 or division(directory.state).agents > 1
     with ForkServer() if several else nullcontext() as forks:  # before plug-ins are loaded: each agent has its own
-        summary = _Run(directory, config, console, again, metrics, forks).whole(sources)
+        summary = _CrawlRun(directory, config, console, again, metrics, forks).whole(sources)
     if nothing_reached(summary):
         met = ", ".join(name.replace("_", " ") for name in summary.statistics.outcomes)
         raise NetworkDown(
@@ -104,7 +104,7 @@ def _reading(sources: SeedSources, console: Console) -> Iterator[str]:
         console.print(f"fyke: {sources.complaint}", highlight=False, soft_wrap=True, markup=False)
 
 
-class _Run:
+class _CrawlRun:
     """One run of a crawl: with as many agents as it is to have, through full disks, to its ending."""
 
     def __init__(

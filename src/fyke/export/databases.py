@@ -63,7 +63,7 @@ class Database:
         return f"{self._kind} table {name}", DatabaseTable(self._cursor, self._kind, name, schema)
 
 
-class Place(NamedTuple):
+class TablePosition(NamedTuple):
     """How far a database has the rows of a crawl's table: so many `rows` of the file with this number, all of those
     before it."""
 
@@ -75,7 +75,7 @@ class PlacedDatabase(Database):
     """A database that knows how far it has the tables of a crawl, in its table `fyke_followed`. Its block is one
     transaction, alone with that table."""
 
-    def place(self, table: str, schema: pa.Schema, name: str, crawl: str) -> Place:
+    def position(self, table: str, schema: pa.Schema, name: str, crawl: str) -> TablePosition:
         """How far the rows of `table` are here that the crawl's files `name` have; makes the table if there is none.
         Raises ConfigurationError for a table of another `crawl`, or that was made in another way."""
         with _explained(self._kind):
@@ -92,7 +92,7 @@ class PlacedDatabase(Database):
                 )
             if name not in known:
                 self._cursor.execute(f"insert into fyke_followed values ('{table}', '{name}', '{crawl}', 0, 0)")
-            return Place(*known[name][1:]) if name in known else Place(0, 0)
+            return TablePosition(*known[name][1:]) if name in known else TablePosition(0, 0)
 
     def _followed(self) -> list[tuple[Any, ...]]:
         self._cursor.execute("select filled, files, crawl, file_number, row_count from fyke_followed")
@@ -103,10 +103,10 @@ class PlacedDatabase(Database):
         with _explained(self._kind):
             self._cursor.adbc_ingest(table, batch.replace_schema_metadata(None), mode="append")
 
-    def move(self, name: str, place: Place) -> None:
-        """The rows of the crawl's files `name` are here as far as `place`."""
+    def move(self, name: str, position: TablePosition) -> None:
+        """The rows of the crawl's files `name` are here as far as `position`."""
         with _explained(self._kind):
-            moved = f"set file_number = {place.file}, row_count = {place.rows} where files = '{name}'"
+            moved = f"set file_number = {position.file}, row_count = {position.rows} where files = '{name}'"
             self._cursor.execute(f"update fyke_followed {moved}")
 
 

@@ -67,13 +67,13 @@ class ArchivedPages:
                     yield self._archive.read(row) if is_wanted and not row["duplicate"] else None
 
 
-class _Writer(Protocol):
+class _RowWriter(Protocol):
     def write(self, rows: Sequence[Row]) -> None: ...
 
     def close(self) -> None: ...
 
 
-class _Parquet:
+class _ParquetRows:
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._writer = parquet_writer(path, schema)
         self._schema = schema
@@ -85,7 +85,7 @@ class _Parquet:
         self._writer.close()
 
 
-class _JsonLines:
+class _JsonRows:
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._file = path.open("w", encoding="utf-8")
         self._names = schema.names
@@ -98,7 +98,7 @@ class _JsonLines:
         self._file.close()
 
 
-FORMATS: dict[str, Callable[[Path, pa.Schema], _Writer]] = {"parquet": _Parquet, "jsonl": _JsonLines}
+FORMATS: dict[str, Callable[[Path, pa.Schema], _RowWriter]] = {"parquet": _ParquetRows, "jsonl": _JsonRows}
 
 
 class ExtractTarget(Protocol):
@@ -110,7 +110,7 @@ class ExtractTarget(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def table(self, name: str, schema: pa.Schema) -> tuple[str, _Writer]:
+    def table(self, name: str, schema: pa.Schema) -> tuple[str, _RowWriter]:
         """The new table `name`: where it is, for people, and what writes it."""
         ...
 
@@ -133,7 +133,7 @@ class _Files:
     ) -> None:
         self._parts.__exit__(kind, error, trace)
 
-    def table(self, name: str, schema: pa.Schema) -> tuple[str, _Writer]:
+    def table(self, name: str, schema: pa.Schema) -> tuple[str, _RowWriter]:
         path = self._folder / f"{name}.{self._kind}"
         part = self._parts.enter_context(written_whole(path, OTHERWISE, OTHERWISE, synced=False))
         return str(path), FORMATS[self._kind](part, schema)

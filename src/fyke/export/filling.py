@@ -1,11 +1,12 @@
 """The tables that a crawl extracts, filled into a database while it runs: `fyke extract --to DATABASE --follow`.
 
 The crawl's own tables are files whose rows never change once a checkpoint has them, in one order. So where a database
-stands is a place in them, a file's number and a row in it, for each agent: kept in the table `fyke_followed`, and moved
-in the transaction that adds the rows. What is younger than the newest checkpoint is not taken, since a crawl that dies
-makes it anew. Reads only, and needs no lock: whoever follows may lag, be down, or be killed, and the crawl as well.
+stands is a position in them, a file's number and a row in it, for each agent: kept in the table `fyke_followed`, and
+moved in the transaction that adds the rows. What is younger than the newest checkpoint is not taken, since a crawl that
+dies makes it anew. Reads only, and needs no lock: whoever follows may lag, be down, or be killed, and the crawl as
+well.
 
-Invariant: at any instant the database has the rows up to its place, each once. Memory holds a batch of rows.
+Invariant: at any instant the database has the rows up to its position, each once. Memory holds a batch of rows.
 """
 
 import time
@@ -23,7 +24,7 @@ from fyke.archive.reading import generation, read_file, reading
 from fyke.archive.schemas import journalled
 from fyke.archive.table_files import journal_path, parquet_path, series
 from fyke.core.errors import ConfigurationError
-from fyke.export.databases import Place, PlacedDatabase
+from fyke.export.databases import PlacedDatabase, TablePosition
 from fyke.harvest.fields import Extractor
 
 LOOK_S = 1.0  # between looks for a newer checkpoint
@@ -35,7 +36,7 @@ def follow(directory: CrawlDirectory, address: str) -> dict[str, int]:
     extractors = [Extractor(section) for section in directory.config().extract]
     if not extractors:
         raise ConfigurationError(f"{directory.path} extracts nothing while it crawls: leave out --follow")
-    places: dict[str, Place] = {}
+    positions: dict[str, TablePosition] = {}
     added: Counter[str] = Counter({one.name: 0 for one in extractors})
     while True:
         running = in_use(directory)
@@ -43,7 +44,7 @@ def follow(directory: CrawlDirectory, address: str) -> dict[str, int]:
         for extractor in extractors:
             for part in directory.parts:
                 table = _CrawledTable(directory, extractor, part.part, saved_state(part.shard))
-                added[extractor.name] += table.fill(address, places)
+                added[extractor.name] += table.fill(address, positions)
         if added.total() == before:
             if not running:
                 return dict(added)
@@ -68,22 +69,22 @@ class _CrawledTable:
         """Which crawl it is of; another one once its tables were mended, since rows may have moved."""
         return f"{self.directory.settings_digests()['crawl']:016x}-{generation(self.directory.path)}"
 
-    def fill(self, address: str, places: dict[str, Place]) -> int:
-        """Add what the database at `address` lacks, a transaction a file; how many rows. `places` remembers where it
+    def fill(self, address: str, positions: dict[str, TablePosition]) -> int:
+        """Add what the database at `address` lacks, a transaction a file; how many rows. `positions` remembers where it
         stands, so that it is not asked where there is nothing new."""
         added = 0
-        while self._name not in places or (self._files and self._is_before_end(places[self._name])):
+        while self._name not in positions or (self._files and self._is_before_end(positions[self._name])):
             with PlacedDatabase(address) as database:
-                place = database.place(self.extractor.name, self.extractor.schema, self._name, self._crawl)
-                self._check(place)
-                if self._is_before_end(place):
-                    place = self._next(place)
-                    for batch in self._batches(place):
+                position = database.position(self.extractor.name, self.extractor.schema, self._name, self._crawl)
+                self._check(position)
+                if self._is_before_end(position):
+                    position = self._next(position)
+                    for batch in self._batches(position):
                         database.add(self.extractor.name, batch)
-                        place = Place(place.file, place.rows + batch.num_rows)
+                        position = TablePosition(position.file, position.rows + batch.num_rows)
                         added += batch.num_rows
-                    database.move(self._name, place)
-            places[self._name] = place
+                    database.move(self._name, position)
+            positions[self._name] = position
         return added
 
     @property
@@ -92,42 +93,37 @@ class _CrawledTable:
         state = self.state.get(f"extract {self.extractor.name}", {})
         return [*[None] * state.get("sealed", 0), *(rows for _, rows in state.get("segments", []))]
 
-    def _next(self, place: Place) -> Place:
+    def _next(self, position: TablePosition) -> TablePosition:
         """Where to go on: in the next file, if this one is done, which a file that is followed by others is."""
-        limit = self._files[place.file]
-        done = self._sealed_rows(place.file) if limit is None else limit
-        return Place(place.file + 1, 0) if place.rows >= done and place.file + 1 < len(self._files) else place
+        file, rows = position
+        return TablePosition(file + 1, 0) if file + 1 < len(self._files) and rows >= self._rows_of(file) else position
 
-    def _is_before_end(self, place: Place) -> bool:
-        """Whether there is more than `place` says."""
-        files = self._files
-        if place.file < len(files) - 1:
-            return True
-        if place.file >= len(files):
-            return False
-        limit = files[place.file]
-        return place.rows < (self._sealed_rows(place.file) if limit is None else limit)
+    def _is_before_end(self, position: TablePosition) -> bool:
+        """Whether there is more than `position` says."""
+        return position.file < len(self._files) - 1 or position.rows < self._rows_of(position.file)
 
-    def _check(self, place: Place) -> None:
-        files = self._files
-        limit = files[place.file] if place.file < len(files) else 0
-        if place.rows > (self._sealed_rows(place.file) if limit is None else limit) or place.file > len(files):
+    def _check(self, position: TablePosition) -> None:
+        if position.rows > self._rows_of(position.file) or position.file > len(self._files):
             raise ConfigurationError(
                 f"the database has more rows of {self.extractor.name} than the crawl: drop that table, and what"
                 " fyke_followed has of it"
             )
 
-    def _sealed_rows(self, file: int) -> int:
+    def _rows_of(self, file: int) -> int:
+        """How many rows the checkpoint has of a file; 0 for one to come."""
+        if file >= len(self._files):
+            return 0
+        rows = self._files[file]
+        if rows is not None:
+            return rows
         path = parquet_path(self.directory.path, self._name, file)
         with reading(path):
             return int(pa.parquet.read_metadata(path).num_rows)
 
-    def _batches(self, place: Place) -> Iterator[pa.RecordBatch]:
-        """The rows of the file of `place` from there on, as far as the checkpoint has them."""
-        limit = self._files[place.file]
-        left = self._sealed_rows(place.file) if limit is None else limit
-        skip = place.rows
-        for batch in self._read(place.file):
+    def _batches(self, position: TablePosition) -> Iterator[pa.RecordBatch]:
+        """The rows of the file of `position` from there on, as far as the checkpoint has them."""
+        left, skip = self._rows_of(position.file), position.rows
+        for batch in self._read(position.file):
             batch = batch.slice(0, left)
             left -= batch.num_rows
             batch, skip = batch.slice(min(skip, batch.num_rows)), max(0, skip - batch.num_rows)

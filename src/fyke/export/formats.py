@@ -34,7 +34,7 @@ def named(text: str) -> Format:
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
+class _TargetNames:
     """The name a target has if none is given, and the endings it may have; "" stands for a folder."""
 
     default: str
@@ -42,12 +42,12 @@ class _Names:
 
 
 _NAMES = {
-    Format.PARQUET: _Names("pages", ("", ".parquet")),
-    Format.JSONL: _Names("pages.jsonl.gz", (".jsonl", ".jsonl.gz")),
-    Format.MARKDOWN: _Names("markdown", ("",)),
-    Format.WACZ: _Names("crawl.wacz", (".wacz",)),
-    Format.LINKS: _Names("links", ("", ".parquet", ".tsv", ".tsv.gz")),
-    Format.CSV: _Names("pages.csv", (".csv", ".csv.gz")),
+    Format.PARQUET: _TargetNames("pages", ("", ".parquet")),
+    Format.JSONL: _TargetNames("pages.jsonl.gz", (".jsonl", ".jsonl.gz")),
+    Format.MARKDOWN: _TargetNames("markdown", ("",)),
+    Format.WACZ: _TargetNames("crawl.wacz", (".wacz",)),
+    Format.LINKS: _TargetNames("links", ("", ".parquet", ".tsv", ".tsv.gz")),
+    Format.CSV: _TargetNames("pages.csv", (".csv", ".csv.gz")),
 }
 _ENDINGS = sorted({ending for names in _NAMES.values() for ending in names.endings if ending}, key=len, reverse=True)
 

@@ -37,7 +37,7 @@ _FORMULA = r"^([=+\-@\t\r])"
 _CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f]"
 
 
-class _Lines(ABC):
+class _TextExport(ABC):
     """A file of lines, a part of it for so many rows."""
 
     unit = "pages"
@@ -70,7 +70,7 @@ class _Lines(ABC):
         assert mark.done == self.total
 
 
-class JsonLines(_Lines):
+class JsonLines(_TextExport):
     """One object a page that has a text, as `rule` takes them; or one for each change since its date."""
 
     def __init__(
@@ -138,7 +138,7 @@ def chosen_rows(part: RowRange, chosen: selection.Chosen) -> Iterator[dict[str, 
         at += batch.num_rows
 
 
-class Csv(_Lines):
+class Csv(_TextExport):
     """The pages table: rows of visits `since` a date, or of changes since then with what became of their pages."""
 
     def __init__(

@@ -48,7 +48,7 @@ class Extractor:
         self._match = section.match
         self._each = section.each
         fields = {name: _section(field) for name, field in section.fields.items()}
-        self._fields = [_Field(section.table, name, field) for name, field in fields.items()]
+        self._fields = [_Column(section.table, name, field) for name, field in fields.items()]
         columns = [("url", pa.string()), *((field.name, field.kind) for field in self._fields)]
         self.schema = pa.schema(columns, metadata={"description": f"Extracted: {section.table}."})
         if section.each:
@@ -81,7 +81,7 @@ class Extractor:
         return not self._match or bool(pc.match_substring_regex(pa.array([url]), self._match)[0].as_py())
 
 
-class _Field:
+class _Column:
     """One column."""
 
     def __init__(self, table: str, name: str, section: FieldSection) -> None:

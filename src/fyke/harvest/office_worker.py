@@ -38,7 +38,7 @@ _BLOCKS = [
 _ODF_BREAKS = {"p": "\n", "h": "\n", "table-cell": "\t"}
 
 
-class _Enough(Exception):
+class _LimitReached(Exception):
     """As much was read as may be."""
 
 
@@ -59,7 +59,7 @@ class _Package:
         self._texts.append(text)
         self._chars += len(text)
         if self._chars > MOST_CHARS:
-            raise _Enough
+            raise _LimitReached
 
     def link(self, url: str) -> None:
         if len(self.links) < MOST_LINKS and 0 < len(url) <= URL_CHARS:
@@ -70,7 +70,7 @@ class _Package:
         lines = (line.rstrip() for line in "".join(self._texts)[:MOST_CHARS].split("\n"))
         return "\n".join(filter(None, lines))
 
-    def parse(self, name: str, part: "_Part") -> None:
+    def parse(self, name: str, part: "_XmlPart") -> None:
         """Tell `part` what is in the XML file `name`, if it is there."""
         if name not in self.names or self._zip.getinfo(name).compress_type not in _PACKINGS:
             return
@@ -84,7 +84,7 @@ class _Package:
             while chunk := file.read(CHUNK_BYTES):
                 self._left -= len(chunk)
                 if self._left < 0 or time.process_time() - self._began > WORK_S:
-                    raise _Enough
+                    raise _LimitReached
                 try:
                     parser.Parse(chunk, False)
                 except expat.ExpatError:
@@ -95,7 +95,7 @@ def _refuse(*_: object) -> None:
     raise ValueError("it declares entities")
 
 
-class _Part:
+class _XmlPart:
     """What elements say: text `inside` some, with `breaks` where others end or stand, but for what is to `skip`."""
 
     def __init__(self, package: _Package, inside: str, breaks: Mapping[str, str], skip: str = "") -> None:
@@ -106,7 +106,7 @@ class _Part:
     def started(self, name: str, attributes: Mapping[str, str]) -> None:
         self._open += 1
         if self._open > MOST_DEPTH:
-            raise _Enough
+            raise _LimitReached
         local = name.rpartition(" ")[2]
         self._skipped += local in self._skip
         self._depth += local in self._inside
@@ -133,7 +133,7 @@ class _Part:
             self.package.say(text)
 
 
-class _Noted(_Part):
+class _Noted(_XmlPart):
     """Titles, and the attributes of some elements in order."""
 
     def __init__(self, package: _Package, elements: str) -> None:
@@ -150,7 +150,7 @@ class _Noted(_Part):
             self.package.title += text
 
 
-class _Strings(_Part):
+class _Strings(_XmlPart):
     """The strings that cells of a workbook share."""
 
     def __init__(self, package: _Package) -> None:
@@ -160,7 +160,7 @@ class _Strings(_Part):
     def met(self, local: str, attributes: Mapping[str, str]) -> None:
         if local == "si":
             if len(self.strings) == MOST_STRINGS:
-                raise _Enough
+                raise _LimitReached
             self.strings.append("")
 
     def said(self, text: str) -> None:
@@ -168,7 +168,7 @@ class _Strings(_Part):
             self.strings[-1] += text
 
 
-class _Sheet(_Part):
+class _Sheet(_XmlPart):
     """Rows of cells: those of a row with tabs between."""
 
     def __init__(self, package: _Package, strings: list[str]) -> None:
@@ -199,7 +199,7 @@ def read_office(data: bytes) -> dict[str, Any]:
     try:
         for read in (_read_ooxml, _read_odf, _read_epub):
             read(package)
-    except _Enough:
+    except _LimitReached:
         pass
     return {"title": package.title, "text": package.text, "links": [*package.links]}
 
@@ -216,9 +216,9 @@ def _read_ooxml(package: _Package) -> None:
                 package.link(said.get("Target", ""))
     words = {"p": "\n", "tab": "\t", "br": "\n", "cr": "\n"}
     for name in filter(_WORD_PART.fullmatch, package.names):
-        package.parse(name, _Part(package, "t", words, "pPr Fallback"))
+        package.parse(name, _XmlPart(package, "t", words, "pPr Fallback"))
     for name in _numbered(_SLIDE, package.names):
-        package.parse(name, _Part(package, "t", words, "pPr Fallback"))
+        package.parse(name, _XmlPart(package, "t", words, "pPr Fallback"))
     strings = _Strings(package)
     package.parse("xl/sharedStrings.xml", strings)
     for name in _numbered(_SHEET, package.names):
@@ -234,7 +234,7 @@ def _read_odf(package: _Package) -> None:
     if "content.xml" in package.names:
         package.parse("meta.xml", _Noted(package, ""))
         breaks = {**_ODF_BREAKS, "tab": "\t", "line-break": "\n"}
-        package.parse("content.xml", _Part(package, "p h", breaks, "tracked-changes"))
+        package.parse("content.xml", _XmlPart(package, "p h", breaks, "tracked-changes"))
 
 
 def _read_epub(package: _Package) -> None:
@@ -245,7 +245,7 @@ def _read_epub(package: _Package) -> None:
         book = _Noted(package, "item itemref")
         package.parse(path, book)
         for name in _chapters(book, path.rpartition("/")[0]):
-            package.parse(name, _Part(package, "body", dict.fromkeys(_BLOCKS, "\n"), "script style"))
+            package.parse(name, _XmlPart(package, "body", dict.fromkeys(_BLOCKS, "\n"), "script style"))
 
 
 def _chapters(book: _Noted, folder: str) -> Iterator[str]:

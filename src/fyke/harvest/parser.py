@@ -67,7 +67,7 @@ class Lister(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class _MediaType:
     """What is done with one media type."""
 
     textual: bool
@@ -109,7 +109,7 @@ class Parser:
         self._plugins = list(modules)
         self._product = product.lower()
         self._requisites = requisites
-        self._kinds: dict[str, _Kind] = {}
+        self._kinds: dict[str, _MediaType] = {}
         self._pages = self._links = self._nofollow = self._needed = 0
         self._failures: Counter[str] = Counter()
 
@@ -195,13 +195,13 @@ class Parser:
         except Exception:  # noqa: BLE001 - someone else's code: its fault is counted, ours is the page
             self._failures[type(module).__name__] += 1
 
-    def _kind(self, media_type: str) -> _Kind:
+    def _kind(self, media_type: str) -> _MediaType:
         kind = self._kinds.get(media_type)
         if kind is None:
             if len(self._kinds) >= _KINDS_REMEMBERED:
                 self._kinds.clear()
             built_in = _for_type(self._built_in, media_type)
-            kind = self._kinds[media_type] = _Kind(
+            kind = self._kinds[media_type] = _MediaType(
                 any(fnmatchcase(media_type, pattern) for pattern in _TEXTUAL),
                 built_in,
                 tuple(module for module in built_in if isinstance(module, Lister)),

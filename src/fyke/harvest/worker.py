@@ -87,7 +87,7 @@ class Sheaf:
     pointers: Pointers
 
 
-class _Read(NamedTuple):
+class _PageRead(NamedTuple):
     """A page whose links are not resolved yet."""
 
     exchange: Exchange
@@ -111,7 +111,7 @@ class Harvest:
         named: NamedSitemaps,
         limits: FetchSection,
         links: LinkResolver,
-        aside: Aside["_Read"] | None = None,
+        aside: Aside["_PageRead"] | None = None,
         redirects: Redirects | None = None,
         copy_of: CopyOf | None = None,
     ) -> None:
@@ -216,8 +216,8 @@ class Harvest:
         content, _, is_cut = decode_body(exchange, self._most_here_bytes)
         return None if is_cut else _page_with(self._parser, exchange, content)
 
-    def _opened_aside(self, exchange: Exchange) -> _Read:
-        return _Read(exchange, opened(self._parser, self._most_bytes, exchange), (), 0, is_opened=True)
+    def _opened_aside(self, exchange: Exchange) -> _PageRead:
+        return _PageRead(exchange, opened(self._parser, self._most_bytes, exchange), (), 0, is_opened=True)
 
     def _is_large(self, page: Page) -> bool:
         """Whether `page` is read aside, if it is read."""
@@ -262,13 +262,13 @@ class Harvest:
         depends on the links of the first; and no more than memory may hold when they are written out."""
         places = [places_of(page) for _, page in batch]
         known = self._content_seen.known([key for keys in places for key in keys])
-        together: list[_Read] = []
+        together: list[_PageRead] = []
         waiting: set[int] = set()
         written_bytes = 0
         for (exchange, page), keys in zip(batch, places, strict=True):
             self._compare(page)
             if exchange.outcome is Outcome.UNCHANGED:  # its links are known
-                together.append(_Read(exchange, page, (), 0))
+                together.append(_PageRead(exchange, page, (), 0))
                 continue
             if written_bytes > MOST_BYTES or not waiting.isdisjoint(keys):
                 yield self._sheaf(together)
@@ -277,7 +277,7 @@ class Harvest:
             level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
             if exchange.outcome is Outcome.OK:
                 _judge_kind(page)
-            read = _Read(exchange, page, keys, level, self._hops(exchange))
+            read = _PageRead(exchange, page, keys, level, self._hops(exchange))
             if exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate:
                 if self._is_large(page):
                     self._do_aside(self._parsed, read)
@@ -312,14 +312,14 @@ class Harvest:
         copy = Exchange(visit, Outcome.OK, 0.0, 0.0, status=200, head=message[0], body=Document(message[1]))
         return same_text(decode_body(copy, self._most_bytes).content, page.content)
 
-    def _do_aside(self, work: Callable[[_Read], _Read], read: _Read) -> None:
+    def _do_aside(self, work: Callable[[_PageRead], _PageRead], read: _PageRead) -> None:
         assert self._aside is not None
         self._aside.put(partial(work, read), self._read_bytes(read.page))
 
-    def _parsed(self, read: _Read) -> _Read:
+    def _parsed(self, read: _PageRead) -> _PageRead:
         return read._replace(redirect=self._parser.read(read.page))
 
-    def _resolved(self, read: _Read) -> _Read:
+    def _resolved(self, read: _PageRead) -> _PageRead:
         groups = groups_of(read.page, read.level)
         return read._replace(found=self._links.resolve([(read.page.links.base, group.hrefs) for group in groups]))
 
@@ -334,7 +334,7 @@ class Harvest:
             exchange.detail = f"it is redirect {hops} in a row, and no more are followed"
         return hops
 
-    def _sheaf(self, together: Sequence[_Read]) -> Sheaf:
+    def _sheaf(self, together: Sequence[_PageRead]) -> Sheaf:
         """The links of pages, resolved."""
         of_pages = [groups_of(read.page, read.level) for read in together]
         groups = [(read, group) for read, some in zip(together, of_pages, strict=True) for group in some]
@@ -365,7 +365,7 @@ class Harvest:
         )
         return Sheaf(reaped, pointers)
 
-    def _reaped(self, read: _Read, urls: Sequence[bytes]) -> Reaped:
+    def _reaped(self, read: _PageRead, urls: Sequence[bytes]) -> Reaped:
         exchange, page, places = read.exchange, read.page, read.places
         if places and not page.duplicate:
             self._content_seen.enter(places[depends_on_name(page, urls)])
@@ -375,7 +375,7 @@ class Harvest:
         return Reaped(exchange, page, len(urls), urls[0].decode() if redirected else None)
 
 
-def _dates(groups: Sequence[tuple[_Read, Group]]) -> Times:
+def _dates(groups: Sequence[tuple[_PageRead, Group]]) -> Times:
     """The dates of all links of `groups`, in order."""
     if not any(group.dated for _, group in groups):
         return np.zeros(sum(len(group.hrefs) for _, group in groups))

@@ -27,7 +27,7 @@ class Measure(NamedTuple):
     mercator: str
 
 
-class Share(NamedTuple):
+class Frequency(NamedTuple):
     """A line of a distribution: how many there are, and their share here and in Mercator's crawl."""
 
     name: str
@@ -114,26 +114,26 @@ def _of_domains(found: Survey) -> Iterator[Measure]:
         )
 
 
-def statuses(found: Survey) -> list[Share]:
+def statuses(found: Survey) -> list[Frequency]:
     """HTTP status codes, as in Mercator's Table 2."""
     rows = [(_code(code), count) for code, count in found.statuses]
     theirs = {_code(code): count for code, count in papers.MERCATOR_STATUSES.items()}
     return _shares(rows, theirs, papers.MERCATOR_ANSWERS)
 
 
-def media_types(found: Survey) -> list[Share]:
+def media_types(found: Survey) -> list[Frequency]:
     """Media types of whole answers, as in Mercator's Table 3."""
     rows = [(name or "(none)", count) for name, count in found.media_types]
     return _shares(rows, papers.MERCATOR_MEDIA_TYPES, papers.MERCATOR_DOCUMENTS)
 
 
-def _shares(rows: Rows, theirs: dict[str, int], their_total: int) -> list[Share]:
+def _shares(rows: Rows, theirs: dict[str, int], their_total: int) -> list[Frequency]:
     """Our commonest, then what only they had."""
     total = sum(count for _, count in rows)
     ours: dict[str, int] = dict(rows[:ROWS])
     names = [*ours, *(name for name in theirs if name not in ours)][: ROWS + len(theirs)]
     return [
-        Share(
+        Frequency(
             name, ours.get(name, 0), _share(ours.get(name, 0), total),
             share_text(theirs[name] / their_total) if name in theirs else "",
         )

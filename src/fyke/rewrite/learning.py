@@ -90,7 +90,7 @@ class Evidence(NamedTuple):
         return Evidence(self.agreeing + other.agreeing, self.contradictions + other.contradictions)
 
 
-class Groups:
+class RewrittenGroups:
     """`pages` by the URL that `rules` make of theirs."""
 
     def __init__(self, rules: Iterable[Rule], pages: Iterable[Content]) -> None:
@@ -153,7 +153,7 @@ def accepted(candidates: Sequence[Rule], pages: Sequence[Content]) -> list[Rule]
     """Those of `candidates` that hold for `pages`, with their evidence."""
     rules = _that_hold_together(_that_hold_alone(candidates, pages), pages)
     while rules:
-        groups = Groups(rules, pages)
+        groups = RewrittenGroups(rules, pages)
         halves = [groups.half(odd) for odd in (False, True)]
         found = [[groups.evidence(rule, half) for half in halves] for rule in rules]
         worths = [_worth(*two) for two in found]
@@ -175,7 +175,7 @@ def _worth(first: Evidence, second: Evidence) -> float:
     return -1.0 - whole.contradictions - (0.0 if enough else 1.0 / (1 + whole.support))
 
 
-def _told(groups: Groups, rule: Rule, whole: Evidence) -> dict[str, object]:
+def _told(groups: RewrittenGroups, rule: Rule, whole: Evidence) -> dict[str, object]:
     """What the file says of an accepted rule."""
     told = {"support": whole.support, "contradictions": whole.contradictions}
     return {**told, "example": groups.example(rule)}
@@ -185,7 +185,7 @@ def _that_hold_alone(candidates: Sequence[Rule], pages: Sequence[Content]) -> li
     """Without those that contradictions speak against where nothing but they makes one URL of several."""
     kept = []
     for rule in candidates:
-        groups = Groups([rule], pages)
+        groups = RewrittenGroups([rule], pages)
         evidence = groups.evidence(rule, groups.half(odd=False))
         if evidence.may_hold:
             kept.append(rule)
@@ -195,7 +195,7 @@ def _that_hold_alone(candidates: Sequence[Rule], pages: Sequence[Content]) -> li
 def _that_hold_together(rules: list[Rule], pages: Sequence[Content]) -> list[Rule]:
     """Without those that take the most contradictions with them, until few are left in the first half."""
     while rules:
-        groups = Groups(rules, pages).half(odd=False)
+        groups = RewrittenGroups(rules, pages).half(odd=False)
         if not _all(groups).may_hold:
             wrong = [page for url, group in groups.items() if is_contradicted(url, group) for page in group]
             rules = min(_each_left_out(rules), key=lambda left: _contradicted(left, wrong))
@@ -219,7 +219,7 @@ def _each_left_out(rules: Sequence[Rule]) -> Iterator[list[Rule]]:
 def _contradicted(rules: Sequence[Rule], pages: Sequence[Content]) -> tuple[float, int]:
     """What share of the groups that `rules` make of `pages` is contradicted, all where there are none; and how many
     others there are, less."""
-    found = _all(Groups(rules, pages).several)
+    found = _all(RewrittenGroups(rules, pages).several)
     return (found.contradictions + 1) / (found.support + found.contradictions + 1), -found.support
 
 

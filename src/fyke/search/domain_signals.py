@@ -39,7 +39,7 @@ _HTML = pa.array(sorted(HTML_TYPES), pa.string())
 Table = npt.NDArray[Any]
 
 
-class Contents:
+class ContentSums:
     """Sums over the HTML pages of each domain, of about `rows` pages; on disk below `scratch` if they are many."""
 
     def __init__(self, scratch: Path, rows: int) -> None:
@@ -47,7 +47,7 @@ class Contents:
         self._path = scratch / "contents.sums"
 
     def __repr__(self) -> str:
-        return f"Contents({self._parts!r})"
+        return f"ContentSums({self._parts!r})"
 
     def add(self, pages: pa.RecordBatch, domains: Keys) -> None:
         """Pages (with `PAGE_COLUMNS`) of these `domains` (uint64[n])."""
@@ -115,7 +115,7 @@ def measured(sums: Table) -> Table:
 
 def reasons(support: Table, content: Table, usual: dict[str, tuple[float, float]]) -> list[str]:
     """What is unusual about each domain, in words; empty for most. `support` is of `supporters`, `content` of
-    `Contents.of`, [n] both."""
+    `ContentSums.of`, [n] both."""
     words: list[list[str]] = [[] for _ in range(len(support))]
     dependent = (support["linkers"] >= LEAST_LINKERS) & (support["independence"] < DEPENDENT)
     for at in np.flatnonzero(dependent).tolist():

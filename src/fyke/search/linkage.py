@@ -25,7 +25,7 @@ from fyke.archive.table_files import TABLES, parquet_writer
 from fyke.core.batches import LinkKind
 from fyke.core.urls import key_of, pay_level_domain
 from fyke.disk.files import sync_file, writing, written_whole
-from fyke.search.domain_signals import PAGE_COLUMNS, Contents, reasons
+from fyke.search.domain_signals import PAGE_COLUMNS, ContentSums, reasons
 from fyke.search.folder import IndexFolder
 from fyke.search.graph import Graph, GraphBuilder
 from fyke.search.key_names import NameStore
@@ -58,7 +58,7 @@ def rank_links(folder: IndexFolder, number: int, rows: tuple[int, int], memory_b
     names = NameStore(scratch)
     of_pages = GraphBuilder(scratch, "pages", links + pages, memory_bytes)
     of_domains = GraphBuilder(scratch, "domains", links, memory_bytes)
-    contents = Contents(scratch, pages)
+    contents = ContentSums(scratch, pages)
     for batch, domains in _pages(folder.crawl, pages, names):
         of_pages.add_nodes(batch.column("key").to_numpy(), domains)
         contents.add(batch, domains)
@@ -76,17 +76,17 @@ def rank_links(folder: IndexFolder, number: int, rows: tuple[int, int], memory_b
     _write(folder, number, "pages", graph, pagerank(graph, scratch, memory_bytes), None)
     graph = of_domains.build()
     ranks = pagerank(graph, scratch, memory_bytes)
-    signals = Signals(names, supporters(graph, scratch, memory_bytes), contents, contents.usual())
+    signals = DomainSignals(names, supporters(graph, scratch, memory_bytes), contents, contents.usual())
     _write(folder, number, "domains", graph, ranks, signals)
     sync_file(folder.path)
 
 
-class Signals(NamedTuple):
+class DomainSignals(NamedTuple):
     """What is written of domains beside their ranks."""
 
     names: NameStore
     supporters: npt.NDArray[Any]  # dtype `SUPPORTERS`, [nodes]
-    contents: Contents
+    contents: ContentSums
     usual: dict[str, tuple[float, float]]
 
     def columns(self, keys: Keys, begin: int) -> dict[str, Any]:
@@ -125,7 +125,9 @@ def _keys(domains: pa.DictionaryArray, names: NameStore) -> Keys:
     return keys[domains.indices.to_numpy()] if len(domains) else np.zeros(0, np.uint64)
 
 
-def _write(folder: IndexFolder, number: int, what: str, graph: Graph, ranks: Floats, signals: Signals | None) -> None:
+def _write(
+    folder: IndexFolder, number: int, what: str, graph: Graph, ranks: Floats, signals: DomainSignals | None
+) -> None:
     """The ranks of one graph, for merges and for people."""
     paths = rank_files(folder, number, what)
     for path in paths:

@@ -111,7 +111,7 @@ _MISTAKES: dict[int | str, dict[str, Any]] = {
 def router(shelf: Shelf, pages: Templates) -> APIRouter:
     """The addresses under `/api`."""
     api = APIRouter(prefix="/api", responses=_MISTAKES)
-    answers = _Answers(shelf)
+    answers = _Endpoints(shelf)
     for path, function in (
         ("/search", answers.search),
         ("/page", answers.page),
@@ -131,7 +131,7 @@ def router(shelf: Shelf, pages: Templates) -> APIRouter:
     return api
 
 
-class _Answers:
+class _Endpoints:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
 

@@ -83,7 +83,7 @@ def _html(page: Page, find: Find) -> Copy:
     whole = page.text.encode("utf-8", "replace")
     content = bounded(whole)
     tree = LexborHTMLParser(content)
-    parts = _Parts(page.links.base or page.url, page.charset, find)
+    parts = _Requisites(page.links.base or page.url, page.charset, find)
     styles = "".join(parts.styles(tree.css("link[href]")))
     parts.put_images(tree.css("img[src]"))
     for node in reversed(tree.css(_OUT)):  # what is within others first
@@ -107,7 +107,7 @@ def _deaden(node: LexborNode) -> None:
         del node.attrs["target"]
 
 
-class _Parts:
+class _Requisites:
     """What a page needs to be shown, out of the archive, within bounds of number, size and time."""
 
     def __init__(self, base: str, charset: str, find: Find) -> None:

@@ -47,13 +47,13 @@ def serve(folders: Sequence[Path], host: str, port: int, token: str | None, read
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends by it, and raises it again: it is no failure
     serving = Serving(url, f"{url}crawl#token={word.text}", word.text)
     with listening:
-        server = _Server(config, shelf, lambda: ready(serving))
+        server = _AnnouncedServer(config, shelf, lambda: ready(serving))
         server.run(sockets=[listening])
     if server.unheard is not None:
         raise server.unheard
 
 
-class _Server(uvicorn.Server):
+class _AnnouncedServer(uvicorn.Server):
     """One that says when it serves and minds signals, and ends the streams of dashboards when it is interrupted,
     instead of waiting for them.
     """

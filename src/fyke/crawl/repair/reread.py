@@ -41,16 +41,16 @@ BATCH_ROWS = 500
 _UNREADABLE = (Broken, OSError, ValueError, zlib.error)
 
 
-class Place(NamedTuple):
+class RecordPosition(NamedTuple):
     """Where a record begins; places are ordered as the records were written."""
 
     serial: tuple[int, str]
     offset: int
 
 
-def place_of(file: str, offset: int) -> Place:
+def position_of(file: str, offset: int) -> RecordPosition:
     """The place that a row of the pages table names."""
-    return Place(serial_of(file.rpartition("/")[2]), offset)
+    return RecordPosition(serial_of(file.rpartition("/")[2]), offset)
 
 
 class Rereader:
@@ -73,13 +73,15 @@ class Rereader:
 
     # --- pages
 
-    def pages(self, after: Place | None, before: Place | None) -> Iterator[pa.RecordBatch]:
+    def pages(self, after: RecordPosition | None, before: RecordPosition | None) -> Iterator[pa.RecordBatch]:
         """Rows of the pages whose records lie between two places."""
         rows = (row for row in map(self._page_row, self._records(after, before)) if row is not None)
         while some := list(islice(rows, BATCH_ROWS)):
             yield rows_batch(some, PAGE_ROWS)
 
-    def _records(self, after: Place | None, before: Place | None) -> Iterator[tuple[Path, Record, Record | None]]:
+    def _records(
+        self, after: RecordPosition | None, before: RecordPosition | None
+    ) -> Iterator[tuple[Path, Record, Record | None]]:
         """Each record that can be replayed, and the metadata beside it."""
         for path, end in self._ends.items():
             serial = serial_of(path.name)
@@ -88,13 +90,14 @@ class Rereader:
             begin = after.offset if after and serial == after.serial else 0
             answer: Record | None = None
             for record in read_records(path, end, begin):
-                if before and Place(serial, record.offset) >= before:
+                position = RecordPosition(serial, record.offset)
+                if before and position >= before:
                     break
                 kind = record.get("warc-type")
                 if answer is not None and (kind in REPLAYABLE or kind == "metadata"):
                     yield path, answer, record if kind == "metadata" and not record.faults else None
                     answer = None
-                if kind in REPLAYABLE and not record.faults and not (after and Place(serial, record.offset) <= after):
+                if kind in REPLAYABLE and not record.faults and not (after and position <= after):
                     answer = record
             if answer is not None:
                 yield path, answer, None

@@ -19,7 +19,7 @@ from fyke.archive.table_files import TABLES, series
 from fyke.core.batches import u64
 from fyke.core.errors import StateDamaged
 from fyke.crawl.repair.case import Case, Note
-from fyke.crawl.repair.reread import Place, Rereader, place_of
+from fyke.crawl.repair.reread import RecordPosition, Rereader, position_of
 from fyke.disk.files import write_whole, writing
 
 _NO_KEYS = np.empty(0, np.uint64)
@@ -107,17 +107,17 @@ class TableRepair:
         high = next((places[0] for places in after if places), None)
         yield from self._reader.pages(low, high)
 
-    def _places(self, spans: _Spans, at: int) -> tuple[Place, Place] | None:
+    def _places(self, spans: _Spans, at: int) -> tuple[RecordPosition, RecordPosition] | None:
         """The first and the last place in the archive that rows of a piece name."""
         if at not in spans.known:
             first = last = None
             for batch in spans.found[at].batches():
                 named = batch.filter(pc.is_valid(batch.column("warc_file"))).select(["warc_file", "warc_offset"])
                 if named.num_rows:
-                    ends = [place_of(*named.slice(row, 1).to_pylist()[0].values()) for row in (0, named.num_rows - 1)]
+                    ends = [position_of(*row.values()) for row in named.take([0, named.num_rows - 1]).to_pylist()]
                     first, last = first or ends[0], ends[1]
             spans.known[at] = (first, last) if first else None
-        found: tuple[Place, Place] | None = spans.known[at]
+        found: tuple[RecordPosition, RecordPosition] | None = spans.known[at]
         return found
 
     def _links_of(self, spans: _Spans, hole: int) -> Iterator[Any]:

@@ -89,12 +89,12 @@ def dust_web(site: Dust) -> Iterator[DustWeb]:
         def log_message(self, *_: object) -> None:
             pass
 
-    class Server(ThreadingHTTPServer):
+    class DustServer(ThreadingHTTPServer):
         daemon_threads = True
         block_on_close = False
         request_queue_size = 128
 
-    server = Server(("127.0.0.1", 0), Handler)
+    server = DustServer(("127.0.0.1", 0), Handler)
     names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     names.bind(("127.0.0.1", 0))
     names.settimeout(0.2)

@@ -26,7 +26,7 @@ class FtpSite:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one control connection."""
-        session = _Session(self, writer)
+        session = _FtpSession(self, writer)
         try:
             session.say("220 simweb")
             while not session.done:
@@ -40,7 +40,7 @@ class FtpSite:
             session.close()
 
 
-class _Session:
+class _FtpSession:
     """One control connection: where it stands, and its data listener if any."""
 
     def __init__(self, ftp: FtpSite, writer: asyncio.StreamWriter) -> None:
