@@ -10,10 +10,11 @@ queue is read again after every round, and what it moves grows with the crawl (T
 taken `PATIENCE` times as long as BEAST. Draws both into `picture` (default: beast_cost.svg).
 """
 
-import sys
 import tempfile
 from pathlib import Path
 from time import perf_counter
+
+from usage import arguments
 
 from fyke.lab.simulate.figures import HEIGHT_IN, draw_cost
 from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
@@ -66,18 +67,18 @@ def draw(crawls: dict[str, list[Sample]], picture: Path) -> None:
 
 
 def main() -> None:
-    small, domains, picture = [*sys.argv[1:], *["100000", "200", "beast_cost.svg"][len(sys.argv) - 1 :]][:3]
-    marks = [round(int(float(small)) * share) for share in (1, 1.5, 2, 3, 5, 7, GROWTH)]
+    small, domains, picture = arguments(__doc__, pages=100_000, domains=200, picture=Path("beast_cost.svg"))
+    marks = [round(small * share) for share in (1, 1.5, 2, 3, 5, 7, GROWTH)]
     print("bytes moved a page, at", *(f"{count_mark(mark):>8}" for mark in marks), flush=True)
     crawls: dict[str, list[Sample]] = {}
     patience_s = float("inf")
     for policy in POLICIES:
         begun = perf_counter()
-        crawls[policy] = crawled(policy, int(float(domains)), marks[-1], patience_s)
+        crawls[policy] = crawled(policy, domains, marks[-1], patience_s)
         patience_s = PATIENCE * (perf_counter() - begun)
         costs = (bytes_per_page(crawls[policy], mark) for mark in marks)
         print(f"{policy:<22}", *(f"{bytes_text(cost) if cost else 'given up':>8}" for cost in costs), flush=True)
-    draw(crawls, Path(picture))
+    draw(crawls, picture)
     print(f"picture: {picture}")
 
 

@@ -19,7 +19,6 @@ visit.
 """
 
 import heapq
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 from freshness import HARMONIC, MOST_MISSED, Column, Counts
+from usage import arguments
 
 from fyke.frontier.revisit.belief import Belief, faded, prior, seen
 from fyke.frontier.revisit.finds import brought, finding, rates
@@ -251,6 +251,4 @@ def compare(pages: int, seed: int, skew: float, life: float) -> None:
 
 
 if __name__ == "__main__":
-    asked = [float(word) for word in sys.argv[1:]]
-    whole = [int(number) for number in (asked + [5000, 5][len(asked) :])[:2]]
-    compare(whole[0], whole[1], *(asked[2:4] or [SKEW, LIFE]))
+    compare(*arguments(__doc__, pages=5000, seed=5, skew=SKEW, life=LIFE))

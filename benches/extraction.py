@@ -21,6 +21,7 @@ from random import Random
 from typing import Any
 
 import adbc_driver_postgresql.dbapi
+from usage import arguments
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from crawl.nginx import nginx
@@ -129,4 +130,4 @@ def main(products: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
+    main(*arguments(__doc__, products=10_000))

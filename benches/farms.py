@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from spam import PAGES_PER_DOMAIN, SHAPES, HonestShares, honest_shares
+from usage import arguments
 
 from fyke.core.batches import U64, Mask, u64
 from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
@@ -141,7 +142,7 @@ def lost(before: Crawled, after: Crawled, flagged: U64, spec: VirtualWebSpec) ->
 
 def main() -> None:
     sys.path.insert(0, str(EXAMPLES))
-    sizes, seeds, shapes = [*sys.argv[1:], *["6000", "1", ",".join(ALL)][len(sys.argv) - 1 :]][:3]
+    sizes, seeds, shapes = arguments(__doc__, domains="6000", seeds=1, shapes=",".join(ALL))
     print(
         "                        | farms                      wrong | spam of fetches | of later ones   | small honest"
     )
@@ -150,7 +151,7 @@ def main() -> None:
     )
     for shape in shapes.split(","):
         for domains in map(int, sizes.split(",")):
-            for seed in range(1, int(seeds) + 1):
+            for seed in range(1, seeds + 1):
                 compare(shape, domains, seed)
 
 

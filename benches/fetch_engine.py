@@ -9,7 +9,6 @@ what the engine's promises cost.
 
 import asyncio
 import subprocess
-import sys
 import tempfile
 import time
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import pycurl
 import uvloop
+from usage import arguments
 
 from fyke.core.clock import SystemClock
 from fyke.core.config import AgentSection, FetchSection
@@ -113,7 +113,7 @@ def bare(requests: int, connections: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    requests, connections = (int(value) for value in [*sys.argv[1:], "20000", "32"][:2])
+    requests, connections = arguments(__doc__, requests=20_000, connections=32)
     page = b"<!doctype html><title>a page</title>" + b"<p>word word word</p>" * 1000
     rounds = 3
     with nginx(page):

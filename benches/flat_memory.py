@@ -12,6 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from usage import arguments
+
 from fyke.lab.simweb import WebSpec, running_web
 
 SETTINGS = """
@@ -55,7 +57,7 @@ def compare(few: int, many: int) -> list[tuple[int, int, float]]:
 
 
 def main() -> None:
-    few, many = (int(argument) for argument in [*sys.argv[1:], "1700", "38000"][:2])
+    few, many = arguments(__doc__, few_pages=1700, many_pages=38_000)
     rows = compare(few, many)
     print(f"{'pages':>10} {'URLs':>12} {'peak MB':>8}")
     for pages, urls, peak in rows:

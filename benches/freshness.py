@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from scipy.special import digamma
+from usage import arguments
 
 from fyke.frontier.revisit.belief import Belief, Column, faded, prior, seen
 from fyke.frontier.revisit.worth import worth
@@ -332,8 +333,7 @@ def likeliest(gaps: Column, changed: Mask) -> Column:
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    if arguments[:1] == ["estimators"]:
-        estimators(int(arguments[1]) if arguments[1:] else 20_000)
+    if sys.argv[1:2] == ["estimators"]:
+        estimators(int(sys.argv[2]) if sys.argv[2:] else 20_000)
     else:
-        compare(int(arguments[0]) if arguments else 10_000, Path(arguments[1] if arguments[1:] else "freshness.svg"))
+        compare(*arguments(__doc__, pages=10_000, picture=Path("freshness.svg")))

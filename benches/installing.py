@@ -14,6 +14,8 @@ import tempfile
 import venv
 from pathlib import Path
 
+from usage import arguments
+
 HERE = Path(__file__).parents[1]
 
 
@@ -85,4 +87,4 @@ def main(extras: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["", "search", "all"])
+    main(*arguments(__doc__, extra=["", "search", "all"]))

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from usage import arguments
+
 from fyke.lab.plan.model import (
     Budgets,
     Workload,
@@ -130,6 +132,7 @@ def figures() -> list[Printed]:
 
 
 def main() -> int:
+    arguments(__doc__)
     print("| in the paper | printed | computed | |\n|---|---:|---:|---|")
     for figure in figures():
         verdict = "agrees" if figure.agrees else figure.differs or "DIFFERS"

@@ -27,6 +27,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from math import log2
 from pathlib import Path
 
+from usage import arguments
+
 from fyke.search.searcher import Searcher
 
 RESULTS = 1_000
@@ -184,7 +186,7 @@ def oracle() -> Path:
 
 
 def main() -> None:
-    collection = read(Path(sys.argv[1]) if len(sys.argv) > 1 else oracle())
+    collection = read(*arguments(__doc__, folder=oracle()))
     with tempfile.TemporaryDirectory() as name:
         rankings = {"fyke": by_fyke(crawled(collection, Path(name))), "BM25 (Lucene's)": by_bm25(collection)}
         print(f"{len(collection.queries)} queries on {len(collection.documents):,} pages {'nDCG@10':>14} {'MAP':>8}")

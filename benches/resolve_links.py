@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import count, islice
 
 import ada_url
+from usage import arguments
 
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical, locate
@@ -65,6 +66,7 @@ def by_ada(pages: list[Page]) -> None:
 
 
 def main() -> None:
+    arguments(__doc__)
     columns = ("LinkResolver", "canonical+locate", "ada_url.join_url")
     print(f"{'µs a link':26}" + "".join(f"{column:>18}" for column in columns))
     for name, shape in SHAPES.items():

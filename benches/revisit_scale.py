@@ -19,13 +19,13 @@ Then the share of the time for which a disk of 250 MB/s is busy with it, and of 
 merge has just read it, and the system has it in memory.
 """
 
-import sys
 import time
 from collections import deque
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from usage import arguments
 
 from fyke.core.batches import U64, u64, url_columns
 from fyke.core.memory import memory_bytes
@@ -132,5 +132,5 @@ def run(pages: int, folder: Path, memory: int) -> None:
 
 
 if __name__ == "__main__":
-    asked = [float(word) for word in sys.argv[2:]]
-    run(int((asked or [1_000_000])[0]), Path(sys.argv[1]), int((asked[1:] or [8])[0]) << 20)
+    folder, pages, memory_mib = arguments(__doc__, folder=Path, pages=1_000_000, MiB=8)
+    run(pages, folder, memory_mib << 20)

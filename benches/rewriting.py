@@ -14,6 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from usage import arguments
+
 from fyke.core.rewrite_rules import load
 from fyke.lab.simweb.dust import Dust, Session
 from fyke.lab.simweb.dust_server import DustWeb, dust_web
@@ -65,8 +67,9 @@ def crawled(web: DustWeb, folder: Path, *options: str) -> dict[str, object]:
 
 
 def main() -> None:
+    (sites,) = arguments(__doc__, site=[*SITES])
     print("site      pages | times without rules | with them | rules | revoked | pages missed")
-    for name in sys.argv[1:] or SITES:
+    for name in sites:
         with tempfile.TemporaryDirectory() as folder, dust_web(SITES[name]) as web:
             plain, again = Path(folder) / "plain", Path(folder) / "again"
             crawled(web, plain)

@@ -7,6 +7,7 @@ Called by `floor`. Time in native code counts for the module that called it. Wha
 A page holds the loop while it is unfolded, parsed there, and stored; its part of what is done for many is not counted.
 """
 
+import argparse
 import atexit
 import json
 import signal
@@ -96,7 +97,11 @@ def sample(out: Path, holds: Holds) -> None:
 def main() -> None:
     from fyke.__main__ import main as crawl  # noqa: PLC0415 - so that its imports are sampled
 
-    out = Path(sys.argv.pop(1))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    asked = parser.parse_args()
+    out, sys.argv[1:] = asked.out, asked.command
     holds = Holds()
     holds.watch()
     sample(out, holds)

@@ -15,13 +15,13 @@ same, each entry dated when it came out; *by child* is a sitemap index of which 
 dated each night.
 """
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from freshness import BUDGETS, HARMONIC, MOST_MISSED, Column, Counts, Crawler, Mask, World, first, world
+from usage import arguments
 
 from fyke.frontier.revisit.belief import Belief, faded
 from fyke.frontier.revisit.signals import EVIDENCE, Trust, added_up, counted_age, learned, no_trust, seen, trust
@@ -172,5 +172,4 @@ def compare(pages: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    asked = [int(word) for word in sys.argv[1:]]
-    compare(*(asked + [10_000, 11][len(asked) :]))
+    compare(*arguments(__doc__, pages=10_000, seed=11))

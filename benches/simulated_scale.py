@@ -7,12 +7,12 @@ grow. Prints pages a second (of the whole simulation, frontier, politeness, virt
 held on the way. May be killed at any time; the same command goes on. Afterwards DIR holds the report.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from usage import arguments
 
 from fyke.lab.simulate.keep import Kept, SimulationSettings, kept, simulate
 from fyke.lab.simulate.report import text, write
@@ -64,12 +64,13 @@ def memory_held(samples: Sequence[Sample]) -> str:
 
 
 def main() -> None:
-    directory, *rest = sys.argv[1:]
-    pages, minutes, domains = [*rest, *["100000000", "60", "2000000"][len(rest) :]][:3]
-    asked = asked_of(int(float(domains)))
-    with kept(Path(directory), asked) as simulation:
-        run(simulation, int(float(pages)), 60 * float(minutes))
-        summary = write(simulation, asked, Path(directory))
+    directory, pages, minutes, domains = arguments(
+        __doc__, directory=Path, pages=100_000_000, minutes=60.0, domains=2_000_000
+    )
+    asked = asked_of(domains)
+    with kept(directory, asked) as simulation:
+        run(simulation, pages, 60 * minutes)
+        summary = write(simulation, asked, directory)
         samples = simulation.simulation.tally.samples
     print(text(summary))
     print(memory_held(samples))

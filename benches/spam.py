@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from usage import arguments
 
 from fyke.core.batches import Mask
 from fyke.lab.simulate.domain_results import Standings, standings
@@ -173,17 +174,17 @@ def main() -> None:
     if sys.argv[1:2] == ["sweep"]:
         sweep(*sys.argv[2:])
         return
-    pages, domains, picture = [*sys.argv[1:], *["1000000", "200000", "spam.svg"][len(sys.argv) - 1 :]][:3]
+    pages, domains, picture = arguments(__doc__, pages=1_000_000, domains=200_000, picture=Path("spam.svg"))
     crawls = {}
     print(
         f"{'spam farms have':<16} {'of URLs discovered':>20} {'of fetches':>12} {'in the second half':>20}", flush=True
     )
     for policy in POLICIES:
-        crawls[policy] = crawl = crawled(web_of(int(float(domains))), policy, int(float(pages)))
+        crawls[policy] = crawl = crawled(web_of(domains), policy, pages)
         shares = map(share_text, (crawl.spam_of_urls, crawl.spam_of_fetches, crawl.spam_of_later_fetches))
         print("{:<16} {:>20} {:>12} {:>20}".format(policy, *shares), flush=True)
         print(f"{'':<16} honest domains: {honest_text(crawl.honest)}", flush=True)
-    draw(crawls, Path(picture))
+    draw(crawls, picture)
     print(f"picture: {picture}")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
+from usage import arguments
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
@@ -110,6 +111,7 @@ def microseconds(work: Callable[[], object], count: int) -> float:
 
 
 def main() -> None:
+    arguments(__doc__)
     body = page()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -22,7 +22,7 @@ _INDEX = re.compile(r"(?:index|default|home|main|welcome)\.[0-9A-Za-z]{2,5}")
 _TOKEN = re.compile(r"([^0-9A-Za-z]*(?:[A-Za-z]{1,16}[^0-9A-Za-z]{1,3})?)([0-9A-Za-z]+)([^0-9A-Za-z]{0,3})")
 
 
-class UrlParts(NamedTuple):
+class SplitUrl(NamedTuple):
     """A URL taken apart."""
 
     segments: tuple[str, ...]
@@ -31,7 +31,7 @@ class UrlParts(NamedTuple):
     order: tuple[str, ...]  # of the keys
 
 
-def parts_of(url: str) -> UrlParts:
+def parts_of(url: str) -> SplitUrl:
     """The parts of a canonical URL."""
     path, _, query = url.split("/", 3)[3].partition("?")
     segments: list[str] = []
@@ -41,10 +41,10 @@ def parts_of(url: str) -> UrlParts:
         segments.append(name)
         parameters.update((key, value) for key, _, value in (pair.partition("=") for pair in rest))
     pairs = [(key, value) for key, _, value in (pair.partition("=") for pair in query.split("&") if pair)]
-    return UrlParts(tuple(segments), parameters, dict(pairs), tuple(key for key, _ in pairs))
+    return SplitUrl(tuple(segments), parameters, dict(pairs), tuple(key for key, _ in pairs))
 
 
-def contents_of(pages: Iterable[tuple[str, int]]) -> list[list[UrlParts]]:
+def contents_of(pages: Iterable[tuple[str, int]]) -> list[list[SplitUrl]]:
     """The URLs of each content that has several, of pairs of URL and content; 0 is none."""
     found: dict[int, list[str]] = defaultdict(list)
     for url, content in pages:
@@ -53,7 +53,7 @@ def contents_of(pages: Iterable[tuple[str, int]]) -> list[list[UrlParts]]:
     return [list(map(parts_of, urls)) for urls in found.values() if len(urls) > 1]
 
 
-def candidates(host: str, urls: Sequence[str], contents: Sequence[Sequence[UrlParts]]) -> list[Rule]:
+def candidates(host: str, urls: Sequence[str], contents: Sequence[Sequence[SplitUrl]]) -> list[Rule]:
     """Rules of `host` that may hold, where it has these `urls`, and those of each of `contents` are of one content."""
     return [
         *(Rule(shape=Shape.DROP_KEY, host=host, key=key) for key in _differing(contents, _query)),
@@ -64,15 +64,15 @@ def candidates(host: str, urls: Sequence[str], contents: Sequence[Sequence[UrlPa
     ]
 
 
-def _query(url: UrlParts) -> dict[str, str]:
+def _query(url: SplitUrl) -> dict[str, str]:
     return url.query
 
 
-def _parameters(url: UrlParts) -> dict[str, str]:
+def _parameters(url: SplitUrl) -> dict[str, str]:
     return url.parameters
 
 
-def _differing(contents: Sequence[Sequence[UrlParts]], named: Callable[[UrlParts], dict[str, str]]) -> list[str]:
+def _differing(contents: Sequence[Sequence[SplitUrl]], named: Callable[[UrlParts], dict[str, str]]) -> list[str]:
     """The keys that differ in most of the contents that have them."""
     there: Counter[str] = Counter()
     differ: Counter[str] = Counter()
@@ -84,7 +84,7 @@ def _differing(contents: Sequence[Sequence[UrlParts]], named: Callable[[UrlParts
     return [key for key in likely if differ[key] >= LEAST_CONTENTS and not set(key) & set(_SIGNS)]
 
 
-def values(host: str, dropped: Container[str], contents: Sequence[Sequence[UrlParts]]) -> Iterator[Rule]:
+def values(host: str, dropped: Container[str], contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rule]:
     """Rules that drop keys, other than those `dropped`, where they have one of a few values: contents come with that
     value and without the key."""
     differ: Counter[tuple[str, str]] = Counter()
@@ -98,7 +98,7 @@ def values(host: str, dropped: Container[str], contents: Sequence[Sequence[UrlPa
             yield Rule(shape=Shape.DROP_KEY, host=host, key=key, value=value)
 
 
-def _segments(host: str, contents: Sequence[Sequence[UrlParts]]) -> Iterator[Rule]:
+def _segments(host: str, contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rule]:
     """Rules that drop session ids from paths: what surrounds them is alike, and their lengths."""
     differ: Counter[tuple[int, str, str]] = Counter()
     lengths: dict[tuple[int, str, str], set[int]] = defaultdict(set)
@@ -133,7 +133,7 @@ def is_index_page(name: str) -> bool:
     return _INDEX.fullmatch(name.lower()) is not None
 
 
-def _orders(host: str, contents: Sequence[Sequence[UrlParts]]) -> Iterator[Rule]:
+def _orders(host: str, contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rule]:
     """The rule that sorts keys, where the same ones come in several orders."""
     differ = 0
     for urls in contents:

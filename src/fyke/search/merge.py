@@ -79,7 +79,7 @@ def merge(folder: IndexFolder, state: IndexState, number: int, range_rows: int =
     moved = redirected(standing, aliases, scratch, ranges)
     firsts = find_firsts(catalogue, scratch, ranges)
     write_near(folder.crawl, _near_batches(catalogue, firsts))
-    evidence = _PageFacts(standing, aliases, moved, firsts, Ranks(folder, state))
+    evidence = _KnownOfPages(standing, aliases, moved, firsts, Ranks(folder, state))
     with _PlanWriter(folder, number) as plan:
         for at in range(ranges):
             _plan_range(plan, evidence, sliced(catalogue, "key", at, ranges), at)
@@ -89,7 +89,7 @@ def merge(folder: IndexFolder, state: IndexState, number: int, range_rows: int =
 
 
 @dataclass(frozen=True, slots=True)
-class _PageFacts:
+class _KnownOfPages:
     """What is known of pages besides their own rows."""
 
     standing: CurrentRows
@@ -109,7 +109,7 @@ class _PageFacts:
         return gathered(self.standing, keys, self.moved.read(at), at, self.moved.ranges)
 
 
-def _plan_range(plan: "_PlanWriter", evidence: _PageFacts, rows: Array, at: int) -> None:
+def _plan_range(plan: "_PlanWriter", evidence: _KnownOfPages, rows: Array, at: int) -> None:
     """Plan for the catalogue's `rows` of range `at`."""
     shown = (rows["fate"] == Fate.SHOWN) & ~evidence.is_alias(rows["key"], at)
     pages = rows[shown]

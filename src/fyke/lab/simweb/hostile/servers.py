@@ -260,7 +260,7 @@ async def _step(writer: asyncio.StreamWriter, step: Step, filled: Any) -> None:
                 await writer.drain()
 
 
-class _NameServer(asyncio.DatagramProtocol):
+class _HostileNames(asyncio.DatagramProtocol):
     def __init__(self, servers: HostileServers) -> None:
         self._servers = servers
         self._transport: Any = None
@@ -276,7 +276,7 @@ class _NameServer(asyncio.DatagramProtocol):
 async def _run(cast: Cast) -> None:
     loop = asyncio.get_running_loop()
     servers = HostileServers(cast)
-    names, _ = await loop.create_datagram_endpoint(lambda: _NameServer(servers), ("127.0.0.1", 0))
+    names, _ = await loop.create_datagram_endpoint(lambda: _HostileNames(servers), ("127.0.0.1", 0))
     asks, greets, talks = await _listen(servers)
     servers.port = asks.sockets[0].getsockname()[1]
     ready = {"port": servers.port, "dns": "127.0.0.1:{}".format(names.get_extra_info("sockname")[1])}
