@@ -18,6 +18,7 @@ import pytest
 
 from crawl.runs import FAST, archived, command, crawl, fyke, settings, wait_until
 from crawl.small_site import SmallSite, small_site
+from disks import grow, small_disk
 from fyke.archive.directory import CrawlDirectory
 from fyke.cli import main
 from fyke.core.config import build
@@ -307,24 +308,16 @@ def test_beginning_anew_keeps_others_out(tmp_path: Path, quick: Path, monkeypatc
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 8 MB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
-    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("may not mount")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "disk", "8m") as disk:
+        yield disk
 
 
 FULL_SETTINGS = {"checkpoint_s": 0.2, "warc_bytes": 1_000_000, "table_rows": 20}
 
 
-def test_a_full_disk(tmp_path: Path, small_disk: Path) -> None:
-    into = small_disk / "crawl"
+def test_a_full_disk(tmp_path: Path, disk: Path) -> None:
+    into = disk / "crawl"
     config = settings(tmp_path, store=FULL_SETTINGS, crawl={"wait_s": 0.0})
     with small_site(pages=40, page_bytes=600_000) as site:
         for _ in range(2):  # again, while the disk is still full
@@ -335,27 +328,27 @@ def test_a_full_disk(tmp_path: Path, small_disk: Path) -> None:
             assert stands.startswith(f"{into}: broke off: ") and "free some" in stands
             assert stands.endswith(f"; fyke crawl --into {into} goes on")
             assert fyke("check", str(into)).returncode == 0
-        subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
+        grow(disk)
         mended(into, config, site)
 
 
-def test_a_disk_that_fills_and_empties_is_a_pause(tmp_path: Path, small_disk: Path) -> None:
+def test_a_disk_that_fills_and_empties_is_a_pause(tmp_path: Path, disk: Path) -> None:
     """It is said, and the same process goes on once there is room; no page is lost, none archived twice."""
-    into = small_disk / "crawl"
+    into = disk / "crawl"
     config = settings(tmp_path, store=FULL_SETTINGS)
     with small_site(pages=40, page_bytes=600_000) as site, (tmp_path / "said").open("w") as said:
         process = subprocess.Popen(command(into, config, site.url), stdout=subprocess.DEVNULL, stderr=said)
         wait_until(lambda: "until then it pauses" in (tmp_path / "said").read_text())
         assert process.poll() is None
-        subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
+        grow(disk)
         assert process.wait(60) == 0
         whole(into, site)
     told = (tmp_path / "said").read_text()
     assert "goes on" in told and "Traceback" not in told
 
 
-def test_a_crawl_that_waits_for_room_can_be_stopped(tmp_path: Path, small_disk: Path) -> None:
-    into = small_disk / "crawl"
+def test_a_crawl_that_waits_for_room_can_be_stopped(tmp_path: Path, disk: Path) -> None:
+    into = disk / "crawl"
     config = settings(tmp_path, store=FULL_SETTINGS)
     with small_site(pages=40, page_bytes=600_000) as site, (tmp_path / "said").open("w") as said:
         process = subprocess.Popen(command(into, config, site.url), stdout=subprocess.DEVNULL, stderr=said)
@@ -364,13 +357,13 @@ def test_a_crawl_that_waits_for_room_can_be_stopped(tmp_path: Path, small_disk: 
         assert process.wait(30) == FULL
 
 
-def test_a_crawl_that_is_stopped_as_room_comes_has_stopped(tmp_path: Path, small_disk: Path) -> None:
-    into = small_disk / "crawl"
+def test_a_crawl_that_is_stopped_as_room_comes_has_stopped(tmp_path: Path, disk: Path) -> None:
+    into = disk / "crawl"
     config = settings(tmp_path, store=FULL_SETTINGS)
     with small_site(pages=40, page_bytes=600_000) as site, (tmp_path / "said").open("w") as said:
         process = subprocess.Popen(command(into, config, site.url), stdout=subprocess.DEVNULL, stderr=said)
         wait_until(lambda: "until then it pauses" in (tmp_path / "said").read_text())
-        subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
+        grow(disk)
         process.send_signal(signal.SIGTERM)  # before the crawl has looked
         assert process.wait(30) == 0, (tmp_path / "said").read_text()
         mended(into, config, site)
@@ -408,17 +401,17 @@ def test_a_clock_that_was_set(
     assert (said in (directory.logs / "fyke.log").read_text()) == (not restarted or forward_s < 0)
 
 
-def test_no_room_to_begin(quick: Path, small_disk: Path, site: SmallSite) -> None:
-    filling = small_disk / "filling"
+def test_no_room_to_begin(quick: Path, disk: Path, site: SmallSite) -> None:
+    filling = disk / "filling"
     with filling.open("wb") as file, pytest.raises(OSError):
         while True:
             file.write(bytes(1 << 16))
             file.flush()
-    run = crawl(small_disk / "crawl", quick, site.url)
+    run = crawl(disk / "crawl", quick, site.url)
     assert run.status == FULL
     said_once(run.errors, "free some")
     filling.unlink()
-    mended(small_disk / "crawl", quick, site)
+    mended(disk / "crawl", quick, site)
 
 
 # -- the network -----------------------------------------------------------------------------------

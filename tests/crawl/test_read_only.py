@@ -1,7 +1,6 @@
 """A crawl on a disk that cannot be written, as archives often lie, or is full: whoever only reads is answered as
 elsewhere."""
 
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,6 +10,7 @@ import pytest
 
 from crawl.runs import crawl, fyke, settings
 from crawl.small_site import small_site
+from disks import mounted, small_disk
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +23,9 @@ def read_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, 
         assert fyke("index", str(into)).returncode == 0
     for book in into.glob("state/hosts.sqlite-*"):
         book.unlink()  # SQLite's own, which go when the last process has closed the book
-    bind = ["mount", "--bind", str(into), str(into)]
-    if os.geteuid() or subprocess.run(bind, capture_output=True, check=False).returncode:
-        pytest.skip("may not mount")
-    try:
+    with mounted(into, "--bind", str(into)):
         subprocess.run(["mount", "-o", "remount,bind,ro", str(into)], check=True)
         yield into, site.url
-    finally:
-        subprocess.run(["umount", str(into)], check=True)
 
 
 @pytest.mark.parametrize(
@@ -57,12 +52,7 @@ def test_who_only_reads_is_answered(
 
 
 def test_a_full_disk_is_no_damage(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)]
-    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("may not mount")
-    try:
+    with small_disk(tmp_path / "disk", "4m") as disk:
         with small_site(pages=4) as site:
             assert crawl(disk / "crawl", settings(tmp_path), site.url).status == 0
         with suppress(OSError), (disk / "filling").open("wb", buffering=0) as filling:
@@ -74,8 +64,6 @@ def test_a_full_disk_is_no_damage(tmp_path: Path) -> None:
             assert (done.returncode, done.stderr) == (0, ""), done
         done = fyke("index", into)
         assert done.returncode == 4 and "free some space" in done.stderr and done.stderr.count("\n") == 1, done.stderr
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_who_writes_is_told_so(read_only: tuple[Path, str]) -> None:

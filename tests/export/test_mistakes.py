@@ -3,11 +3,11 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from disks import grow, small_disk
 from export.crawls import contents, exported, fyke_export
 from fyke.cli import main
 from search.archives import Answer, Archive
@@ -63,22 +63,8 @@ def test_what_is_no_crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert not list(tmp_path.iterdir())
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 1 MB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("may not mount")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
 @pytest.mark.parametrize("name", ["pages.jsonl", "pages"])
-def test_a_full_disk(name: str, tmp_path: Path, small_disk: Path) -> None:
+def test_a_full_disk(name: str, tmp_path: Path) -> None:
     """It stops with one line, and goes on when there is room."""
     made = Archive(tmp_path / "crawl")
     for number in range(8):
@@ -86,17 +72,18 @@ def test_a_full_disk(name: str, tmp_path: Path, small_disk: Path) -> None:
         made.visit(f"http://a.example/{number}", Answer(f"<title>{number}</title><main><p>{words}</p></main>"))
     made.close()
     to = {"pages.jsonl": "jsonl", "pages": "parquet"}[name]
-    done = fyke_export(made.folder, "--to", to, "--out", small_disk / name)
-    assert done.returncode == FULL, done.stderr
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("fyke: ") and "free some" in line
-    assert not (small_disk / name).exists()
-    subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
-    exported(made.folder, to, small_disk / name)
-    assert contents(small_disk / name) == contents(exported(made.folder, to, tmp_path / name))
+    with small_disk(tmp_path / "disk", "1m") as disk:
+        done = fyke_export(made.folder, "--to", to, "--out", disk / name)
+        assert done.returncode == FULL, done.stderr
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("fyke: ") and "free some" in line
+        assert not (disk / name).exists()
+        grow(disk)
+        exported(made.folder, to, disk / name)
+        assert contents(disk / name) == contents(exported(made.folder, to, tmp_path / name))
 
 
-def test_a_full_disk_of_a_database(tmp_path: Path, small_disk: Path) -> None:
+def test_a_full_disk_of_a_database(tmp_path: Path) -> None:
     """What is not whole is not in it; the same command fills it once there is room."""
     made = Archive(tmp_path / "crawl")
     for number in range(8):
@@ -104,12 +91,12 @@ def test_a_full_disk_of_a_database(tmp_path: Path, small_disk: Path) -> None:
         made.visit(f"http://a.example/{number}", Answer(f"<title>{number}</title><p>{words}</p>"))
     made.close()
     (tmp_path / "fields.toml").write_text('[[extract]]\ntable = "texts"\nfields.text = { select = "p", many = true }\n')
-    subprocess.run(["mount", "-o", "remount,size=300k", str(small_disk)], check=True)
-    fyke = [sys.executable, "-m", "fyke", "extract", str(made.folder), "--config", str(tmp_path / "fields.toml")]
-    into = [*fyke, "--to", f"duckdb:{small_disk / 'texts.duckdb'}"]
-    done = subprocess.run(into, capture_output=True, text=True, check=False)
-    assert done.returncode == FULL, done.stderr
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("fyke: ") and "free some" in line
-    subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
-    subprocess.run(into, capture_output=True, check=True)
+    with small_disk(tmp_path / "disk", "300k") as disk:
+        fyke = [sys.executable, "-m", "fyke", "extract", str(made.folder), "--config", str(tmp_path / "fields.toml")]
+        into = [*fyke, "--to", f"duckdb:{disk / 'texts.duckdb'}"]
+        done = subprocess.run(into, capture_output=True, text=True, check=False)
+        assert done.returncode == FULL, done.stderr
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("fyke: ") and "free some" in line
+        grow(disk)
+        subprocess.run(into, capture_output=True, check=True)

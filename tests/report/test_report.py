@@ -1,12 +1,9 @@
 """The report: what it says is what the tables say; it stands alone, and shows hostile text as text."""
 
 import io
-import os
 import re
-import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from crawl.runs import crawl, settings
+from disks import small_disk
 from fyke.archive.reading import read_table
 from fyke.cli import main
 from fyke.core.config import build, render
@@ -251,23 +249,11 @@ def test_wrong_usage(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.fixture
-def full_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(folder)]
-    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("may not mount")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
 def test_a_full_disk(
-    crawled: Path, full_disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    crawled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (full_disk / "x.html").write_text("before")
-    status, line = told([str(crawled), "--out", str(full_disk / "x.html")], monkeypatch, capsys)
-    assert status == 4 and "x.html" in line
-    assert (full_disk / "x.html").read_text() == "before" and len(list(full_disk.iterdir())) == 1
+    with small_disk(tmp_path / "disk", "16k") as disk:
+        (disk / "x.html").write_text("before")
+        status, line = told([str(crawled), "--out", str(disk / "x.html")], monkeypatch, capsys)
+        assert status == 4 and "x.html" in line
+        assert (disk / "x.html").read_text() == "before" and len(list(disk.iterdir())) == 1

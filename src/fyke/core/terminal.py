@@ -6,11 +6,9 @@ returns cannot steer a terminal, nor hide or turn round what it says.
 
 import re
 
-# Those that join letters or keep them apart (U+200C, U+200D) are part of words, and stay; so do line ends and tabs.
-_STEERING = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    r"\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"  # the last are letters that nobody sees
-)
+from fyke.core.hidden import CONTROL, HIDDEN
+
+_STEERING = re.compile(rf"[{CONTROL}{HIDDEN}\u2028\u2029]")
 
 
 def clean(text: str) -> str:

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from fyke.core.errors import NotACrawl
 from fyke.disk import manifest as manifests
-from fyke.disk.files import cut, damaged, lock, sync_file, write_whole, writing
+from fyke.disk.files import Opened, cut, damaged, lock, sync_file, write_whole, writing
 from fyke.disk.manifest import Manifest
 from fyke.disk.store import State, Store
 
@@ -68,7 +68,7 @@ class Snapshot:
         write_whole(path, self.manifest.encode())
 
 
-class Checkpoint:
+class Checkpoint(Opened):
     """The owner of a shard's directory, and its `store`."""
 
     def __init__(self, directory: Path, *, verified_bytes: int = VERIFIED_BYTES) -> None:
@@ -81,7 +81,7 @@ class Checkpoint:
             directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._verified_bytes = verified_bytes
-        self._lock = _lock(directory)
+        self._descriptor = _lock(directory)
         self._committed = 0
         try:
             self.reopen()
@@ -150,18 +150,6 @@ class Checkpoint:
         return CheckpointStatistics(
             self.number, self._committed, len(lengths), sum(lengths.values()), self.store.retired
         )
-
-    def close(self) -> None:
-        """Let another process have the directory."""
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def _clean(self) -> None:
         """Delete what a crash left behind: manifests that are not kept, and files that those kept do not name."""

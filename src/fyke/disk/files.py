@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_ISDIR
-from types import TracebackType
-from typing import IO, Any, BinaryIO, Self
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from fyke.core.closing import Closing
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, FykeError, StateDamaged
 
 Bytes = bytes | memoryview
@@ -183,7 +183,7 @@ def verify_file(path: Path, stretches: Iterable[Sequence[int]]) -> None:
                 raise damaged(path, f"its bytes from {begin:,} to {end:,} are not those that were written")
 
 
-class _Opened:
+class Opened(Closing):
     """Who has a descriptor, until it is closed."""
 
     _descriptor = -1
@@ -194,16 +194,8 @@ class _Opened:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class Appender(_Opened):
+class Appender(Opened):
     """A file that grows. Its length so far, and the digest of what was written to it, are what the next checkpoint
     records."""
 
@@ -228,7 +220,7 @@ class Appender(_Opened):
         self._on_growth(self.length)
 
 
-class Reader(_Opened):
+class Reader(Opened):
     """A file read at positions, never mapped, so that what was read does not count as our memory."""
 
     def __init__(self, path: Path) -> None:

@@ -5,18 +5,17 @@ Invariant: after `add` returned, the file up to the length it returned is safe o
 """
 
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from isal import igzip
 
+from fyke.core.closing import Closing
 from fyke.disk.files import sync_open, write_all
 from fyke.export.staging import writing
 
 GZIP_LEVEL = 2
 
 
-class GrowingFile:
+class GrowingFile(Closing):
     """The file `path`, of which `length` bytes count; with `packed`, what is added becomes a gzip member."""
 
     def __init__(self, path: Path, length: int, *, packed: bool) -> None:
@@ -31,10 +30,7 @@ class GrowingFile:
     def __repr__(self) -> str:
         return f"GrowingFile({self._path.name}, {self.length} bytes)"
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def close(self) -> None:
         self._file.close()
 
     def add(self, data: bytes) -> int:

@@ -7,9 +7,9 @@ for it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from fyke.core.closing import Closing
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.export.source import Source
 from fyke.search.archived import ArchiveReader
@@ -29,7 +29,7 @@ class MainContent:
     language: str
 
 
-class Reading:
+class Reading(Closing):
     """Reads pages of `source`; `prose` makes text of them."""
 
     def __init__(self, source: Source, prose: Callable[[Page], str]) -> None:
@@ -40,10 +40,7 @@ class Reading:
     def __repr__(self) -> str:
         return f"Reading({self._archive!r})"
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def close(self) -> None:
         self._archive.close()
 
     @property

@@ -13,6 +13,7 @@ from typing import Literal
 from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from fyke.core.hidden import CONTROL, HIDDEN
 from fyke.core.markup import bounded
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.export.marks import MARKS, marked, single, without_marks, written
@@ -25,7 +26,7 @@ Formatting = bool | Literal["minimal_html"]
 _HTML_BYTES = 4 << 20
 _LISTS_DEEP = 12  # what is in lists below them is text of one item
 _LITTLE_TEXT = 250  # where the main content is shorter, the main part may have been missed
-_NOT_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\uffff]")
+_NOT_TEXT = re.compile(f"[{CONTROL}{HIDDEN}]")
 _BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
 _GAPS = re.compile(r"\n{3,}")
 _SIGNS = re.compile(r"([\\`*<\[\]]|(?<!\w)_|_(?!\w))")

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -47,7 +46,7 @@ def writing(path: Path) -> AbstractContextManager[None]:
     return files.writing(path, FULL, REFUSED)
 
 
-class Staging:
+class Staging(files.Opened):
     """The export to `target`, under way. `asked` is what it depends on: with another, what is there is begun anew.
 
     Raises ConfigurationError when the target exists, DirectoryInUse, DirectoryError, DiskFull.
@@ -62,7 +61,6 @@ class Staging:
         self.until: dict[str, Any] = {}  # how much of the crawl is exported
         self.published = False  # whether the target is in its place, and only this folder is left to be tidied away
         self._asked = asked
-        self._lock = -1
 
     def __repr__(self) -> str:
         return f"Staging({str(self.folder)!r}, {self.mark.done} done)"
@@ -83,7 +81,7 @@ class Staging:
         if there and not renamed:
             raise ConfigurationError(f"{self.target} is there already: delete it, or choose another place with --out")
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = files.lock(
+        self._descriptor = files.lock(
             self.folder / "lock", f"{self.target} is being written by another fyke export: wait for it"
         )
         self.published = there
@@ -134,11 +132,6 @@ class Staging:
                 files.sync_file(self.target.parent)
         with writing(self.folder):
             shutil.rmtree(self.folder)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
 
 
 def column_once(path: Path, dtype: npt.DTypeLike, rows: int, fill: Callable[[npt.NDArray[Any]], None]) -> Any:

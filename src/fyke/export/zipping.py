@@ -10,9 +10,9 @@ import struct
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
+from fyke.core.closing import Closing
 from fyke.disk.files import sync_open
 from fyke.export.staging import writing
 
@@ -38,7 +38,7 @@ class ZipMember(NamedTuple):
     sha256: str
 
 
-class GrowingZip:
+class GrowingZip(Closing):
     """The ZIP file `path` with the first `members`; `at` is the time all members bear (year, …, second)."""
 
     def __init__(
@@ -57,10 +57,7 @@ class GrowingZip:
     def __repr__(self) -> str:
         return f"GrowingZip({self._path.name}, {len(self.members)} members, {self.length} bytes)"
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def close(self) -> None:
         with writing(self._path):
             self._file.close()
 

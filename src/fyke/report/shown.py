@@ -8,11 +8,11 @@ whoever writes HTML.
 import re
 import unicodedata
 
+from fyke.core.hidden import CONTROL, HIDDEN
+
 LIMIT = 120
 
-_HIDDEN = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\uffff]"
-)
+_HIDDEN = re.compile(rf"[{CONTROL}\t\n{HIDDEN}\u00ad\u200c\u200d\u2028\u2029\ufff0-\uffff]")
 
 
 def shown(text: str, limit: int = LIMIT) -> str:

@@ -72,7 +72,7 @@ def _parameters(url: SplitUrl) -> dict[str, str]:
     return url.parameters
 
 
-def _differing(contents: Sequence[Sequence[SplitUrl]], named: Callable[[UrlParts], dict[str, str]]) -> list[str]:
+def _differing(contents: Sequence[Sequence[SplitUrl]], named: Callable[[SplitUrl], dict[str, str]]) -> list[str]:
     """The keys that differ in most of the contents that have them."""
     there: Counter[str] = Counter()
     differ: Counter[str] = Counter()

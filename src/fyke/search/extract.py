@@ -17,6 +17,7 @@ from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import DOMNode, HTMLTree
 from selectolax.lexbor import LexborCSSSelector, LexborNode
 
+from fyke.core.hidden import HIDDEN
 from fyke.core.markup import bounded
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical, key_of
@@ -44,11 +45,8 @@ _NAVIGATION = (
 
 _HTML_BYTES = 4 << 20
 _LITTLE_TEXT = 250  # where the main text is shorter, the main part may have been missed
-# Control characters but blanks, those that turn the direction of text, and Sphinx's sign for a link to a heading.
-_NOT_SHOWN = re.compile(
-    r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
-    r"\u3164\ufeff\uffa0\ufff9-\ufffb\uffff\U000e0000-\U000e0fff¶]"
-)
+# Control characters but all that are blanks, and Sphinx's sign for a link to a heading.
+_NOT_SHOWN = re.compile(rf"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f{HIDDEN}¶]")
 _MANY_TAGS = 4_000
 _DEEP = 1_000  # browsers stop at half of it
 _NESTING_TAG = re.compile(

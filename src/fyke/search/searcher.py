@@ -23,11 +23,10 @@ from collections.abc import Sequence
 from math import log
 from pathlib import Path
 from time import perf_counter
-from types import TracebackType
-from typing import Self
 
 import tantivy
 
+from fyke.core.closing import Closing
 from fyke.core.urls import canonical, key_of
 from fyke.search.answering import Answer
 from fyke.search.compiling import Compiler, Statistics
@@ -44,7 +43,7 @@ FEW = 3  # with fewer found, a better spelling is looked for
 SIMILAR_TEXT_CHARS = 20_000
 
 
-class Searcher:
+class Searcher(Closing):
     """Answers from the indexes of the crawl `directories`. Raises DirectoryError when one has none."""
 
     def __init__(self, directories: Sequence[Path]) -> None:
@@ -53,12 +52,6 @@ class Searcher:
 
     def __repr__(self) -> str:
         return f"Searcher({self._shards!r})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the indexes."""

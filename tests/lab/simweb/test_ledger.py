@@ -1,5 +1,7 @@
 """The ledger: rows come back, from memory and from a file, also from a torn one."""
 
+from contextlib import closing
+
 import pytest
 
 from fyke.lab.simweb import Ledger, LedgerRow, read_queries, read_requests
@@ -13,7 +15,7 @@ def row(number):
 @pytest.mark.parametrize("in_file", [False, True])
 def test_rows_come_back(in_file, tmp_path):
     path = tmp_path / "ledger" if in_file else None
-    with Ledger(path) as ledger:
+    with closing(Ledger(path)) as ledger:
         for number in range(ROWS_PER_BATCH + 5):
             ledger.add(row(number))
         ledger.add_query(1.5, "h0.d0.sim", 1)
@@ -30,7 +32,7 @@ def test_rows_come_back(in_file, tmp_path):
 
 def test_a_torn_file_gives_what_came_before(tmp_path):
     path = tmp_path / "ledger"
-    with Ledger(path) as ledger:
+    with closing(Ledger(path)) as ledger:
         for number in range(10):
             ledger.add(row(number))
             ledger.flush()

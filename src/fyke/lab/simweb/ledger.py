@@ -10,8 +10,7 @@ no client can have seen the end earlier than the ledger says.
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, NamedTuple, Self
+from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -117,14 +116,6 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"<Ledger of {self._requests.count} requests, {self._queries.count} queries, in {self.path}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def add(self, row: LedgerRow) -> None:
         """Note a request that has ended."""
