@@ -110,7 +110,7 @@ def test_restore_keeps_each_row_once(
     again = LinksTable(folder, 1)
     again._files._table_rows = rows
     again.restore(state)
-    assert again.statistics().rows == kept
+    assert again.rows == kept
     assert read_table(folder, "links")["source"].to_pylist() == list(range(kept))
     for number in range(kept, added + 3):
         again.add(link_rows(number, number))

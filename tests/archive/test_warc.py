@@ -178,7 +178,6 @@ def test_a_revisit_points_at_the_original(folder: Path, make_exchange, facts: di
         first = writer.write(make_exchange("http://a.b/"))
         original = Original("http://a.b/", first.date, first.digest)
         again = writer.write(make_exchange("http://www.example.org/2", **facts), refers_to=original)
-        assert writer.statistics().revisits == 1
     assert again.digest == first.digest
     (revisit,) = revisits(folder / NAME)
     assert revisit["WARC-Profile"] == f"http://netpreserve.org/warc/1.1/revisit/{profile}"
@@ -209,7 +208,6 @@ def test_what_no_revisit_can_say_is_archived_whole(folder: Path, make_exchange, 
         first = writer.write(make_exchange())
         original = Original("http://www.example.org/", first.date, first.digest)
         writer.write(make_exchange("http://www.example.org/2", **facts), refers_to=original)
-        assert writer.statistics().revisits == 0
     assert not revisits(folder / NAME)
     assert not list(check_archive(folder))
 
@@ -218,11 +216,11 @@ def test_a_full_file_is_followed_by_the_next(folder: Path, make_exchange) -> Non
     with WarcCloser(folder, 2000) as writer:
         places = [writer.write(make_exchange(f"http://www.example.org/{n}")) for n in range(10)]
     files = sorted(path.name for path in (folder / "warc").glob("*.warc.gz"))
-    assert len(files) == len({place.file for place in places}) == writer.statistics().files > 2
+    assert len(files) == len({place.file for place in places}) > 2
     for name in files:
         assert_tools_agree(folder / "warc" / name)
         assert (folder / "warc" / name.replace("warc.gz", "cdxj")).exists()
-    assert writer.statistics().bytes == sum((folder / "warc" / name).stat().st_size for name in files)
+    assert writer.size_bytes == sum((folder / "warc" / name).stat().st_size for name in files)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -258,7 +256,7 @@ def test_restore_gives_back_the_state_and_each_record_comes_once(
     for number in range(kept, count + 2):
         again.write(make_exchange(f"http://www.example.org/{number}"))
     again.close()
-    final = again.state()
+    again.state()
     again.durable()
     found = []
     for path in sorted((folder / "warc").glob("*.warc.gz")):
@@ -266,7 +264,6 @@ def test_restore_gives_back_the_state_and_each_record_comes_once(
         with path.open("rb") as file:
             found += [r.headers["WARC-Target-URI"] for r in FastIterator(file) if r.headers["WARC-Type"] == "response"]
     assert found == [f"http://www.example.org/{number}" for number in range(count + 2)]
-    assert final["exchanges"] == again.statistics().exchanges == count + 2
     assert not list((folder / "warc").glob("*.open"))
     assert len(list((folder / "warc").glob("*.cdxj"))) == len(list((folder / "warc").glob("*.xxh3")))
     assert not list(check_archive(folder))

@@ -7,13 +7,13 @@ takes every name for this machine.
 import select
 import socket
 import ssl
-import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import BaseRequestHandler, ThreadingTCPServer
+
+from web_server import Answer, serving, web_server
 
 LINKS = "<a href=/a>a</a><a href=/away>b</a>"
 
@@ -40,48 +40,21 @@ def site(
 ) -> Iterator[Site]:
     """A site with pages for requests that it `allows`; others get 401."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(path: str, fields: dict[str, str]) -> Answer:
+        path = "/" + path.split("/", 3)[3] if "://" in path else path
+        found.asked.append((path, fields))
+        status, extra = 200, {"Set-Cookie": "server=own; Path=/"}
+        if path == "/robots.txt":
+            status = 404
+        elif not allows(fields):
+            status = 401
+        elif path == "/away" and found.away:
+            status, extra = 302, {"Location": found.away}
+        return status, {"Content-Type": "text/html", **extra}, f"<title>{path}</title>{LINKS}".encode()
 
-        def do_GET(self) -> None:
-            path = self.path.partition("://")[2].partition("/")[1:] if "://" in self.path else self.path
-            path = "".join(path)
-            fields = {name.lower(): value for name, value in self.headers.items()}
-            found.asked.append((path, fields))
-            status, extra = 200, {"Set-Cookie": "server=own; Path=/"}
-            if path == "/robots.txt":
-                status = 404
-            elif not allows(fields):
-                status = 401
-            elif path == "/away" and found.away:
-                status, extra = 302, {"Location": found.away}
-            body = f"<title>{path}</title>{LINKS}".encode()
-            self.send_response(status)
-            for name, value in {"Content-Type": "text/html", "Content-Length": str(len(body)), **extra}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads, block_on_close = True, False
-
-        def get_request(self):
-            client, address = super().get_request()
-            client.settimeout(10)
-            return (
-                tls.wrap_socket(client, server_side=True, do_handshake_on_connect=False) if tls else client
-            ), address
-
-        def handle_error(self, *_: object) -> None:
-            pass
-
-    with Server((host, 0), Handler) as server:
-        found = Site(f"{'https' if tls else 'http'}://{host}:{server.server_port}/")
-        with _serving(server):
-            yield found
+    found = Site("")
+    with web_server(answer, host, tls=tls) as found.url:
+        yield found
 
 
 @dataclass
@@ -141,7 +114,7 @@ def proxy(kind: str, login: str = "") -> Iterator[Proxy]:
 
     with Server(("127.0.0.1", 0), Handler) as server:
         found = Proxy(server.server_address[1])
-        with _serving(server):
+        with serving(server):
             yield found
 
 
@@ -154,14 +127,3 @@ def relay(one: socket.socket, other: socket.socket) -> None:
                 if not data:
                     return
                 (other if ready is one else one).sendall(data)
-
-
-@contextmanager
-def _serving(server: ThreadingTCPServer) -> Iterator[None]:
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        thread.join()

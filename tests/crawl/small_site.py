@@ -4,24 +4,26 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 
-Answer = tuple[int, dict[str, str], bytes]
+from web_server import Answer, web_server
 
 
 class SmallSite:
     """`pages` pages, each linking to two more; `answers` gives other paths, `hang` holds an answer back once."""
 
-    def __init__(self, pages: int, page_bytes: int, server: ThreadingHTTPServer) -> None:
+    def __init__(self, pages: int, page_bytes: int) -> None:
         self.pages = pages
         self.page_bytes = page_bytes
         self.answers: dict[str, Answer | Callable[[], Answer]] = {}
         self.hang: dict[str, threading.Event] = {}
         self.hanging = threading.Event()
         self.asked: Counter[str] = Counter()
-        self.port = server.server_port
-        self.url = f"http://{server.server_address[0]}:{self.port}/"
+        self.url = ""
+
+    @property
+    def port(self) -> int:
+        return int(self.url.strip("/").rpartition(":")[2])
 
     def all_urls(self) -> set[str]:
         return {self.url, *(f"{self.url}p{number}" for number in range(1, self.pages))}
@@ -47,49 +49,10 @@ class SmallSite:
 @contextmanager
 def small_site(pages: int = 30, page_bytes: int = 200, host: str = "127.0.0.1", port: int = 0) -> Iterator[SmallSite]:
     """Serve a SmallSite until the block ends; on any free port when none is given."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            status, headers, body = site.answer(self.path)
-            try:
-                self.send_response(status)
-                for name, value in {"Content-Length": str(len(body)), **headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
-            except OSError:
-                self.close_connection = True
-
-        def handle_one_request(self) -> None:
-            try:
-                super().handle_one_request()
-            except OSError:  # the crawler went away
-                self.close_connection = True
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        import socket
-
-        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        daemon_threads = True
-        block_on_close = False
-        request_queue_size = 128
-
-    server = Server((host, port), Handler)
-    site = SmallSite(pages, page_bytes, server)
-    if ":" in host:
-        site.url = f"http://[{host}]:{site.port}/"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield site
-    finally:
-        for gate in site.hang.values():
-            gate.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    site = SmallSite(pages, page_bytes)
+    with web_server(lambda path, _: site.answer(path), host, port) as site.url:
+        try:
+            yield site
+        finally:
+            for gate in site.hang.values():
+                gate.set()

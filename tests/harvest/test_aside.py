@@ -63,7 +63,7 @@ def test_large_pages_come_later_and_are_the_same(tmp_path) -> None:
     aside.close()
     assert harvest.waiting == 0
     assert facts(at_once + later) == wanted
-    assert parser.statistics().pages == len(BODIES)
+    assert parser.pages == len(BODIES)
 
 
 def test_while_there_is_no_room_for_large_pages_small_ones_go_on(tmp_path) -> None:

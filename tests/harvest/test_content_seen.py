@@ -50,7 +50,7 @@ def taken_in(rounds: list[list[Exchange]]) -> tuple[set[bytes], int, list[bool]]
         seen.close()
     rows = (zip(sheaf.pointers.found.urls, sheaf.pointers.kind.tolist(), strict=True) for sheaf in sheaves)
     found = {url for url, kind in chain.from_iterable(rows) if kind != NOT_FOLLOWED}
-    return found, parser.statistics().pages, [one.page.duplicate for sheaf in sheaves for one in sheaf.reaped]
+    return found, parser.pages, [one.page.duplicate for sheaf in sheaves for one in sheaf.reaped]
 
 
 def parsed(exchange: Exchange) -> set[bytes]:

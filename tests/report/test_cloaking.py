@@ -1,17 +1,14 @@
 """What servers show to another name is found, what changes by itself is not, and all is asked for as a crawl asks."""
 
 import json
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count, pairwise
 from pathlib import Path
 
 from crawl.runs import crawl, fyke, settings
 from fyke.archive.check import check_archive
+from web_server import Answer, web_server
 
 TEXT = " ".join(f"word{number}" for number in range(60))
 LINKS = "".join(f'<a href="/{name}">x</a>' for name in ("same", "clock", "words", "links", "refused", "secret"))
@@ -24,47 +21,25 @@ class Site:
         self.asked: list[tuple[float, str, str]] = []
         self._count = count()
 
-    def answer(self, path: str, name: str) -> tuple[int, str]:
+    def answer(self, path: str, fields: dict[str, str]) -> Answer:
+        name = fields["user-agent"]
+        self.asked.append((time.monotonic(), path, name))
         browser = "Firefox" in name
         if path == "/robots.txt":
-            return 200, "User-agent: *\nDisallow: /secret\nUser-agent: Firefox\nAllow: /\n"
+            return 200, {}, b"User-agent: *\nDisallow: /secret\nUser-agent: Firefox\nAllow: /\n"
         if path == "/refused" and browser:
-            return 403, "no"
+            return 403, {}, b"no"
         extra = f" moment{next(self._count)}" * (path == "/clock") + " cheap pills here now" * 5 * (
             path == "/words" and browser
         )
         more = "".join(f'<a href="/buy{n}">y</a>' for n in range(9)) if path == "/links" and browser else ""
-        return 200, f"<title>{path}</title><p>{TEXT}{extra}</p>{LINKS}{more}"
-
-
-@contextmanager
-def served(site: Site) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            name = self.headers["User-Agent"]
-            site.asked.append((time.monotonic(), self.path, name))
-            status, body = site.answer(self.path, name)
-            self.send_response(status)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/"
-        finally:
-            server.shutdown()
-            thread.join()
+        page = f"<title>{path}</title><p>{TEXT}{extra}</p>{LINKS}{more}"
+        return 200, {"Content-Type": "text/html"}, page.encode()
 
 
 def test_it_is_measured(tmp_path: Path) -> None:
     site = Site()
-    with served(site) as url:
+    with web_server(site.answer) as url:
         gentle = dict.fromkeys(("host_delay_s", "address_delay_s", "min_host_delay_s", "min_address_delay_s"), 0.1)
         run = crawl(tmp_path / "there", settings(tmp_path, None, politeness={**gentle, "delay_factor": 0.0}), url)
         assert run.status == 0, run.errors

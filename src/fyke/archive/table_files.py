@@ -15,7 +15,6 @@ Invariant: after `restore(state)` the rows in files and segments are those of th
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +31,6 @@ from fyke.disk.files import cut, damaged, verify_file, writing, written_whole
 TABLES = "tables"
 GROUP_ROWS = 1 << 16
 ZSTD_LEVEL = 1
-
-
-@dataclass(frozen=True, slots=True)
-class TableStatistics:
-    """What a table holds: rows, files sealed, and rows that wait in journal and memory."""
-
-    rows: int
-    files: int
-    waiting_rows: int
 
 
 def series(name: str, part: int) -> str:
@@ -109,15 +99,8 @@ class TableFiles:
 
     @property
     def rows(self) -> int:
-        return self._sealed_rows + self.waiting_rows
-
-    @property
-    def waiting_rows(self) -> int:
-        return sum(rows for _, _, rows in self._closed) + (self._journal.rows if self._journal else 0)
-
-    @property
-    def sealed(self) -> int:
-        return self._sealed
+        closed = sum(rows for _, _, rows in self._closed)
+        return self._sealed_rows + closed + (self._journal.rows if self._journal else 0)
 
     def append(self, batch: pa.RecordBatch) -> None:
         """Add the rows of `batch` (the schema, words in full)."""

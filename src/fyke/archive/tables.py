@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from fyke.archive.records import KINDS
 from fyke.archive.schemas import LINKS, PAGES, journalled
-from fyke.archive.table_files import TableFiles, TableStatistics, series
+from fyke.archive.table_files import TableFiles, series
 from fyke.archive.warc import RecordPlace
 from fyke.core.batches import U64
 from fyke.core.urls import pay_level_domain
@@ -31,23 +31,41 @@ PAGE_ROWS = journalled(PAGES)
 
 
 class _JournaledTable(ABC):
-    """What both tables share: rows in memory, files below."""
+    """What all tables share: rows in memory, `in_memory` of them at most; files below."""
 
-    def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int, part: int) -> None:
+    def __init__(
+        self, folder: Path, name: str, schema: pa.Schema, table_rows: int, part: int, *, in_memory: int
+    ) -> None:
         self._files = TableFiles(folder, series(name, part), schema, table_rows)
+        self._in_memory = in_memory
+        self._forget()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.statistics().rows} rows, {self._files!r})"
+        return f"{type(self).__name__}({self.rows} rows, {self._files!r})"
 
-    @abstractmethod
+    @property
+    def rows(self) -> int:
+        """Rows of the table, also those in memory."""
+        return self._files.rows + self._waiting_rows
+
+    def _put(self, pieces: Sequence[Any], rows: int) -> None:
+        self._waiting += pieces
+        self._waiting_rows += rows
+        if self._waiting_rows >= self._in_memory:
+            self.flush()
+
     def flush(self) -> None:
         """Hand the rows in memory to the journal."""
+        if self._waiting:
+            self._files.append(self._joined(self._waiting))
+        self._forget()
+
+    def _forget(self) -> None:
+        self._waiting: list[Any] = []
+        self._waiting_rows = 0
 
     @abstractmethod
-    def _in_memory(self) -> int: ...
-
-    @abstractmethod
-    def _forget(self) -> None: ...
+    def _joined(self, pieces: list[Any]) -> pa.RecordBatch: ...
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint records. Raises DiskFull or DirectoryError, as all of these."""
@@ -72,17 +90,12 @@ class _JournaledTable(ABC):
         self.flush()
         self._files.close()
 
-    def statistics(self) -> TableStatistics:
-        files, memory = self._files, self._in_memory()
-        return TableStatistics(files.rows + memory, files.sealed, files.waiting_rows + memory)
-
 
 class PagesTable(_JournaledTable):
     """The table `pages` of the crawl directory `folder`, `table_rows` rows to a file."""
 
     def __init__(self, folder: Path, table_rows: int, part: int = 0) -> None:
-        super().__init__(folder, "pages", PAGES, table_rows, part)
-        self._rows: list[tuple[object, ...]] = []
+        super().__init__(folder, "pages", PAGES, table_rows, part, in_memory=PAGES_IN_MEMORY)
 
     def add(
         self,
@@ -94,20 +107,10 @@ class PagesTable(_JournaledTable):
         redirect_to: str | None = None,
     ) -> None:
         """The end of a visit: its exchange, where it is archived, and what was read in it."""
-        self._rows.append(page_row(exchange, place, page, links, redirect_to))
-        if len(self._rows) >= PAGES_IN_MEMORY:
-            self.flush()
+        self._put([page_row(exchange, place, page, links, redirect_to)], 1)
 
-    def flush(self) -> None:
-        if self._rows:
-            self._files.append(rows_batch(self._rows, PAGE_ROWS))
-            self._rows = []
-
-    def _in_memory(self) -> int:
-        return len(self._rows)
-
-    def _forget(self) -> None:
-        self._rows = []
+    def _joined(self, pieces: list[Any]) -> pa.RecordBatch:
+        return rows_batch(pieces, PAGE_ROWS)
 
 
 def page_row(
@@ -152,27 +155,15 @@ class LinksTable(_JournaledTable):
     """The table `links` of the crawl directory `folder`, 20 times `table_rows` rows to a file."""
 
     def __init__(self, folder: Path, table_rows: int, part: int = 0) -> None:
-        super().__init__(folder, "links", LINKS, table_rows * LINKS_PER_PAGE, part)
-        self._batches: list[pa.RecordBatch] = []
-        self._rows = 0
+        super().__init__(folder, "links", LINKS, table_rows * LINKS_PER_PAGE, part, in_memory=LINKS_IN_MEMORY)
 
     def add(self, links: pa.RecordBatch) -> None:
         """Links (schema `LINKS`) of some pages."""
-        self._batches.append(links)
-        self._rows += links.num_rows
-        if self._rows >= LINKS_IN_MEMORY:
-            self.flush()
+        if links.num_rows:
+            self._put([links], links.num_rows)
 
-    def flush(self) -> None:
-        if self._rows:
-            self._files.append(pa.concat_batches(self._batches))
-        self._forget()
-
-    def _in_memory(self) -> int:
-        return self._rows
-
-    def _forget(self) -> None:
-        self._batches, self._rows = [], 0
+    def _joined(self, pieces: list[Any]) -> pa.RecordBatch:
+        return pa.concat_batches(pieces)
 
 
 def links_batch(source: U64, target: U64, url: pa.BinaryArray, kind: npt.NDArray[np.integer]) -> pa.RecordBatch:
@@ -186,26 +177,15 @@ class ExtractedTable(_JournaledTable):
     """The table `name` of what pages say, with the columns of `schema`, `table_rows` rows to a file."""
 
     def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int, part: int = 0) -> None:
-        super().__init__(folder, name, schema, table_rows, part)
+        super().__init__(folder, name, schema, table_rows, part, in_memory=PAGES_IN_MEMORY)
         self._schema = schema
-        self._rows: list[tuple[object, ...]] = []
 
     def add(self, rows: Sequence[tuple[object, ...]]) -> None:
         """Rows of a page."""
-        self._rows += rows
-        if len(self._rows) >= PAGES_IN_MEMORY:
-            self.flush()
+        self._put(rows, len(rows))
 
-    def flush(self) -> None:
-        if self._rows:
-            self._files.append(rows_batch(self._rows, self._schema))
-            self._rows = []
-
-    def _in_memory(self) -> int:
-        return len(self._rows)
-
-    def _forget(self) -> None:
-        self._rows = []
+    def _joined(self, pieces: list[Any]) -> pa.RecordBatch:
+        return rows_batch(pieces, self._schema)
 
 
 def rows_batch(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:

@@ -13,7 +13,6 @@ manifest made after the closing is safe.
 import re
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -42,16 +41,6 @@ class RecordPlace(NamedTuple):
     length: int
     digest: str
     date: str
-
-
-@dataclass(frozen=True, slots=True)
-class WarcStatistics:
-    """What the archive holds, over the whole crawl."""
-
-    files: int
-    exchanges: int
-    revisits: int
-    bytes: int
 
 
 def finish(warc: Path, unsorted: Path) -> None:
@@ -95,7 +84,7 @@ class WarcWriter:
         self._index: BinaryIO | None = None
         self._path = self._index_path = folder
         self._position = self._index_position = 0
-        self._exchanges = self._revisits = self._closed_bytes = 0
+        self._closed_bytes = 0
         self._name = ""
         self._closing: list[tuple[int, int, int]] = []  # serial and two lengths of closed files not yet finished
         self._finishing = Background("fyke-finish-warc")
@@ -104,7 +93,7 @@ class WarcWriter:
             (folder / FOLDER).mkdir(parents=True, exist_ok=True)
 
     def __repr__(self) -> str:
-        return f"WarcWriter({self._file_name(self._serial)} at {self._position}, {self._exchanges} exchanges)"
+        return f"WarcWriter({self._file_name(self._serial)} at {self._position})"
 
     def write(
         self,
@@ -152,7 +141,6 @@ class WarcWriter:
             member = records.small_member(header, block)
             length = len(member)
             file.write(b"".join((before, member, after)))
-            self._revisits += 1
         elif exchange.body.size <= WHOLE_BYTES:
             member, digest = records.body_member(header, exchange.head, exchange.body.read())
             length = len(member)
@@ -163,7 +151,6 @@ class WarcWriter:
             length = sum(map(file.write, pieces))
             file.write(after)
         self._position = offset + length + len(after)
-        self._exchanges += 1
         said = media_type_of(exchange.head) if exchange.head else media_type or records.OCTETS
         mime = "warc/revisit" if refers_to else said
         status = exchange.status if exchange.head and not (refers_to and records.not_modified(exchange)) else None
@@ -249,8 +236,6 @@ class WarcWriter:
             "file": f"{FOLDER}/{self._file_name(self._serial)}",
             "length": self._position,
             "index_length": self._index_position,
-            "exchanges": self._exchanges,
-            "revisits": self._revisits,
             "closed_bytes": self._closed_bytes,
             "closing": [list(closing) for closing in self._closing],
         }
@@ -272,8 +257,6 @@ class WarcWriter:
         self._serial = state.get("serial", 0)
         if state:  # the folder may have another name than when the crawl began
             self._crawl = state["file"].removeprefix(f"{FOLDER}/fyke-").rpartition("-")[0]
-        self._exchanges = state.get("exchanges", 0)
-        self._revisits = state.get("revisits", 0)
         self._closed_bytes = state.get("closed_bytes", 0)
         length = state.get("length", 0)
         self._closing = [(serial, size, index) for serial, size, index in state.get("closing", [])]
@@ -327,6 +310,7 @@ class WarcWriter:
             self._settle(wait=True)
         self._finishing.close()
 
-    def statistics(self) -> WarcStatistics:
-        files = self._serial + (self._file is not None)
-        return WarcStatistics(files, self._exchanges, self._revisits, self._closed_bytes + self._position)
+    @property
+    def size_bytes(self) -> int:
+        """What the archive holds, over the whole crawl."""
+        return self._closed_bytes + self._position

@@ -52,7 +52,7 @@ class Barn:
     @property
     def answered(self) -> bool:
         """Whether any server has ever answered in this crawl."""
-        return self._archive.statistics().bytes > 0
+        return self._archive.size_bytes > 0
 
     def store(self, sheaf: Sheaf) -> None:
         """Keep what came of some visits."""

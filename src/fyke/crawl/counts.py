@@ -52,7 +52,7 @@ class Counts:
         elapsed = now - self.started_at
         outcomes = self.barn.outcomes
         failures = self.filters.failures + self.barn.sink_failures
-        failures.update(self.parser.statistics().failures)
+        failures.update(self.parser.failures)
         failures.update(self.registry.plugin_failures)
         failures.update(self.frontier.plugin_failures)
         return CrawlStatistics(
@@ -95,7 +95,7 @@ class Counts:
             left_out=self._left_out(frontier.over_quota),
             rewritten={} if self.rewriting is None else dict(self.rewriting.used),
             revoked={} if self.rewriting is None else self.rewriting.contradictions,
-            archive_bytes=self.archive.statistics().bytes,
+            archive_bytes=self.archive.size_bytes,
             memory_bytes=self.memory.read(now),
             plugin_failures=dict(failures),
             deaths=dict(self.deaths),

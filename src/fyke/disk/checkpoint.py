@@ -29,17 +29,6 @@ VERIFIED_BYTES = 256 << 20  # of state that are read when a shard is opened: a t
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointStatistics:
-    """Of the checkpoints since the directory was opened."""
-
-    number: int  # of the newest durable manifest, 0 before the first
-    committed: int
-    files: int
-    size_bytes: int
-    retired_files: int
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot:
     """All of a shard at one instant, to be made durable. Nothing in it changes any more."""
 
@@ -82,7 +71,6 @@ class Checkpoint(Opened):
         self._directory = directory
         self._verified_bytes = verified_bytes
         self._descriptor = _lock(directory)
-        self._committed = 0
         try:
             self.reopen()
         except BaseException:
@@ -140,16 +128,9 @@ class Checkpoint(Opened):
         self._pending = None
         self._uncommitted = []
         self._kept = [snapshot.manifest, *self._kept][:KEPT_MANIFESTS]
-        self._committed += 1
         self._delete_manifests()
         self.store.protect(kept.files for kept in self._kept)
         self.store.synced(snapshot.manifest.files)
-
-    def statistics(self) -> CheckpointStatistics:
-        lengths = self.store.lengths()
-        return CheckpointStatistics(
-            self.number, self._committed, len(lengths), sum(lengths.values()), self.store.retired
-        )
 
     def _clean(self) -> None:
         """Delete what a crash left behind: manifests that are not kept, and files that those kept do not name."""

@@ -130,11 +130,6 @@ class Store:
 
     # --- for the checkpoint
 
-    @property
-    def retired(self) -> int:
-        """Files that wait to be deleted."""
-        return len(self._retired)
-
     def lengths(self) -> dict[str, int]:
         """Every live file and its length in bytes."""
         return dict(self._lengths)

@@ -3,6 +3,6 @@
 `fyke.crawl` makes one `Parser` and hands it every answer. Nothing here does I/O or remembers pages.
 """
 
-from fyke.harvest.parser import Parser, ParserStatistics, fingerprint
+from fyke.harvest.parser import Parser, fingerprint
 
-__all__ = ["Parser", "ParserStatistics", "fingerprint"]
+__all__ = ["Parser", "fingerprint"]

@@ -9,10 +9,9 @@ Invariant: whatever the bytes, a page comes back; a plug-in that raises harms ne
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
 import xxhash
@@ -46,17 +45,6 @@ _TEXTUAL = (
     FTP_LISTING,
 )
 _KINDS_REMEMBERED = 1000  # servers may invent media types without end
-
-
-@dataclass(frozen=True, slots=True)
-class ParserStatistics:
-    """Since the start: pages processed, the links in them, and how often each plug-in failed."""
-
-    pages: int
-    links: int
-    nofollow: int
-    requisites: int
-    failures: Mapping[str, int]
 
 
 @runtime_checkable
@@ -110,11 +98,11 @@ class Parser:
         self._product = product.lower()
         self._requisites = requisites
         self._kinds: dict[str, _MediaType] = {}
-        self._pages = self._links = self._nofollow = self._needed = 0
-        self._failures: Counter[str] = Counter()
+        self.pages = 0  # that were parsed
+        self.failures: Counter[str] = Counter()  # of plug-ins, by name
 
     def __repr__(self) -> str:
-        return f"Parser({self._pages} pages, {self._links} links)"
+        return f"Parser({self.pages} pages)"
 
     def parse(self, exchange: Exchange, content: bytes) -> Page:
         """The page an answer is; `content` is its body after transfer and content coding."""
@@ -162,11 +150,6 @@ class Parser:
             for module in self._kind(page.media_type).plugins:
                 self._run(module, page)
 
-    def statistics(self) -> ParserStatistics:
-        """Counts since the start."""
-        failures = MappingProxyType(dict(self._failures))
-        return ParserStatistics(self._pages, self._links, self._nofollow, self._needed, failures)
-
     def _settle(self, links: PageLinks, nofollow: bool, redirect: Sequence[str]) -> bool:
         """Sort what the modules found: a page that says nofollow says it of all its links. Whether there are more than
         are taken, of one kind or written out."""
@@ -183,17 +166,14 @@ class Parser:
                 setattr(links, name, found[:MOST_LINKS])
             elif len(found) * MAX_URL_BYTES > MOST_WRITTEN_BYTES:
                 cut |= sum(map(len, found)) > MOST_WRITTEN_BYTES
-        self._pages += 1
-        self._links += len(links.pages) + len(links.listings)
-        self._nofollow += len(links.nofollow)
-        self._needed += len(links.requisites)
+        self.pages += 1
         return cut
 
     def _run(self, module: ProcessingModule, page: Page) -> None:
         try:
             module.process(page)
         except Exception:  # noqa: BLE001 - someone else's code: its fault is counted, ours is the page
-            self._failures[type(module).__name__] += 1
+            self.failures[type(module).__name__] += 1
 
     def _kind(self, media_type: str) -> _MediaType:
         kind = self._kinds.get(media_type)

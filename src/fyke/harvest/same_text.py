@@ -8,9 +8,17 @@ it counted, such a page would seem to change at every visit, and take those of o
 Invariant: linear in the bytes, of which there are `MOST_TEXT_BYTES` at most of each.
 """
 
+from collections.abc import Callable
+
 from selectolax.lexbor import LexborHTMLParser
 
+from fyke.core.decoding import decode_body
+from fyke.core.document import Document
 from fyke.core.markup import bounded
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import HTML_TYPES, SAME_TEXT, Earlier, Exchange, Page
+
+CopyOf = Callable[[Earlier, int], tuple[bytes, bytes] | None]  # head and body of the newest copy, if not longer
 
 MOST_TEXT_BYTES = 256 << 10
 _AD_NAMES = ("ad", "ads", "advert", "advertisement", "adsbygoogle", "sponsored", "banner")
@@ -20,6 +28,32 @@ FRAME = ",".join(
         *(f'[class~="{name}" i],[id="{name}" i]' for name in _AD_NAMES),
     ]
 )  # fmt: skip
+
+
+def compare(page: Page, copy_of: CopyOf | None, most_bytes: int) -> None:
+    """Note at the exchange of `page` what it says beside the one before it: a page that is as it was, or away once
+    more. `most_bytes` is what a copy may unfold to."""
+    exchange = page.exchange
+    earlier = exchange.visit.earlier
+    if earlier is None:
+        return
+    if exchange.outcome is Outcome.OK and page.fingerprint:
+        if page.fingerprint == earlier.fingerprint:
+            exchange.outcome = Outcome.UNCHANGED
+        elif copy_of and page.media_type in HTML_TYPES and _says_the_same(page, earlier, copy_of, most_bytes):
+            exchange.detail = SAME_TEXT
+    elif exchange.status in (404, 410) and earlier.missing:
+        exchange.outcome = Outcome.GONE
+
+
+def _says_the_same(page: Page, earlier: Earlier, copy_of: CopyOf, most_bytes: int) -> bool:
+    """Whether `page` has the text of its copy in the archive, though not its bytes."""
+    message = copy_of(earlier, MOST_TEXT_BYTES) if len(page.content) <= MOST_TEXT_BYTES else None
+    if message is None:
+        return False
+    visit = page.exchange.visit
+    copy = Exchange(visit, Outcome.OK, 0.0, 0.0, status=200, head=message[0], body=Document(message[1]))
+    return same_text(decode_body(copy, most_bytes).content, page.content)
 
 
 def same_text(old: bytes, new: bytes) -> bool:

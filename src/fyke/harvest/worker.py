@@ -23,18 +23,17 @@ import numpy.typing as npt
 from fyke.core.batches import U64, Kind, LinkKind
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body, unfolds
-from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import MOST_BYTES, NOWHERE, Int, LinkResolver, Located
 from fyke.core.urls import key_of
-from fyke.core.visits import HTML_TYPES, SAME_TEXT, Earlier, Exchange, Page, Purpose
+from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
 from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
 from fyke.harvest.content_seen import ContentSeen, depends_on_name, places_of
 from fyke.harvest.link_groups import NOT_FOLLOWED, Group, groups_of
 from fyke.harvest.named_sitemaps import NamedSitemaps
 from fyke.harvest.redirects import MOST_HOPS, Redirects
-from fyke.harvest.same_text import MOST_TEXT_BYTES, same_text
+from fyke.harvest.same_text import CopyOf, compare
 
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
@@ -42,7 +41,6 @@ MOST_LATER = 256  # exchanges with large pages for which there is no room aside:
 STORED_BYTE_S = 5e-9  # that a byte of a large page is expected to take until it is archived
 SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however short it is
 Times = npt.NDArray[np.float64]
-CopyOf = Callable[[Earlier, int], tuple[bytes, bytes] | None]  # head and body of the newest copy, if not longer
 TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
 
 
@@ -126,7 +124,7 @@ class Harvest:
         # There was no room aside for their pages, which have so many bytes.
         self._later: deque[tuple[Exchange, int]] = deque()
         self._redirects = redirects or Redirects({})
-        self._copy_of = copy_of or (lambda earlier, most_bytes: None)
+        self._copy_of = copy_of
 
     def __repr__(self) -> str:
         return f"Harvest({self._parser!r})"
@@ -229,7 +227,7 @@ class Harvest:
         """Visits that brought nothing to read: half of all, where robots.txt forbids much."""
         reaped = [Reaped(exchange, Page(exchange, "", b"")) for exchange in exchanges]
         for each in reaped:
-            self._compare(each.page)
+            compare(each.page, self._copy_of, self._most_bytes)
             if each.exchange.outcome is not Outcome.UNCHANGED:
                 self._redirects.ended(each.exchange.visit.key)
         return Sheaf(reaped, NO_POINTERS)
@@ -266,7 +264,7 @@ class Harvest:
         waiting: set[int] = set()
         written_bytes = 0
         for (exchange, page), keys in zip(batch, places, strict=True):
-            self._compare(page)
+            compare(page, self._copy_of, self._most_bytes)
             if exchange.outcome is Outcome.UNCHANGED:  # its links are known
                 together.append(_PageRead(exchange, page, (), 0))
                 continue
@@ -288,29 +286,6 @@ class Harvest:
             written_bytes += len(page.links) * len(page.links.base)
         if together:
             yield self._sheaf(together)
-
-    def _compare(self, page: Page) -> None:
-        """What an answer says beside the one before it: a page that is as it was, or away once more."""
-        exchange = page.exchange
-        earlier = exchange.visit.earlier
-        if earlier is None:
-            return
-        if exchange.outcome is Outcome.OK and page.fingerprint:
-            if page.fingerprint == earlier.fingerprint:
-                exchange.outcome = Outcome.UNCHANGED
-            elif page.media_type in HTML_TYPES and self._says_the_same(page, earlier):
-                exchange.detail = SAME_TEXT
-        elif exchange.status in (404, 410) and earlier.missing:
-            exchange.outcome = Outcome.GONE
-
-    def _says_the_same(self, page: Page, earlier: Earlier) -> bool:
-        """Whether `page` has the text of its copy in the archive, though not its bytes."""
-        message = self._copy_of(earlier, MOST_TEXT_BYTES) if len(page.content) <= MOST_TEXT_BYTES else None
-        if message is None:
-            return False
-        visit = page.exchange.visit
-        copy = Exchange(visit, Outcome.OK, 0.0, 0.0, status=200, head=message[0], body=Document(message[1]))
-        return same_text(decode_body(copy, self._most_bytes).content, page.content)
 
     def _do_aside(self, work: Callable[[_PageRead], _PageRead], read: _PageRead) -> None:
         assert self._aside is not None
