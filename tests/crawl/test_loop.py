@@ -116,6 +116,8 @@ class DictFetcher:
 class DictWorker:
     """Keeps what came, then tells of it."""
 
+    body_bytes = 0
+
     def __init__(self, web: SmallWeb, clock: VirtualClock) -> None:
         self.web, self.clock = web, clock
         self.kept: Counter[str] = Counter()

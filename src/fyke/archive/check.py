@@ -7,7 +7,7 @@ checked up to the lengths its manifest records.
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from fyke.archive.table_files import TABLES
 from fyke.archive.warc import FOLDER
 from fyke.archive.warc_reading import Record, read_records
 from fyke.core.errors import StateDamaged
+from fyke.core.telling import Tell
 
 _STATUS_LINE = re.compile(r"HTTP/\d(\.\d)? \d{3}( |$)", re.ASCII)
 _STATUS = re.compile(rb', "status": "\d+"')
@@ -59,16 +60,13 @@ class _Fetches(NamedTuple):
     repeats: Repeats | None
 
 
-Progress = Callable[[str, int, int], None]
-
-
 def check_archive(
     folder: Path,
     lengths: Mapping[str, int] | None = None,
     *,
     once: bool = True,
     passes: Sequence[Sequence[tuple[int, bool]]] = (),
-    progress: Progress | None = None,
+    progress: Tell | None = None,
 ) -> Iterator[Fault]:
     """The faults of the crawl directory `folder`; none when all is well.
 
@@ -95,7 +93,7 @@ def check_archive(
 
 
 def _check_file(
-    folder: Path, name: str, lengths: Mapping[str, int], fetches: "_Fetches", progress: Progress | None
+    folder: Path, name: str, lengths: Mapping[str, int], fetches: "_Fetches", progress: Tell | None
 ) -> Iterator[Fault]:
     place = f"{FOLDER}/{name}"
     path = folder / place

@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from fyke.archive.statistics import CrawlStatistics, added
 from fyke.archive.table_files import journal_path, series
 from fyke.archive.turns import turns
 from fyke.core.errors import StateDamaged
+from fyke.core.telling import Tell
 from fyke.disk import manifest as manifests
 from fyke.disk.files import Reader, is_locked
 from fyke.disk.frames import verify
@@ -94,7 +95,7 @@ def in_use(directory: CrawlDirectory) -> bool:
     return is_locked(directory.shard / "lock") or is_locked(directory.supervised)
 
 
-def check_crawl(directory: CrawlDirectory, progress: Callable[[str, int, int], None]) -> Iterator[Fault]:
+def check_crawl(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
     """Every fault in the checkpoint, the archive and the tables of `directory`. Raises NotACrawl."""
     directory.config()
     if what := directory.listed.fault():

@@ -16,6 +16,7 @@ from pathlib import Path
 from fyke.archive.checksum import file_hash
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.errors import DirectoryError
+from fyke.core.telling import Tell
 from fyke.disk.checkpoint import held
 from fyke.disk.files import lock, sync_file, write_all, write_whole, writing, written_whole
 
@@ -24,8 +25,6 @@ MOVED = "fyke.toml.moved"  # what fyke.toml is called when all is in the new fol
 COPIED_BYTES = 1 << 20  # at a time
 FULL = "free some space there, and run the same command again"
 REFUSED = "mend it, and run the same command again, or name another folder"
-
-Told = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Moved:
 
 
 def move(
-    directory: CrawlDirectory, target: Path, told: Told, rename: Callable[[Path, Path], None] = os.rename
+    directory: CrawlDirectory, target: Path, told: Tell, rename: Callable[[Path, Path], None] = os.rename
 ) -> Moved:
     """Move the crawl in `directory` to the folder `target`; `told` hears of bytes done, of how many.
 
@@ -115,7 +114,7 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_symlink() or path.is_file())
 
 
-def _copied(source: Path, target: Path, told: Told) -> Moved:
+def _copied(source: Path, target: Path, told: Tell) -> Moved:
     settings = source / "fyke.toml"
     paths = [path for path in _files(source) if path != settings]
     sizes = {path: path.lstat().st_size for path in paths}

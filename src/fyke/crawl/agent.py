@@ -116,7 +116,7 @@ class Agent:
             rooms.frontier.rouse()
         self._loop = Loop(
             rooms.engines(self._again), self.config.crawl, self._clock, self._news,
-            has_its_bytes=lambda: 0 < self.config.crawl.bytes <= rooms.barn.body_bytes, hours=self._prepared.hours,
+            hours=self._prepared.hours,
         )  # fmt: skip
         self._handler_before = asyncio.get_running_loop().get_exception_handler()
         asyncio.get_running_loop().set_exception_handler(self._failed)

@@ -51,6 +51,11 @@ class Gathering:
         return self._barn.answered
 
     @property
+    def body_bytes(self) -> int:
+        """How much of bodies was received in the whole crawl."""
+        return self._barn.body_bytes
+
+    @property
     def waiting(self) -> int:
         """How many exchanges are still being read."""
         return self._harvest.waiting

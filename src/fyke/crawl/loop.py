@@ -25,7 +25,6 @@ checkpoint names.
 """
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -109,6 +108,9 @@ class Worker(Protocol):
     def answered(self) -> bool: ...
 
     @property
+    def body_bytes(self) -> int: ...
+
+    @property
     def waiting(self) -> int: ...
 
     def gather(self, fetched: Any, outbox: Outbox) -> int: ...
@@ -139,7 +141,6 @@ class Loop:
         *,
         least_merge_s: float = 0.0,
         linger_s: float = LINGER_S,
-        has_its_bytes: Callable[[], bool] = lambda: False,
         hours: HostHours | None = None,
     ) -> None:
         """`news` is set by the fetcher when something ended. `least_merge_s`: between merges that are granted since
@@ -158,7 +159,6 @@ class Loop:
         self._news = news
         self._least_merge_s = least_merge_s
         self._linger_s = linger_s
-        self._has_its_bytes = has_its_bytes
         self._hours = hours or HostHours()
         self._merge_at = 0.0  # when the frontier may merge less than a full batch again
         self.moved = False  # whether the frontier did, in the last turn
@@ -279,7 +279,7 @@ class Loop:
             return None  # the supervisor says when
         if self._fetcher.has_its_pages and not self._gathering.waiting:
             return Ending.PAGES
-        if self._has_its_bytes():
+        if 0 < self._asked.bytes <= self._gathering.body_bytes:
             return Ending.BYTES
         if not self._gathering.answered and self._fetcher.unreached:  # the fault is likely on our side
             return Ending.UNREACHED

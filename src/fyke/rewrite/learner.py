@@ -8,12 +8,13 @@ Invariant: the crawl may run meanwhile; nothing of it is written but the file of
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.own_marks import marks_of
 from fyke.core.rewrite_rules import FILE, Rule, Shape, render
+from fyke.core.telling import Tell
 from fyke.core.urls import split
 from fyke.disk.files import write_whole
 from fyke.harvest.prints import prints_of
@@ -26,7 +27,7 @@ from fyke.search.archived import ArchiveReader
 MOST_READ = 20_000  # pages of a site, from the archive
 
 
-def learn(folder: Path, told: Callable[[str, int, int], None]) -> list[Rule]:
+def learn(folder: Path, told: Tell) -> list[Rule]:
     """Learn the rules of the crawl in `folder` and write them to its file; `told` hears of each site.
 
     Raises NotACrawl, StateDamaged, DiskFull, DirectoryError.

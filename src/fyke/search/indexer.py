@@ -13,7 +13,7 @@ it is made of. So an index that was killed at any instant goes on to be the one 
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from fyke.archive.reading import generation
 from fyke.core.config import Config
 from fyke.core.errors import NotACrawl
 from fyke.core.outcomes import Outcome
+from fyke.core.telling import Tell
 from fyke.core.urls import key_of, split
 from fyke.search.archived import ArchiveReader
 from fyke.search.documents import Writing
@@ -44,8 +45,6 @@ COLUMNS = [
     "key", "url", "domain", "status", "outcome", "fetched_at", "media_type", "fingerprint", "noindex", "redirect_to",
     "warc_file", "warc_offset", "warc_length",
 ]  # fmt: skip
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ class Indexer:
     Raises NotACrawl, DirectoryInUse, DiskFull, DirectoryError.
     """
 
-    def __init__(self, crawl: Path, limits: IndexLimits | None = None, progress: Progress | None = None) -> None:
+    def __init__(self, crawl: Path, limits: IndexLimits | None = None, progress: Tell | None = None) -> None:
         self.folder = IndexFolder(crawl)
         self._limits = limits or IndexLimits()
         self._progress = progress or (lambda phase, done, of: None)

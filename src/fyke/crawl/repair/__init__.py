@@ -18,7 +18,8 @@ from fyke.archive.table_files import TABLES
 from fyke.archive.turns import COUNTED, rows_by_part, write_turns
 from fyke.core.config import Config
 from fyke.core.errors import StateDamaged
-from fyke.crawl.repair.case import Case, Note, Progress
+from fyke.core.telling import Tell
+from fyke.crawl.repair.case import Case, Note
 from fyke.crawl.repair.reread import Rereader
 from fyke.crawl.repair.tables import TableRepair
 from fyke.crawl.repair.warc_files import ArchiveRepair
@@ -30,7 +31,7 @@ from fyke.disk.manifest import Manifest
 __all__ = ["Note", "repair"]
 
 
-def repair(directory: CrawlDirectory, progress: Progress) -> Iterator[Note]:
+def repair(directory: CrawlDirectory, progress: Tell) -> Iterator[Note]:
     """Mend the crawl in `directory`, and say what was done. Raises NotACrawl, DirectoryInUse, DiskFull."""
     config = directory.config()
     with exclusively(directory):

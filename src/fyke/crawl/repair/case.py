@@ -4,17 +4,15 @@ Made by `fyke.crawl.repair`, shared by what mends the archive and what mends the
 """
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fyke.archive.checksum import checksum_path
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.mending import DamagedFolder
+from fyke.core.telling import Tell
 from fyke.disk import manifest as manifests
 from fyke.disk.manifest import Manifest
-
-Progress = Callable[[str, int, int], None]
 
 
 class Note(NamedTuple):
@@ -28,7 +26,7 @@ class Note(NamedTuple):
 class Case:
     """The crawl in `directory`; work goes on in `scratch`, and `progress` hears how far it is."""
 
-    def __init__(self, directory: CrawlDirectory, scratch: Path, progress: Progress) -> None:
+    def __init__(self, directory: CrawlDirectory, scratch: Path, progress: Tell) -> None:
         self.directory = directory
         self.folder = directory.path
         self.scratch = scratch

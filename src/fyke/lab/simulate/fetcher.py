@@ -257,6 +257,7 @@ class VirtualHarvest:
     """Makes the links of the pages fetched, when they are enough to be worth it."""
 
     answered = True
+    body_bytes = 0
     waiting = 0  # pages that are being read
 
     def __init__(
