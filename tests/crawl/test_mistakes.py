@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from commands import in_process, told
 from crawl.runs import FAST, archived, command, crawl, fyke, settings, wait_until
 from crawl.small_site import SmallSite, small_site
 from disks import grow, small_disk
 from fyke.archive.directory import CrawlDirectory
-from fyke.cli import main
 from fyke.core.config import build
 from fyke.core.errors import DirectoryInUse
 from fyke.crawl.agent import Agent
@@ -107,11 +107,9 @@ def test_wrong_usage(
     arguments: list[str],
     words: list[str],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     into = tmp_path / "crawl"
-    told(USAGE, [str(into) if word == "@" else word for word in arguments], words, monkeypatch, capsys)
+    told(USAGE, [str(into) if word == "@" else word for word in arguments], words)
     assert not into.exists()
 
 
@@ -136,30 +134,12 @@ def test_wrong_usage(
         ("[frontier]\nbudget = 'generous'", ["no budget 'generous'", "module:Name"]),
     ],
 )
-def test_wrong_settings(
-    text: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_settings(text: str, words: list[str], tmp_path: Path) -> None:
     into, config = tmp_path / "crawl", tmp_path / "mine.toml"
     config.write_text(text)
     urls = [] if "seeds" in text else [SEED]
-    told(USAGE, ["crawl", *urls, "--into", str(into), "--config", str(config)], words, monkeypatch, capsys)
+    told(USAGE, ["crawl", *urls, "--into", str(into), "--config", str(config)], words)
     assert not into.exists()
-
-
-def told(
-    status: int,
-    arguments: list[str],
-    words: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["fyke", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    printed = capsys.readouterr()
-    assert ended.value.code == status and not printed.out
-    said_once(printed.err, *words)
-    assert "secret" not in printed.err
 
 
 @pytest.mark.parametrize(
@@ -183,53 +163,40 @@ def told(
     ],
     ids=" ".join,
 )
-def test_a_name_that_is_not_utf8(
-    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_name_that_is_not_utf8(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / os.fsdecode(b"a\xff\xfe")
     folder.mkdir()
     monkeypatch.chdir(tmp_path)
-    told(
-        USAGE, [word.replace("@", str(folder)) for word in arguments], [r"a\xff\xfe", "not UTF-8"], monkeypatch, capsys
-    )
+    told(USAGE, [word.replace("@", str(folder)) for word in arguments], [r"a\xff\xfe", "not UTF-8"])
     assert [*tmp_path.iterdir()] == [folder] and not [*folder.iterdir()]
 
 
-def test_help_stays_help(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "argv", ["fyke", "crawl", "--help"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    text = capsys.readouterr().out
-    assert ended.value.code == 0 and "--requisites" in text and "130" in text
+def test_help_stays_help() -> None:
+    said = in_process("crawl", "--help")
+    assert said.status == 0 and "--requisites" in said.out and "130" in said.out
 
 
 # -- the directory ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("place", ["/proc/fyke", "/sys/fyke", "file", "file/below"])
-def test_a_directory_that_cannot_be_written(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_directory_that_cannot_be_written(place: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    told(DIRECTORY, ["crawl", SEED, "--into", str(tmp_path / place)], [place, "--into"], monkeypatch, capsys)
+    told(DIRECTORY, ["crawl", SEED, "--into", str(tmp_path / place)], [place, "--into"])
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_a_folder_with_other_things(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_with_other_things(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
-    told(DIRECTORY, ["crawl", SEED, "--into", str(tmp_path)], ["not empty", "--into"], monkeypatch, capsys)
+    told(DIRECTORY, ["crawl", SEED, "--into", str(tmp_path)], ["not empty", "--into"])
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 @pytest.mark.parametrize("arguments", [["status", "@"], ["check", "@"], ["why", "@", SEED]])
-def test_what_is_no_crawl(
-    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_crawl(arguments: list[str], tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nothing", Path("/dev/null")):
         given = [str(place) if word == "@" else word for word in arguments]
-        told(DIRECTORY, given, [str(place), "holds no crawl"], monkeypatch, capsys)
+        told(DIRECTORY, given, [str(place), "holds no crawl"])
 
 
 def test_another_crawl_is_there(tmp_path: Path, quick: Path, site: SmallSite) -> None:

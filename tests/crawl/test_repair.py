@@ -6,13 +6,10 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass
-from io import StringIO
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -22,6 +19,7 @@ from urllib.request import urlopen
 import pyarrow.parquet as pq
 import pytest
 
+from commands import in_process
 from crawl.runs import command, crawl, fyke, settings, wait_until
 from crawl.small_site import SmallSite, small_site
 from damaging import damage
@@ -29,7 +27,6 @@ from fyke.archive.check import check_archive
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.reading import read_table, rows_recorded
 from fyke.archive.warc_reading import read_records
-from fyke.cli import main
 from fyke.core.errors import DirectoryInUse
 from fyke.crawl.repair import Note, repair
 from fyke.disk.checkpoint import Checkpoint
@@ -64,29 +61,6 @@ def strange(site: SmallSite) -> None:
             b"<a href='/p2'>2</a>" + b"long " * 30_000 + b"".join(b"<a href='/p%d'>p</a>" % n for n in range(90)),
         ),
     }
-
-
-@dataclass
-class Said:
-    """What a command printed, and its exit status."""
-
-    status: int
-    out: str
-    errors: str
-
-
-def in_process(*arguments: str) -> Said:
-    """A command, run here: what it does not catch fails the test."""
-    out, errors, before = StringIO(), StringIO(), sys.argv
-    sys.argv = ["fyke", *arguments]
-    try:
-        with redirect_stdout(out), redirect_stderr(errors):
-            main()
-    except SystemExit as end:
-        return Said(int(end.code or 0), out.getvalue(), errors.getvalue())
-    finally:
-        sys.argv = before
-    raise AssertionError("a command ends with its exit status")
 
 
 @pytest.fixture(scope="module")

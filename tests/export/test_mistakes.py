@@ -7,28 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from commands import told
 from disks import grow, small_disk
 from export.crawls import contents, exported, fyke_export
-from fyke.cli import main
 from search.archives import Answer, Archive
 
 USAGE, DIRECTORY, FULL = 2, 3, 4
-
-
-def told(
-    status: int,
-    arguments: list[str],
-    words: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["fyke", "export", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    printed = capsys.readouterr()
-    assert ended.value.code == status and not printed.out, printed
-    (line,) = printed.err.splitlines()
-    assert line.startswith("fyke: ") and all(word in line for word in words), line
 
 
 @pytest.mark.parametrize(
@@ -46,20 +30,22 @@ def told(
     ],
 )
 def test_wrong_usage(
-    arguments: list[str], words: list[str], crawl_of_the_web: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    arguments: list[str],
+    words: list[str],
+    crawl_of_the_web: Path,
+    tmp_path: Path,
+) -> None:
     (tmp_path / "mine.csv").write_text("mine")
     before = sorted(crawl_of_the_web.rglob("*"))
     given = [word.replace("@", str(crawl_of_the_web)).replace("!", str(tmp_path)) for word in arguments]
-    told(USAGE, given, words, monkeypatch, capsys)
+    told(USAGE, ["export", *given], words)
     assert sorted(crawl_of_the_web.rglob("*")) == before
     assert contents(tmp_path) == {"mine.csv": b"mine"}
 
 
-def test_what_is_no_crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_crawl(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nothing"):
-        told(DIRECTORY, [str(place), "--to", "csv"], [str(place), "holds no crawl"], monkeypatch, capsys)
+        told(DIRECTORY, ["export", str(place), "--to", "csv"], [str(place), "holds no crawl"])
     assert not list(tmp_path.iterdir())
 
 

@@ -2,7 +2,6 @@
 
 import io
 import re
-import sys
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+from commands import told
 from crawl.runs import crawl, settings
 from disks import small_disk
 from fyke.archive.reading import read_table
-from fyke.cli import main
 from fyke.core.config import build, render
 from fyke.lab.simweb import lively, running_web
 from fyke.report.charts import binned, bytes_mark, clock_ticks
@@ -223,37 +222,19 @@ def test_marks_are_few_and_round() -> None:
 # -- mistakes ----------------------------------------------------------------------------------------
 
 
-def told(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    monkeypatch.setattr(sys, "argv", ["fyke", "report", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    printed = capsys.readouterr()
-    assert not printed.out
-    (line,) = printed.err.splitlines()
-    assert isinstance(ended.value.code, int)
-    return ended.value.code, line
-
-
-def test_wrong_usage(
-    crawled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_usage(crawled: Path, tmp_path: Path) -> None:
     for out, words in (
         (tmp_path / "none" / "x.html", "make it"),
         (tmp_path, "is a folder"),
         (tmp_path / "x.pdf", ".html"),
     ):
-        status, line = told([str(crawled), "--out", str(out)], monkeypatch, capsys)
-        assert status == 2 and words in line
-    status, line = told([str(tmp_path)], monkeypatch, capsys)
-    assert status == 3 and "holds no crawl" in line
+        told(2, ["report", str(crawled), "--out", str(out)], [words])
+    told(3, ["report", str(tmp_path)], ["holds no crawl"])
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk(
-    crawled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk(crawled: Path, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", "16k") as disk:
         (disk / "x.html").write_text("before")
-        status, line = told([str(crawled), "--out", str(disk / "x.html")], monkeypatch, capsys)
-        assert status == 4 and "x.html" in line
+        told(4, ["report", str(crawled), "--out", str(disk / "x.html")], ["x.html"])
         assert (disk / "x.html").read_text() == "before" and len(list(disk.iterdir())) == 1
