@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -299,41 +300,39 @@ def test_a_full_disk(tmp_path: Path, disk: Path) -> None:
         mended(into, config, site)
 
 
+@contextmanager
+def paused(folder: Path, disk: Path) -> Iterator[tuple[subprocess.Popen[bytes], SmallSite]]:
+    """A crawl that waits for room on the disk; `folder` / "said" has what it said."""
+    config = settings(folder, store=FULL_SETTINGS)
+    with small_site(pages=40, page_bytes=600_000) as site, (folder / "said").open("w") as said:
+        process = subprocess.Popen(command(disk / "crawl", config, site.url), stdout=subprocess.DEVNULL, stderr=said)
+        wait_until(lambda: "until then it pauses" in (folder / "said").read_text())
+        yield process, site
+
+
 def test_a_disk_that_fills_and_empties_is_a_pause(tmp_path: Path, disk: Path) -> None:
     """It is said, and the same process goes on once there is room; no page is lost, none archived twice."""
-    into = disk / "crawl"
-    config = settings(tmp_path, store=FULL_SETTINGS)
-    with small_site(pages=40, page_bytes=600_000) as site, (tmp_path / "said").open("w") as said:
-        process = subprocess.Popen(command(into, config, site.url), stdout=subprocess.DEVNULL, stderr=said)
-        wait_until(lambda: "until then it pauses" in (tmp_path / "said").read_text())
+    with paused(tmp_path, disk) as (process, site):
         assert process.poll() is None
         grow(disk)
         assert process.wait(60) == 0
-        whole(into, site)
-    told = (tmp_path / "said").read_text()
-    assert "goes on" in told and "Traceback" not in told
+        whole(disk / "crawl", site)
+    said = (tmp_path / "said").read_text()
+    assert "goes on" in said and "Traceback" not in said
 
 
 def test_a_crawl_that_waits_for_room_can_be_stopped(tmp_path: Path, disk: Path) -> None:
-    into = disk / "crawl"
-    config = settings(tmp_path, store=FULL_SETTINGS)
-    with small_site(pages=40, page_bytes=600_000) as site, (tmp_path / "said").open("w") as said:
-        process = subprocess.Popen(command(into, config, site.url), stdout=subprocess.DEVNULL, stderr=said)
-        wait_until(lambda: "until then it pauses" in (tmp_path / "said").read_text())
+    with paused(tmp_path, disk) as (process, _):
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == FULL
 
 
 def test_a_crawl_that_is_stopped_as_room_comes_has_stopped(tmp_path: Path, disk: Path) -> None:
-    into = disk / "crawl"
-    config = settings(tmp_path, store=FULL_SETTINGS)
-    with small_site(pages=40, page_bytes=600_000) as site, (tmp_path / "said").open("w") as said:
-        process = subprocess.Popen(command(into, config, site.url), stdout=subprocess.DEVNULL, stderr=said)
-        wait_until(lambda: "until then it pauses" in (tmp_path / "said").read_text())
+    with paused(tmp_path, disk) as (process, site):
         grow(disk)
         process.send_signal(signal.SIGTERM)  # before the crawl has looked
         assert process.wait(30) == 0, (tmp_path / "said").read_text()
-        mended(into, config, site)
+        mended(disk / "crawl", settings(tmp_path, store=FULL_SETTINGS), site)
 
 
 @pytest.mark.parametrize("forward_s", [-5000.0, 5000.0, 1e9])
