@@ -49,6 +49,12 @@ def command(into: Path, config: Path, *arguments: str) -> list[str]:
     return [sys.executable, "-m", "fyke", "crawl", *arguments, "--config", str(config), "--into", str(into), "--json"]
 
 
+def begin(into: Path, config: Path, *arguments: str, **options: Any) -> "subprocess.Popen[Any]":
+    """Begin `fyke crawl`. What it prints goes nowhere, or where `options` of Popen say."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(command(into, config, *arguments), **{**quiet, **options})
+
+
 def crawl(into: Path, config: Path, *arguments: str, timeout_s: float = 110) -> Run:
     """Run `fyke crawl` to its end."""
     done = subprocess.run(
@@ -59,9 +65,7 @@ def crawl(into: Path, config: Path, *arguments: str, timeout_s: float = 110) -> 
 
 def crawl_killed(into: Path, config: Path, after_s: float, *arguments: str) -> bool:
     """Run `fyke crawl` and kill it with SIGKILL after a time; False when it had ended before."""
-    process = subprocess.Popen(
-        command(into, config, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
+    process = begin(into, config, *arguments, start_new_session=True)
     try:
         process.wait(after_s)
     except subprocess.TimeoutExpired:

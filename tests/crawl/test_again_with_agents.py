@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import subprocess
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from agent_laws import processes_of
 
 from crawl.nginx import NGINX, nginx
-from crawl.runs import archived, command, crawl, fyke, settings, wait_until
+from crawl.runs import archived, begin, crawl, fyke, settings, wait_until
 from crawl.small_site import small_site
 from crawl.test_again import LAST_WEEK, changed, lay, outcomes, records, site
 from crawl.test_revisit import REVISIT, asked_for, assert_none_came_early, run_until, visits
@@ -61,10 +60,7 @@ def test_a_pass_may_be_killed_and_visits_each_page_once(tmp_path: Path) -> None:
         assert len(pages) == whole["pages"]
         for kill in ("agent", "supervisor", "agent"):
             seen = web.ledger().num_rows
-            run = subprocess.Popen(
-                command(into, config, *again, "--agents", str(rng.choice([2, 3]))),
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
+            run = begin(into, config, *again, "--agents", str(rng.choice([2, 3])))
             wait_until(partial(requested_more, web, seen + 25))
             os.kill(rng.choice(processes_of(run.pid)) if kill == "agent" else run.pid, signal.SIGKILL)
             if kill == "agent":

@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import sqlite3
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -16,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from crawl.runs import command, crawl, fyke, settings, wait_until
+from crawl.runs import begin, crawl, fyke, settings, wait_until
 from crawl.small_site import SmallSite, small_site
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.inspect import archive_lengths, check_crawl
@@ -88,9 +87,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
     folder = tmp_path_factory.mktemp("killed")
     config, arguments = begun(folder, site)
     site.hang["/p51"] = gate = threading.Event()
-    process = subprocess.Popen(
-        command(folder / "crawl", config, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = begin(folder / "crawl", config, *arguments)
     shard = CrawlDirectory(folder / "crawl").shard
     wait_until(lambda: shard.is_dir() and rows_recorded(saved_state(shard), "pages") >= 30)
     os.kill(process.pid, signal.SIGKILL)

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from commands import in_process, told
-from crawl.runs import FAST, archived, command, crawl, fyke, settings, wait_until
+from crawl.runs import FAST, archived, begin, command, crawl, fyke, settings, wait_until
 from crawl.small_site import SmallSite, small_site
 from disks import grow, small_disk
 from fyke.archive.directory import CrawlDirectory
@@ -236,7 +236,7 @@ def test_two_at_once(tmp_path: Path) -> None:
     quick = settings(tmp_path, fetch={"timeout_s": 100.0, "stall_s": 100})  # the first waits for as long as it takes
     with small_site() as site:
         gate = site.hang["/p1"] = threading.Event()
-        first = subprocess.Popen(command(into, quick, site.url), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        first = begin(into, quick, site.url, stderr=subprocess.PIPE)
         assert site.hanging.wait(20)
         settings_before = (into / "fyke.toml").read_text()
         second = crawl(into, quick, site.url, "--pages", "2")
@@ -305,7 +305,7 @@ def paused(folder: Path, disk: Path) -> Iterator[tuple[subprocess.Popen[bytes], 
     """A crawl that waits for room on the disk; `folder` / "said" has what it said."""
     config = settings(folder, store=FULL_SETTINGS)
     with small_site(pages=40, page_bytes=600_000) as site, (folder / "said").open("w") as said:
-        process = subprocess.Popen(command(disk / "crawl", config, site.url), stdout=subprocess.DEVNULL, stderr=said)
+        process = begin(disk / "crawl", config, site.url, stderr=said)
         wait_until(lambda: "until then it pauses" in (folder / "said").read_text())
         yield process, site
 
@@ -560,9 +560,7 @@ def test_ctrl_c(tmp_path: Path, quick: Path, times: int) -> None:
     into = tmp_path / "crawl"
     with small_site(pages=60) as site:
         gate = site.hang["/p13"] = threading.Event()
-        process = subprocess.Popen(
-            command(into, quick, site.url), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        process = begin(into, quick, site.url, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert site.hanging.wait(20)
         began = time.monotonic()
         process.send_signal(signal.SIGINT)

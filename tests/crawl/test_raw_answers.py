@@ -1,6 +1,5 @@
 """Whatever bytes a server sends, the visit ends with a named outcome and the crawl goes on, also after a kill."""
 
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from fastwarc.warc import ArchiveIterator
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from crawl.raw_answers import RawServer, raw_answer, raw_server
-from crawl.runs import command, crawl, fyke, settings
+from crawl.runs import begin, crawl, fyke, settings
 from fyke.archive.reading import read_table
 from fyke.core.outcomes import Outcome
 
@@ -34,9 +33,7 @@ def killed_and_resumed(into: Path, server: RawServer, kill_at: int, **politeness
         fetch={"connect_timeout_s": 20, "timeout_s": 20, "stall_s": 1, "max_body_bytes": 1 << 20},
         store={"checkpoint_s": 0.2},
     )
-    process = subprocess.Popen(
-        command(into, config, *server.seeds), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = begin(into, config, *server.seeds)
     server.wait_until_asked(kill_at)
     process.kill()
     process.wait()

@@ -5,7 +5,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import in_process
-from crawl.runs import command, crawl, fyke, settings, wait_until
+from crawl.runs import begin, crawl, fyke, settings, wait_until
 from crawl.small_site import SmallSite, small_site
 from damaging import damage
 from fyke.archive.check import check_archive
@@ -85,8 +84,8 @@ def killed(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
     """A crawl that was killed in the middle: with journals, and an archive file that was growing."""
     folder = tmp_path_factory.mktemp("killed")
     site.hang["/p121"] = gate = threading.Event()
-    arguments = command(folder / "crawl", settings(folder, store=STORE), site.url, "--scope", "web", "--requisites")
-    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    config = settings(folder, store=STORE)
+    process = begin(folder / "crawl", config, site.url, "--scope", "web", "--requisites")
     shard = CrawlDirectory(folder / "crawl").shard
     wait_until(lambda: shard.is_dir() and rows_recorded(saved_state(shard), "pages") >= 80)
     os.kill(process.pid, signal.SIGKILL)

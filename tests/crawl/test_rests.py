@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from crawl.runs import command, settings
+from crawl.runs import begin, settings
 from fyke.lab.simweb import PageShares, WebSpec, audit_politeness, running_web
 from fyke.lab.simweb.child import RunningWeb
 
@@ -28,9 +28,7 @@ def killed(into: Path, config: Path, web: RunningWeb, rng: Random) -> float:
     begun = web.statistics().requests
     upto, instant_s = begun + rng.randrange(2, 9), rng.random() * 0.5
     arguments = (*web.seeds, "--scope", "web")
-    with subprocess.Popen(
-        command(into, config, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
+    with begin(into, config, *arguments) as process:
         while web.statistics().requests < upto:
             assert process.poll() is None, "the crawl ended before it was killed"
             waits(process, 0.01)

@@ -2,7 +2,6 @@
 
 import random
 import signal
-import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crawl.runs import command, crawl, fyke, settings, wait_until
+from crawl.runs import begin, crawl, fyke, settings, wait_until
 from crawl.small_site import Answer, SmallSite, small_site
 from fyke.archive.reading import read_table
 from serve.kit import client
@@ -35,9 +34,7 @@ def assert_none_came_early(found: dict[str, list[tuple[str, float]]]) -> None:
 
 def run_until(into: Path, config: Path, true: Callable[[], bool], how: signal.Signals) -> None:
     """A crawl that never ends, until it gets a signal once something is true."""
-    process = subprocess.Popen(
-        command(into, config, "--revisit"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
+    process = begin(into, config, "--revisit", start_new_session=True)
     try:
         wait_until(true)
     finally:

@@ -17,7 +17,7 @@ from agent_laws import processes_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawl.runs import archived, command, crawl, fyke, wait_until
+from crawl.runs import archived, begin, crawl, fyke, wait_until
 from crawl.runs import settings as settings_file
 from frontier.shard import Shard
 from fyke.archive.directory import CrawlDirectory, saved_state
@@ -284,9 +284,7 @@ def test_a_crawl_that_is_killed_keeps_counts_and_revocations(tmp_path: Path) -> 
         counts: list[int] = []
         for _ in range(4):
             before = len(web.asked)
-            process = subprocess.Popen(
-                command(into, config, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
+            process = begin(into, config, *arguments)
             while process.poll() is None and len(web.asked) < before + 25:
                 time.sleep(0.01)
             if process.poll() is None:
@@ -342,7 +340,7 @@ def test_several_agents_lose_nothing(tmp_path: Path) -> None:
         config = run_settings(tmp_path, web, politeness={"host_delay_s": 0.01, "address_delay_s": 0.0})
         into = tmp_path / "crawl"
         arguments = (web.seed, "--scope", "web", "--agents", "2", "--rewrite", str(rules))
-        run = subprocess.Popen(command(into, config, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        run = begin(into, config, *arguments, stderr=subprocess.PIPE)
         for kill in range(4):
             wait_until(lambda: len(web.asked) >= 20 * (kill + 1) or run.poll() is not None)  # noqa: B023 - asked here
             if there := processes_of(run.pid):

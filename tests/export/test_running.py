@@ -1,6 +1,5 @@
 """Export and report beside a crawl that runs: only what a checkpoint holds, and that whole."""
 
-import subprocess
 import threading
 import time
 import zipfile
@@ -9,7 +8,7 @@ from pathlib import Path
 
 from fastwarc.warc import ArchiveIterator
 
-from crawl.runs import FAST, command, settings
+from crawl.runs import FAST, begin, settings
 from crawl.small_site import small_site
 from export.crawls import ALL, contents, exported, lines
 from fyke.archive.arrivals import safe_rows
@@ -21,7 +20,7 @@ def test_beside_a_crawl(tmp_path: Path) -> None:
     config = settings(tmp_path, politeness=FAST, fetch=patient, store={"checkpoint_s": 0.2, "table_rows": 4})
     with small_site(pages=40) as site:
         gate = site.hang["/p25"] = threading.Event()
-        crawl = subprocess.Popen(command(into, config, site.url), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        crawl = begin(into, config, site.url)
         assert site.hanging.wait(20)
         end = time.monotonic() + 20
         while not (into / "tables").is_dir() or safe_rows(into, "pages") < 20:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crawl.runs import command, crawl, crawl_killed, fyke, settings
+from crawl.runs import begin, crawl, crawl_killed, fyke, settings
 from crawl.small_site import small_site
 from fyke.archive.reading import read_table
 from fyke.search.following import follow_crawl
@@ -74,7 +74,7 @@ def test_follows_a_crawl(tmp_path: Path) -> None:
     into = tmp_path / "crawl"
     with small_site(pages=260, page_bytes=400) as site:
         slow = settings(tmp_path, politeness={"address_delay_s": 0.02}, store={"checkpoint_s": 0.5})
-        crawling = subprocess.Popen(command(into, slow, site.url), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        crawling = begin(into, slow, site.url)
         while not (into / "tables").is_dir():
             assert crawling.poll() is None
         waits = 0

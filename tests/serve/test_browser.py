@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from crawl.runs import command, crawl, fyke, settings, wait_for
+from crawl.runs import begin, crawl, fyke, settings, wait_for
 from fyke.archive.orders import SOCKET
 from fyke.lab import simweb
 from fyke.lab.simweb.child import running_web
@@ -158,9 +158,7 @@ def test_dashboard_moves_and_steers(page: Any, tmp_path: Path) -> None:
             tmp_path, web, politeness={"host_delay_s": 0.3, "address_delay_s": 0.05}, crawl={"scope": "web"},
             store={"checkpoint_s": 1.0},
         )  # fmt: skip
-        crawling = subprocess.Popen(
-            command(into, slow, *web.seeds[:1]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        crawling = begin(into, slow, *web.seeds[:1])
         try:
             wait_for(into / "state" / SOCKET)
             with served(into) as base:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-from crawl.runs import command, fyke, settings, wait_for
+from crawl.runs import begin, fyke, settings, wait_for
 from crawl.small_site import small_site
 from fyke.archive.orders import SOCKET
 from search.archives import archive, html
@@ -64,7 +64,7 @@ def test_stream_of_events(tmp_path: Path) -> None:
     into = tmp_path / "crawl"
     with small_site(pages=500) as site:
         slow = settings(tmp_path, politeness={"address_delay_s": 0.05}, store={"checkpoint_s": 0.5})
-        crawling = subprocess.Popen(command(into, slow, site.url), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        crawling = begin(into, slow, site.url)
         wait_for(into / "state" / SOCKET)
         with served(into) as base, urlopen(f"{base}crawl/crawl/events", timeout=15) as stream:
             assert stream.headers["content-type"].startswith("text/event-stream")

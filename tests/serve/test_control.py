@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from crawl.runs import archived, command, fyke, settings, wait_for
+from crawl.runs import archived, begin, fyke, settings, wait_for
 from crawl.small_site import SmallSite, small_site
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
@@ -88,9 +88,7 @@ def running(
 ) -> Iterator[tuple[Path, Line, "subprocess.Popen[bytes]"]]:
     into = tmp_path / "crawl"
     slow = settings(tmp_path, politeness={"address_delay_s": 0.03}, store={"checkpoint_s": checkpoint_s})
-    process = subprocess.Popen(
-        command(into, slow, site.url, *more), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = begin(into, slow, site.url, *more)
     try:
         line = Line(into)
         yield into, line, process
