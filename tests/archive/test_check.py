@@ -5,16 +5,18 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from archive.conftest import link_rows
-from fyke.archive.check import check_archive
+from fyke.archive.check import FETCH, check_archive, repeats
 from fyke.archive.checksum import checksum_holds, checksum_path, write_checksum
-from fyke.archive.repeats import Repeats
 from fyke.archive.tables import LinksTable, PagesTable
 from fyke.archive.warc import RecordPlace, WarcWriter
 from fyke.archive.warc_reading import read_records
 from fyke.core.document import Document
+from fyke.core.urls import key_of
+from fyke.disk.ranges import Buckets
 
 
 @pytest.fixture(scope="module")
@@ -169,11 +171,13 @@ def test_a_crawl_that_runs_is_checked_to_its_lengths(folder: Path, make_exchange
     warc.close()
 
 
-def test_repeats_are_found_in_any_memory() -> None:
-    with Repeats(buffer_rows=7) as repeats:
-        for number in range(100):
-            repeats.add(f"http://a.example/{number % 90}", 0, number)
-        assert sorted(repeats.found()) == [(0, 90 + n, (0, n)) for n in range(10)]
+def test_repeats_are_found_in_any_memory(tmp_path: Path) -> None:
+    fetched = Buckets(tmp_path, "fetched", FETCH, 64, waiting_rows=7)
+    for number in range(100):
+        row = np.array([(key_of(b"%d" % (number % 90)), 0, number)], FETCH)
+        fetched.add(row["key"], row)
+    found = [(first["offset"], again["offset"]) for rows in fetched for first, again in repeats(rows)]
+    assert sorted(found) == [(n, 90 + n) for n in range(10)]
 
 
 def test_a_checksum_is_read_by_others(tmp_path: Path) -> None:

@@ -195,8 +195,8 @@ def test_hostile_text(tmp_path: Path) -> None:
     made = begun(tmp_path / "crawl", f"http://a.example/{HOSTILE}")
     for number, kind in enumerate((HOSTILE.replace("\x00", ""), "$x_$/$y^$", "text/html;</style><script>x</script>")):
         made.visit(f"http://xn--{number}a.example/<script>", Answer("x", headers={"Content-Type": kind}))
-    rows = made._pages._rows  # what a server sends is checked before it comes here; as if it were not
-    made._pages._rows = [(*row[:13], HOSTILE, *row[14:]) for row in rows]
+    rows = made._pages._waiting  # what a server sends is checked before it comes here; as if it were not
+    made._pages._waiting = [(*row[:13], HOSTILE, *row[14:]) for row in rows]
     made.close()
     text = reported(made.folder, tmp_path / "x.html")
     stands_alone(text)

@@ -8,9 +8,12 @@ checked up to the lengths its manifest records.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -21,17 +24,20 @@ from fyke.archive.cdxj import fields_of, raw_lines
 from fyke.archive.checksum import checksum_holds
 from fyke.archive.reading import TableFile, segments, table_of
 from fyke.archive.reindexing import line_of, part_of, serial_of
-from fyke.archive.repeats import Repeats
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.table_files import TABLES
 from fyke.archive.warc import FOLDER
 from fyke.archive.warc_reading import Record, read_records
 from fyke.core.errors import StateDamaged
 from fyke.core.telling import Tell
+from fyke.core.urls import key_of
+from fyke.disk.ranges import Array, Buckets
 
 _STATUS_LINE = re.compile(r"HTTP/\d(\.\d)? \d{3}( |$)", re.ASCII)
 _STATUS = re.compile(rb', "status": "\d+"')
 _REPLAYABLE = frozenset({"response", "resource", "revisit"})
+FETCH = np.dtype([("key", np.uint64), ("file", np.uint32), ("offset", np.uint64)])
+PARTS = 64  # of which memory holds one at a time
 _ROW = ["url", "digest", "warc_offset", "warc_length"]
 
 
@@ -57,7 +63,7 @@ class _Fetches(NamedTuple):
 
     file: int
     passed: int
-    repeats: Repeats | None
+    all: Buckets | None
 
 
 def check_archive(
@@ -76,19 +82,21 @@ def check_archive(
     called with a file's name, the bytes read of it and its length.
     """
     names, own = sorted(path.name for path in (folder / FOLDER).glob("*.warc.gz")), folder.resolve().name
-    with Repeats() as repeats:
+    with TemporaryDirectory(prefix="fyke-check-") as scratch:
+        fetched = Buckets(Path(scratch), "fetched", FETCH, PARTS)
         for number, name in enumerate(names):
             begun = passes[part_of(name, own, len(passes))] if passes else ()
             passed = bisect_right([file for file, _ in begun], serial_of(name)[0])
             once_here = once and not (passed and begun[passed - 1][1])
-            fetches = _Fetches(number, passed, repeats if once_here else None)
+            fetches = _Fetches(number, passed, fetched if once_here else None)
             try:
                 yield from _check_file(folder, name, (lengths or {}), fetches, progress)
             except OSError as error:
                 yield Fault(f"{FOLDER}/{name}", _unreadable(error))
-        for number, offset, first in repeats.found():
-            place = f"{FOLDER}/{names[number]}:{offset}"
-            yield Fault(place, f"the URL of this record was archived before, at {names[first[0]]}:{first[1]}")
+        for first, again in chain.from_iterable(map(repeats, fetched)):
+            place = f"{FOLDER}/{names[again['file']]}:{again['offset']}"
+            before = f"{names[first['file']]}:{first['offset']}"
+            yield Fault(place, f"the URL of this record was archived before, at {before}")
     yield from _check_tables(folder, {f"{FOLDER}/{name}" for name in names})
 
 
@@ -115,10 +123,22 @@ def _check_file(
     if lengths.get(place) != 0:
         yield from _check_index(path, entries, growing=place in lengths)
     yield from _check_rows(folder, place, entries)
-    pages = _pages_in(folder, place) if fetches.repeats is not None else set()
-    for offset in fetched:
-        if fetches.repeats is not None and (pages is None or offset in pages):
-            fetches.repeats.add(f"{fetches.passed} {entries[offset].url}", fetches.file, offset)
+    if fetches.all is not None:
+        pages = _pages_in(folder, place)
+        counted = [offset for offset in fetched if pages is None or offset in pages]
+        keys = [key_of(f"{fetches.passed} {entries[offset].url}".encode()) for offset in counted]
+        rows = np.array([(key, fetches.file, offset) for key, offset in zip(keys, counted, strict=True)], FETCH)
+        fetches.all.add(rows["key"], rows)
+
+
+def repeats(rows: Array) -> Iterator[tuple[Array, Array]]:
+    """The first row and another of the same URL, for each that came again."""
+    rows = np.sort(rows, order=["key", "file", "offset"], kind="stable")
+    first = 0
+    for at in (np.flatnonzero(rows["key"][1:] == rows["key"][:-1]) + 1).tolist():
+        if rows["key"][first] != rows["key"][at]:
+            first = at - 1
+        yield rows[first], rows[at]
 
 
 def _pages_in(folder: Path, place: str) -> set[int] | None:

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from fyke.core.outcomes import Outcome
 from fyke.core.sorting import distinct
 from fyke.core.visits import SAME_TEXT
+from fyke.disk.ranges import Buckets, ranges_for
 from fyke.export.selection import RANGE_ROWS, says
 from fyke.export.source import Source
 from fyke.export.staging import column_once
-from fyke.search.ranges import Buckets, ranges_for
 
 _COLUMNS = ["key", "outcome", "noindex", "fingerprint", "fetched_at", "detail"]
 _CONTENT = pa.array([Outcome.OK, Outcome.TOO_LARGE], pa.string())

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.archive.reading import scan_table
+from fyke.disk.ranges import Buckets, ranges_for
 from fyke.export.selection import RANGE_ROWS
 from fyke.export.source import Source
 from fyke.export.staging import column_once
-from fyke.search.ranges import Buckets, ranges_for
 
 _ROW = np.dtype([("key", "<u8"), ("value", "<u8")])  # value: a row of the pages table, or what it is near
 

@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES
+from fyke.disk.ranges import Buckets, ranges_for
 from fyke.export.source import Source
 from fyke.export.staging import column_once
 from fyke.search.extract import PLAIN_TYPES
-from fyke.search.ranges import Buckets, ranges_for
 
 RANGE_ROWS = 1 << 20
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fyke.disk.ranges import Buckets, append, mapped, ranges_for
 from fyke.export.source import Source
 from fyke.export.staging import writing
-from fyke.search.ranges import Buckets, append, mapped, ranges_for
 
 RANGE_ROWS = 1 << 20
 

@@ -17,9 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fyke.disk.ranges import Array, Buckets, Keys, mixed, sliced
 from fyke.search.catalogue import looked_up
 from fyke.search.lots import Lot
-from fyke.search.ranges import Array, Buckets, Keys, mixed, sliced
 
 MOST_WORDS = 48
 MOST_TIMES = 4

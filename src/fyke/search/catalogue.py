@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from fyke.core.sorting import distinct
 from fyke.disk.files import written_whole
+from fyke.disk.ranges import Array, Buckets, append, mapped, ranges_for, sliced
 from fyke.search.lots import NEAR, ROWS, Fate, Lot
-from fyke.search.ranges import Array, Buckets, append, mapped, ranges_for, sliced
 
 CATALOGUE = np.dtype(
     [*ROWS.descr, *NEAR.descr, ("lot", "<u4"), ("row", "<u4"), ("written", "<u8")]

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import tantivy
 
 from fyke.core.urls import key_of, pay_level_domain, split
+from fyke.disk.ranges import mapped
 from fyke.search.folder import IndexFolder, IndexState
 from fyke.search.lots import Lot
-from fyke.search.ranges import mapped
 from fyke.search.schema import NAMES, SHOWN, Analysis, engine_at, open_engine, prepared, schema, stem_field
 from fyke.search.weights import as_field
 

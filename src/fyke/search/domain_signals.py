@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES
+from fyke.disk.ranges import Buckets, Keys, append, mapped, ranges_for
 from fyke.search.catalogue import looked_up
-from fyke.search.ranges import Buckets, Keys, append, mapped, ranges_for
 
 LEAST_LINKERS = 10  # of a domain whose in-degree is said to be nobody's choice
 DEPENDENT = 0.1  # of the independence that is usual

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fyke.core.sorting import distinct
 from fyke.disk.files import writing
-from fyke.search.ranges import Array, Buckets, Keys, append, mapped, ranges_for
+from fyke.disk.ranges import Array, Buckets, Keys, append, mapped, ranges_for
 
 BYTES_PER_LINK = 160  # of memory while a range is sorted
 

@@ -28,6 +28,7 @@ from fyke.core.errors import NotACrawl
 from fyke.core.outcomes import Outcome
 from fyke.core.telling import Tell
 from fyke.core.urls import key_of, split
+from fyke.disk.ranges import RANGE_ROWS
 from fyke.search.archived import ArchiveReader
 from fyke.search.documents import Writing
 from fyke.search.extract import TextExtractor
@@ -36,7 +37,6 @@ from fyke.search.linkage import rank_links
 from fyke.search.lots import Fate, Lot, LotWriter, Read
 from fyke.search.merge import merge
 from fyke.search.near import find_near
-from fyke.search.ranges import RANGE_ROWS
 from fyke.search.schema import Analysis, open_engine
 
 LOT_PAGES = 8_000

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fyke.disk.ranges import Array, mapped
 from fyke.search.catalogue import ALIASES, CATALOGUE
 from fyke.search.folder import IndexFolder, IndexState
 from fyke.search.lots import Fate, Lot
-from fyke.search.ranges import Array, mapped
 from fyke.search.ranks import Ranks
 from fyke.search.results import InLink
 

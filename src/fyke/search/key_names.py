@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.disk.files import writing
-from fyke.search.ranges import Keys
+from fyke.disk.ranges import Keys
 
 REMEMBERED = 1 << 18
 

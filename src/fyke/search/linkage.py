@@ -25,12 +25,12 @@ from fyke.archive.table_files import TABLES, parquet_writer
 from fyke.core.batches import LinkKind
 from fyke.core.urls import key_of, pay_level_domain
 from fyke.disk.files import sync_file, writing, written_whole
+from fyke.disk.ranges import Keys, append
 from fyke.search.domain_signals import PAGE_COLUMNS, ContentSums, reasons
 from fyke.search.folder import IndexFolder
 from fyke.search.graph import Graph, GraphBuilder
 from fyke.search.key_names import NameStore
 from fyke.search.pagerank import pagerank
-from fyke.search.ranges import Keys, append
 from fyke.search.ranks import rank_files
 from fyke.search.supporters import SUPPORTERS, supporters
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 from fyke.archive.schemas import NEAR
 from fyke.archive.summaries import write_near
 from fyke.disk.files import sync_file, writing
+from fyke.disk.ranges import RANGE_ROWS, Array, Buckets, Keys, append, mapped, mixed, sliced
 from fyke.search.anchors import CurrentRows, digests, gathered, redirected, wordings
 from fyke.search.catalogue import (
     CATALOGUE,
@@ -34,7 +35,6 @@ from fyke.search.catalogue import (
 )
 from fyke.search.folder import IndexFolder, IndexState
 from fyke.search.lots import Fate, Lot
-from fyke.search.ranges import RANGE_ROWS, Array, Buckets, Keys, append, mapped, mixed, sliced
 from fyke.search.ranks import Ranks
 from fyke.search.sketch import SIGNS
 from fyke.search.weights import factors

@@ -34,8 +34,8 @@ from fyke.disk.checkpoint import Checkpoint
 from fyke.disk.drum import Drum
 from fyke.disk.files import cut, raw, writing
 from fyke.disk.operations import Combine
+from fyke.disk.ranges import Array, Buckets, Keys
 from fyke.search.lots import NEAR, Lot
-from fyke.search.ranges import Array, Buckets, Keys
 from fyke.search.sketch import BANDS, MOST_SIGNS, SIGNS
 
 TOGETHER_BITS = 14

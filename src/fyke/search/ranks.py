@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from fyke.disk.ranges import Keys
 from fyke.search.catalogue import looked_up
 from fyke.search.folder import IndexFolder, IndexState
-from fyke.search.ranges import Keys
 
 Floats = npt.NDArray[np.float64]
 

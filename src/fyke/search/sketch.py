@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from fyke.search.ranges import Array, Keys, mixed
+from fyke.disk.ranges import Array, Keys, mixed
 
 BANDS = 8
 BAND_BINS = 10

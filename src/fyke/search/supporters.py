@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fyke.disk.ranges import Keys, mapped, mixed
 from fyke.search.graph import Block, Graph
-from fyke.search.ranges import Keys, mapped, mixed
 
 REGISTERS = 128
 LEAST_LINKERS = 2  # of a domain that says what is usual

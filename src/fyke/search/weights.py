@@ -11,7 +11,7 @@ Invariant: a factor is at least 1 and the same for the same page and rank.
 import numpy as np
 import numpy.typing as npt
 
-from fyke.search.ranges import Array
+from fyke.disk.ranges import Array
 
 RANK_STEP = 0.5  # of the binary logarithm
 RANK_GAIN = 0.12

@@ -1,8 +1,8 @@
 """Tables bigger than memory, a range of keys at a time.
 
-Used by merges and link analysis. Keys are hashes, so equal ranges of them hold about equal numbers of rows: cut
-into enough ranges, any one fits into memory. `sliced` takes a range out of a sorted table, `Buckets` sorts
-what comes in any order into ranges. Invariant: range `i` holds the keys whose first bits are `i`.
+Used by merges of the index, link analysis, exports and checks. Keys are hashes, so equal ranges of them hold about
+equal numbers of rows: cut into enough ranges, any one fits into memory. `sliced` takes a range out of a sorted table,
+`Buckets` sorts what comes in any order into ranges. Invariant: range `i` holds the keys whose first bits are `i`.
 """
 
 from bisect import bisect_left

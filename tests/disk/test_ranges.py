@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fyke.search.ranges import Buckets, ranges_for, sliced
+from fyke.disk.ranges import Buckets, ranges_for, sliced
 
 ROW = np.dtype([("key", "<u8"), ("value", "<i4")])
 KEYS = st.lists(st.integers(0, (1 << 64) - 1) | st.sampled_from([0, 1 << 63, (1 << 64) - 1]), max_size=40)
