@@ -9,7 +9,7 @@ from fyke.lab.simweb.hostile.servers import BEHAVIOURS, Cast
 
 NORMAL_HOSTS, NORMAL_PAGES = 10, 21
 
-# Some of each kind; the whole table is `python -m fyke.lab.simweb.hostile`.
+# Some of each kind; the whole table is `benches/hostile.py`.
 SOME = [
     "closes-at-once", "resets-at-once", "zeros", "ssh-server", "http-09", "status-words", "close-in-body",
     "head-without-end", "length-negative", "chunk-of-an-exabyte", "chunks-of-one-byte", "gzip-cut", "teapot",

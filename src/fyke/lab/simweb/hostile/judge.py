@@ -151,7 +151,7 @@ def judged(
         begun = time.monotonic()
         with (folder / "out").open("w") as out, (folder / "err").open("w") as err:
             process = subprocess.Popen([*command, "--json", *options], stdout=out, stderr=err)
-            status, usage, peak_kb, cpu = _ended(process, begun + patience_s)
+            status, usage, peak_kb, cpu = ended(process, begun + patience_s)
         seconds = time.monotonic() - begun
         said = (folder / "out").read_text()
         complaint = "" if not status else " ".join((folder / "err").read_text().splitlines()[-1:])
@@ -169,21 +169,7 @@ def judged(
         )
 
 
-def scrapy(python: str, cast: Cast, folder: Path, seconds: float) -> str:
-    """What Scrapy, which `python` has, makes of the first behaviour of `cast`, and what that took."""
-    with running(cast) as servers:
-        command = [python, str(Path(__file__).with_name("scrapy_peer.py")), servers.seed, servers.dns, str(seconds)]
-        with (folder / "out").open("w") as out:
-            process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
-            status, usage, peak_kb, _ = _ended(process, time.monotonic() + 4 * seconds)
-        said = (folder / "out").read_text()
-        became = json.loads(said) if said.startswith("{") else {}
-        word = became.get(next(iter(servers.urls.values())), "nothing is said of it")
-        failed = f" [ended with {status}]" if status else ""
-        return f"{word}{failed}, {usage.ru_utime + usage.ru_stime:.1f} s, {peak_kb / 1024:.0f} MB"
-
-
-def _ended(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, Any, int, list[tuple[float, float]]]:
+def ended(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, Any, int, list[tuple[float, float]]]:
     """Exit status, what it took, the most memory it had resident, in kB, and its CPU seconds by time. Memory not by
     `ru_maxrss`: that of a process begins with what its parent had."""
     peak_kb, cpu = 0, []

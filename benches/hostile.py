@@ -1,4 +1,6 @@
-"""`python -m fyke.lab.simweb.hostile`: what Fyke does with each behaviour, as a table; or what others lose beside it.
+"""What Fyke does with each behaviour of the web at its worst, as a table; or what others lose beside it.
+
+    .venv/bin/python benches/hostile.py [BEHAVIOUR]... [--beside [--mix NAME]... [--rounds N]] [--list]
 
 Without names all behaviours are played, one crawl each. With `--beside` 50 normal sites are crawled alone, and then
 beside so many hosts (`--hosts`) of each behaviour named: when did the last of their pages come, and what CPU had the
@@ -7,11 +9,14 @@ take turns, `--rounds` times; the medians are compared.
 """
 
 import argparse
+import json
+import subprocess
 import tempfile
+import time
 from pathlib import Path
 from statistics import median
 
-from fyke.lab.simweb.hostile.judge import GENTLE, HASTE, Judged, judged, scrapy
+from fyke.lab.simweb.hostile.judge import GENTLE, HASTE, Judged, ended, judged, running
 from fyke.lab.simweb.hostile.servers import BEHAVIOURS, Cast
 
 MOST_S = 30.0
@@ -44,7 +49,7 @@ MIXES: dict[str, tuple[list[str], int, int]] = {  # behaviours, hosts of each, p
 
 def main() -> None:
     """Read the options and run."""
-    parser = argparse.ArgumentParser(prog="python -m fyke.lab.simweb.hostile", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="BEHAVIOUR", help="which; without any, all")
     parser.add_argument("--beside", action="store_true", help="measure what normal sites lose beside these")
     parser.add_argument("--hosts", type=int, default=40, help="hosts of each, with --beside")
@@ -81,7 +86,27 @@ def _table(names: list[str], python: str | None) -> None:
         )
         if python:
             with tempfile.TemporaryDirectory() as folder:
-                print(f"{'  Scrapy':<34}{scrapy(python, Cast([name]), Path(folder), MOST_S)}", flush=True)
+                print(f"{'  Scrapy':<34}{_scrapy(python, Cast([name]), Path(folder), MOST_S)}", flush=True)
+
+
+def _scrapy(python: str, cast: Cast, folder: Path, seconds: float) -> str:
+    """What Scrapy, which `python` has, makes of the first behaviour of `cast`, and what that took."""
+    with running(cast) as servers:
+        command = [
+            python,
+            str(Path(__file__).parent / "peers" / "scrapy_hostile.py"),
+            servers.seed,
+            servers.dns,
+            str(seconds),
+        ]
+        with (folder / "out").open("w") as out:
+            process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
+            status, usage, peak_kb, _ = ended(process, time.monotonic() + 4 * seconds)
+        said = (folder / "out").read_text()
+        became = json.loads(said) if said.startswith("{") else {}
+        word = became.get(next(iter(servers.urls.values())), "nothing is said of it")
+        failed = f" [ended with {status}]" if status else ""
+        return f"{word}{failed}, {usage.ru_utime + usage.ru_stime:.1f} s, {peak_kb / 1024:.0f} MB"
 
 
 def _beside(mixes: dict[str, tuple[list[str], int, int]], rounds: int, rest_s: float) -> None:

@@ -1,4 +1,4 @@
-"""What Scrapy makes of the same servers: run by the Python that has it, as `scrapy_peer.py SEED DNS SECONDS`.
+"""What Scrapy makes of the same servers: run by the Python that has it, as `scrapy_hostile.py SEED DNS SECONDS`.
 
 As it comes, but for robots.txt, which is obeyed, rests and limits like those that Fyke has beside it, and names, which
 it asks of the same name server. Prints a line of JSON: what became of each URL.
