@@ -128,11 +128,11 @@ def test_rows_still_in_a_journal_are_read(folder: Path) -> None:
     table.add(link_rows(1, 5, 6))
     table.state()
     assert read_table(folder, "links", ["target"])["target"].to_pylist() == [5, 6]
-    assert read_table(folder, "links", unsealed=False).num_rows == 0
+    assert scan_table(folder, "links", unsealed=False).read_all().num_rows == 0
     with (folder / "tables/links-00000.arrows").open("ab") as file:
         file.write(b"\xff\xff\xff\xff\x80torn")
     where = ds.field("target") == 6
-    assert read_table(folder, "links", ["source"], where)["source"].to_pylist() == [1]
+    assert scan_table(folder, "links", ["source"], where).read_all()["source"].to_pylist() == [1]
     table._files._abandon()
 
 

@@ -172,13 +172,6 @@ def scan_table(
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
-def read_table(
-    folder: Path,
-    name: str,
-    columns: Sequence[str] | None = None,
-    where: ds.Expression | None = None,
-    *,
-    unsealed: bool = True,
-) -> pa.Table:
+def read_table(folder: Path, name: str, columns: Sequence[str] | None = None) -> pa.Table:
     """As `scan_table`, all rows in memory: for tables known to be small."""
-    return scan_table(folder, name, columns, where, unsealed=unsealed).read_all()
+    return scan_table(folder, name, columns).read_all()

@@ -16,7 +16,7 @@ from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import division
 from fyke.archive.statistics import CrawlStatistics
-from fyke.core.clock import Clock, SystemClock
+from fyke.core.clock import SystemClock
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, OtherCrawl, StateDamaged
 from fyke.core.seeds import seeds_of
@@ -44,7 +44,6 @@ class Agent:
         *,
         seat: Seat | None = None,
         listed: Iterable[str] | None = None,
-        clock: Clock | None = None,
         again: Pass | None = None,
         plugins: Plugins | None = None,
     ) -> None:
@@ -59,8 +58,7 @@ class Agent:
         self.directory = directory
         self._seat = seat
         self.config = config
-        self._given_clock = clock
-        self._clock = clock or SystemClock()
+        self._clock = SystemClock()
         self._again = again
         self._prepared = Prepared(directory, config, plugins or Plugins())
         self._news = asyncio.Event()  # something ended, or was asked for
@@ -147,7 +145,7 @@ class Agent:
     def _keep_time(self, saved: Mapping[str, Any]) -> None:
         """Go on by the clock of the last checkpoint: else rests would last by what the wall clock was set back since,
         and be cut short by what it was set forward."""
-        if self._given_clock is None and saved:
+        if saved:
             self._clock = clock = SystemClock(saved)
             if abs(clock.set_s) > SET_S:
                 way = "forward" if clock.set_s > 0 else "back"

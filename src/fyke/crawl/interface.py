@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 import uvloop
@@ -141,9 +140,7 @@ class Crawl:
         self._running.add_done_callback(lambda _: self._reader.arrived.set())
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, *_: object) -> None:
         running = self._running
         assert running is not None, "left before it was entered"
         self._agent.stop()
@@ -155,7 +152,7 @@ class Crawl:
             self._last = self._agent.statistics()
             self._closed = True
             await self._agent.__aexit__(type(failure) if failure else None, failure, None)
-        if failure is not None and error is None:
+        if failure is not None and kind is None:
             raise failure
 
     def __aiter__(self) -> Self:
@@ -181,12 +178,10 @@ class Crawl:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         assert self._runner is not None, "left before it was entered"
         try:
-            self._runner.run(self.__aexit__(kind, error, trace))
+            self._runner.run(self.__aexit__(*error))
         finally:
             self._runner.close()
 

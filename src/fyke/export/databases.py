@@ -11,7 +11,6 @@ import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import adbc_driver_duckdb.dbapi as duckdb
@@ -49,9 +48,7 @@ class Database:
             self._cursor = self._connection.cursor()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         with _explained(self._kind), self._connection, self._cursor:
             if kind is None:
                 self._connection.commit()

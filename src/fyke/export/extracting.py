@@ -8,9 +8,8 @@ rename or in a database by one transaction; memory holds a batch of rows.
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 import pyarrow as pa
@@ -101,14 +100,8 @@ class _JsonRows:
 FORMATS: dict[str, Callable[[Path, pa.Schema], _RowWriter]] = {"parquet": _ParquetRows, "jsonl": _JsonRows}
 
 
-class ExtractTarget(Protocol):
+class ExtractTarget(AbstractContextManager["ExtractTarget"], Protocol):
     """Where tables go: all of them are there when its block ends, or as they were where it fails."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
     def table(self, name: str, schema: pa.Schema) -> tuple[str, _RowWriter]:
         """The new table `name`: where it is, for people, and what writes it."""
@@ -128,10 +121,8 @@ class _Files:
             self._folder.mkdir(parents=True, exist_ok=True)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._parts.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        self._parts.__exit__(*error)
 
     def table(self, name: str, schema: pa.Schema) -> tuple[str, _RowWriter]:
         path = self._folder / f"{name}.{self._kind}"

@@ -23,11 +23,11 @@ def folder_name(host: str) -> str:
     return f"host-{name}" if _RESERVED.match(name) else name
 
 
-def page_name(url: str, key: int, ending: str = ".md") -> str:
+def page_name(url: str, key: int) -> str:
     """The file for the page with this URL and key: what can be read of its path and query, then the key."""
     target = unquote(split(url).target, errors="ignore").strip("/")
     slug = _safe(target)[:SLUG_CHARS].strip(".-")
-    return f"{slug or 'index'}-{key:016x}{ending}"
+    return f"{slug or 'index'}-{key:016x}.md"
 
 
 def _safe(text: str) -> str:

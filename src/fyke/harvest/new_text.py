@@ -65,10 +65,9 @@ _POWERS, _INVERSES = (np.cumprod(np.full(READ_BYTES, base, np.uint64)) for base 
 class NewText:
     """The blocks of text met at each domain, as far as memory goes."""
 
-    def __init__(self, places: int = PLACES) -> None:
-        """`places`: a power of two."""
-        self._met = np.zeros(places, np.uint32)
-        self._met_pieces = np.zeros(places, np.uint32)
+    def __init__(self) -> None:
+        self._met = np.zeros(PLACES, np.uint32)
+        self._met_pieces = np.zeros(PLACES, np.uint32)
         self._of_domain = np.zeros(DOMAINS, np.uint8)  # pages met, up to `SMALL_DOMAIN`
         self._share = np.zeros(DOMAINS, np.float32)  # of its pages that were fresh
 

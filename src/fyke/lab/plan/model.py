@@ -79,10 +79,10 @@ def optimal_disk_bytes(crawl: Workload, ram_bytes: float, buffer_bytes: float = 
     return ram_bytes**2 * (crawl.key_bytes + crawl.url_bytes) / (8 * buffer_bytes * entry)
 
 
-def sufficient_ram_bytes(crawl: Workload, disk_bytes: float, buffer_bytes: float = BUFFER_BYTES) -> float:
+def sufficient_ram_bytes(crawl: Workload, disk_bytes: float) -> float:
     """The memory that can just fill `disk_bytes` of buckets; equation (6) solved for R."""
     entry = crawl.key_bytes + crawl.pointer_bytes
-    return math.sqrt(8 * buffer_bytes * disk_bytes * entry / (crawl.key_bytes + crawl.url_bytes))
+    return math.sqrt(8 * BUFFER_BYTES * disk_bytes * entry / (crawl.key_bytes + crawl.url_bytes))
 
 
 def sustained_pages_s(crawl: Workload, overhead: float, disk_bytes_s: float) -> float:

@@ -25,8 +25,8 @@ def _bomb(megabytes: int, layers: int = 1) -> bytes:
     return packed
 
 
-def _coded(body: bytes, coding: str, kind: str = "text/html") -> Script:
-    return whole(body, f"Content-Encoding: {coding}", kind=kind)
+def _coded(body: bytes, coding: str) -> Script:
+    return whole(body, f"Content-Encoding: {coding}")
 
 
 _RAW: dict[str, Script] = {
