@@ -1,8 +1,6 @@
 """Crawls as a person runs them: the command in a process of its own, its summary, its directory."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -65,13 +63,17 @@ def crawl(into: Path, config: Path, *arguments: str, timeout_s: float = 110) -> 
 
 def crawl_killed(into: Path, config: Path, after_s: float, *arguments: str) -> bool:
     """Run `fyke crawl` and kill it with SIGKILL after a time; False when it had ended before."""
-    process = begin(into, config, *arguments, start_new_session=True)
-    try:
-        process.wait(after_s)
-    except subprocess.TimeoutExpired:
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        return True
+    return killed_after(begin(into, config, *arguments, start_new_session=True), after_s)
+
+
+def killed_after(process: "subprocess.Popen[Any]", after_s: float) -> bool:
+    """Kill a process with SIGKILL after a time; False when it had ended before."""
+    with process:
+        try:
+            process.wait(after_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return True
     return False
 
 

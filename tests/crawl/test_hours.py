@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from crawl.runs import archived, crawl, fyke, settings, wait_until
+from crawl.runs import archived, command, crawl, fyke, settings, wait_until
 from crawl.small_site import SmallSite, small_site
 
 LATER_H = 3
@@ -43,8 +43,9 @@ def ended_by(number: int, into: Path, config: Path, begin: datetime, *arguments:
         now = stands(into)
         return now.get("checkpoint", 0) > before and now["rest_until"] == begin.timestamp()
 
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with begin(into, config, *arguments, **pipes) as process:
+    with subprocess.Popen(
+        command(into, config, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         wait_until(lambda: ready() or process.poll() is not None)
         assert process.poll() is None, "it waits, however long"
         said = fyke("status", str(into)).stdout

@@ -1,8 +1,6 @@
 """The index is a function of the archive: in one go or many, interrupted or not."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -12,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from crawl.runs import killed_after
 from fyke.core.errors import DirectoryError, DirectoryInUse, NotACrawl
 from fyke.core.outcomes import Outcome
 from fyke.disk.checkpoint import Checkpoint
@@ -80,16 +79,7 @@ def kill_soon(folder: Path, after_s: float) -> bool:
     process = subprocess.Popen(
         [sys.executable, "-m", "fyke", "index", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
-    try:
-        process.wait(after_s)
-    except subprocess.TimeoutExpired:
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        return True
-    finally:
-        if process.stderr:
-            process.stderr.close()
-    return False
+    return killed_after(process, after_s)
 
 
 def test_killed_at_any_moment(tmp_path: Path) -> None:
