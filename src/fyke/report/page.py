@@ -103,8 +103,7 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
         links = BrokenLinks(questions) if config.store.links else None
         near = near_duplicates(questions)
         broken = [*links.worst(BROKEN_LINKS, PAGES_OF_EACH)] if links else []
-    rules = rewrite_rules.load(crawl.path / rewrite_rules.FILE) if (crawl.path / rewrite_rules.FILE).is_file() else []
-    rules.sort(key=lambda rule: (rule.use, -rule.support))  # copies of hosts first
+    rules = _rules(crawl.path / rewrite_rules.FILE)
     values = {
         "rules": rules[:RULES],
         "rules_left": max(0, len(rules) - RULES),
@@ -134,6 +133,11 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
         "more_seeds": max(0, len(config.crawl.seeds) - SEEDS),
     }  # fmt: skip
     return _environment().get_template("report.html").render(values)
+
+
+def _rules(path: Path) -> list[rewrite_rules.Rule]:
+    """The rewrite rules of the file `path`, copies of hosts first; none where there is none."""
+    return sorted(rewrite_rules.load(path), key=lambda rule: (rule.use, -rule.support)) if path.is_file() else []
 
 
 def _environment() -> Environment:

@@ -58,12 +58,9 @@ class Simulation:
             opened_at=started,
             state=saved.get("frontier"),
         )
-        self.copies: Copies | None = None
+        self.copies = self._copies(saved.get("copies", {}))
         self._revisits: Revisits | None = None
-        if web.spec.change_days:
-            pages = Pages(web.spec.seed, web.spec.change_days, web.spec.bursty_share, START)
-            lists = Lists(web.spec.seed, pages, web.domains, web.spec.listed_share)
-            self.copies = Copies(pages, lists, self.frontier.stages.again, saved.get("copies", {}))
+        if self.copies is not None:
             self._revisits = Revisits(self.frontier, lambda: iter(()), lambda: None, self.clock, config.revisit)
         rested_since = started if saved else 0.0
         self.fetcher = VirtualFetcher(
@@ -81,6 +78,15 @@ class Simulation:
         else:
             seeds = web.seeds(SEEDS)
             self.frontier.put_links(Links(seeds, np.zeros(seeds.num_rows, np.uint64)))
+
+    def _copies(self, saved: dict[str, Any]) -> Copies | None:
+        """What the crawl has of pages that change, where they do."""
+        spec = self.web.spec
+        if not spec.change_days:
+            return None
+        pages = Pages(spec.seed, spec.change_days, spec.bursty_share, START)
+        lists = Lists(spec.seed, pages, self.web.domains, spec.listed_share)
+        return Copies(pages, lists, self.frontier.stages.again, saved)
 
     def __repr__(self) -> str:
         return f"Simulation({self.tally.totals.pages} pages in {self.virtual_s:.0f} s, {self.frontier!r})"

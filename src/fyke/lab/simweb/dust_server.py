@@ -64,9 +64,9 @@ class DustWeb:
         return len(self.site.pages()) + (NOTHING in self.fetched)
 
 
-@contextmanager
-def dust_web(site: Dust) -> Iterator[DustWeb]:
-    """Serve `site` until the block ends."""
+def _handler(web: DustWeb) -> type[BaseHTTPRequestHandler]:
+    """What answers the requests of `web`."""
+    site = web.site
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -89,17 +89,25 @@ def dust_web(site: Dust) -> Iterator[DustWeb]:
         def log_message(self, *_: object) -> None:
             pass
 
-    class DustServer(ThreadingHTTPServer):
-        daemon_threads = True
-        block_on_close = False
-        request_queue_size = 128
+    return Handler
 
-    server = DustServer(("127.0.0.1", 0), Handler)
+
+class DustServer(ThreadingHTTPServer):
+    """One that ends at once."""
+
+    daemon_threads, block_on_close, request_queue_size = True, False, 128
+
+
+@contextmanager
+def dust_web(site: Dust) -> Iterator[DustWeb]:
+    """Serve `site` until the block ends."""
+    server = DustServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
     names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     names.bind(("127.0.0.1", 0))
     names.settimeout(0.2)
     over = threading.Event()
     web = DustWeb(site, server.server_port, names.getsockname()[1])
+    server.RequestHandlerClass = _handler(web)
     threads = [
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}),
         threading.Thread(target=_answer_names, args=(names, {site.host, *site.aliases}, over)),
