@@ -40,13 +40,26 @@ class Progress:
         now = time.monotonic()
         if what != self._begun[0]:
             self._begun = (what, done, now)
-        if not self._every_s or now - self._said_at < self._every_s:
+        if not self._due(now):
             return
-        self._said_at = now
         text = f"{what}: {done:,} of {of:,} {unit}".rstrip() if of else what
         _, before, begun_at = self._begun
         if done > before and now - begun_at > SURE_S:
             text += f", {time_text((now - begun_at) / (done - before) * (of - done))} left"
+        self._say(text)
+
+    def say(self, text: str) -> None:
+        """How far it is, in words."""
+        if self._due(time.monotonic()):
+            self._say(text)
+
+    def _due(self, now: float) -> bool:
+        if not self._every_s or now - self._said_at < self._every_s:
+            return False
+        self._said_at = now
+        return True
+
+    def _say(self, text: str) -> None:
         if self._console.is_terminal:
             self._status.update(text)
         else:

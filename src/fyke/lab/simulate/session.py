@@ -11,12 +11,11 @@ from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
 from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
 from fyke.lab.simulate.report import SimulationSummary, write
 from fyke.lab.simulate.tally import Sample
+from fyke.progress import Progress
 from fyke.quantities import bytes_text, count_mark, duration, number, share_text
 
 LINE_S = 5.0  # between two lines where there is no terminal
@@ -50,32 +49,17 @@ def stopping() -> Iterator[Stopped]:
 
 
 class SimulationMonitor:
-    """Shows on `console` how a simulation goes: one line that is rewritten, or one every `LINE_S` in a pipe."""
+    """Says how a simulation goes."""
 
-    def __init__(self, console: Console, pages: int) -> None:
+    def __init__(self, progress: Progress, pages: int) -> None:
+        self._progress = progress
         self._pages = pages
-        self._console = console
-        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         self._first: Sample | None = None
-        self._said_s = 0.0
-
-    def __enter__(self) -> "SimulationMonitor":
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._live is not None:
-            self._live.stop()
 
     def show(self, now: Sample) -> None:
         """How it stands now."""
         self._first = self._first or now
-        if self._live is not None:
-            self._live.update(Text(self._line(self._first, now)), refresh=True)
-        elif now.wall_s - self._said_s >= LINE_S:
-            self._said_s = now.wall_s
-            self._console.print(self._line(self._first, now), highlight=False, soft_wrap=True)
+        self._progress.say(self._line(self._first, now))
 
     def _line(self, first: Sample, now: Sample) -> str:
         pages_s = (now.pages - first.pages) / max(1e-9, now.wall_s - first.wall_s)
@@ -93,6 +77,6 @@ def run(directory: Path, asked: SimulationSettings, pages: int, console: Console
     Raises FykeError.
     """
     with kept(directory, asked) as simulation:
-        with stopping() as stopped, SimulationMonitor(console, pages) as monitor:
-            simulate(simulation, pages, watch=monitor.show, stopped=stopped)
+        with stopping() as stopped, Progress(console, "simulating", pipe_s=LINE_S) as progress:
+            simulate(simulation, pages, watch=SimulationMonitor(progress, pages).show, stopped=stopped)
         return write(simulation, asked, directory), stopped()
