@@ -7,7 +7,7 @@ Where a file of the table is damaged, it answers from the others and says so; "n
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -56,9 +56,6 @@ class Explanation:
     url: str
     verdict: str
     facts: list[str]
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def why(directory: CrawlDirectory, asked: str) -> Explanation:

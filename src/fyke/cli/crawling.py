@@ -4,6 +4,7 @@ import asyncio
 import shlex
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -240,7 +241,7 @@ def why(directory: Folder, url: Annotated[str, typer.Argument(metavar="URL")], a
     """What happened to a URL, and why."""
     answer = rooms.explain.why(rooms.directory.CrawlDirectory(directory), url)
     if as_json:
-        print_json(answer.as_dict())
+        print_json(asdict(answer))
         return
     say(answer.verdict)
     for fact in answer.facts:

@@ -78,7 +78,7 @@ def search(
     with rooms.searcher.Searcher([directory, *(also or [])]) as searcher:
         results = searcher.search(" ".join(query), offset, limit)
     if as_json:
-        print_json(results.as_dict())
+        print_json(asdict(results))
     else:
         rooms.printing.show(results, AnswerOutput())
     if not results.hits:
@@ -124,7 +124,7 @@ def links(
         with rooms.progress.Progress(Reporter(stderr=True), "following links"):
             found = rooms.broken.BrokenLinks(questions)
         for link in found.worst(shown=on) if broken else ():
-            say(json.dumps(link.as_dict()) if as_json else str(link))
+            say(json.dumps(link._asdict()) if as_json else str(link))
         if not as_json:
             say(f"{directory}: {found}")
         elif not broken:

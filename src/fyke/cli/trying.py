@@ -1,6 +1,7 @@
 """Commands for those who try before they crawl: `web`, `simulate`, `plan`."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -79,7 +80,7 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     asked = rooms.keep.SimulationSettings(web, policy, order, politeness=politeness, fetch=fetch)
     summary, stopped = rooms.session.run(into, asked, wanted, Reporter(stderr=True))
     if as_json:
-        print_json(summary.as_dict())
+        print_json(asdict(summary))
     else:
         say(f"{rooms.simulation_report.text(summary)}\n{'report':>28}  {into / rooms.simulation_report.REPORT}")
     if stopped:
@@ -127,6 +128,6 @@ def plan(  # noqa: PLR0913 - one parameter an option
         rooms.plots.extension(plot)
         rooms.plots.save(rooms.figure.draw(answer), plot)
     if as_json:
-        print_json(answer.as_dict())
+        print_json(asdict(answer))
     else:
         say(rooms.plan_report.text(answer, Console()))

@@ -6,7 +6,7 @@ often it is killed, the same command comes to what an undisturbed run would have
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -124,7 +124,7 @@ def _decide(source: Source, staging: Staging) -> None:
             return
         staging.begin_anew()
     source.upto(source.now())
-    staging.begin({**source.until.as_dict(), "beginning": source.beginning()})
+    staging.begin({**asdict(source.until), "beginning": source.beginning()})
 
 
 def _job(target: Target, source: Source, staging: Staging, rule: Selection, changes: bool) -> Job:

@@ -6,7 +6,7 @@ again, so everything made of it can be made again.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -29,9 +29,6 @@ class Until:
     links: int
     archive: dict[str, int]  # by name below the crawl directory
     at: float  # unix seconds: of the checkpoint
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class RowRange(NamedTuple):

@@ -8,7 +8,7 @@ Invariant: memory holds keys of broken links and the pages that are shown; every
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fyke.core.batches import Kind, LinkKind
 from fyke.core.outcomes import Outcome
@@ -40,9 +40,6 @@ class BrokenLink(NamedTuple):
     seed: bool  # whether the crawl began there
     pages: int  # on which it stands
     on: list[str]  # the first of them, by URL
-
-    def as_dict(self) -> dict[str, Any]:
-        return self._asdict()
 
     def __str__(self) -> str:
         """In lines for people."""

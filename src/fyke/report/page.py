@@ -77,7 +77,7 @@ def figures(directory: Path, console: Console) -> dict[str, Any]:
             "languages": {"sample": sample, "pages": spoken},
             "reputation": asdict(stand) if stand else None,
             "unusual": asdict(strange) if strange else None,
-            "broken": {**links.as_dict(), "worst": [one.as_dict() for one in links.worst(BROKEN_LINKS, PAGES_OF_EACH)]}
+            "broken": {**links.as_dict(), "worst": [one._asdict() for one in links.worst(BROKEN_LINKS, PAGES_OF_EACH)]}
             if links
             else None,
         }

@@ -4,9 +4,8 @@ Made by the searcher. Nothing here is escaped or marked up: a snippet is a seque
 a matched word), so each renderer escapes in its own way.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 Spans = tuple[tuple[str, bool], ...]
 
@@ -38,9 +37,6 @@ class Results:
     hits: tuple[Hit, ...]
     suggestion: str | None  # a better spelling of the query, where one finds more
     took_ms: float
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ Made once by the application. What is answered is what the rooms give, as datacl
 Invariant: every answer is as the document at `/api/openapi.json` says, mistakes too: `{"error": "…"}`.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -174,7 +174,7 @@ class _Endpoints:
     def status(self) -> list[StatusResponse]:
         """How each crawl stands."""
         return [
-            StatusResponse(crawl.name, str(crawl.path), crawl.indexed, **crawl.watch.standing.as_dict())
+            StatusResponse(crawl.name, str(crawl.path), crawl.indexed, **asdict(crawl.watch.standing))
             for crawl in self._shelf
         ]
 

@@ -7,6 +7,7 @@ control socket. Invariant: nothing here changes anything but `order`, which asks
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -155,7 +156,7 @@ class Dashboard:
                 standing = waiting.result()
                 if standing is None:
                     return
-                yield f"event: standing\ndata: {json.dumps(standing.as_dict())}\n\n"
+                yield f"event: standing\ndata: {json.dumps(asdict(standing))}\n\n"
                 waiting = asyncio.ensure_future(anext(changes, None))
         finally:
             self._streams -= 1

@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from fyke.archive.asked import AskedLater
@@ -36,9 +36,6 @@ class CrawlState:
     bytes_s: float = 0.0
     trouble: str = ""  # why nothing can be told
     figures: dict[str, Any] = field(default_factory=dict)  # as `fyke.crawl.control.Steering.figures` has them
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class Watch:

@@ -1,5 +1,7 @@
 """The virtual web: its URLs are real ones, it is a pure function, its sites hold together, its farms never end."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 import xxhash
@@ -92,7 +94,7 @@ def test_the_web_is_a_pure_function_of_spec_and_question():
     assert (WEB.addresses(text) == again.addresses(text)).all()
     for first, second in zip(WEB.answers(text, START), again.answers(text, START), strict=True):
         assert (first == second).all()
-    other, *_ = VirtualWeb(VirtualWebSpec(**(SPEC.as_dict() | {"seed": 2}))).links_of(text, depth)
+    other, *_ = VirtualWeb(VirtualWebSpec(**(asdict(SPEC) | {"seed": 2}))).links_of(text, depth)
     assert not other.equals(links)
 
 

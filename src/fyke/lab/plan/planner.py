@@ -5,9 +5,8 @@ follows from its `Question`, by the theorem or the section of the paper that its
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from fyke.lab.plan.model import (
     BUFFER_BYTES,
@@ -79,10 +78,6 @@ class Plan:
     network_pages_s: float
     queue_bytes: float
     archive_bytes: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 def plan(question: Question) -> Plan:

@@ -47,9 +47,6 @@ class SimulationSummary:
     believed_fresh: float = 0.0  # as the frontier believed at its last plan
     stale: float = 0.0  # the mean of 1 + 1/2 + ... + 1/n, of copies that miss n changes
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def summary_of(kept: Kept, asked: SimulationSettings, of: Standings) -> SimulationSummary:
     """The summary of `kept`, whose domains came out as `of`."""
@@ -151,5 +148,5 @@ def _table(bins: Bins) -> list[str]:
 
 def _web(asked: SimulationSettings) -> list[str]:
     lines = ["The web and the policy, as asked:", ""]
-    described = {**asked.spec.as_dict(), **{name: value for name, value in asdict(asked).items() if name != "spec"}}
+    described = {**asdict(asked.spec), **{name: value for name, value in asdict(asked).items() if name != "spec"}}
     return [*lines, *(f"- {name} = {value}" for name, value in described.items() if value is not None)]

@@ -5,8 +5,7 @@ page is made of, so the same spec is the same web after a restart.
 """
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from fyke.core.errors import ConfigurationError
 from fyke.lab.simulate.texts import MOST_DOMAINS
@@ -71,6 +70,3 @@ class VirtualWebSpec:
     def outward_links(self) -> int:
         """Links of an honest page to other domains."""
         return round(self.links_per_page * self.outward_share)
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
