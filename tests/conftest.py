@@ -5,8 +5,12 @@
 
 import os
 import signal
+from inspect import iscoroutinefunction
 
+import pytest
 from hypothesis import settings
+
+from looping import on_loop
 
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("drawn", deadline=None)
@@ -14,3 +18,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 # A shell lets what it starts in the background ignore Ctrl-C, and processes hand that down to those they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test may be a coroutine: it has a loop of its own."""
+    if not iscoroutinefunction(pyfuncitem.obj):
+        return None
+    on_loop(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}))
+    return True

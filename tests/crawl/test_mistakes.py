@@ -249,7 +249,7 @@ def test_two_at_once(tmp_path: Path) -> None:
         whole(into, site)
 
 
-def test_beginning_anew_keeps_others_out(tmp_path: Path, quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_beginning_anew_keeps_others_out(tmp_path: Path, quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A crawl that brought nothing is forgotten under the lock: no other can begin in between, and lose its files."""
     into = tmp_path / "crawl"
     assert crawl(into, quick, SEED).status == NETWORK
@@ -263,12 +263,8 @@ def test_beginning_anew_keeps_others_out(tmp_path: Path, quick: Path, monkeypatc
         forget(self)
 
     monkeypatch.setattr(CrawlDirectory, "forget", forgotten)
-
-    async def begin() -> None:
-        async with Agent(directory, directory.config()):
-            assert newest(directory.shard).number == 0
-
-    asyncio.run(begin())
+    async with Agent(directory, directory.config()):
+        assert newest(directory.shard).number == 0
     assert refused == [into]
 
 

@@ -1,12 +1,12 @@
 """A small real name server on 127.0.0.1, for the resolver's tests."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any
 
-import pytest
 from dnslib import AAAA, CNAME, QTYPE, RCODE, RR, A, DNSRecord
 
 
@@ -60,27 +60,17 @@ class NameServer(asyncio.DatagramProtocol):
                 reply.add_answer(RR(name, QTYPE.AAAA if six else QTYPE.A, rdata=data, ttl=self.ttl))
 
 
-Scenario = Callable[..., Coroutine[Any, Any, None]]
-
-
-@pytest.fixture
-def with_name_servers() -> Callable[..., None]:
-    """Run a scenario with name servers (made of the keyword dictionaries given) that really listen."""
-
-    def run(scenario: Scenario, *servers: dict[str, Any], runner: Any = asyncio.run) -> None:
-        async def main() -> None:
-            loop = asyncio.get_running_loop()
-            endpoints = [
-                await loop.create_datagram_endpoint(lambda given=given: NameServer(**given), ("127.0.0.1", 0))
-                for given in servers
-            ]
-            try:
-                await scenario(*(server for _, server in endpoints))
-            finally:
-                for transport, _ in endpoints:
-                    transport.close()
-                await asyncio.sleep(0)
-
-        runner(main())
-
-    return run
+@asynccontextmanager
+async def name_servers(*servers: dict[str, Any]) -> AsyncIterator[list[NameServer]]:
+    """Name servers, made of these keywords, that really listen."""
+    loop = asyncio.get_running_loop()
+    endpoints = [
+        await loop.create_datagram_endpoint(lambda given=given: NameServer(**given), ("127.0.0.1", 0))
+        for given in servers
+    ]
+    try:
+        yield [server for _, server in endpoints]
+    finally:
+        for transport, _ in endpoints:
+            transport.close()
+        await asyncio.sleep(0)

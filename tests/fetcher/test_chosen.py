@@ -40,38 +40,34 @@ def test_seeds_may_be_added() -> None:
     assert chosen.port("b.test", 81) and not chosen.port("b.test", 80)
 
 
-def test_another_port_of_a_private_seed_is_not_asked() -> None:
+async def test_another_port_of_a_private_seed_is_not_asked() -> None:
     asked: list[int] = []
+    loop = asyncio.get_running_loop()
 
-    async def scenario() -> None:
-        loop = asyncio.get_running_loop()
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(writer.get_extra_info("sockname")[1])
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi")
+        writer.close()
 
-        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            asked.append(writer.get_extra_info("sockname")[1])
-            await reader.readuntil(b"\r\n\r\n")
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi")
-            writer.close()
+    servers = [await asyncio.start_server(answer, "127.0.0.1", 0) for _ in range(2)]
+    first, second = (server.sockets[0].getsockname()[1] for server in servers)
+    engine = CurlEngine(loop, FetchSection(), SystemClock())
+    chosen = Chosen(seeds_of([f"http://seed.test:{first}/"]), [])
+    registry = build_registry(loop, engine, AgentSection(), SystemClock(), (), chosen.port)
 
-        servers = [await asyncio.start_server(answer, "127.0.0.1", 0) for _ in range(2)]
-        first, second = (server.sockets[0].getsockname()[1] for server in servers)
-        engine = CurlEngine(loop, FetchSection(), SystemClock())
-        chosen = Chosen(seeds_of([f"http://seed.test:{first}/"]), [])
-        registry = build_registry(loop, engine, AgentSection(), SystemClock(), (), chosen.port)
+    async def fetched(port: int) -> Exchange:
+        at = locate(f"http://seed.test:{port}/")
+        done: asyncio.Future[Exchange] = loop.create_future()
+        registry.fetch(Visit(at.url.decode(), *at[1:]), "127.0.0.1", done.set_result)
+        return await done
 
-        async def fetched(port: int) -> Exchange:
-            at = locate(f"http://seed.test:{port}/")
-            done: asyncio.Future[Exchange] = loop.create_future()
-            registry.fetch(Visit(at.url.decode(), *at[1:]), "127.0.0.1", done.set_result)
-            return await done
-
-        assert (await fetched(first)).outcome is Outcome.OK
-        refused = await fetched(second)
-        assert refused.outcome is Outcome.ADDRESS_REFUSED and f"port {second}" in refused.detail
-        assert asked == [first]
-        record = rules_from(refused, b"", now=0.0)
-        assert record.state is RobotsState.ALLOW_ALL and "not asked" in record.reason
-        engine.close()
-        for server in servers:
-            server.close()
-
-    asyncio.run(scenario())
+    assert (await fetched(first)).outcome is Outcome.OK
+    refused = await fetched(second)
+    assert refused.outcome is Outcome.ADDRESS_REFUSED and f"port {second}" in refused.detail
+    assert asked == [first]
+    record = rules_from(refused, b"", now=0.0)
+    assert record.state is RobotsState.ALLOW_ALL and "not asked" in record.reason
+    engine.close()
+    for server in servers:
+        server.close()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
+from fetcher.conftest import name_servers
 from fyke.core.clock import VirtualClock
 from fyke.core.config import DnsSection
 from fyke.core.errors import ConfigurationError
@@ -40,49 +41,46 @@ async def settled(resolver):
 
 
 @pytest.mark.parametrize("runner", [asyncio.run, uvloop.run])
-def test_an_answer_is_kept_for_its_ttl_and_not_longer(with_name_servers, runner):
-    async def scenario(server):
-        clock = VirtualClock()
-        resolver = resolver_of(server, clock=clock)
-        answer = await resolver.resolve("a.test")
-        assert (answer.outcome, answer.addresses) == (Outcome.OK, (PUBLIC,))
-        assert answer.expires_at == clock.now() + 300
-        clock.advance(269)
-        assert await resolver.resolve("A.test.") == answer
-        assert server.asked("a.test") == 1
-        clock.advance(32)
-        assert await resolver.resolve("a.test") != answer
-        assert server.asked("a.test") == 2
-        assert server.asked("a.test", "AAAA") == 0
-        await resolver.close()
+def test_an_answer_is_kept_for_its_ttl_and_not_longer(runner):
+    async def scenario():
+        async with name_servers({"zone": {"a.test": (PUBLIC,)}}) as (server,):
+            clock = VirtualClock()
+            resolver = resolver_of(server, clock=clock)
+            answer = await resolver.resolve("a.test")
+            assert (answer.outcome, answer.addresses) == (Outcome.OK, (PUBLIC,))
+            assert answer.expires_at == clock.now() + 300
+            clock.advance(269)
+            assert await resolver.resolve("A.test.") == answer
+            assert server.asked("a.test") == 1
+            clock.advance(32)
+            assert await resolver.resolve("a.test") != answer
+            assert server.asked("a.test") == 2
+            assert server.asked("a.test", "AAAA") == 0
+            await resolver.close()
 
-    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}}, runner=runner)
+    runner(scenario())
 
 
 @pytest.mark.parametrize(("ttl", "believed"), [(1, 60), (100, 100), (999_999, 86400)])
-def test_a_ttl_is_bounded(with_name_servers, ttl, believed):
-    async def scenario(server):
+async def test_a_ttl_is_bounded(ttl, believed):
+    async with name_servers({"zone": {"a.test": (PUBLIC,)}, "ttl": ttl}) as (server,):
         clock = VirtualClock()
         resolver = resolver_of(server, clock=clock)
         assert (await resolver.resolve("a.test")).expires_at == clock.now() + believed
         await resolver.close()
 
-    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}, "ttl": ttl})
 
-
-def test_the_ttl_is_the_least_of_a_chain_of_aliases(with_name_servers):
-    async def scenario(server):
+async def test_the_ttl_is_the_least_of_a_chain_of_aliases():
+    async with name_servers({"zone": {"a.test": (PUBLIC,)}, "aliases": {"www.test": ("a.test", 80)}}) as (server,):
         clock = VirtualClock()
         resolver = resolver_of(server, clock=clock)
         answer = await resolver.resolve("www.test")
         assert (answer.addresses, answer.expires_at) == ((PUBLIC,), clock.now() + 80)
         await resolver.close()
 
-    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}, "aliases": {"www.test": ("a.test", 80)}})
 
-
-def test_a_name_that_does_not_exist_stays_so_for_a_while(with_name_servers):
-    async def scenario(server):
+async def test_a_name_that_does_not_exist_stays_so_for_a_while():
+    async with name_servers({}) as (server,):
         clock = VirtualClock()
         resolver = resolver_of(server, clock=clock, negative_ttl_s=600)
         for _ in range(3):
@@ -95,11 +93,11 @@ def test_a_name_that_does_not_exist_stays_so_for_a_while(with_name_servers):
         assert resolver.statistics().negatives == 1
         await resolver.close()
 
-    with_name_servers(scenario, {})
 
-
-def test_ipv6_only_where_there_is_no_ipv4(with_name_servers):
-    async def scenario(server):
+async def test_ipv6_only_where_there_is_no_ipv4():
+    async with name_servers({"zone": {"both.test": (SIX, PUBLIC), "six.test": (SIX,), "nothing.test": ()}}) as (
+        server,
+    ):
         resolver = resolver_of(server)
         assert (await resolver.resolve("both.test")).addresses == (PUBLIC,)
         assert (await resolver.resolve("six.test")).addresses == (SIX,)
@@ -107,12 +105,10 @@ def test_ipv6_only_where_there_is_no_ipv4(with_name_servers):
         assert nothing.outcome is Outcome.NO_SUCH_NAME and "no address" in nothing.detail
         await resolver.close()
 
-    with_name_servers(scenario, {"zone": {"both.test": (SIX, PUBLIC), "six.test": (SIX,), "nothing.test": ()}})
-
 
 @pytest.mark.parametrize("says", ["SERVFAIL", "REFUSED", "nothing"])
-def test_a_failing_server_is_a_value_and_soon_asked_again(with_name_servers, says):
-    async def scenario(server):
+async def test_a_failing_server_is_a_value_and_soon_asked_again(says):
+    async with name_servers({"zone": {"a.test": (PUBLIC,)}, "says": says}) as (server,):
         clock = VirtualClock()
         resolver = resolver_of(server, clock=clock, timeout_s=0.1, tries=2)
         answer = await resolver.resolve("a.test")
@@ -126,23 +122,19 @@ def test_a_failing_server_is_a_value_and_soon_asked_again(with_name_servers, say
         assert resolver.statistics().failures == 1
         await resolver.close()
 
-    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}, "says": says})
-
 
 @pytest.mark.parametrize("says", ["SERVFAIL", "nothing"])
-def test_the_next_server_is_asked_on_its_own_port(with_name_servers, says):
-    async def scenario(dead, alive):
+async def test_the_next_server_is_asked_on_its_own_port(says):
+    async with name_servers({"says": says}, {"zone": {"a.test": (PUBLIC,)}}) as (dead, alive):
         assert dead.port != alive.port
         resolver = resolver_of(dead, alive, timeout_s=0.3, tries=4)
         assert (await resolver.resolve("a.test")).addresses == (PUBLIC,)
         assert dead.asked("a.test") and alive.asked("a.test")
         await resolver.close()
 
-    with_name_servers(scenario, {"says": says}, {"zone": {"a.test": (PUBLIC,)}})
 
-
-def test_one_question_in_flight_however_many_wait(with_name_servers):
-    async def scenario(server):
+async def test_one_question_in_flight_however_many_wait():
+    async with name_servers({"zone": {"a.test": (PUBLIC,)}}) as (server,):
         resolver = resolver_of(server)
         waiting = [asyncio.ensure_future(resolver.resolve("a.test")) for _ in range(50)]
         await asyncio.sleep(0)
@@ -153,8 +145,6 @@ def test_one_question_in_flight_however_many_wait(with_name_servers):
         assert server.asked("a.test") == 1
         await resolver.close()
 
-    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}})
-
 
 PRIVATE = [
     "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
@@ -164,8 +154,8 @@ PRIVATE = [
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_an_address_that_is_not_public_is_refused_unless_a_seed_named_the_host(with_name_servers, address):
-    async def scenario(server):
+async def test_an_address_that_is_not_public_is_refused_unless_a_seed_named_the_host(address):
+    async with name_servers({"zone": {"evil.test": (address,), "seed.test": (address,)}}) as (server,):
         resolver = resolver_of(server, trusted=lambda host: host == "seed.test")
         refused = await resolver.resolve("evil.test")
         assert refused.outcome is Outcome.ADDRESS_REFUSED and not refused.addresses
@@ -175,20 +165,16 @@ def test_an_address_that_is_not_public_is_refused_unless_a_seed_named_the_host(w
         assert (await resolver.resolve(literal)).outcome is Outcome.ADDRESS_REFUSED
         await resolver.close()
 
-    with_name_servers(scenario, {"zone": {"evil.test": (address,), "seed.test": (address,)}})
 
-
-def test_of_a_mixed_answer_the_public_addresses_are_kept(with_name_servers):
-    async def scenario(server):
+async def test_of_a_mixed_answer_the_public_addresses_are_kept():
+    async with name_servers({"zone": {"a.test": ("10.0.0.1", PUBLIC)}}) as (server,):
         resolver = resolver_of(server)
         assert (await resolver.resolve("a.test")).addresses == (PUBLIC,)
         await resolver.close()
 
-    with_name_servers(scenario, {"zone": {"a.test": ("10.0.0.1", PUBLIC)}})
 
-
-def test_an_answer_used_near_its_end_is_refreshed_while_it_is_served(with_name_servers):
-    async def scenario(server):
+async def test_an_answer_used_near_its_end_is_refreshed_while_it_is_served():
+    async with name_servers({"zone": {"a.test": (PUBLIC,)}}) as (server,):
         clock = VirtualClock()
         resolver = resolver_of(server, clock=clock)
         await resolver.resolve("a.test")
@@ -201,11 +187,9 @@ def test_an_answer_used_near_its_end_is_refreshed_while_it_is_served(with_name_s
         assert resolver.statistics().refreshes == 1
         await resolver.close()
 
-    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}})
 
-
-def test_refresh_asks_only_for_what_is_missing_or_near_its_end(with_name_servers):
-    async def scenario(server):
+async def test_refresh_asks_only_for_what_is_missing_or_near_its_end():
+    async with name_servers({"zone": {"a.test": (PUBLIC,), "b.test": (PUBLIC,)}}) as (server,):
         clock = VirtualClock()
         resolver = resolver_of(server, clock=clock)
         hosts = ["a.test", "b.test", "127.0.0.1"]
@@ -219,11 +203,9 @@ def test_refresh_asks_only_for_what_is_missing_or_near_its_end(with_name_servers
         assert server.asked("a.test") == 2
         await resolver.close()
 
-    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,), "b.test": (PUBLIC,)}})
 
-
-def test_a_refresh_that_fails_leaves_the_answer_until_it_expires(with_name_servers):
-    async def scenario(server):
+async def test_a_refresh_that_fails_leaves_the_answer_until_it_expires():
+    async with name_servers({"zone": {"a.test": (PUBLIC,)}}) as (server,):
         clock = VirtualClock()
         resolver = resolver_of(server, clock=clock, tries=1)
         await resolver.resolve("a.test")
@@ -237,11 +219,9 @@ def test_a_refresh_that_fails_leaves_the_answer_until_it_expires(with_name_serve
         assert (await resolver.resolve("a.test")).outcome is Outcome.DNS_FAILED
         await resolver.close()
 
-    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}})
 
-
-def test_memory_and_sockets_are_bounded(with_name_servers):
-    async def scenario(server):
+async def test_memory_and_sockets_are_bounded():
+    async with name_servers({"zone": {f"h{i}.test": (PUBLIC,) for i in range(60)}}) as (server,):
         resolver = resolver_of(server, names=10, sockets=2)
         for first in range(0, 60, 5):
             await asyncio.gather(*(resolver.resolve(f"h{first + i}.test") for i in range(5)))
@@ -250,42 +230,33 @@ def test_memory_and_sockets_are_bounded(with_name_servers):
         assert resolver.cached("h0.test") is None and resolver.cached("h59.test") is not None
         await resolver.close()
 
-    with_name_servers(scenario, {"zone": {f"h{i}.test": (PUBLIC,) for i in range(60)}})
 
-
-def test_the_hosts_file_and_localhost_need_no_dns(tmp_path):
+async def test_the_hosts_file_and_localhost_need_no_dns(tmp_path):
     hosts = tmp_path / "hosts"
     hosts.write_text(
         "# comment\n93.184.216.34 www.intra Intra # more\n::1 six\nnot-an-address x\n::1 both\n8.8.8.8 both\n"
     )
-
-    async def scenario():
-        resolver = resolver_of(trusted=lambda host: host.endswith(("localhost", "six")), hosts_file=hosts)
-        assert (await resolver.resolve("intra")).addresses == (PUBLIC,)
-        assert (await resolver.resolve("both")).addresses == ("8.8.8.8",)
-        assert (await resolver.resolve("six")).addresses == ("::1",)
-        assert (await resolver.resolve("localhost")).addresses == ("127.0.0.1",)
-        assert (await resolver.resolve("app.localhost")).addresses == ("127.0.0.1",)
-        assert (await resolver.resolve("[2606:2800:220:1::1]")).addresses == (SIX,)
-        assert resolver.statistics().lookups == 0
-        await resolver.close()
-
-    asyncio.run(scenario())
+    resolver = resolver_of(trusted=lambda host: host.endswith(("localhost", "six")), hosts_file=hosts)
+    assert (await resolver.resolve("intra")).addresses == (PUBLIC,)
+    assert (await resolver.resolve("both")).addresses == ("8.8.8.8",)
+    assert (await resolver.resolve("six")).addresses == ("::1",)
+    assert (await resolver.resolve("localhost")).addresses == ("127.0.0.1",)
+    assert (await resolver.resolve("app.localhost")).addresses == ("127.0.0.1",)
+    assert (await resolver.resolve("[2606:2800:220:1::1]")).addresses == (SIX,)
+    assert resolver.statistics().lookups == 0
+    await resolver.close()
 
 
 @pytest.mark.parametrize("host", ["", "a..b", "x" * 64 + ".test", "a." * 127 + "test", "a b", "é.test", "a\\b", "."])
-def test_what_is_no_name_is_not_asked_for(host):
-    async def scenario():
-        resolver = resolver_of()
-        assert (await resolver.resolve(host)).outcome is Outcome.NO_SUCH_NAME
-        assert resolver.statistics().lookups == 0
-        await resolver.close()
-
-    asyncio.run(scenario())
+async def test_what_is_no_name_is_not_asked_for(host):
+    resolver = resolver_of()
+    assert (await resolver.resolve(host)).outcome is Outcome.NO_SUCH_NAME
+    assert resolver.statistics().lookups == 0
+    await resolver.close()
 
 
-def test_saved_answers_are_believed_but_checked(with_name_servers):
-    async def scenario(server):
+async def test_saved_answers_are_believed_but_checked():
+    async with name_servers({"zone": {"a.test": (PUBLIC,)}}) as (server,):
         clock = VirtualClock()
         first = resolver_of(server, clock=clock)
         await first.resolve("a.test")
@@ -302,11 +273,9 @@ def test_saved_answers_are_believed_but_checked(with_name_servers):
         assert server.asked("a.test") == 1
         await second.close()
 
-    with_name_servers(scenario, {"zone": {"a.test": (PUBLIC,)}})
 
-
-def test_closing_ends_those_who_wait(with_name_servers):
-    async def scenario(server):
+async def test_closing_ends_those_who_wait():
+    async with name_servers({"says": "nothing"}) as (server,):
         resolver = resolver_of(server)
         waiting = asyncio.ensure_future(resolver.resolve("a.test"))
         await asyncio.sleep(0)
@@ -314,8 +283,6 @@ def test_closing_ends_those_who_wait(with_name_servers):
         await resolver.close()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-
-    with_name_servers(scenario, {"says": "nothing"})
 
 
 @pytest.mark.parametrize(
@@ -337,8 +304,8 @@ def test_any_other_server_is_a_configuration_error(given):
         server_of(given)
 
 
-def test_what_is_asked_again_is_asked_over_the_network(with_name_servers):
-    async def scenario(server):
+async def test_what_is_asked_again_is_asked_over_the_network():
+    async with name_servers({"zone": {f"h{number}.test": (PUBLIC,) for number in range(20)}}) as (server,):
         clock = VirtualClock()
         resolver = resolver_of(server, clock=clock)
         hosts = [f"h{number}.test" for number in range(20)]
@@ -349,8 +316,6 @@ def test_what_is_asked_again_is_asked_over_the_network(with_name_servers):
             assert all(resolver.cached(host).expires_at == clock.now() + 300 for host in hosts)
             clock.advance(280)
         await resolver.close()
-
-    with_name_servers(scenario, {"zone": {f"h{number}.test": (PUBLIC,) for number in range(20)}})
 
 
 # The registries of IANA, block by block: an address at each end.
@@ -382,10 +347,10 @@ def test_what_is_beside_it_is_public(address):
     assert is_public(address)
 
 
-def test_a_name_that_was_public_does_not_become_private(with_name_servers):
+async def test_a_name_that_was_public_does_not_become_private():
     """A seed's name may be private from the beginning; later, somebody who owns the name would have it so."""
-
-    async def scenario(server):
+    zone = {"seed.test": (PUBLIC,), "a.intra.test": (PUBLIC,), "home.test": ("10.0.0.2",)}
+    async with name_servers({"zone": zone}) as (server,):
         clock = VirtualClock()
         resolver = resolver_of(server, clock=clock, trusted=lambda host: True, private=["intra.test"])
         for name in ("seed.test", "a.intra.test"):
@@ -401,16 +366,11 @@ def test_a_name_that_was_public_does_not_become_private(with_name_servers):
         assert (await resolver.resolve("home.test")).addresses == ("10.0.0.2",)
         await resolver.close()
 
-    zone = {"seed.test": (PUBLIC,), "a.intra.test": (PUBLIC,), "home.test": ("10.0.0.2",)}
-    with_name_servers(scenario, {"zone": zone})
 
-
-def test_that_a_name_was_public_outlives_a_restart(with_name_servers):
-    async def scenario(server):
+async def test_that_a_name_was_public_outlives_a_restart():
+    async with name_servers({"zone": {"seed.test": ("127.0.0.1",)}}) as (server,):
         clock = VirtualClock()
         resolver = resolver_of(server, clock=clock, trusted=lambda host: True)
         resolver.load([("seed.test", (PUBLIC,), clock.now() - 1)])
         assert (await resolver.resolve("seed.test")).outcome is Outcome.ADDRESS_REFUSED
         await resolver.close()
-
-    with_name_servers(scenario, {"zone": {"seed.test": ("127.0.0.1",)}})

@@ -3,8 +3,8 @@
 import asyncio
 import socket
 import struct
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -60,36 +60,40 @@ class Server:
         writer.close()
 
 
-def asking(scenario: Callable[..., Coroutine[Any, Any, None]], *servers: Server, **settings: Any) -> None:
-    """Run `scenario` with `NameServers` that ask `servers`."""
-
-    async def main() -> None:
-        sockets = [server.listen() for server in servers]
-        over_tcp = [
-            await asyncio.start_server(server.connected, "127.0.0.1", listening.getsockname()[1])
-            for server, listening in zip(servers, sockets, strict=True)
-            if server.answering_tcp is not None
-        ]
-        config = DnsSection(servers=[server.address for server in servers], **settings)
-        asked = NameServers(config)
-        try:
-            await scenario(asked)
-        finally:
-            await asked.close()
-            for listening in sockets:
-                asyncio.get_running_loop().remove_reader(listening)
-                listening.close()
-            for each in over_tcp:
-                each.close()
-            await asyncio.sleep(0)
-
-    asyncio.run(main())
+@asynccontextmanager
+async def asking(*servers: Server, **settings: Any) -> AsyncIterator[NameServers]:
+    """`NameServers` that ask `servers`."""
+    sockets = [server.listen() for server in servers]
+    over_tcp = [
+        await asyncio.start_server(server.connected, "127.0.0.1", listening.getsockname()[1])
+        for server, listening in zip(servers, sockets, strict=True)
+        if server.answering_tcp is not None
+    ]
+    config = DnsSection(servers=[server.address for server in servers], **settings)
+    asked = NameServers(config)
+    try:
+        yield asked
+    finally:
+        await asked.close()
+        for listening in sockets:
+            asyncio.get_running_loop().remove_reader(listening)
+            listening.close()
+        for each in over_tcp:
+            each.close()
+        await asyncio.sleep(0)
 
 
 def good(query: DNSRecord) -> list[bytes]:
     reply = query.reply()
     if query.q.qtype == QTYPE.A:
         reply.add_answer(RR(str(query.q.qname), QTYPE.A, rdata=A(PUBLIC), ttl=300))
+    return [reply.pack()]
+
+
+def cut(query: DNSRecord) -> list[bytes]:
+    """What is said of an answer that is too long."""
+    reply = query.reply()
+    reply.header.tc = 1
     return [reply.pack()]
 
 
@@ -112,114 +116,85 @@ def wrong(query: DNSRecord) -> list[bytes]:
     ]  # fmt: skip
 
 
-def test_wrong_answers_are_passed_over_and_the_right_one_counts() -> None:
-    async def scenario(servers: NameServers) -> None:
+async def test_wrong_answers_are_passed_over_and_the_right_one_counts() -> None:
+    async with asking(Server(lambda query: [*wrong(query), *good(query)]), timeout_s=30) as servers:
         reply = await servers.ask("a.test")
         assert (reply.outcome, reply.addresses) == (Outcome.OK, (PUBLIC,))
         assert servers.malformed >= 8
 
-    asking(scenario, Server(lambda query: [*wrong(query), *good(query)]), timeout_s=30)
 
-
-def test_malformed_answers_fail_no_other_name() -> None:
+async def test_malformed_answers_fail_no_other_name() -> None:
     bad = {f"h{number}.test" for number in range(0, 200, 2)}
 
     def answering(query: DNSRecord) -> list[bytes]:
         return wrong(query) if name_of(query) in bad else good(query)
 
-    async def scenario(servers: NameServers) -> None:
+    async with asking(Server(answering), timeout_s=1.0, tries=1) as servers:
         names = [f"h{number}.test" for number in range(200)]
         replies = dict(zip(names, await asyncio.gather(*map(servers.ask, names)), strict=True))
         assert {name for name in names if replies[name].outcome is not Outcome.OK} == bad
         assert {reply.outcome for name, reply in replies.items() if name in bad} == {Outcome.DNS_FAILED}
 
-    asking(scenario, Server(answering), timeout_s=1.0, tries=1)
 
-
-def test_a_server_that_rests_is_asked_again_as_often_as_the_settings_say() -> None:
+async def test_a_server_that_rests_is_asked_again_as_often_as_the_settings_say() -> None:
     asked: dict[str, int] = {}
 
     def answering(query: DNSRecord) -> list[bytes]:
         asked[name_of(query)] = asked.get(name_of(query), 0) + 1
         return good(query) if asked[name_of(query)] > 2 else []
 
-    async def scenario(servers: NameServers) -> None:
+    async with asking(Server(answering), timeout_s=0.5, tries=3) as servers:
         replies = await asyncio.gather(*(servers.ask(f"h{number}.test") for number in range(100)))
         assert {reply.outcome for reply in replies} == {Outcome.OK}
         assert set(asked.values()) == {3}
 
-    asking(scenario, Server(answering), timeout_s=0.5, tries=3)
-
 
 @pytest.mark.parametrize("tries", [1, 2, 5])
-def test_a_silent_server_is_asked_exactly_so_often(tries: int) -> None:
+async def test_a_silent_server_is_asked_exactly_so_often(tries: int) -> None:
     server, second = Server(lambda query: []), Server(lambda query: [])
-
-    async def scenario(servers: NameServers) -> None:
+    async with asking(server, second, timeout_s=0.05, tries=tries) as servers:
         assert (await servers.ask("a.test")).outcome is Outcome.DNS_FAILED
         assert (len(server.queries), len(second.queries)) == ((tries + 1) // 2, tries // 2)
 
-    asking(scenario, server, second, timeout_s=0.05, tries=tries)
 
-
-def test_a_server_that_is_gone_costs_nothing_where_there_is_another() -> None:
+async def test_a_server_that_is_gone_costs_nothing_where_there_is_another() -> None:
     alive = Server(good)
-
-    async def scenario(servers: NameServers) -> None:
+    async with asking(alive, timeout_s=60, tries=2) as servers:
         gone = next(iter(servers._open))
         servers._servers.insert(0, gone._replace(port=1))  # nobody listens there
         servers._open[servers._servers[0]] = []
         async with asyncio.timeout(20):
             assert (await servers.ask("a.test")).outcome is Outcome.OK
 
-    asking(scenario, alive, timeout_s=60, tries=2)
 
-
-def test_the_server_that_answered_last_is_asked_first() -> None:
+async def test_the_server_that_answered_last_is_asked_first() -> None:
     silent, alive = Server(lambda query: []), Server(good)
-
-    async def scenario(servers: NameServers) -> None:
+    async with asking(silent, alive, timeout_s=0.5, tries=2) as servers:
         for number in range(5):
             assert (await servers.ask(f"h{number}.test")).outcome is Outcome.OK
         assert (len(silent.queries), len(alive.queries)) == (1, 5)
 
-    asking(scenario, silent, alive, timeout_s=0.5, tries=2)
 
-
-def test_what_does_not_fit_is_asked_for_over_tcp() -> None:
+async def test_what_does_not_fit_is_asked_for_over_tcp() -> None:
     addresses = [f"93.184.216.{number}" for number in range(1, 101)]
-
-    def cut(query: DNSRecord) -> list[bytes]:
-        reply = query.reply()
-        reply.header.tc = 1
-        return [reply.pack()]
 
     def whole(query: DNSRecord) -> list[bytes]:
         reply = query.reply()
         reply.add_answer(*(RR(name_of(query), QTYPE.A, rdata=A(address), ttl=60) for address in addresses))
         return [reply.pack()]
 
-    async def scenario(servers: NameServers) -> None:
+    async with asking(Server(cut, whole)) as servers:
         reply = await servers.ask("a.test")
         assert (reply.addresses, reply.ttl_s) == (tuple(addresses), 60)
 
-    asking(scenario, Server(cut, whole))
-
 
 @pytest.mark.parametrize("said", [[b""], [b"\0"], [b"x" * 100], []])
-def test_what_is_wrong_over_tcp_is_a_failure(said: list[bytes]) -> None:
-    def cut(query: DNSRecord) -> list[bytes]:
-        reply = query.reply()
-        reply.header.tc = 1
-        return [reply.pack()]
-
-    async def scenario(servers: NameServers) -> None:
+async def test_what_is_wrong_over_tcp_is_a_failure(said: list[bytes]) -> None:
+    async with asking(Server(cut, lambda query: said), tries=1) as servers:
         assert (await servers.ask("a.test")).outcome is Outcome.DNS_FAILED
 
-    asking(scenario, Server(cut, lambda query: said), tries=1)
 
-
-def test_an_address_of_another_name_is_not_believed() -> None:
+async def test_an_address_of_another_name_is_not_believed() -> None:
     def answering(query: DNSRecord) -> list[bytes]:
         reply = query.reply()
         reply.add_answer(RR("evil.test", QTYPE.A, rdata=A(OTHER), ttl=300))
@@ -227,14 +202,12 @@ def test_an_address_of_another_name_is_not_believed() -> None:
             reply.add_answer(RR(name_of(query), QTYPE.CNAME, rdata=CNAME("b.test"), ttl=300))
         return [reply.pack()]
 
-    async def scenario(servers: NameServers) -> None:
+    async with asking(Server(answering)) as servers:
         reply = await servers.ask("a.test")
         assert reply.outcome is Outcome.NO_SUCH_NAME and not reply.addresses
 
-    asking(scenario, Server(answering))
 
-
-def test_an_alias_without_its_address_is_asked_for() -> None:
+async def test_an_alias_without_its_address_is_asked_for() -> None:
     chain = {"a.test": "b.test", "b.test": "c.test"}
 
     def answering(query: DNSRecord) -> list[bytes]:
@@ -245,45 +218,37 @@ def test_an_alias_without_its_address_is_asked_for() -> None:
         reply.add_answer(RR(name, QTYPE.CNAME, rdata=CNAME(chain[name]), ttl=20))
         return [reply.pack()]
 
-    async def scenario(servers: NameServers) -> None:
+    async with asking(Server(answering)) as servers:
         assert (await servers.ask("a.test")).addresses == (PUBLIC,)
 
-    asking(scenario, Server(answering))
 
-
-def test_aliases_without_end_end() -> None:
+async def test_aliases_without_end_end() -> None:
     def answering(query: DNSRecord) -> list[bytes]:
         reply = query.reply()
         reply.add_answer(RR(name_of(query), QTYPE.CNAME, rdata=CNAME(f"x{name_of(query)}"), ttl=20))
         return [reply.pack()]
 
     server = Server(answering)
-
-    async def scenario(servers: NameServers) -> None:
+    async with asking(server) as servers:
         assert (await servers.ask("a.test")).outcome is Outcome.DNS_FAILED
         assert len(server.queries) <= 6
 
-    asking(scenario, server)
 
-
-def test_the_zone_says_how_long_a_name_does_not_exist() -> None:
+async def test_the_zone_says_how_long_a_name_does_not_exist() -> None:
     def answering(query: DNSRecord) -> list[bytes]:
         reply = query.reply()
         reply.header.rcode = RCODE.NXDOMAIN
         reply.add_auth(RR("test", QTYPE.SOA, rdata=SOA("ns.test", "ann.test", (1, 2, 3, 4, 77)), ttl=900))
         return [reply.pack()]
 
-    async def scenario(servers: NameServers) -> None:
+    async with asking(Server(answering)) as servers:
         reply = await servers.ask("a.test")
         assert (reply.outcome, reply.ttl_s) == (Outcome.NO_SUCH_NAME, 77)
 
-    asking(scenario, Server(answering))
 
-
-def test_thousands_are_asked_over_a_few_sockets_with_numbers_and_ports_drawn() -> None:
+async def test_thousands_are_asked_over_a_few_sockets_with_numbers_and_ports_drawn() -> None:
     server = Server(good)
-
-    async def scenario(servers: NameServers) -> None:
+    async with asking(server, timeout_s=10, tries=5) as servers:
         replies = await asyncio.gather(*(servers.ask(f"h{number}.test") for number in range(3000)))
         assert {reply.outcome for reply in replies} == {Outcome.OK}
         assert servers.open_sockets <= 16
@@ -291,15 +256,12 @@ def test_thousands_are_asked_over_a_few_sockets_with_numbers_and_ports_drawn() -
         numbers = [query.header.id for query in server.queries]
         assert len({later - sooner for sooner, later in pairwise(numbers)}) > 1000
 
-    asking(scenario, server, timeout_s=10, tries=5)
 
-
-def test_names_without_an_answer_keep_no_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_names_without_an_answer_keep_no_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many more than a server's buffer is taken to hold; and none is taken for read for the time that passed."""
     monkeypatch.setattr(dns_query, "TAKEN_S", 3600.0)
     server = Server(lambda query: [] if name_of(query).startswith("silent") else good(query))
-
-    async def scenario(servers: NameServers) -> None:
+    async with asking(server, timeout_s=60) as servers:
         silent = [asyncio.ensure_future(servers.ask(f"silent{number}.test")) for number in range(10 * BURST)]
         async with asyncio.timeout(20):
             assert (await servers.ask("a.test")).outcome is Outcome.OK
@@ -310,22 +272,17 @@ def test_names_without_an_answer_keep_no_others_waiting(monkeypatch: pytest.Monk
         await asyncio.gather(*silent, return_exceptions=True)
         assert servers._buffer._value == BURST
 
-    asking(scenario, server, timeout_s=60)
 
-
-def test_a_server_that_says_it_failed_is_not_asked_the_same_at_once() -> None:
+async def test_a_server_that_says_it_failed_is_not_asked_the_same_at_once() -> None:
     def failing(query: DNSRecord) -> list[bytes]:
         reply = query.reply()
         reply.header.rcode = RCODE.SERVFAIL
         return [reply.pack()]
 
     first, second = Server(failing), Server(failing)
-
-    async def scenario(servers: NameServers) -> None:
+    async with asking(first, second, tries=5) as servers:
         assert (await servers.ask("a.test")).outcome is Outcome.DNS_FAILED
         assert (len(first.queries), len(second.queries)) == (1, 1)
-
-    asking(scenario, first, second, tries=5)
 
 
 QUESTION = dns.question_of("www.a.test", dns.A)

@@ -60,33 +60,29 @@ def put_again(fetcher: Fetcher) -> int:
 @pytest.mark.parametrize(
     ("host_delay_s", "robots"), [(0.0, b"User-agent: *\nCrawl-delay: 120\n"), (120.0, b""), (120.0, b"not rules")]
 )
-def test_a_long_rest_outlives_the_workbench(tmp_path: Path, host_delay_s: float, robots: bytes) -> None:
+async def test_a_long_rest_outlives_the_workbench(tmp_path: Path, host_delay_s: float, robots: bytes) -> None:
     config = Config.model_validate({"politeness": {"host_delay_s": host_delay_s, "address_delay_s": 0}})
     clock = VirtualClock()
     server = Server(clock, robots)
-
-    async def crawl() -> None:
-        bench = Workbench(config.politeness)
-        rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
-        with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-            rooms = Wiring(bench, Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
-            fetcher = Fetcher(rooms, config, asyncio.Event())
-            for page in range(3):
-                at = locate(f"http://a.test/{page}")
-                fetcher.put(url_batch([at]))
-                for _ in range(200):  # the page comes, and the host stays without work for a while
-                    fetcher.pump()
-                    await asyncio.sleep(0)
-                    clock.advance(1.0)
-                    put_again(fetcher)
-                    if len(server.asked) == page + 2:
-                        break
-                for _ in range(5):
-                    fetcher.pump()
-                    await asyncio.sleep(0)
-            fetcher.stop()
-
-    asyncio.run(crawl())
+    bench = Workbench(config.politeness)
+    rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
+    with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
+        rooms = Wiring(bench, Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+        fetcher = Fetcher(rooms, config, asyncio.Event())
+        for page in range(3):
+            at = locate(f"http://a.test/{page}")
+            fetcher.put(url_batch([at]))
+            for _ in range(200):  # the page comes, and the host stays without work for a while
+                fetcher.pump()
+                await asyncio.sleep(0)
+                clock.advance(1.0)
+                put_again(fetcher)
+                if len(server.asked) == page + 2:
+                    break
+            for _ in range(5):
+                fetcher.pump()
+                await asyncio.sleep(0)
+        fetcher.stop()
     times = [at for at, _ in server.asked]
     assert len(times) == 4
     assert all(later - sooner >= 120 for sooner, later in pairwise(times)), server.asked
@@ -102,7 +98,7 @@ class Silent(Server):
         self.broken_off = lambda: done(exchange)
 
 
-def test_what_is_broken_off_rests_too(tmp_path: Path) -> None:
+async def test_what_is_broken_off_rests_too(tmp_path: Path) -> None:
     """A crawl that is stopped leaves requests unanswered: host and address rest from then on, in the next run too."""
     politeness = {"host_delay_s": 1, "address_delay_s": 20, "delay_factor": 10, "max_delay_s": 60}
     config, clock = Config.model_validate({"politeness": politeness}), VirtualClock()
@@ -111,22 +107,19 @@ def test_what_is_broken_off_rests_too(tmp_path: Path) -> None:
     def rests() -> Rests:
         return Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=True)
 
-    async def crawl() -> None:
-        bench = Workbench(config.politeness)
-        with closing(rests()) as journal, HostBook(tmp_path / "hosts.sqlite") as book:
-            clock.advance(20.0)
-            rooms = Wiring(bench, Names(), book, journal, server, lambda: server.broken_off(), clock)  # type: ignore[arg-type]
-            fetcher = Fetcher(rooms, config, asyncio.Event())
-            at = locate("http://a.test/")
-            fetcher.put(url_batch([at]))
-            for _ in range(3):
-                fetcher.pump()
-                await asyncio.sleep(0)
-            clock.advance(0.25)
-            fetcher.stop()
-            fetcher.abort()
-
-    asyncio.run(crawl())
+    bench = Workbench(config.politeness)
+    with closing(rests()) as journal, HostBook(tmp_path / "hosts.sqlite") as book:
+        clock.advance(20.0)
+        rooms = Wiring(bench, Names(), book, journal, server, lambda: server.broken_off(), clock)  # type: ignore[arg-type]
+        fetcher = Fetcher(rooms, config, asyncio.Event())
+        at = locate("http://a.test/")
+        fetcher.put(url_batch([at]))
+        for _ in range(3):
+            fetcher.pump()
+            await asyncio.sleep(0)
+        clock.advance(0.25)
+        fetcher.stop()
+        fetcher.abort()
     ended = clock.now()
     with closing(rests()) as journal:
         assert journal.due("a.test") == ended + 2.5
@@ -151,32 +144,28 @@ class Void(Server):
 
 
 @pytest.mark.parametrize("stops", [True, False])
-def test_a_fault_that_is_not_the_servers_costs_it_nothing(tmp_path: Path, stops: bool) -> None:
+async def test_a_fault_that_is_not_the_servers_costs_it_nothing(tmp_path: Path, stops: bool) -> None:
     """Who was stopped, or whose kept connection broke, asks again after the usual rest; no try is counted."""
     config = Config.model_validate({"politeness": {"host_delay_s": 7, "tries": 1, "host_failures": 1}})
     clock = VirtualClock()
     server = Void(clock, b"")
     server.stops = stops
     ends: list[Exchange] = []
-
-    async def crawl() -> None:
-        bench = Workbench(config.politeness)
-        rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
-        with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-            rooms = Wiring(bench, Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
-            fetcher = Fetcher(rooms, config, asyncio.Event())
-            fetcher.put(url_batch([locate("http://a.test/")]))
-            for _ in range(100):
-                fetcher.pump()
-                await asyncio.sleep(0)
-                clock.advance(1.0)
-                fetched = fetcher.take()
-                ends.extend(fetched.exchanges)
-                fetcher.put(batch_of(visit for visit, _ in fetched.put_off))
-            assert bool(fetcher.stood_still_s) == stops
-            fetcher.stop()
-
-    asyncio.run(crawl())
+    bench = Workbench(config.politeness)
+    rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
+    with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
+        rooms = Wiring(bench, Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+        fetcher = Fetcher(rooms, config, asyncio.Event())
+        fetcher.put(url_batch([locate("http://a.test/")]))
+        for _ in range(100):
+            fetcher.pump()
+            await asyncio.sleep(0)
+            clock.advance(1.0)
+            fetched = fetcher.take()
+            ends.extend(fetched.exchanges)
+            fetcher.put(batch_of(visit for visit, _ in fetched.put_off))
+        assert bool(fetcher.stood_still_s) == stops
+        fetcher.stop()
     assert [end.outcome for end in ends if end.visit.purpose is Purpose.PAGE] == [Outcome.OK]
     times = [at for at, _ in server.asked]
     assert len(times) == 3 and all(later - sooner >= 7 for sooner, later in pairwise(times)), server.asked
@@ -191,7 +180,7 @@ class Refusing(Server):
         asyncio.get_running_loop().call_soon(done, exchange)
 
 
-def test_who_breaks_every_connection_is_not_asked_for_ever(tmp_path: Path) -> None:
+async def test_who_breaks_every_connection_is_not_asked_for_ever(tmp_path: Path) -> None:
     """Once in a row it is a kept connection that grew old; twice, the server's fault, of which there are so many."""
     config = Config.model_validate(
         {"politeness": {"host_delay_s": 0, "address_delay_s": 0, "tries": 3, "host_failures": 4, "max_sleep_s": 20}}
@@ -199,53 +188,45 @@ def test_who_breaks_every_connection_is_not_asked_for_ever(tmp_path: Path) -> No
     clock = VirtualClock()
     server = Refusing(clock, b"")
     ends: list[Outcome] = []
-
-    async def crawl() -> None:
-        rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
-        with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-            rooms = Wiring(Workbench(config.politeness), Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
-            fetcher = Fetcher(rooms, config, asyncio.Event())
-            fetcher.put(url_batch([locate("http://a.test/")]))
-            for _ in range(2000):
-                fetcher.pump()
-                await asyncio.sleep(0)
-                clock.advance(1.0)
-                fetched = fetcher.take()
-                ends.extend(each.outcome for each in fetched.exchanges if each.visit.purpose is Purpose.PAGE)
-                fetcher.put(batch_of(visit for visit, _ in fetched.put_off))
-            fetcher.stop()
-
-    asyncio.run(crawl())
+    rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
+    with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
+        rooms = Wiring(Workbench(config.politeness), Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+        fetcher = Fetcher(rooms, config, asyncio.Event())
+        fetcher.put(url_batch([locate("http://a.test/")]))
+        for _ in range(2000):
+            fetcher.pump()
+            await asyncio.sleep(0)
+            clock.advance(1.0)
+            fetched = fetcher.take()
+            ends.extend(each.outcome for each in fetched.exchanges if each.visit.purpose is Purpose.PAGE)
+            fetcher.put(batch_of(visit for visit, _ in fetched.put_off))
+        fetcher.stop()
     assert len(ends) == 1 and ends[0] is not Outcome.OK
     assert len(server.asked) <= 10, len(server.asked)
 
 
-def test_what_was_aborted_starts_nothing(tmp_path: Path) -> None:
+async def test_what_was_aborted_starts_nothing(tmp_path: Path) -> None:
     """Also where it had answers whose hosts would be looked at again: those who carry out requests may be gone."""
     config, clock = Config.model_validate({"politeness": {"host_delay_s": 0, "address_delay_s": 0}}), VirtualClock()
     server = Server(clock, b"")
-
-    async def crawl() -> None:
-        with (
-            closing(Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=False)) as journal,
-            HostBook(tmp_path / "hosts.sqlite") as book,
-        ):
-            rooms = Wiring(Workbench(config.politeness), Names(), book, journal, server, lambda: None, clock)  # type: ignore[arg-type]
-            fetcher = Fetcher(rooms, config, asyncio.Event())
-            fetcher.put(url_batch([locate(f"http://a.test/{n}") for n in range(9)]))
-            while len(server.asked) < 3:
-                fetcher.pump()
-                await asyncio.sleep(0)
-                clock.advance(0.25)
-            fetcher.abort()
-            asked = len(server.asked)
-            for _ in range(9):
-                await asyncio.sleep(0)
-                clock.advance(0.25)
-            assert len(server.asked) == asked
-            fetcher.stop()
-
-    asyncio.run(crawl())
+    with (
+        closing(Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=False)) as journal,
+        HostBook(tmp_path / "hosts.sqlite") as book,
+    ):
+        rooms = Wiring(Workbench(config.politeness), Names(), book, journal, server, lambda: None, clock)  # type: ignore[arg-type]
+        fetcher = Fetcher(rooms, config, asyncio.Event())
+        fetcher.put(url_batch([locate(f"http://a.test/{n}") for n in range(9)]))
+        while len(server.asked) < 3:
+            fetcher.pump()
+            await asyncio.sleep(0)
+            clock.advance(0.25)
+        fetcher.abort()
+        asked = len(server.asked)
+        for _ in range(9):
+            await asyncio.sleep(0)
+            clock.advance(0.25)
+        assert len(server.asked) == asked
+        fetcher.stop()
 
 
 HARD = b"User-agent: *\n" + b"".join(
@@ -253,7 +234,7 @@ HARD = b"User-agent: *\n" + b"".join(
 )
 
 
-def test_rules_that_are_hard_to_ask_hold_nobody_up(tmp_path: Path) -> None:
+async def test_rules_that_are_hard_to_ask_hold_nobody_up(tmp_path: Path) -> None:
     """A host's rules make long work for one URL: another host's are fetched meanwhile; then comes the verdict."""
     config = Config.model_validate({"politeness": {"host_delay_s": 0, "address_delay_s": 0}})
     clock = VirtualClock()
@@ -268,28 +249,24 @@ def test_rules_that_are_hard_to_ask_hold_nobody_up(tmp_path: Path) -> None:
             super().fetch(visit, address, done)
 
     server = Both(clock, b"")
-
-    async def crawl() -> None:
-        bench = Workbench(config.politeness)
-        news = asyncio.Event()
-        rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
-        urls = [f"http://bad.test{target}" for target in targets] + [f"http://good.test/{n}" for n in range(300)]
-        with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-            rooms = Wiring(bench, Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
-            fetcher = Fetcher(rooms, config, news)
-            fetcher.put(url_batch([locate(url) for url in urls]))
-            fetcher.pump()
-            while len(ends) < len(urls):
-                await news.wait()
-                news.clear()
-                fetched = fetcher.take()
-                told.extend(origin for origin, *_ in fetched.learned)
-                pages = (one for one in fetched.exchanges if one.visit.purpose is Purpose.PAGE)
-                ends.extend((one.visit.url, one.outcome) for one in pages)
-            assert fetcher.idle
-            fetcher.stop()
-
-    asyncio.run(crawl())
+    bench = Workbench(config.politeness)
+    news = asyncio.Event()
+    rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
+    urls = [f"http://bad.test{target}" for target in targets] + [f"http://good.test/{n}" for n in range(300)]
+    with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
+        rooms = Wiring(bench, Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+        fetcher = Fetcher(rooms, config, news)
+        fetcher.put(url_batch([locate(url) for url in urls]))
+        fetcher.pump()
+        while len(ends) < len(urls):
+            await news.wait()
+            news.clear()
+            fetched = fetcher.take()
+            told.extend(origin for origin, *_ in fetched.learned)
+            pages = (one for one in fetched.exchanges if one.visit.purpose is Purpose.PAGE)
+            ends.extend((one.visit.url, one.outcome) for one in pages)
+        assert fetcher.idle
+        fetcher.stop()
     first_bad = next(place for place, (url, _) in enumerate(ends) if "bad.test" in url)
     assert first_bad == 300, "the good host waited for the verdict"
     rules = RobotsRules.parse(HARD, config.agent.user_agent)

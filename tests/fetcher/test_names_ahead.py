@@ -56,31 +56,28 @@ async def crawled(server: NameServer, folder: Path, each_second: Callable[[Fetch
 
 
 @pytest.mark.parametrize("held", [False, True])
-def test_names_with_work_are_looked_up_ahead(tmp_path: Path, held: bool) -> None:
+async def test_names_with_work_are_looked_up_ahead(tmp_path: Path, held: bool) -> None:
     refreshes = [0]
 
     def second(fetcher: Fetcher, resolver: Resolver) -> None:
         refreshes.append(resolver.statistics().refreshes)
         fetcher.held = held and len(refreshes) > 200  # paused before the first of them is due
 
-    async def scenario() -> None:
-        loop = asyncio.get_running_loop()
-        given = {"zone": ZONE, "ttl": TTL_S}
-        transport, server = await loop.create_datagram_endpoint(lambda: NameServer(**given), ("127.0.0.1", 0))  # type: ignore[arg-type]
-        with closing(transport):
-            found = (await crawled(server, tmp_path, second)).statistics()
-        assert found.lookups - found.refreshes == len(ZONE), "a visit waited for a name that was known"
-        assert all(server.asked(name) == 1 for name in IDLE), "a host without work was looked up"
-        if held:
-            assert found.refreshes == 0
-        else:
-            assert max(later - sooner for sooner, later in pairwise(refreshes)) <= 2
-            assert all(10 <= server.asked(name) <= 15 for name in BUSY), server.questions
-
-    asyncio.run(scenario())
+    loop = asyncio.get_running_loop()
+    given = {"zone": ZONE, "ttl": TTL_S}
+    transport, server = await loop.create_datagram_endpoint(lambda: NameServer(**given), ("127.0.0.1", 0))  # type: ignore[arg-type]
+    with closing(transport):
+        found = (await crawled(server, tmp_path, second)).statistics()
+    assert found.lookups - found.refreshes == len(ZONE), "a visit waited for a name that was known"
+    assert all(server.asked(name) == 1 for name in IDLE), "a host without work was looked up"
+    if held:
+        assert found.refreshes == 0
+    else:
+        assert max(later - sooner for sooner, later in pairwise(refreshes)) <= 2
+        assert all(10 <= server.asked(name) <= 15 for name in BUSY), server.questions
 
 
-def test_a_name_that_fails_is_remembered(tmp_path: Path) -> None:
+async def test_a_name_that_fails_is_remembered(tmp_path: Path) -> None:
     """All that comes for it is given back at once for as long as its answer is believed: nobody is asked again."""
     seconds = iter(range(3600))
 
@@ -88,11 +85,8 @@ def test_a_name_that_fails_is_remembered(tmp_path: Path) -> None:
         if (now := next(seconds)) < 5:
             fetcher.put(url_batch([locate(f"http://{name}/later/{now}") for name in IDLE]))
 
-    async def scenario() -> None:
-        loop = asyncio.get_running_loop()
-        transport, server = await loop.create_datagram_endpoint(lambda: NameServer(zone={}), ("127.0.0.1", 0))
-        with closing(transport):
-            await crawled(server, tmp_path, second)
-        assert all(server.asked(name) == 1 for name in [*BUSY, *IDLE]), server.questions
-
-    asyncio.run(scenario())
+    loop = asyncio.get_running_loop()
+    transport, server = await loop.create_datagram_endpoint(lambda: NameServer(zone={}), ("127.0.0.1", 0))
+    with closing(transport):
+        await crawled(server, tmp_path, second)
+    assert all(server.asked(name) == 1 for name in [*BUSY, *IDLE]), server.questions

@@ -1,6 +1,5 @@
 """A running crawl as another process sees and steers it, by the socket alone."""
 
-import asyncio
 import json
 import socket
 import stat
@@ -224,18 +223,14 @@ def test_a_block_outlives_a_restart(tmp_path: Path) -> None:
         assert len(archived(into)) == len(set(archived(into)))
 
 
-def test_paths_longer_than_a_socket_address(tmp_path: Path) -> None:
+async def test_paths_longer_than_a_socket_address(tmp_path: Path) -> None:
     folder = tmp_path / ("long" * 40)
     folder.mkdir()
     listening = bound(folder)
     assert (folder / SOCKET).exists()
     listening.listen()
-
-    async def meet() -> None:
-        async with connected(folder):
-            pass
-
-    asyncio.run(meet())
+    async with connected(folder):
+        pass
     listening.close()
     again = bound(folder)  # in place of what was left
     again.close()

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
-import uvloop
 
 from fyke.core.clock import SystemClock
 from fyke.core.config import AgentSection, FetchSection
@@ -16,6 +15,7 @@ from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.registry import Registry, build_registry
+from looping import on_loop
 
 LOCAL = "127.0.0.1"
 AGENT = AgentSection(user_agent="fyke-test", contact="https://example.org/bot")
@@ -148,18 +148,5 @@ class Client:
 
 @pytest.fixture
 def run():
-    """Runs a coroutine on a loop of its own; what the loop would only log fails the test."""
-
-    def runner(coroutine, loop_factory=uvloop.new_event_loop):
-        failures = []
-
-        async def main():
-            asyncio.get_running_loop().set_exception_handler(lambda _loop, context: failures.append(context))
-            return await asyncio.wait_for(coroutine, 30)
-
-        with asyncio.Runner(loop_factory=loop_factory) as loop:
-            result = loop.run(main())
-        assert not failures, failures
-        return result
-
-    return runner
+    """Runs a coroutine on a loop of its own."""
+    return on_loop

@@ -97,54 +97,43 @@ MISBEHAVIOUR = {
 
 
 @pytest.mark.parametrize("name", MISBEHAVIOUR)
-def test_whatever_the_server_does_there_is_one_answer(run, name):
+async def test_whatever_the_server_does_there_is_one_answer(name):
     script, limits, outcome, truncated = MISBEHAVIOUR[name]
-
-    async def main():
-        async with web(script) as server, Client(**limits) as client:
-            for answer in await client.get_all([server.url(f"/{n}", f"h{n}.test") for n in range(3)]):
-                assert (answer.outcome, answer.truncated) == (outcome, truncated), answer.detail
-                assert answer.detail
-                assert "\n" not in answer.detail
-                if outcome is Outcome.TOO_LARGE:
-                    assert answer.body.size == limits["max_body_bytes"]
-            finished = client.engine.statistics()
-            assert (finished.started, finished.finished, finished.in_flight) == (3, 3, 0)
-
-    run(main())
+    async with web(script) as server, Client(**limits) as client:
+        for answer in await client.get_all([server.url(f"/{n}", f"h{n}.test") for n in range(3)]):
+            assert (answer.outcome, answer.truncated) == (outcome, truncated), answer.detail
+            assert answer.detail
+            assert "\n" not in answer.detail
+            if outcome is Outcome.TOO_LARGE:
+                assert answer.body.size == limits["max_body_bytes"]
+        finished = client.engine.statistics()
+        assert (finished.started, finished.finished, finished.in_flight) == (3, 3, 0)
 
 
 @pytest.mark.parametrize("lines", [8, 10, 30])
-def test_heads_are_short(run, lines):
+async def test_heads_are_short(lines):
     """A thousand servers may send one at a time: what is long is broken off, whatever would follow."""
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + b"".join(
         b"X-%d: %s\r\n" % (n, b"y" * 7200) for n in range(lines)
     )
-
-    async def main():
-        async with web(saying(head + b"\r\n", b"hi")) as server, Client() as client:
-            answer = await client.get(server.url())
-            fits = len(head) + 2 <= MOST_HEAD_BYTES
-            assert answer.outcome is (Outcome.OK if fits else Outcome.BAD_ANSWER), answer.detail
-            assert fits == (lines == 8)
-            assert fits or "64 KB" in answer.detail
-
-    run(main())
+    async with web(saying(head + b"\r\n", b"hi")) as server, Client() as client:
+        answer = await client.get(server.url())
+        fits = len(head) + 2 <= MOST_HEAD_BYTES
+        assert answer.outcome is (Outcome.OK if fits else Outcome.BAD_ANSWER), answer.detail
+        assert fits == (lines == 8)
+        assert fits or "64 KB" in answer.detail
 
 
-def test_a_stalled_answer_on_a_kept_connection_is_no_connect_failure(run):
+async def test_a_stalled_answer_on_a_kept_connection_is_no_connect_failure():
     async def second_stalls(head, reader, writer):
         if b"/second" in head:
             await mute(head, reader, writer)
         writer.write(SMALL)
 
-    async def main():
-        async with web(second_stalls) as server, Client(timeout_s=0.3) as client:
-            await client.get(server.url("/first"))
-            assert (await client.get(server.url("/second"))).outcome is Outcome.TIMED_OUT
-            assert server.connections == 1
-
-    run(main())
+    async with web(second_stalls) as server, Client(timeout_s=0.3) as client:
+        await client.get(server.url("/first"))
+        assert (await client.get(server.url("/second"))).outcome is Outcome.TIMED_OUT
+        assert server.connections == 1
 
 
 class RoundsDown:
@@ -160,14 +149,11 @@ class RoundsDown:
         return SimpleNamespace(cancel=self._loop.call_at(when, callback).cancel)
 
 
-def test_a_timer_need_not_know_its_time(run):
-    async def main():
-        async with web(saying(SMALL)) as server, Client(loop=RoundsDown()) as client:
-            for turn in range(5):
-                for answer in await client.get_all([server.url(f"/{turn}", f"h{n}.test") for n in range(3)]):
-                    assert answer.outcome is Outcome.OK
-
-    run(main())
+async def test_a_timer_need_not_know_its_time():
+    async with web(saying(SMALL)) as server, Client(loop=RoundsDown()) as client:
+        for turn in range(5):
+            for answer in await client.get_all([server.url(f"/{turn}", f"h{n}.test") for n in range(3)]):
+                assert answer.outcome is Outcome.OK
 
 
 def test_nobody_listening(run):
@@ -203,14 +189,11 @@ def test_no_answer_to_the_connect_is_a_connect_failure(run):
             filler.close()
 
 
-def test_a_url_libcurl_cannot_take_is_answered_later(run):
-    async def main():
-        async with Client() as client:
-            answer = await client.get("http://a*b.test/")
-            assert answer.outcome is Outcome.UNSUPPORTED
-            assert answer.detail
-
-    run(main())
+async def test_a_url_libcurl_cannot_take_is_answered_later():
+    async with Client() as client:
+        answer = await client.get("http://a*b.test/")
+        assert answer.outcome is Outcome.UNSUPPORTED
+        assert answer.detail
 
 
 @pytest.mark.parametrize("loop_factory", [None, asyncio.new_event_loop], ids=["uvloop", "asyncio"])
@@ -239,180 +222,147 @@ def test_close_answers_for_everything_in_flight(run, loop_factory):
     run(main(), *([loop_factory] if loop_factory else []))
 
 
-def test_close_and_start_from_inside_done(run):
-    async def main():
-        loop = asyncio.get_running_loop()
-        async with web(saying(SMALL)) as server:
-            engine = CurlEngine(loop, FetchSection(), SystemClock())
-            registry = build_registry(loop, engine, AGENT, SystemClock())
-            answers = []
-            finished = loop.create_future()
+async def test_close_and_start_from_inside_done():
+    loop = asyncio.get_running_loop()
+    async with web(saying(SMALL)) as server:
+        engine = CurlEngine(loop, FetchSection(), SystemClock())
+        registry = build_registry(loop, engine, AGENT, SystemClock())
+        answers = []
+        finished = loop.create_future()
 
-            def done(exchange):
-                answers.append(exchange)
-                if len(answers) < 20:
-                    registry.fetch(exchange.visit, LOCAL, done)
-                elif not finished.done():
-                    finished.set_result(None)
-                    engine.close()
+        def done(exchange):
+            answers.append(exchange)
+            if len(answers) < 20:
+                registry.fetch(exchange.visit, LOCAL, done)
+            elif not finished.done():
+                finished.set_result(None)
+                engine.close()
 
-            for n in range(4):
-                registry.fetch(visit_to(server.url(f"/{n}")), LOCAL, done)
-            await finished
-            await asyncio.sleep(0.05)
-            assert len(answers) == engine.statistics().started
-
-    run(main())
+        for n in range(4):
+            registry.fetch(visit_to(server.url(f"/{n}")), LOCAL, done)
+        await finished
+        await asyncio.sleep(0.05)
+        assert len(answers) == engine.statistics().started
 
 
-def test_an_owner_whose_done_raises_does_not_cost_the_others(run):
-    async def main():
-        loop = asyncio.get_running_loop()
-        reported = []
-        loop.set_exception_handler(lambda _loop, context: reported.append(context))
-        async with web(saying(SMALL)) as server, Client() as client:
+async def test_an_owner_whose_done_raises_does_not_cost_the_others():
+    loop = asyncio.get_running_loop()
+    reported = []
+    loop.set_exception_handler(lambda _loop, context: reported.append(context))
+    async with web(saying(SMALL)) as server, Client() as client:
 
-            def broken(_exchange):
-                raise KeyError("an owner's bug")
+        def broken(_exchange):
+            raise KeyError("an owner's bug")
 
-            client.registry.fetch(visit_to(server.url("/a")), LOCAL, broken)
-            assert (await client.get(server.url("/b"))).outcome is Outcome.OK
-            assert (await client.get(server.url("/c"))).outcome is Outcome.OK
-        assert [type(context["exception"]) for context in reported] == [KeyError]
-
-    run(main())
+        client.registry.fetch(visit_to(server.url("/a")), LOCAL, broken)
+        assert (await client.get(server.url("/b"))).outcome is Outcome.OK
+        assert (await client.get(server.url("/c"))).outcome is Outcome.OK
+    assert [type(context["exception"]) for context in reported] == [KeyError]
 
 
-def test_large_body_goes_to_disk(run, tmp_path):
+async def test_large_body_goes_to_disk(tmp_path):
     body = os.urandom(3 << 20)
-
-    async def main():
-        script = saying(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body), body)
-        async with web(script) as server, Client(folder=str(tmp_path)) as client:
-            answer = await client.get(server.url())
-            assert "on disk" in repr(answer.body)
-            assert answer.body.read() == body
-
-    run(main())
+    script = saying(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body), body)
+    async with web(script) as server, Client(folder=str(tmp_path)) as client:
+        answer = await client.get(server.url())
+        assert "on disk" in repr(answer.body)
+        assert answer.body.read() == body
 
 
-def test_a_full_disk_is_our_fault_and_stops_the_engine(run, tmp_path):
-    async def main():
-        script = saying(b"HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n", b"x" * 3_000_000)
-        async with web(script) as server, Client(folder=str(tmp_path / "gone")) as client:
-            answer = await client.get(server.url())
-            assert answer.outcome is Outcome.BROKEN_OFF
-            assert "disk" in answer.detail
-            with pytest.raises(DiskFull):
-                client.registry.fetch(visit_to(server.url()), LOCAL, print)
-
-    run(main())
+async def test_a_full_disk_is_our_fault_and_stops_the_engine(tmp_path):
+    script = saying(b"HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n", b"x" * 3_000_000)
+    async with web(script) as server, Client(folder=str(tmp_path / "gone")) as client:
+        answer = await client.get(server.url())
+        assert answer.outcome is Outcome.BROKEN_OFF
+        assert "disk" in answer.detail
+        with pytest.raises(DiskFull):
+            client.registry.fetch(visit_to(server.url()), LOCAL, print)
 
 
-def test_idle_handles_and_connections_are_bounded(run):
-    async def main():
-        process = psutil.Process()
-        async with web(saying(SMALL)) as server, Client(connections=8) as client:
-            urls = [server.url("/", f"h{n}.test") for n in range(200)]
-            before = process.num_fds()
-            for start in range(0, 200, 40):
-                await client.get_all(urls[start : start + 40])
-            statistics = client.engine.statistics()
-            assert statistics.idle_handles == 8
-            assert statistics.watched_sockets == 0
-            # both ends of each connection are in this process
-            assert process.num_fds() - before <= 2 * (2 * 8 + 4)
-        descriptors = process.num_fds()
-        for _ in range(3):
-            async with Client() as client:
-                await client.get(f"http://h.test:{server.port}/")
-        assert process.num_fds() <= descriptors
-
-    run(main())
+async def test_idle_handles_and_connections_are_bounded():
+    process = psutil.Process()
+    async with web(saying(SMALL)) as server, Client(connections=8) as client:
+        urls = [server.url("/", f"h{n}.test") for n in range(200)]
+        before = process.num_fds()
+        for start in range(0, 200, 40):
+            await client.get_all(urls[start : start + 40])
+        statistics = client.engine.statistics()
+        assert statistics.idle_handles == 8
+        assert statistics.watched_sockets == 0
+        # both ends of each connection are in this process
+        assert process.num_fds() - before <= 2 * (2 * 8 + 4)
+    descriptors = process.num_fds()
+    for _ in range(3):
+        async with Client() as client:
+            await client.get(f"http://h.test:{server.port}/")
+    assert process.num_fds() <= descriptors
 
 
-def test_the_address_is_ours_and_proxies_are_not_asked(run, monkeypatch):
+async def test_the_address_is_ours_and_proxies_are_not_asked(monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-
-    async def main():
-        async with web(saying(SMALL)) as server, Client() as client:
-            for host in ("no-such-name.invalid", "localhost", "192.0.2.1", "[2001:db8::1]"):
-                answer = await client.get(server.url("/", host))
-                assert answer.outcome is Outcome.OK, answer.detail
-                assert answer.request == server.heads[-1]
-
-    run(main())
+    async with web(saying(SMALL)) as server, Client() as client:
+        for host in ("no-such-name.invalid", "localhost", "192.0.2.1", "[2001:db8::1]"):
+            answer = await client.get(server.url("/", host))
+            assert answer.outcome is Outcome.OK, answer.detail
+            assert answer.request == server.heads[-1]
 
 
-def test_one_name_at_two_addresses(run):
-    async def main():
-        async def here(_head, _reader, writer):
-            there = writer.get_extra_info("sockname")[0].encode()
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(there), there))
+async def test_one_name_at_two_addresses():
+    async def here(_head, _reader, writer):
+        there = writer.get_extra_info("sockname")[0].encode()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(there), there))
 
-        async with Client() as client, web(here) as first:
-
-            async def serve(reader, writer):
-                await first.serve(reader, writer)
-
-            second = await asyncio.start_server(serve, "127.0.0.2", first.port)
-            for address in ("127.0.0.1", "127.0.0.2", "127.0.0.1", "127.0.0.2"):
-                answer = await client.get(first.url(), address)
-                assert answer.body.read().decode() == answer.address == address
-            second.close()
-
-    run(main())
-
-
-def test_ipv6_address(run):
-    async def main():
-        served = saying(SMALL)
+    async with Client() as client, web(here) as first:
 
         async def serve(reader, writer):
-            await reader.readuntil(b"\r\n\r\n")
-            await served(b"", reader, writer)
-            writer.close()
+            await first.serve(reader, writer)
 
-        try:
-            server = await asyncio.start_server(serve, "::1", 0)
-        except OSError:
-            pytest.skip("no IPv6 here")
-        async with Client() as client:
-            answer = await client.get(f"http://six.test:{server.sockets[0].getsockname()[1]}/", "::1")
-            assert answer.outcome is Outcome.OK
-        server.close()
-
-    run(main())
+        second = await asyncio.start_server(serve, "127.0.0.2", first.port)
+        for address in ("127.0.0.1", "127.0.0.2", "127.0.0.1", "127.0.0.2"):
+            answer = await client.get(first.url(), address)
+            assert answer.body.read().decode() == answer.address == address
+        second.close()
 
 
-def test_started_at_is_the_clock_that_was_passed(run):
-    async def main():
-        loop = asyncio.get_running_loop()
-        async with web(saying(SMALL)) as server:
-            engine = CurlEngine(loop, FetchSection(), VirtualClock(1234.5))
-            answered = loop.create_future()
-            build_registry(loop, engine, AGENT, SystemClock()).fetch(visit_to(server.url()), LOCAL, answered.set_result)
-            answer = await answered
-            assert answer.started_at == 1234.5
-            assert 0 < answer.duration_s < 1
-            engine.close()
+async def test_ipv6_address():
+    served = saying(SMALL)
 
-    run(main())
+    async def serve(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        await served(b"", reader, writer)
+        writer.close()
+
+    try:
+        server = await asyncio.start_server(serve, "::1", 0)
+    except OSError:
+        pytest.skip("no IPv6 here")
+    async with Client() as client:
+        answer = await client.get(f"http://six.test:{server.sockets[0].getsockname()[1]}/", "::1")
+        assert answer.outcome is Outcome.OK
+    server.close()
 
 
-def test_a_ca_file_that_cannot_be_used(run, tmp_path):
+async def test_started_at_is_the_clock_that_was_passed():
+    loop = asyncio.get_running_loop()
+    async with web(saying(SMALL)) as server:
+        engine = CurlEngine(loop, FetchSection(), VirtualClock(1234.5))
+        answered = loop.create_future()
+        build_registry(loop, engine, AGENT, SystemClock()).fetch(visit_to(server.url()), LOCAL, answered.set_result)
+        answer = await answered
+        assert answer.started_at == 1234.5
+        assert 0 < answer.duration_s < 1
+        engine.close()
+
+
+async def test_a_ca_file_that_cannot_be_used(tmp_path):
     Path(tmp_path / "empty.pem").write_text("")
-
-    async def main():
-        for name in ("missing.pem", "empty.pem"):
-            with pytest.raises(ConfigurationError, match="ca_file"):
-                CurlEngine(asyncio.get_running_loop(), FetchSection(ca_file=str(tmp_path / name)), SystemClock())
-
-    run(main())
+    for name in ("missing.pem", "empty.pem"):
+        with pytest.raises(ConfigurationError, match="ca_file"):
+            CurlEngine(asyncio.get_running_loop(), FetchSection(ca_file=str(tmp_path / name)), SystemClock())
 
 
-def test_where_a_kept_connection_breaks_nothing_is_sent_twice(run):
+async def test_where_a_kept_connection_breaks_nothing_is_sent_twice():
     """libcurl would ask again at once, on a new connection: but a host rests after each request that it saw."""
 
     async def dies_when_kept(head, _reader, writer):
@@ -421,18 +371,14 @@ def test_where_a_kept_connection_breaks_nothing_is_sent_twice(run):
         writer.write(SMALL)
 
     server_of = []
-
-    async def main():
-        async with web(dies_when_kept) as server, Client() as client:
-            server_of.append(server)
-            await client.get(server.url("/first"))
-            answer = await client.get(server.url("/second"))
-            assert (answer.outcome, answer.detail) == (Outcome.BROKEN_OFF, KEPT_BROKE)
-            assert len(server.heads) == 2
-            assert (await client.get(server.url("/second"))).outcome is Outcome.OK
-            assert len(server.heads) == 3
-
-    run(main())
+    async with web(dies_when_kept) as server, Client() as client:
+        server_of.append(server)
+        await client.get(server.url("/first"))
+        answer = await client.get(server.url("/second"))
+        assert (answer.outcome, answer.detail) == (Outcome.BROKEN_OFF, KEPT_BROKE)
+        assert len(server.heads) == 2
+        assert (await client.get(server.url("/second"))).outcome is Outcome.OK
+        assert len(server.heads) == 3
 
 
 def test_who_sends_much_takes_turns(monkeypatch, run):
@@ -464,7 +410,7 @@ def test_who_sends_much_takes_turns(monkeypatch, run):
     assert len(turns) == 12 and max(turns.values()) - min(turns.values()) <= 2
 
 
-def test_who_sends_much_has_a_share_of_the_time_while_others_go_on(run):
+async def test_who_sends_much_has_a_share_of_the_time_while_others_go_on():
     """Light requests end all the while, and no time passes but that of turns, a millisecond each: so there is one, and
     none until so much time has passed as its share asks for."""
     clock = VirtualClock()
@@ -472,48 +418,40 @@ def test_who_sends_much_has_a_share_of_the_time_while_others_go_on(run):
     turns: list[float] = []
 
     pace.go_on()
+    async with web(endless) as server, Client(max_body_bytes=2 << 20, pace=pace) as client:
+        go_on = client.engine._go_on
 
-    async def main():
-        async with web(endless) as server, Client(max_body_bytes=2 << 20, pace=pace) as client:
-            go_on = client.engine._go_on
+        def timed(slot):
+            turns.append(clock.now())
+            clock.advance(0.001)
+            go_on(slot)
 
-            def timed(slot):
-                turns.append(clock.now())
-                clock.advance(0.001)
-                go_on(slot)
-
-            client.engine._go_on = timed
-            answers = asyncio.ensure_future(client.get_all([server.url(f"/{number}") for number in range(3)]))
-            while not answers.done():
-                pace.go_on()
-                clock.advance(0.002)
-                await asyncio.sleep(0.001)
-
-    run(main())
+        client.engine._go_on = timed
+        answers = asyncio.ensure_future(client.get_all([server.url(f"/{number}") for number in range(3)]))
+        while not answers.done():
+            pace.go_on()
+            clock.advance(0.002)
+            await asyncio.sleep(0.001)
     assert len(turns) > 20
     assert all(after - before >= 0.001 * PARTS - 1e-6 for before, after in pairwise(turns))
 
 
-def test_one_that_is_cut_while_it_waits_for_its_turn_leaves_nothing_behind(run):
+async def test_one_that_is_cut_while_it_waits_for_its_turn_leaves_nothing_behind():
     """The handle that it had is used again at once."""
     clock = VirtualClock()
     pace = Pace(clock)
     pace.go_on()  # and no time passes
-
-    async def main():
-        async with web(endless) as server, web(saying(SMALL)) as other, Client(pace=pace, connections=1) as client:
-            with client.engine._share.taken():
-                clock.advance(1000.0)
-            pace.go_on()
-            future = asyncio.ensure_future(client.get(server.url("/much")))
-            while not client.engine._paused:
-                await asyncio.sleep(0.001)
-            (slot,) = client.engine._paused
-            client.engine.cut(slot.request.visit, "it waited")
-            assert (await future).outcome is Outcome.STALLED
-            for number in range(3):
-                answer = await client.get(other.url(f"/{number}"))
-                assert (answer.outcome, answer.body.read()) == (Outcome.OK, b"hi")
-            assert len({*client.engine._idle[next(iter(client.engine._idle))]}) == 1
-
-    run(main())
+    async with web(endless) as server, web(saying(SMALL)) as other, Client(pace=pace, connections=1) as client:
+        with client.engine._share.taken():
+            clock.advance(1000.0)
+        pace.go_on()
+        future = asyncio.ensure_future(client.get(server.url("/much")))
+        while not client.engine._paused:
+            await asyncio.sleep(0.001)
+        (slot,) = client.engine._paused
+        client.engine.cut(slot.request.visit, "it waited")
+        assert (await future).outcome is Outcome.STALLED
+        for number in range(3):
+            answer = await client.get(other.url(f"/{number}"))
+            assert (answer.outcome, answer.body.read()) == (Outcome.OK, b"hi")
+        assert len({*client.engine._idle[next(iter(client.engine._idle))]}) == 1

@@ -26,7 +26,7 @@ from fyke.core.urls import canonical
         ("/0/three", b"/three\r\n", b"3 little pigs\r\n", Outcome.OK),
     ],
 )
-def test_gopher(run, target, sent, body, outcome):
+async def test_gopher(target, sent, body, outcome):
     received = []
 
     async def serve(reader, writer):
@@ -34,15 +34,12 @@ def test_gopher(run, target, sent, body, outcome):
         writer.write(body)
         writer.close()
 
-    async def main():
-        async with listening(serve) as port, Client() as client:
-            answer = await client.get(canonical(f"gopher://site.test:{port}{target}"))
-            assert (answer.outcome, answer.effective_protocol) == (outcome, "gopher"), answer.detail
-            assert received == [sent]
-            assert answer.body.read() == body
-            assert (answer.request, answer.head) == (b"", b"")
-
-    run(main())
+    async with listening(serve) as port, Client() as client:
+        answer = await client.get(canonical(f"gopher://site.test:{port}{target}"))
+        assert (answer.outcome, answer.effective_protocol) == (outcome, "gopher"), answer.detail
+        assert received == [sent]
+        assert answer.body.read() == body
+        assert (answer.request, answer.head) == (b"", b"")
 
 
 @pytest.mark.parametrize("target", ["/0/a%0D%0AMAIL%20FROM:x", "/1%0AX", "/7/find%09a%0D%0Ab", "/0/a%00b"])
@@ -146,27 +143,23 @@ class FtpServer:
 
 
 @pytest.mark.parametrize("extended", [True, False], ids=["EPSV", "PASV"])
-def test_ftp(run, extended):
+async def test_ftp(extended):
     server = FtpServer(extended=extended)
-
-    async def main():
-        async with listening(server.serve) as port, Client() as client:
-            site = f"ftp://site.test:{port}"
-            answer = await client.get(f"{site}/pub/hello.txt")
-            assert (answer.outcome, answer.status, answer.body.read()) == (Outcome.OK, 226, b"hello"), answer.detail
-            assert (answer.request, answer.head, answer.effective_protocol) == (b"", b"", "ftp")
-            answer = await client.get(f"{site}/pub/")
-            assert (answer.outcome, answer.body.read()) == (Outcome.OK, LISTING.replace(b"\r\n", b"\n"))  # by libcurl
-            answer = await client.get(f"{site}/pub/none")
-            assert (answer.outcome, answer.status) == (Outcome.CLIENT_ERROR, 550)
-            assert answer.detail == "550 no such file"
-            answer = await client.get(f"{site}/none/none")
-            assert (answer.outcome, answer.status) == (Outcome.CLIENT_ERROR, 550)
-            users = [argument for command, argument in server.commands if command == "USER"]
-            assert users == ["anonymous"]  # and the connection was kept
-            assert ("PASS", "https://example.org/bot") in server.commands
-
-    run(main())
+    async with listening(server.serve) as port, Client() as client:
+        site = f"ftp://site.test:{port}"
+        answer = await client.get(f"{site}/pub/hello.txt")
+        assert (answer.outcome, answer.status, answer.body.read()) == (Outcome.OK, 226, b"hello"), answer.detail
+        assert (answer.request, answer.head, answer.effective_protocol) == (b"", b"", "ftp")
+        answer = await client.get(f"{site}/pub/")
+        assert (answer.outcome, answer.body.read()) == (Outcome.OK, LISTING.replace(b"\r\n", b"\n"))  # by libcurl
+        answer = await client.get(f"{site}/pub/none")
+        assert (answer.outcome, answer.status) == (Outcome.CLIENT_ERROR, 550)
+        assert answer.detail == "550 no such file"
+        answer = await client.get(f"{site}/none/none")
+        assert (answer.outcome, answer.status) == (Outcome.CLIENT_ERROR, 550)
+        users = [argument for command, argument in server.commands if command == "USER"]
+        assert users == ["anonymous"]  # and the connection was kept
+        assert ("PASS", "https://example.org/bot") in server.commands
 
 
 @pytest.mark.parametrize(
@@ -179,26 +172,18 @@ def test_ftp(run, extended):
         (b"300 what?", {}, Outcome.BAD_ANSWER, 300),
     ],
 )
-def test_ftp_refusals(run, greeting, refuse, outcome, status):
+async def test_ftp_refusals(greeting, refuse, outcome, status):
     server = FtpServer(greeting, refuse=refuse)
-
-    async def main():
-        async with listening(server.serve) as port, Client(timeout_s=1, connect_timeout_s=1) as client:
-            answer = await client.get(f"ftp://site.test:{port}/pub/hello.txt")
-            assert (answer.outcome, answer.status) == (outcome, status), answer.detail
-
-    run(main())
+    async with listening(server.serve) as port, Client(timeout_s=1, connect_timeout_s=1) as client:
+        answer = await client.get(f"ftp://site.test:{port}/pub/hello.txt")
+        assert (answer.outcome, answer.status) == (outcome, status), answer.detail
 
 
-def test_ftp_size_limit(run):
+async def test_ftp_size_limit():
     server = FtpServer()
-
-    async def main():
-        async with listening(server.serve) as port, Client(max_body_bytes=1000) as client:
-            answer = await client.get(f"ftp://site.test:{port}/pub/big")
-            assert (answer.outcome, answer.truncated, answer.body.size) == (Outcome.TOO_LARGE, "length", 1000)
-
-    run(main())
+    async with listening(server.serve) as port, Client(max_body_bytes=1000) as client:
+        answer = await client.get(f"ftp://site.test:{port}/pub/big")
+        assert (answer.outcome, answer.truncated, answer.body.size) == (Outcome.TOO_LARGE, "length", 1000)
 
 
 def test_a_greeting_without_end_is_broken_off(run):

@@ -33,19 +33,16 @@ from fyke.core.visits import Exchange
         (999, b"", Outcome.SERVER_ERROR),
     ],
 )
-def test_status_means(run, status, fields, outcome):
-    async def main():
-        head = b"HTTP/1.1 %d Word\r\n%sContent-Length: 2\r\n\r\nhi" % (status, fields)
-        async with web(saying(head)) as server, Client() as client:
-            answer = await client.get(server.url())
-            assert (answer.outcome, answer.status, answer.body.read()) == (outcome, status, b"hi")
-            assert server.heads == [answer.request]  # nothing was followed
-
-    run(main())
+async def test_status_means(status, fields, outcome):
+    head = b"HTTP/1.1 %d Word\r\n%sContent-Length: 2\r\n\r\nhi" % (status, fields)
+    async with web(saying(head)) as server, Client() as client:
+        answer = await client.get(server.url())
+        assert (answer.outcome, answer.status, answer.body.read()) == (outcome, status, b"hi")
+        assert server.heads == [answer.request]  # nothing was followed
 
 
 @pytest.mark.parametrize("length", [b"abc", b"-1", b"", b"5x", b"0x2", b"3\r\nContent-Length: 4"])
-def test_a_length_that_is_none_is_passed_over(run, length):
+async def test_a_length_that_is_none_is_passed_over(length):
     """At the second visit to it; others are still held to their length."""
 
     async def odd(head, _reader, writer):
@@ -53,27 +50,21 @@ def test_a_length_that_is_none_is_passed_over(run, length):
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\nhi" % said)
         writer.close()
 
-    async def main():
-        async with web(odd) as server, Client() as client:
-            first = await client.get(server.url())
-            assert first.outcome is Outcome.BROKEN_OFF and "Content-Length" in first.detail
-            again = await client.get(server.url())
-            assert (again.outcome, again.body.read()) == (Outcome.OK, b"hi"), again.detail
-            assert (await client.get(server.url("/short"))).outcome is Outcome.BROKEN_OFF
-            assert (await client.get(server.url("/other"))).outcome is Outcome.BROKEN_OFF
-
-    run(main())
+    async with web(odd) as server, Client() as client:
+        first = await client.get(server.url())
+        assert first.outcome is Outcome.BROKEN_OFF and "Content-Length" in first.detail
+        again = await client.get(server.url())
+        assert (again.outcome, again.body.read()) == (Outcome.OK, b"hi"), again.detail
+        assert (await client.get(server.url("/short"))).outcome is Outcome.BROKEN_OFF
+        assert (await client.get(server.url("/other"))).outcome is Outcome.BROKEN_OFF
 
 
-def test_user_agent_says_who_we_are(run):
-    async def main():
-        async with web(saying(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")) as server, Client() as client:
-            answer = await client.get(server.url())
-            assert b"\r\nUser-Agent: fyke-test/" in answer.request
-            assert b" (+https://example.org/bot)\r\n" in answer.request
-            assert b"\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n" in answer.request
-
-    run(main())
+async def test_user_agent_says_who_we_are():
+    async with web(saying(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")) as server, Client() as client:
+        answer = await client.get(server.url())
+        assert b"\r\nUser-Agent: fyke-test/" in answer.request
+        assert b" (+https://example.org/bot)\r\n" in answer.request
+        assert b"\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n" in answer.request
 
 
 # https
@@ -94,27 +85,23 @@ def tls(authority, name="site.test", *protocols):
     return context
 
 
-def test_https_is_verified(run, authority):
+async def test_https_is_verified(authority):
     issuer, ca_file = authority
     small = saying(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
-
-    async def main():
-        async with web(small, ssl=tls(issuer, "site.test", "http/1.1")) as server:
-            url = server.url("/a").replace("http:", "https:")
-            other = server.url("/a", "other.test").replace("http:", "https:")
-            async with Client(ca_file=ca_file) as client:
-                answer = await client.get(url)
-                assert (answer.outcome, answer.effective_protocol) == (Outcome.OK, "http/1.1")
-                assert server.heads == [answer.request]
-                assert (await client.get(other)).outcome is Outcome.TLS_FAILED
-            async with Client() as client:  # the system's certificates do not have our authority
-                answer = await client.get(url)
-                assert answer.outcome is Outcome.TLS_FAILED
-                assert "certificate" in answer.detail
-            async with Client(verify_tls=False) as client:
-                assert (await client.get(other)).outcome is Outcome.OK
-
-    run(main())
+    async with web(small, ssl=tls(issuer, "site.test", "http/1.1")) as server:
+        url = server.url("/a").replace("http:", "https:")
+        other = server.url("/a", "other.test").replace("http:", "https:")
+        async with Client(ca_file=ca_file) as client:
+            answer = await client.get(url)
+            assert (answer.outcome, answer.effective_protocol) == (Outcome.OK, "http/1.1")
+            assert server.heads == [answer.request]
+            assert (await client.get(other)).outcome is Outcome.TLS_FAILED
+        async with Client() as client:  # the system's certificates do not have our authority
+            answer = await client.get(url)
+            assert answer.outcome is Outcome.TLS_FAILED
+            assert "certificate" in answer.detail
+        async with Client(verify_tls=False) as client:
+            assert (await client.get(other)).outcome is Outcome.OK
 
 
 @pytest.mark.parametrize("kept", [40, 10])
@@ -144,24 +131,21 @@ def test_a_host_is_greeted_once_and_its_session_taken_up_when_the_connection_is_
     assert greetings == {False: hosts, True: again} if again else {False: hosts}
 
 
-def test_tls_with_a_server_that_has_none(run):
-    async def main():
-        async def plain(reader, writer):
-            await reader.read(100)
-            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+async def test_tls_with_a_server_that_has_none():
+    async def plain(reader, writer):
+        await reader.read(100)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
-        async with listening(plain) as port, Client() as client:
-            answer = await client.get(f"https://site.test:{port}/")
-            assert answer.outcome is Outcome.TLS_FAILED
+    async with listening(plain) as port, Client() as client:
+        answer = await client.get(f"https://site.test:{port}/")
+        assert answer.outcome is Outcome.TLS_FAILED
 
-        async def mute(_reader, _writer):
-            await asyncio.sleep(60)
+    async def mute(_reader, _writer):
+        await asyncio.sleep(60)
 
-        async with listening(mute) as port, Client(connect_timeout_s=0.3) as client:
-            answer = await client.get(f"https://site.test:{port}/")
-            assert answer.outcome is Outcome.TIMED_OUT
-
-    run(main())
+    async with listening(mute) as port, Client(connect_timeout_s=0.3) as client:
+        answer = await client.get(f"https://site.test:{port}/")
+        assert answer.outcome is Outcome.TIMED_OUT
 
 
 async def http2_once(reader, writer):
@@ -184,7 +168,7 @@ async def http2_once(reader, writer):
             await writer.drain()
 
 
-def test_http2_is_offered_and_recorded_in_the_form_of_http1(run, authority):
+async def test_http2_is_offered_and_recorded_in_the_form_of_http1(authority):
     issuer, ca_file = authority
 
     async def serve(reader, writer):
@@ -197,21 +181,18 @@ def test_http2_is_offered_and_recorded_in_the_form_of_http1(run, authority):
             await reader.readuntil(b"\r\n\r\n")
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold")
 
-    async def main():
-        async with listening(serve, ssl=tls(issuer, "site.test", "h2", "http/1.1")) as port:
-            url = f"https://site.test:{port}/a"
-            async with Client(ca_file=ca_file) as client:
-                answer = await client.get(url)
-                assert (answer.outcome, answer.effective_protocol, answer.status) == (Outcome.OK, "h2", 200)
-                assert answer.body.read() == b"hello"
-                assert answer.head == b"HTTP/2 200 \r\nx-a: b\r\n\r\n"
-                assert answer.request.startswith(b"GET /a HTTP/1.1\r\nHost: site.test")
-        one_only = tls(issuer, "site.test", "http/1.1")
-        async with listening(serve, ssl=one_only) as port, Client(ca_file=ca_file) as client:
-            answer = await client.get(f"https://site.test:{port}/a")
-            assert (answer.effective_protocol, answer.body.read()) == ("http/1.1", b"old")
-
-    run(main())
+    async with listening(serve, ssl=tls(issuer, "site.test", "h2", "http/1.1")) as port:
+        url = f"https://site.test:{port}/a"
+        async with Client(ca_file=ca_file) as client:
+            answer = await client.get(url)
+            assert (answer.outcome, answer.effective_protocol, answer.status) == (Outcome.OK, "h2", 200)
+            assert answer.body.read() == b"hello"
+            assert answer.head == b"HTTP/2 200 \r\nx-a: b\r\n\r\n"
+            assert answer.request.startswith(b"GET /a HTTP/1.1\r\nHost: site.test")
+    one_only = tls(issuer, "site.test", "http/1.1")
+    async with listening(serve, ssl=one_only) as port, Client(ca_file=ca_file) as client:
+        answer = await client.get(f"https://site.test:{port}/a")
+        assert (answer.effective_protocol, answer.body.read()) == ("http/1.1", b"old")
 
 
 # the registry
@@ -227,46 +208,37 @@ class Plugin:
         self.behaviour(visit, address, done)
 
 
-def test_plugins_come_first_and_are_answered_once(run):
+async def test_plugins_come_first_and_are_answered_once():
     def twice(visit, address, done):
         done(Exchange(visit, Outcome.OK, 0.0, 0.0, address, "from the plug-in"))
         done(Exchange(visit, Outcome.OK, 0.0, 0.0, address, "again"))
         raise ValueError("and then")
 
-    async def main():
-        async with Client(plugins=[Plugin(twice)]) as client:
-            answer = await client.get("http://site.test/")
-            assert answer.detail == "from the plug-in"
-            await asyncio.sleep(0.01)
-            assert client.registry.plugin_failures == {"Plugin": 1}
-
-    run(main())
+    async with Client(plugins=[Plugin(twice)]) as client:
+        answer = await client.get("http://site.test/")
+        assert answer.detail == "from the plug-in"
+        await asyncio.sleep(0.01)
+        assert client.registry.plugin_failures == {"Plugin": 1}
 
 
-def test_a_plugin_that_raises_costs_its_page(run):
+async def test_a_plugin_that_raises_costs_its_page():
     def raises(_visit, _address, _done):
         raise ValueError("no")
 
-    async def main():
-        async with Client(plugins=[Plugin(raises)]) as client:
-            answer = await client.get("http://site.test/")
-            assert answer.outcome is Outcome.PLUGIN_FAILED
-            assert "Plugin" in answer.detail
-
-    run(main())
+    async with Client(plugins=[Plugin(raises)]) as client:
+        answer = await client.get("http://site.test/")
+        assert answer.outcome is Outcome.PLUGIN_FAILED
+        assert "Plugin" in answer.detail
 
 
-def test_a_scheme_nobody_speaks(run):
-    async def main():
-        async with Client() as client:
-            visit = visit_to("http://site.test/")
-            visit.url = "news://site.test/"
-            answered = asyncio.get_running_loop().create_future()
-            client.registry.fetch(visit, LOCAL, answered.set_result)
-            assert not answered.done()
-            assert (await answered).outcome is Outcome.UNSUPPORTED
-
-    run(main())
+async def test_a_scheme_nobody_speaks():
+    async with Client() as client:
+        visit = visit_to("http://site.test/")
+        visit.url = "news://site.test/"
+        answered = asyncio.get_running_loop().create_future()
+        client.registry.fetch(visit, LOCAL, answered.set_result)
+        assert not answered.done()
+        assert (await answered).outcome is Outcome.UNSUPPORTED
 
 
 @pytest.mark.parametrize(
