@@ -15,7 +15,7 @@ WORKS = st.lists(st.lists(st.integers(0, UNIT), max_size=40), min_size=1, max_si
 
 @settings(max_examples=50, deadline=None)
 @given(WORKS)
-async def test_between_two_turns_of_the_loop_there_is_one_slice_of_work(works):
+def test_between_two_turns_of_the_loop_there_is_one_slice_of_work(works):
     taken = [0]  # steps in each turn of the loop
     ended: list[int] = []
 
@@ -25,20 +25,23 @@ async def test_between_two_turns_of_the_loop_there_is_one_slice_of_work(works):
             yield steps
         return name
 
-    resumed = asyncio.Event()
-    slicer = Slicer(resumed.set, Pace(SystemClock()).share())
-    for name, units in enumerate(works):
-        slicer.run(work(name, units), ended.append)
-    while slicer:
-        taken.append(0)
-        await asyncio.sleep(0)
-    slicer.stop()
+    async def run() -> None:
+        resumed = asyncio.Event()
+        slicer = Slicer(resumed.set, Pace(SystemClock()).share())
+        for name, units in enumerate(works):
+            slicer.run(work(name, units), ended.append)
+        while slicer:
+            taken.append(0)
+            await asyncio.sleep(0)
+        slicer.stop()
+
+    asyncio.run(run())
     assert sorted(ended) == list(range(len(works)))
     assert taken[0] <= len(works) * (FIRST_STEPS + UNIT)
     assert all(steps <= SLICE_STEPS + UNIT for steps in taken[1:])
 
 
-async def test_short_work_does_not_wait_for_long_work_to_end():
+def test_short_work_does_not_wait_for_long_work_to_end():
     ended: list[str] = []
 
     def work(name: str, units: int) -> Slices[str]:
@@ -46,31 +49,38 @@ async def test_short_work_does_not_wait_for_long_work_to_end():
             yield TURN_STEPS
         return name
 
-    resumed = asyncio.Event()
-    slicer = Slicer(resumed.set, Pace(SystemClock()).share())
-    for name, units in (("long", 400), ("longer", 800), ("short", 3)):
-        slicer.run(work(name, units), ended.append)
-    assert not ended and len(slicer) == 3
-    await resumed.wait()
-    assert ended == ["short"]
-    while slicer:
-        resumed.clear()
+    async def run() -> None:
+        resumed = asyncio.Event()
+        slicer = Slicer(resumed.set, Pace(SystemClock()).share())
+        for name, units in (("long", 400), ("longer", 800), ("short", 3)):
+            slicer.run(work(name, units), ended.append)
+        assert not ended and len(slicer) == 3
         await resumed.wait()
-    slicer.stop()
+        assert ended == ["short"]
+        while slicer:
+            resumed.clear()
+            await resumed.wait()
+        slicer.stop()
+
+    asyncio.run(run())
     assert ended == ["short", "long", "longer"]
 
 
-async def test_what_is_short_is_done_at_once_and_stop_lets_go():
+def test_what_is_short_is_done_at_once_and_stop_lets_go():
     def work(units: int) -> Slices[int]:
         for _ in range(units):
             yield FIRST_STEPS // 2
         return units
 
     ended: list[int] = []
-    slicer = Slicer(lambda: None, Pace(SystemClock()).share())
-    slicer.run(work(1), ended.append)
-    assert ended == [1]
-    slicer.run(work(100), ended.append)
-    slicer.stop()
-    assert not slicer
+
+    async def run() -> None:
+        slicer = Slicer(lambda: None, Pace(SystemClock()).share())
+        slicer.run(work(1), ended.append)
+        assert ended == [1]
+        slicer.run(work(100), ended.append)
+        slicer.stop()
+        assert not slicer
+
+    asyncio.run(run())
     assert ended == [1] and whole(work(5)) == 5
