@@ -69,7 +69,7 @@ class Cookie:
 
 
 @dataclass(frozen=True, slots=True)
-class _Site:
+class _SiteAccess:
     """A table, ready to be asked."""
 
     match: str  # a host, *.domain, *, or a canonical URL
@@ -155,7 +155,7 @@ def unused_proxies(tables: Sequence[SiteSection], environment: Mapping[str, str]
     return f"{named[0]} is set, and not used: name a proxy in the settings, under [[site]]"
 
 
-def _site(table: SiteSection, environment: Mapping[str, str]) -> _Site:
+def _site(table: SiteSection, environment: Mapping[str, str]) -> _SiteAccess:
     match, origin = table.match.lower(), ""
     if "://" in match:
         url = canonical(table.match)
@@ -171,7 +171,7 @@ def _site(table: SiteSection, environment: Mapping[str, str]) -> _Site:
     for path in (table.certificate, table.key):
         if path:
             _text_of(table, Path(path))
-    return _Site(
+    return _SiteAccess(
         match, origin, table, tuple(fields), tuple(_cookies(table)) if table.cookies else (),
         _read(table, table.key_password, environment), _read(table, table.proxy_password, environment),
     )  # fmt: skip

@@ -67,7 +67,7 @@ _UNSAID = Verdict(True, 0, "")
 Key = TypeVar("Key")
 
 
-class _Rule(NamedTuple):
+class _RobotsRule(NamedTuple):
     """One Allow or Disallow line, in the normal form of both sides."""
 
     pattern: str  # with `_WILDCARD`s, never two in a row
@@ -108,7 +108,7 @@ def _normal(target: str) -> Slices[str]:
     return "".join(stretches)
 
 
-def _rule(line: Line) -> Slices[_Rule]:
+def _rule(line: Line) -> Slices[_RobotsRule]:
     """The rule of an Allow or Disallow line."""
     to_end = line.value.endswith("$")
     value = line.value[:-1] if to_end else line.value
@@ -120,10 +120,10 @@ def _rule(line: Line) -> Slices[_Rule]:
         pattern = pattern.replace(_WILDCARD * 2, _WILDCARD)
     parts = pattern[:STRETCH].split(_WILDCARD)
     probe = pattern if parts == [pattern] else max(parts, key=len)
-    return _Rule(pattern, line.field is Field.ALLOW, line.number, line.text, size, to_end, probe)
+    return _RobotsRule(pattern, line.field is Field.ALLOW, line.number, line.text, size, to_end, probe)
 
 
-def _matches(rule: _Rule, target: str) -> bool:
+def _matches(rule: _RobotsRule, target: str) -> bool:
     """Whether a rule with wildcards or `$` matches: leftmost match of each part is enough."""
     pattern = rule.pattern
     if rule.probe not in target or len(pattern) // 2 > len(target):  # no two wildcards are neighbours
@@ -145,7 +145,7 @@ def _matches(rule: _Rule, target: str) -> bool:
     return target.find(last, at) >= 0
 
 
-def _steps(rule: _Rule, length: int) -> int:
+def _steps(rule: _RobotsRule, length: int) -> int:
     """About how many microseconds `_matches` takes at worst; `str.find` is linear where the product is large."""
     return (min(len(rule.probe) * length, 1 << 20) >> 11) + (min(len(rule.pattern), length) >> 4)
 
@@ -162,7 +162,7 @@ class _Wild:
 
     __slots__ = ("needed", "rules")
 
-    def __init__(self, rules: list[_Rule]) -> None:
+    def __init__(self, rules: list[_RobotsRule]) -> None:
         self.rules = rules
         self.needed: npt.NDArray[np.uint16] | None = None  # codes, a column a rule
         if len(rules) > FEW:
@@ -174,7 +174,7 @@ class _Wild:
             starts = np.where(sizes > 0, np.cumsum(sizes) - sizes + places, len(codes) - 1)
             self.needed = codes[starts]
 
-    def candidates(self, present: npt.NDArray[np.bool_] | None) -> Iterator[_Rule]:
+    def candidates(self, present: npt.NDArray[np.bool_] | None) -> Iterator[_RobotsRule]:
         """The rules that may match a URL which has the codes `present`."""
         if self.needed is None or present is None:
             return iter(self.rules)
@@ -200,13 +200,13 @@ class RobotsRules:
         self.sitemaps = sitemaps
         self.specific = specific
         self.closed = False  # nothing may be fetched, whatever its path (but robots.txt itself)
-        self._plain: dict[str, _Rule] = {}
+        self._plain: dict[str, _RobotsRule] = {}
         self._sizes: list[int] = []  # of plain patterns, longest first; few, since the file has an end
         self._wild: list[_Wild] = []
 
     def _take(self, lines: Iterable[Line]) -> Slices[None]:
         """Take the rules of `lines`, which are all."""
-        wild: dict[tuple[str, int, bool], _Rule] = {}
+        wild: dict[tuple[str, int, bool], _RobotsRule] = {}
         sizes = set()
         allowing = False
         steps = 0
@@ -228,9 +228,9 @@ class RobotsRules:
         self._sizes = sorted(sizes, reverse=True)
         yield from self._order(wild.values())
 
-    def _order(self, rules: Iterable[_Rule]) -> Slices[None]:
+    def _order(self, rules: Iterable[_RobotsRule]) -> Slices[None]:
         """Put `rules` into blocks, the strongest first: longest, Allow before Disallow, and as they were written."""
-        by_strength: dict[tuple[int, bool], list[_Rule]] = {}
+        by_strength: dict[tuple[int, bool], list[_RobotsRule]] = {}
         for at, rule in enumerate(rules):
             by_strength.setdefault((rule.size, rule.allow), []).append(rule)
             if not (at + 1) % BLOCK:
@@ -249,7 +249,7 @@ class RobotsRules:
     @classmethod
     def reading(cls, body: bytes, agent: str) -> "Slices[RobotsRules]":
         """The rules of `body` for the product token `agent`, read in slices. Never raises, whatever the bytes."""
-        groups = _Groups(agent.lower())
+        groups = _RobotsGroups(agent.lower())
         steps = len(body) >> 10
         for line in lines_of(body):
             steps += 1
@@ -293,7 +293,7 @@ class RobotsRules:
         text = rule.text.encode("latin-1", "replace").decode("utf-8", "replace").strip()
         return Verdict(rule.allow, rule.number, text)
 
-    def _deciding(self, target: str) -> Slices[_Rule | None]:
+    def _deciding(self, target: str) -> Slices[_RobotsRule | None]:
         """The longest rule that matches, Allow before Disallow."""
         best = self._longest_plain(target)
         size, allow = (best.size, best.allow) if best else (0, True)
@@ -311,7 +311,7 @@ class RobotsRules:
             yield 1 + (len(block.rules) >> 6)
         return best
 
-    def _longest_plain(self, target: str) -> _Rule | None:
+    def _longest_plain(self, target: str) -> _RobotsRule | None:
         """The longest plain pattern that `target` begins with."""
         for size in self._sizes:
             rule = self._plain.get(target[:size])
@@ -320,7 +320,7 @@ class RobotsRules:
         return None
 
 
-def _keep(known: dict[Key, _Rule], key: Key, rule: _Rule) -> None:
+def _keep(known: dict[Key, _RobotsRule], key: Key, rule: _RobotsRule) -> None:
     """Of two rules with one pattern, Allow counts, else the first."""
     if known.setdefault(key, rule).allow < rule.allow:
         known[key] = rule
@@ -341,7 +341,7 @@ class _Speaker:
         self.everyone |= everyone
 
 
-class _Groups:
+class _RobotsGroups:
     """Reads lines in order and keeps those of our groups, merged (RFC 9309, 2.2.1).
 
     Only Allow and Disallow end a run of User-agent lines, as in the standard. Crawl-delay, which is

@@ -15,7 +15,6 @@ queue, or was handed out.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,14 +28,6 @@ from fyke.disk.store import Store
 from fyke.frontier.order import LAST, LEVELS
 
 SPILLS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class ReadyStatistics:
-    """Rows that wait on disk."""
-
-    ready: int
-    spilled: int
 
 
 class Ready:
@@ -128,9 +119,6 @@ class Ready:
 
     def state(self) -> dict[str, Any]:
         return {queue.name: queue.state() for queue in self.queues()}
-
-    def statistics(self) -> ReadyStatistics:
-        return ReadyStatistics(self.waiting, self.spilled)
 
     def close(self) -> None:
         for queue in self.queues():
