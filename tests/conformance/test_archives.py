@@ -17,8 +17,8 @@ from fyke.archive.warc import WarcWriter
 from fyke.archive.warc_reading import read_records
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import canonical, locate
-from fyke.core.visits import Exchange, Visit
+from fyke.core.urls import canonical
+from fyke.core.visits import Exchange, visit_to
 
 FOLDER = ORACLES / "warc"
 
@@ -59,11 +59,11 @@ def in_base32(digest: str) -> str:
 
 
 def exchange(answer: Answer) -> Exchange:
-    at = locate(answer.url)
     words = answer.head.split(b" ", 2)
     status = int(words[1][:3]) if len(words) > 1 else 0
-    visit = Visit(answer.url, *at[1:])
-    return Exchange(visit, Outcome.OK, 0.0, 0.0, status=status, head=answer.head, body=Document(answer.body))
+    return Exchange(
+        visit_to(answer.url), Outcome.OK, 0.0, 0.0, status=status, head=answer.head, body=Document(answer.body)
+    )
 
 
 def test_what_others_archived_comes_back_from_our_archive(tmp_path: Path) -> None:

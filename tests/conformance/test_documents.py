@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 from conformance.oracles import ORACLES, judge
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import LinkResolver
-from fyke.core.urls import canonical, locate
-from fyke.core.visits import Exchange, Page, Visit
+from fyke.core.urls import canonical
+from fyke.core.visits import Exchange, Page, visit_to
 from fyke.harvest import Parser
 
 SITEMAPS = ORACLES / "sitemaps" / "files"
@@ -26,7 +26,7 @@ def parsed(path: Path) -> Page:
     """The page that `path` would be at the root of a host."""
     url = f"http://h/{path.name}"
     head = f"HTTP/1.1 200 OK\r\nContent-Type: {TYPES[path.suffix]}\r\n\r\n".encode()
-    exchange = Exchange(Visit(url, *locate(url)[1:]), Outcome.OK, 0.0, 0.0, status=200, head=head)
+    exchange = Exchange(visit_to(url), Outcome.OK, 0.0, 0.0, status=200, head=head)
     return Parser().parse(exchange, path.read_bytes())
 
 

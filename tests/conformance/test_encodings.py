@@ -7,8 +7,7 @@ from typing import Any
 
 from conformance.oracles import ORACLES, judge
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Visit
+from fyke.core.visits import Exchange, visit_to
 from fyke.harvest.charset import charset_of, codec_of, install
 from fyke.harvest.media import label_of
 
@@ -82,9 +81,8 @@ def problem(case: dict[str, Any]) -> str:
 
 
 def label(header: str) -> str:
-    at = locate("http://h/")
     head = f"HTTP/1.1 200 OK\r\n{header}\r\n\r\n".encode()
-    return label_of(Exchange(Visit("http://h/", *at[1:]), Outcome.OK, 0.0, 0.0, head=head))
+    return label_of(Exchange(visit_to("http://h/"), Outcome.OK, 0.0, 0.0, head=head))
 
 
 def test_w3lib() -> None:

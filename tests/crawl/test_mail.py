@@ -10,7 +10,7 @@ from fyke.core.batches import Kind, numbers, texts, u64, url_batch
 from fyke.core.messages import ENDED, OK, Links, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator, locate
-from fyke.core.visits import Visit
+from fyke.core.visits import visit_to
 from fyke.crawl.mail import LinkCache, Outbox
 
 PAGES = [locate(f"http://d{domain}.example/{number}") for domain in range(4) for number in range(5)]
@@ -88,9 +88,8 @@ def test_links_that_share_a_place_in_the_cache_are_sent_again() -> None:
 
 def test_outcomes_come_out_as_columns() -> None:
     outbox = Outbox(LinkCache(0, by_depth=False))
-    at = PAGES[0]
-    outbox.put_ended(Visit(at.url.decode(), at.key, at.host, at.domain), Outcome.OK)
-    outbox.put_ended(Visit(at.url.decode(), at.key, at.host, at.domain), Outcome.STALLED)
+    for outcome in (Outcome.OK, Outcome.STALLED):
+        outbox.put_ended(visit_to(PAGES[0].url.decode()), outcome)
     outbox.put_learned("http://d0.example:80", Rules.CLOSED, 12.5)
     outcomes = outbox.take_outcomes()
     assert outcomes.ended.schema == ENDED

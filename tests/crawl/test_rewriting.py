@@ -30,7 +30,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.rewrite_rules import Rule, Shape, render
 from fyke.core.rewriting import Rewriter
 from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Page, Visit
+from fyke.core.visits import Exchange, Page, visit_to
 from fyke.crawl.printing import Printing
 from fyke.crawl.rewriting import ONE_IN, Rewriting
 from fyke.crawl.verdicts import FIRST_TRIALS
@@ -85,8 +85,7 @@ def step(shard: Shard[Rewriting, Walk], site: Dust) -> bool:
         return bool(rewriting.waiting)
     url = walk.waiting.pop(0)
     walk.fetched[url] += 1
-    at, name = locate(url), page_of(site, url)
-    visit = Visit(url, at.key, at.host, at.domain, kind=Kind.PAGE)
+    visit, name = visit_to(url), page_of(site, url)
     outcome = Outcome.CLIENT_ERROR if name is None else Outcome.OK
     body = b"" if name is None else site.body(name, site.session_of(url), len(walk.fetched))
     page = Page(Exchange(visit, outcome, 0.0, 0.0), "text/html", body, fingerprint=xxhash.xxh3_64_intdigest(body))

@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import canonical, locate
-from fyke.core.visits import Exchange, Page, PageLinks, Visit
+from fyke.core.urls import canonical
+from fyke.core.visits import Exchange, Page, PageLinks, visit_to
 from fyke.export.prose import markdown
 
 URL = "http://h.example/d/p.html"
@@ -19,8 +19,7 @@ MARK = re.compile("[\ue000-\ue007]")
 
 
 def markdown_of(html: str) -> str:
-    at = locate(URL)
-    exchange = Exchange(Visit(URL, at.key, at.host, at.domain), Outcome.OK, 0.0, 0.0)
+    exchange = Exchange(visit_to(URL), Outcome.OK, 0.0, 0.0)
     page = Page(exchange, "text/html", html.encode(), "utf-8", links=PageLinks(URL))
     return markdown(page)
 

@@ -8,8 +8,7 @@ from fyke.core.clock import SystemClock
 from fyke.core.config import AgentSection, FetchSection
 from fyke.core.outcomes import Outcome
 from fyke.core.seeds import seeds_of
-from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Visit
+from fyke.core.visits import Exchange, visit_to
 from fyke.fetcher.chosen import Chosen
 from fyke.fetcher.robots import RobotsState, rules_from
 from fyke.fetcher.wire.curl import CurlEngine
@@ -57,9 +56,8 @@ async def test_another_port_of_a_private_seed_is_not_asked() -> None:
     registry = build_registry(loop, engine, AgentSection(), SystemClock(), (), chosen.port)
 
     async def fetched(port: int) -> Exchange:
-        at = locate(f"http://seed.test:{port}/")
         done: asyncio.Future[Exchange] = loop.create_future()
-        registry.fetch(Visit(at.url.decode(), *at[1:]), "127.0.0.1", done.set_result)
+        registry.fetch(visit_to(f"http://seed.test:{port}/"), "127.0.0.1", done.set_result)
         return await done
 
     assert (await fetched(first)).outcome is Outcome.OK

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Page, Visit
+from fyke.core.visits import Exchange, Page, visit_to
 from fyke.harvest import Parser
 
 URL = "http://example.com/dir/page.html"
@@ -21,8 +20,7 @@ def make_answer(
     outcome: Outcome = Outcome.OK,
 ) -> Exchange:
     """An exchange as HTTP would have brought it; without a header for ftp and gopher."""
-    at = locate(url)
-    visit = Visit(url, at.key, at.host, at.domain)
+    visit = visit_to(url)
     if not url.startswith("http"):
         return Exchange(visit, outcome, 0.0, 0.0)
     lines = [f"HTTP/1.1 {status} Whatever", "Server: a fake"]

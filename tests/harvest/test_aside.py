@@ -12,8 +12,7 @@ from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import PARTS, Pace
 from fyke.core.resolve import LinkResolver
-from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Visit
+from fyke.core.visits import Exchange, visit_to
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser
 from fyke.harvest.aside import BYTE_S, Aside
@@ -29,9 +28,8 @@ BODIES = [b"<title>%d</title><a href=/%d>" % (number, number) + b"x" * 300 * (nu
 def exchanges() -> list[Exchange]:
     made = []
     for number, body in enumerate(BODIES):
-        at = locate(f"http://h.example/a/{number}")
         head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
-        visit = Visit(at.url.decode(), at.key, at.host, at.domain)
+        visit = visit_to(f"http://h.example/a/{number}")
         made.append(Exchange(visit, Outcome.OK, 1e9, 0.1, status=200, head=head, body=Document(body)))
     return made
 

@@ -12,8 +12,8 @@ from fyke.core.decoding import decode_body
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import LinkResolver
-from fyke.core.urls import canonical, locate
-from fyke.core.visits import Exchange, Visit
+from fyke.core.urls import canonical
+from fyke.core.visits import Exchange, visit_to
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser
 from fyke.harvest.content_seen import ContentSeen
@@ -32,9 +32,8 @@ TYPES = ["text/html", "text/plain", "text/html; charset=koi8-r", "application/rs
 
 
 def exchange_of(name: str, body: bytes, media_type: str = "text/html", header: str = "") -> Exchange:
-    at = locate(canonical(f"http://h.example/a/{name}") or "")
     head = f"HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n{header}\r\n".encode()
-    visit = Visit(at.url.decode(), at.key, at.host, at.domain)
+    visit = visit_to(canonical(f"http://h.example/a/{name}") or "")
     return Exchange(visit, Outcome.OK, 1e9, 0.1, status=200, head=head, body=Document(body))
 
 

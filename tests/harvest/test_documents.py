@@ -14,8 +14,7 @@ from crawl.runs import archived, crawl, fyke
 from crawl.runs import settings as crawl_settings
 from crawl.small_site import small_site
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Page, PageLinks, Visit
+from fyke.core.visits import Exchange, Page, PageLinks, visit_to
 from fyke.harvest.documents import MOST_FAULTS, Documents
 from harvest.pdfs import pdf
 
@@ -27,8 +26,7 @@ LINES = [
 
 
 def page_of(content: bytes) -> Page:
-    at = locate("http://a.example/x.pdf")
-    exchange = Exchange(Visit("http://a.example/x.pdf", at.key, at.host, at.domain), Outcome.OK, 0.0, 0.0)
+    exchange = Exchange(visit_to("http://a.example/x.pdf"), Outcome.OK, 0.0, 0.0)
     return Page(exchange, "application/pdf", content, links=PageLinks("http://a.example/x.pdf"))
 
 

@@ -12,8 +12,7 @@ from fyke.core.config import build
 from fyke.core.document import Document
 from fyke.core.errors import ConfigurationError
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Page, Visit
+from fyke.core.visits import Exchange, Page, visit_to
 from fyke.harvest import Parser
 from fyke.harvest.fields import Extractor
 
@@ -21,10 +20,9 @@ URL = "http://shop.example/product/7"
 
 
 def page(html: str | bytes, url: str = URL, kind: str = "text/html; charset=utf-8") -> Page:
-    at = locate(url)
     body = html.encode() if isinstance(html, str) else html
     head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n".encode()
-    exchange = Exchange(Visit(url, at.key, at.host, at.domain), Outcome.OK, 0.0, 0.0, head=head, body=Document(body))
+    exchange = Exchange(visit_to(url), Outcome.OK, 0.0, 0.0, head=head, body=Document(body))
     return Parser().parse(exchange, body)
 
 

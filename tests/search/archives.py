@@ -17,8 +17,7 @@ from fyke.core.decoding import decode_body
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import LinkResolver
-from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Visit
+from fyke.core.visits import Exchange, visit_to
 from fyke.harvest import Parser
 from fyke.search.folder import IndexFolder
 from fyke.search.indexer import Indexed, Indexer, IndexLimits
@@ -62,10 +61,9 @@ class Archive:
         self.now += 1
         head = {"Content-Type": "text/html; charset=utf-8", **answer.headers}
         lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
-        at = locate(url)
         body = answer.body.encode() if isinstance(answer.body, str) else answer.body
         exchange = Exchange(
-            Visit(url, at.key, at.host, at.domain), outcome or _outcome(answer.status), self.now, 0.1,
+            visit_to(url), outcome or _outcome(answer.status), self.now, 0.1,
             status=answer.status,
             request=b"GET / HTTP/1.1\r\n\r\n", head=f"HTTP/1.1 {answer.status} So\r\n{lines}\r\n".encode(),
             body=Document(body),
@@ -85,8 +83,7 @@ class Archive:
     def failure(self, url: str) -> None:
         """A visit that brought nothing."""
         self.now += 1
-        at = locate(url)
-        self._pages.add(Exchange(Visit(url, at.key, at.host, at.domain), Outcome.TIMED_OUT, self.now, 0.1))
+        self._pages.add(Exchange(visit_to(url), Outcome.TIMED_OUT, self.now, 0.1))
 
     def flush(self) -> None:
         """Let others see what was written."""

@@ -9,8 +9,7 @@ from fyke.archive.records import Original
 from fyke.archive.warc import RecordPlace, WarcWriter
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Visit
+from fyke.core.visits import Exchange, visit_to
 from fyke.search.archived import ArchiveReader
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Which: %d\r\n\r\n"
@@ -19,8 +18,7 @@ HTML = b"<title>Fish</title><p>A fyke is a net."
 
 
 def exchange(url: str, head: bytes, body: bytes, outcome: Outcome, at: float) -> Exchange:
-    place = locate(url)
-    visit = Visit(url, place.key, place.host, place.domain)
+    visit = visit_to(url)
     return Exchange(visit, outcome, at, 0.1, status=int(head[9:12]), head=head, body=Document(body))
 
 

@@ -2,8 +2,8 @@
 
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import LinkResolver
-from fyke.core.urls import key_of, locate
-from fyke.core.visits import Exchange, Visit
+from fyke.core.urls import key_of
+from fyke.core.visits import Exchange, visit_to
 from fyke.harvest import Parser
 from fyke.search.extract import TextExtractor
 
@@ -12,8 +12,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=windows-1251\r\n\r\
 
 
 def test_anchors_point_where_the_crawl_goes() -> None:
-    at = locate("http://example.com/")
-    exchange = Exchange(Visit(at.url.decode(), *at[1:]), Outcome.OK, 0.0, 0.0, status=200, head=HEAD)
+    exchange = Exchange(visit_to("http://example.com/"), Outcome.OK, 0.0, 0.0, status=200, head=HEAD)
     page = Parser(shared=True).parse(exchange, PAGE.encode("cp1251"))
     *followed, own = LinkResolver().resolve([(page.links.base, page.links.pages)]).locators()
     found = TextExtractor().extract(page)

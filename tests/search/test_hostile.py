@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Visit
+from fyke.core.visits import Exchange, visit_to
 from fyke.harvest import Parser
 from fyke.search.dates import date_of
 from fyke.search.extract import TITLE_CHARS, TextExtractor
@@ -59,8 +58,7 @@ def test_all_are_found(folder: Path) -> None:
     "opening", ["<div>", "<h1><div>", "<b><p>", "<ul><li>", "<table><tr><td>", '<a href="/x"><div>']
 )
 def test_deep_nesting_is_read_in_time(opening: str) -> None:
-    at = locate("http://a.example/")
-    exchange = Exchange(Visit("http://a.example/", *at[1:]), Outcome.OK, 1e9, 0.1, status=200, head=HEAD)
+    exchange = Exchange(visit_to("http://a.example/"), Outcome.OK, 1e9, 0.1, status=200, head=HEAD)
     page = Parser().parse(exchange, (opening * 30_000 + "kiwi").encode())
     begun = time.process_time()
     assert TextExtractor().extract(page) is not None
@@ -82,8 +80,7 @@ def test_the_terminal_is_not_steered(folder: Path) -> None:
 @settings(max_examples=80, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
 @given(body=st.binary(max_size=300) | st.text(max_size=200).map(lambda text: f"<title>{text}</title>{text}".encode()))
 def test_any_bytes_are_read(body: bytes) -> None:
-    at = locate("http://a.example/")
-    exchange = Exchange(Visit("http://a.example/", *at[1:]), Outcome.OK, 1e9, 0.1, status=200, head=HEAD)
+    exchange = Exchange(visit_to("http://a.example/"), Outcome.OK, 1e9, 0.1, status=200, head=HEAD)
     found = TextExtractor().extract(Parser().parse(exchange, body))
     assert found is not None
     for text in (found.title, found.headings, found.description, found.text):

@@ -1,8 +1,7 @@
 """What a copy shows is what the crawl has fetched for it."""
 
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Page, Visit
+from fyke.core.visits import Exchange, Page, visit_to
 from fyke.harvest import Parser
 from fyke.serve.copies import copy_of
 
@@ -10,8 +9,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=windows-1251\r\n\r\
 
 
 def test_parts_are_looked_for_under_the_addresses_they_were_fetched_from() -> None:
-    at = locate("http://example.com/")
-    exchange = Exchange(Visit(at.url.decode(), *at[1:]), Outcome.OK, 0.0, 0.0, status=200, head=HEAD)
+    exchange = Exchange(visit_to("http://example.com/"), Outcome.OK, 0.0, 0.0, status=200, head=HEAD)
     html = "<link rel=stylesheet href='/стиль?я'><img src='i?ж&amp;x'>"
     page = Parser(requisites=True).parse(exchange, html.encode("cp1251"))
     asked: list[str] = []

@@ -114,10 +114,15 @@ def batch_of(visits: Iterable[Visit]) -> pa.RecordBatch:
     return batch
 
 
+def visit_to(url: str, **facts: Any) -> Visit:
+    """A visit to a canonical URL."""
+    at = locate(url)
+    return Visit(url, at.key, at.host, at.domain, **facts)
+
+
 def robots_visit(url: str, origin: str) -> Visit:
     """The visit that fetches `url` to learn the robots rules of `origin`."""
-    at = locate(url)
-    return Visit(url, at.key, at.host, at.domain, purpose=Purpose.ROBOTS, robots_of=origin)
+    return visit_to(url, purpose=Purpose.ROBOTS, robots_of=origin)
 
 
 @dataclass(slots=True)

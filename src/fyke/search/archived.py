@@ -21,8 +21,7 @@ from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Page, Visit
+from fyke.core.visits import Exchange, Page, visit_to
 from fyke.harvest import Parser
 
 OPEN_FILES = 8
@@ -62,8 +61,7 @@ class ArchiveReader:
             self.unreadable += 1
             return None
         head, body = found
-        at = locate(row["url"])
-        visit = Visit(row["url"], at.key, at.host, at.domain)
+        visit = visit_to(row["url"])
         return Exchange(
             visit, Outcome(row["outcome"]), row["fetched_at"].timestamp(), 0.0, status=row["status"], head=head,
             body=Document(body),

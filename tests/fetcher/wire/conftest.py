@@ -11,8 +11,7 @@ from fyke.core.clock import SystemClock
 from fyke.core.config import AgentSection, FetchSection
 from fyke.core.pace import Pace
 from fyke.core.plugins import ProtocolModule
-from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Visit
+from fyke.core.visits import Exchange, visit_to
 from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.registry import Registry, build_registry
 from looping import on_loop
@@ -89,11 +88,6 @@ def saying(*pieces: bytes, close: bool = False) -> Script:
             writer.close()
 
     return script
-
-
-def visit_to(url: str) -> Visit:
-    at = locate(url)
-    return Visit(url, at.key, at.host, at.domain)
 
 
 class Client:

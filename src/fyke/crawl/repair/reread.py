@@ -29,8 +29,8 @@ from fyke.core.outcomes import Outcome
 from fyke.core.plugins import ProcessingModule, ProtocolModule, load_plugin, schemes_of
 from fyke.core.resolve import LinkResolver
 from fyke.core.seeds import seeds_of
-from fyke.core.urls import Locator, locate
-from fyke.core.visits import Exchange, Page, Visit
+from fyke.core.urls import Locator
+from fyke.core.visits import Exchange, Page, Visit, visit_to
 from fyke.fetcher.wire.http import outcome_of
 from fyke.harvest import Parser
 from fyke.harvest.link_groups import groups_of
@@ -135,8 +135,7 @@ class Rereader:
         head, body = taken_apart(block) if "application/http" in fields.get("content-type", "") else (b"", block)
         if fields.get("warc-type") == "revisit":
             head, body = self._message(fields, head, facts)
-        at = locate(fields["warc-target-uri"])
-        visit = Visit(at.url.decode(), at.key, at.host, at.domain)
+        visit = visit_to(fields["warc-target-uri"])
         visit.depth, visit.tries, visit.via = (int(facts.get(name, 0)) for name in ("depth", "tries", "viaKey"))
         visit.kind = Kind[facts["kind"].upper()] if "kind" in facts else self._kind(visit, facts)
         words = head[:200].split(b"\n")[0].split()
