@@ -94,7 +94,7 @@ def test_outcomes_come_out_as_columns() -> None:
     outcomes = outbox.take_outcomes()
     assert outcomes.ended.schema == ENDED
     assert (numbers(outcomes.ended, "outcome") == OK).tolist() == [True, False]
-    assert u64(outcomes.ended, "key").tolist() == [at.key] * 2
+    assert u64(outcomes.ended, "key").tolist() == [PAGES[0].key] * 2
     assert outcomes.learned.to_pylist() == [{"origin": b"http://d0.example:80", "rules": 2, "until": 12.5}]
     again = outbox.take_outcomes()
     assert again.ended.num_rows == again.learned.num_rows == 0

@@ -74,7 +74,7 @@ class Archive:
         found = self._resolver.resolve([(page.links.base, page.links.pages)])
         moved = exchange.outcome is Outcome.REDIRECTED
         kind = LinkKind.REDIRECT if moved else LinkKind.PAGE
-        rows = (np.full(len(found.key), value, np.uint64) for value in (at.key, kind))
+        rows = (np.full(len(found.key), value, np.uint64) for value in (exchange.visit.key, kind))
         self._links.add(links_batch(next(rows), found.key, found.url, next(rows)))
         place = self._warc.write(exchange, media_type=page.media_type, charset=page.charset)
         target = found.urls[0].decode() if moved and found.urls else None
