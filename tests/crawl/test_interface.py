@@ -102,16 +102,19 @@ def test_resumes_what_was_broken_off(tmp_path: Path, web: RunningWeb, config: fy
     assert len(urls) == len(set(urls)) == PAGES
 
 
-async def test_a_slow_reader_holds_the_crawl_back(tmp_path: Path, web: RunningWeb, config: fyke.Config) -> None:
-    async with fyke.Crawl(web.seeds, into=tmp_path / "waiting", scope="web", config=config) as crawl:
-        await anext(crawl)
-        before = -1
-        while before != (before := crawl.statistics().visits):
-            await asyncio.sleep(0.3)  # the reader is busy elsewhere; the loop goes on
-        assert crawl.statistics().in_flight == 0
-        under_way = config.fetch.connections + other_connections(config.fetch.connections)
-        assert BUFFER_PAGES <= crawl.statistics().pages <= BUFFER_PAGES + under_way
-        assert len([page async for page in crawl]) == PAGES - 1
+def test_a_slow_reader_holds_the_crawl_back(tmp_path: Path, web: RunningWeb, config: fyke.Config) -> None:
+    async def crawled() -> None:
+        async with fyke.Crawl(web.seeds, into=tmp_path / "waiting", scope="web", config=config) as crawl:
+            await anext(crawl)
+            before = -1
+            while before != (before := crawl.statistics().visits):
+                await asyncio.sleep(0.3)  # the reader is busy elsewhere; the loop goes on
+            assert crawl.statistics().in_flight == 0
+            under_way = config.fetch.connections + other_connections(config.fetch.connections)
+            assert BUFFER_PAGES <= crawl.statistics().pages <= BUFFER_PAGES + under_way
+            assert len([page async for page in crawl]) == PAGES - 1
+
+    asyncio.run(crawled())
     with fyke.Crawl(web.seeds, into=tmp_path / "away", scope="web", config=config) as crawl:
         next(crawl)
         for _ in range(3):
