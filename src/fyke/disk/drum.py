@@ -27,13 +27,14 @@ rest for the copies that a spill makes.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, Mask
+from fyke.core.closing import Closing
 from fyke.core.sorting import distinct, grouped
 from fyke.disk.operations import (
     Answers,
@@ -77,7 +78,7 @@ class DrumStatistics:
     table_bytes_written: int
 
 
-class Drum:
+class Drum(Closing):
     """The table `name` of a store.
 
     `value` is the dtype of the values, structured if need be, None for keys alone; `aux` the schema of what comes
@@ -395,9 +396,3 @@ class Drum:
     def close(self) -> None:
         """Give the files back. What came after the last `state` is lost with the process."""
         self._pending.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()

@@ -15,10 +15,11 @@ the tail, and the head when it never was on disk, so that names, lengths and one
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 
+from fyke.core.closing import Closing
 from fyke.disk import frames
 from fyke.disk.files import Appender, Reader
 from fyke.disk.store import State, Store
@@ -47,7 +48,7 @@ class QueueStatistics:
     read_bytes: int
 
 
-class DiskQueue:
+class DiskQueue(Closing):
     """FIFO of rows of one `schema`, on the files `<name>-*.seg` of a store.
 
     `state` is what `state()` gave at the checkpoint from which the store was opened, None for a new queue.
@@ -170,12 +171,6 @@ class DiskQueue:
         """Give the files back. What came after the last `state` is lost with the process."""
         self._close_reader()
         self._close_writer()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     # --- writing
 

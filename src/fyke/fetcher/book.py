@@ -20,6 +20,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from fyke.core.closing import Closing
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, NotACrawl, StateDamaged
 from fyke.core.urls import key_of
 from fyke.disk.sealed import COUNT_WRITE, TALLY, database_fault, layout_digest, opened_to_read, row_digest, tally, teach
@@ -69,7 +70,7 @@ _FORGIVE = f"UPDATE hosts SET retired = '', failures = 0, digest = row_digest({_
 _fields_of = attrgetter(*ROW)
 
 
-class HostBook:
+class HostBook(Closing):
     """The hosts of one crawl, in the SQLite file `path`, made if it does not exist.
 
     With `read_only` nothing is written and the file must exist; another process may be crawling.
@@ -88,12 +89,6 @@ class HostBook:
 
     def __repr__(self) -> str:
         return f"HostBook({str(self._path)!r}{', read_only=True' if self._read_only else ''})"
-
-    def __enter__(self) -> "HostBook":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _opened(self) -> sqlite3.Connection:
         if self._read_only:
@@ -289,17 +284,14 @@ class SharedBook(HostBook):
         super().close()
 
 
-class ReadBooks:
+class ReadBooks(Closing):
     """The books of all agents of a crawl, to read from, beside it or after it. Use as a context manager."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         """Those of `paths` that exist. Raises as HostBook does."""
         self._books = [HostBook(path, read_only=True) for path in paths if path.is_file()]
 
-    def __enter__(self) -> "ReadBooks":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         for book in self._books:
             book.close()
 

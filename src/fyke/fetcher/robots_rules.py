@@ -35,7 +35,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.core.slices import Slices, whole
-from fyke.fetcher.robots_lines import Field, Line, lines_of, product_token
+from fyke.fetcher.robots_groups import RobotsGroups
+from fyke.fetcher.robots_lines import Field, Line, lines_of
 
 ROBOTS_PATH = "/robots.txt"
 
@@ -52,7 +53,6 @@ FEW = 64  # rules with wildcards that are tried one by one
 PIECES = 8  # of a rule, looked for in a URL
 ALWAYS = 0  # the code that every URL has
 UNIT = 100  # steps of small things in one unit
-_DELAY = re.compile(r"\d{1,9}(\.\d{0,9})?|\.\d{1,9}")
 
 
 class Verdict(NamedTuple):
@@ -249,7 +249,7 @@ class RobotsRules:
     @classmethod
     def reading(cls, body: bytes, agent: str) -> "Slices[RobotsRules]":
         """The rules of `body` for the product token `agent`, read in slices. Never raises, whatever the bytes."""
-        groups = _RobotsGroups(agent.lower())
+        groups = RobotsGroups(agent.lower())
         steps = len(body) >> 10
         for line in lines_of(body):
             steps += 1
@@ -260,7 +260,9 @@ class RobotsRules:
                 yield steps
                 steps = 0
         yield steps
-        return (yield from groups.rules())
+        rules = cls(crawl_delay_s=groups.delay_s, sitemaps=tuple(groups.sitemaps), specific=groups.named)
+        yield from rules._take(groups.lines)
+        return rules
 
     @classmethod
     def parse(cls, body: bytes, agent: str) -> "RobotsRules":
@@ -324,84 +326,3 @@ def _keep(known: dict[Key, _RobotsRule], key: Key, rule: _RobotsRule) -> None:
     """Of two rules with one pattern, Allow counts, else the first."""
     if known.setdefault(key, rule).allow < rule.allow:
         known[key] = rule
-
-
-class _Speaker:
-    """Whose group a line belongs to: the agents named since the last line that was not one."""
-
-    __slots__ = ("closed", "everyone", "us")
-
-    def __init__(self) -> None:
-        self.us = self.everyone = self.closed = False
-
-    def name(self, *, us: bool, everyone: bool) -> None:
-        if self.closed:
-            self.us = self.everyone = self.closed = False
-        self.us |= us
-        self.everyone |= everyone
-
-
-class _RobotsGroups:
-    """Reads lines in order and keeps those of our groups, merged (RFC 9309, 2.2.1).
-
-    Only Allow and Disallow end a run of User-agent lines, as in the standard. Crawl-delay, which is
-    not in it, also does so for itself: files that give several agents a delay each are common.
-    """
-
-    def __init__(self, agent: str) -> None:
-        self._agent = agent
-        self._ruled = _Speaker()
-        self._delayed = _Speaker()
-        self._named = False
-        self._ours: list[Line] = []
-        self._everyones: list[Line] = []
-        self._our_delay: float | None = None
-        self._everyones_delay: float | None = None
-        self._sitemaps: dict[str, None] = {}
-
-    def read(self, line: Line) -> None:
-        if line.field is Field.USER_AGENT:
-            self._name(product_token(line.value))
-        elif line.field is Field.SITEMAP:
-            if line.value:
-                self._sitemaps[line.value.encode("latin-1").decode("utf-8", "replace")] = None
-        elif line.field is Field.CRAWL_DELAY:
-            self._delay(line.value)
-        else:
-            self._rule(line)
-
-    def _name(self, token: str) -> None:
-        us = token == self._agent
-        self._named |= us
-        for speaker in (self._ruled, self._delayed):
-            speaker.name(us=us, everyone=token == "*")
-
-    def _rule(self, line: Line) -> None:
-        self._ruled.closed = self._delayed.closed = True
-        if not line.value:  # restricts nothing
-            return
-        if self._ruled.us:
-            self._ours.append(line)
-        elif self._ruled.everyone:
-            self._everyones.append(line)
-
-    def _delay(self, value: str) -> None:
-        """Of several delays for one agent the longest counts."""
-        self._delayed.closed = True
-        match = _DELAY.match(value)
-        if match is None:
-            return
-        delay = float(match[0])
-        if self._delayed.us:
-            self._our_delay = max(delay, self._our_delay or 0.0)
-        elif self._delayed.everyone:
-            self._everyones_delay = max(delay, self._everyones_delay or 0.0)
-
-    def rules(self) -> Slices[RobotsRules]:
-        rules = RobotsRules(
-            crawl_delay_s=self._our_delay if self._named else self._everyones_delay,
-            sitemaps=tuple(self._sitemaps),
-            specific=self._named,
-        )
-        yield from rules._take(self._ours if self._named else self._everyones)
-        return rules

@@ -7,13 +7,14 @@ file that goes while it is read (the crawl took another checkpoint) is StateDama
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import URLS, u64
+from fyke.core.closing import Closing
 from fyke.core.config import FrontierSection
 from fyke.core.urls import Locator, key_of
 from fyke.disk.checkpoint import look
@@ -47,7 +48,7 @@ class Known(NamedTuple):
     budgets: npt.NDArray[np.integer]
 
 
-class FrontierSeen:
+class FrontierSeen(Closing):
     """The frontier in the newest checkpoint of a shard. Use as a context manager."""
 
     def __init__(self, shard: Path, config: FrontierSection) -> None:
@@ -62,10 +63,7 @@ class FrontierSeen:
     def __repr__(self) -> str:
         return f"FrontierSeen({self._store!r})"
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
+    def close(self) -> None:
         for opened in self._opened:
             opened.close()
 
