@@ -2,7 +2,9 @@
 
 import asyncio
 import ssl
+import struct
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 import trustme
@@ -83,6 +85,43 @@ def tls(authority, name="site.test", *protocols):
     authority.issue_cert(name).configure_cert(context)
     context.set_alpn_protocols(list(protocols))
     return context
+
+
+@pytest.mark.parametrize("code", [7, 13], ids=["REFUSED_STREAM", "HTTP_1_1_REQUIRED"])
+async def test_who_will_not_do_it_in_http_2_is_asked_in_http_1(authority, code):
+    """libcurl would ask anew at once; our second request, after the host's rest, is in HTTP/1.1."""
+    issuer, ca_file = authority
+    spoken = []
+
+    async def serve(reader, writer):
+        protocol = writer.get_extra_info("ssl_object").selected_alpn_protocol()
+        if protocol == "h2":
+            await reader.readexactly(24)  # the client's preface
+            writer.write(bytes.fromhex("000000040000000000"))  # no settings of ours
+            kind = 0
+            while kind != 1:  # the frame that asks
+                length, kind, _, stream = struct.unpack(">3sBB4s", await reader.readexactly(9))
+                await reader.readexactly(int.from_bytes(length))
+            spoken.append(protocol)
+            writer.write(struct.pack(">3sBB4sI", (4).to_bytes(3), 3, 0, stream, code))
+            await reader.read()
+        else:
+            with suppress(asyncio.IncompleteReadError):  # libcurl has connected, and is not let go on
+                await reader.readuntil(b"\r\n\r\n")
+                spoken.append(protocol)
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+        writer.close()
+
+    async with (
+        listening(serve, ssl=tls(issuer, "site.test", "h2", "http/1.1")) as port,
+        Client(ca_file=ca_file) as client,
+    ):
+        url = f"https://site.test:{port}/"
+        assert (await client.get(url)).outcome is Outcome.BROKEN_OFF
+        assert spoken == ["h2"], "it asked anew by itself"
+        answer = await client.get(url)
+        assert (answer.outcome, answer.effective_protocol) == (Outcome.OK, "http/1.1"), answer.detail
+        assert spoken == ["h2", "http/1.1"]
 
 
 async def test_https_is_verified(authority):

@@ -28,7 +28,7 @@ from fyke.core.decoding import accepted_codings
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose, Visit, headers_of
 from fyke.fetcher.access import HIDDEN, Access, Sites
-from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.curl import KEPT_BROKE, CurlEngine
 from fyke.fetcher.wire.transfer import Done, Option, Request
 
 PROXY_REFUSED = 407
@@ -36,7 +36,7 @@ ORDINARY = Access()
 _SUPPRESS_CONNECT_HEADERS = 265  # CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-MOST_LENGTHLESS = 10_000  # URLs remembered
+MOST_NOTED = 10_000  # URLs remembered
 
 _NO_LENGTH = "Invalid Content-Length"  # libcurl's words, as a test knows
 _VALIDATOR = re.compile(r"[!-~](?:[ -~]{0,250}[!-~])?")
@@ -66,11 +66,12 @@ class Http:
         self._fields = [f"{name}: {value}".encode() for name, value in fields.items()]
         self._shown = [f"{name}: {HIDDEN if name in access.hidden else value}" for name, value in fields.items()]
         self._lengthless: set[int] = set()  # keys of URLs whose Content-Length was no number
+        self._broke: set[int] = set()  # of those that libcurl would have asked for again: maybe HTTP/2 is the reason
         self._old_ports: set[int] = set()  # our ends of connections whose last answer was HTTP/1.0
 
     def fetch(self, visit: Visit, address: str, done: Done) -> None:
         """Start fetching `visit` from `address`; `done` is called once."""
-        to_the_end = visit.key in self._lengthless
+        to_the_end, http_1 = visit.key in self._lengthless, visit.key in self._broke
         condition = condition_of(visit)
         fields, shown = self._fields, self._shown
         if condition:
@@ -78,7 +79,7 @@ class Http:
         server = "" if self._access.proxy else address  # a proxy looks names up for itself
         head = self.request_head(visit.url, shown)
         longest = self._longest if self._access.media_bytes and visit.purpose is Purpose.PAGE else None
-        self._engine.start(Request(visit, server, self, head, fields, longest, to_the_end), done)
+        self._engine.start(Request(visit, server, self, head, fields, longest, http_1, to_the_end), done)
 
     def _longest(self, lines: Sequence[bytes]) -> tuple[int, str] | None:
         """Most bytes that an answer with this head may have by its media type, and words for it; None: any number. One
@@ -118,8 +119,13 @@ class Http:
 
     def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
         """Head, status and outcome of an answer."""
-        if exchange.detail.startswith(_NO_LENGTH):
-            self._note_no_length(exchange)
+        if exchange.detail == KEPT_BROKE:
+            _note(self._broke, exchange)
+        elif exchange.detail.startswith(_NO_LENGTH):
+            _note(
+                self._lengthless, exchange
+            )  # browsers pass over such a length, libcurl does so when it is told before
+            exchange.outcome = Outcome.BROKEN_OFF
         head = final_head(lines)
         if self._old_ports or head.startswith(b"HTTP/1.0"):
             self._note_version(exchange, head, curl)
@@ -143,13 +149,6 @@ class Http:
             if exchange.outcome is Outcome.BAD_ANSWER:
                 exchange.detail = f"status {code} ends no request of ours"
 
-    def _note_no_length(self, exchange: Exchange) -> None:
-        """Have the visit made again: browsers pass over such a length, libcurl does so when it is told before."""
-        if len(self._lengthless) >= MOST_LENGTHLESS:
-            self._lengthless.clear()
-        self._lengthless.add(exchange.visit.key)
-        exchange.outcome = Outcome.BROKEN_OFF
-
     def _note_version(self, exchange: Exchange, head: bytes, curl: Any) -> None:
         """Keep the recorded request true: on a connection that last answered in HTTP/1.0, libcurl asks in it."""
         port = curl.getinfo(pycurl.LOCAL_PORT)
@@ -159,6 +158,13 @@ class Http:
             self._old_ports.add(port)
         else:
             self._old_ports.discard(port)
+
+
+def _note(keys: set[int], exchange: Exchange) -> None:
+    """The visit of `exchange`, which is made again, is among `keys`: it is made in another way."""
+    if len(keys) >= MOST_NOTED:
+        keys.clear()
+    keys.add(exchange.visit.key)
 
 
 def condition_of(visit: Visit) -> str:

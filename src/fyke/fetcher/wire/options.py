@@ -13,7 +13,7 @@ import pycurl
 
 from fyke.core.config import FetchSection
 from fyke.core.errors import ConfigurationError
-from fyke.fetcher.wire.transfer import Option
+from fyke.fetcher.wire.transfer import HTTP_VERSION, Option
 
 BUFFER_BYTES = 128 << 10
 LEAST_RATE_BYTES_S = 64  # a download that is slower for `stall_s` is broken off
@@ -42,7 +42,7 @@ def constant_options(config: FetchSection) -> list[Option]:
         (pycurl.TIMEOUT_MS, int(config.timeout_s * 1000)),
         (pycurl.LOW_SPEED_LIMIT, LEAST_RATE_BYTES_S),
         (pycurl.LOW_SPEED_TIME, config.stall_s),
-        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
+        (pycurl.HTTP_VERSION, HTTP_VERSION),
         (pycurl.SSL_VERIFYPEER, int(config.verify_tls)),
         (pycurl.SSL_VERIFYHOST, 2 if config.verify_tls else 0),
     ]

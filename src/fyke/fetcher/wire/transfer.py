@@ -25,6 +25,7 @@ MOST_LINES = 10_000  # of a head; libcurl takes half as many fields
 MOST_HEAD_BYTES = 64 << 10  # of an answer's heads, where libcurl takes 300 KB: a thousand servers may send them at once
 MOST_STEPS = 2_000  # behind TLS, and one more for each `STEP_BYTES` of a body; who is silent takes two a second
 STEP_BYTES = 128
+HTTP_VERSION = pycurl.CURL_HTTP_VERSION_2TLS
 Option = tuple[int, Any]
 Done = Callable[[Exchange], None]
 
@@ -57,6 +58,7 @@ class Request:
     longest: Callable[[Sequence[bytes]], tuple[int, str] | None] | None = (
         None  # by a head: most bytes, below 0 for none of it, and why
     )
+    http_1: bool = False  # in HTTP/1.1, whatever else the server speaks
     to_the_end: bool = False  # whatever Content-Length says, the body ends with the connection
 
 
@@ -68,6 +70,7 @@ class Slot:
         "_counts",
         "_fields",
         "_head_bytes",
+        "_http_1",
         "_limit_bytes",
         "_paused",
         "_room_bytes",
@@ -99,7 +102,7 @@ class Slot:
         self._limit_bytes = limit_bytes
         self._address = ""
         self._fields: Sequence[bytes] = ()
-        self._to_the_end = False
+        self._http_1 = self._to_the_end = False
         self._sessions: Any = None
         self._counts = False  # its steps
         self._steps = 0
@@ -140,6 +143,9 @@ class Slot:
         if request.to_the_end is not self._to_the_end:
             self.curl.setopt(pycurl.IGNORE_CONTENT_LENGTH, int(request.to_the_end))
             self._to_the_end = request.to_the_end
+        if request.http_1 is not self._http_1:
+            self.curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1 if request.http_1 else HTTP_VERSION)
+            self._http_1 = request.http_1
         behind_tls = request.visit.url.startswith("https:")
         if behind_tls is not self._counts:
             self.curl.setopt(pycurl.NOPROGRESS, int(not behind_tls))
