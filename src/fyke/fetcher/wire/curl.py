@@ -40,7 +40,7 @@ from fyke.fetcher.wire.transfer import Dialect, Done, Request, Slot
 
 SESSION_CACHES = 64  # each of them holds 25 hosts' TLS sessions: libcurl's bound
 BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived yet; the rest is in files
-KEPT_BROKE = "the connection that was kept broke"  # the detail of one that may be asked anew on another
+KEPT_BROKE = "the connection broke, or the server would not answer on it"  # maybe it does on another
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
 
 _FINE = TransferEnd(Outcome.OK, "")
