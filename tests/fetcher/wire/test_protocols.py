@@ -124,6 +124,18 @@ async def test_who_will_not_do_it_in_http_2_is_asked_in_http_1(authority, code):
         assert spoken == ["h2", "http/1.1"]
 
 
+async def test_a_page_in_small_pieces_comes_whole(authority):
+    """They come as fast as they can: what is no answer at all is told from them by what it brings."""
+    issuer, ca_file = authority
+    pieces = [b"1\r\nx\r\n"] * 5000
+    script = saying(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", *pieces, b"0\r\n\r\n")
+    async with web(script, ssl=tls(issuer, "site.test", "http/1.1")) as server, Client(ca_file=ca_file) as client:
+        for path in ("/a", "/b"):
+            answer = await client.get(server.url(path).replace("http:", "https:"))
+            assert answer.outcome is Outcome.OK, answer.detail
+            assert answer.body.size == 6 * len(pieces) + 5
+
+
 async def test_https_is_verified(authority):
     issuer, ca_file = authority
     small = saying(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")

@@ -36,7 +36,7 @@ from fyke.core.pace import Pace
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.options import constant_options
-from fyke.fetcher.wire.transfer import Dialect, Done, Request, Slot
+from fyke.fetcher.wire.transfer import Calls, Dialect, Done, Request, Slot
 
 SESSION_CACHES = 64  # each of them holds 25 hosts' TLS sessions: libcurl's bound
 BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived yet; the rest is in files
@@ -108,6 +108,7 @@ class CurlEngine:
         self._pace = pace or Pace(clock)
         self._share = self._pace.share()  # of the time, for those that take turns
         self._paused: deque[Slot] = deque()  # they wait for their turn
+        self._calls = Calls()
         self._turns: asyncio.Handle | None = None  # when the next of them has it
         self._epoll = select.epoll()
         self._multi = pycurl.CurlMulti()
@@ -257,6 +258,7 @@ class CurlEngine:
             self._act(fd, _SELECTS[events & 31])
 
     def _act(self, fd: int, selected: int) -> None:
+        self._calls.count += 1
         _, running = self._multi.socket_action(fd, selected)
         if running < len(self._active):
             self._drain()
@@ -370,7 +372,7 @@ class CurlEngine:
         if idle:
             self._idle_count -= 1
             return idle.pop()
-        return Slot(self._all_options(dialect), self._limit_bytes, self._paused)
+        return Slot(self._all_options(dialect), self._limit_bytes, self._paused, self._calls)
 
     def _all_options(self, dialect: Dialect) -> Iterable[tuple[int, Any]]:
         yield from self._options

@@ -23,11 +23,19 @@ TURN_BYTES = 256 << 10  # that an answer brings at a time; few pages have as muc
 PIECE_BYTES = 1024  # that a piece of a body counts for beside its own: it takes as long
 MOST_LINES = 10_000  # of a head; libcurl takes half as many fields
 MOST_HEAD_BYTES = 64 << 10  # of an answer's heads, where libcurl takes 300 KB: a thousand servers may send them at once
-MOST_STEPS = 2_000  # behind TLS, and one more for each `STEP_BYTES` of a body; who is silent takes two a second
-STEP_BYTES = 128
+MOST_STEPS = 2_000  # behind TLS, that brought nothing; who is silent takes two a second
+MOST_STEPS_AT_ONCE = 100  # the same, before libcurl returns; an ordinary answer takes some seven
+PIECE_STEPS = 4  # that a piece of a body makes up for
 HTTP_VERSION = pycurl.CURL_HTTP_VERSION_2TLS
 Option = tuple[int, Any]
 Done = Callable[[Exchange], None]
+
+
+@dataclass(slots=True)
+class Calls:
+    """How often libcurl was told to go on."""
+
+    count: int = 0
 
 
 class Dialect(Protocol):
@@ -67,6 +75,9 @@ class Slot:
 
     __slots__ = (
         "_address",
+        "_call",
+        "_calls",
+        "_came_bytes",
         "_counts",
         "_fields",
         "_head_bytes",
@@ -76,6 +87,7 @@ class Slot:
         "_room_bytes",
         "_sessions",
         "_steps",
+        "_steps_at_once",
         "_to_the_end",
         "_turn_bytes",
         "_why",
@@ -93,7 +105,7 @@ class Slot:
         "turns",
     )
 
-    def __init__(self, options: Iterable[Option], limit_bytes: int, paused: "deque[Slot]") -> None:
+    def __init__(self, options: Iterable[Option], limit_bytes: int, paused: "deque[Slot]", calls: Calls) -> None:
         """In `paused` it puts itself when it wants another turn."""
         self.curl = curl = pycurl.Curl()
         self._paused = paused
@@ -105,8 +117,10 @@ class Slot:
         self._http_1 = self._to_the_end = False
         self._sessions: Any = None
         self._counts = False  # its steps
-        self._steps = 0
-        self.idle = False  # too many steps for what it brought
+        self._steps = self._steps_at_once = 0  # that brought nothing: in all, and since the last of `calls`
+        self._came_bytes = 0
+        self._calls, self._call = calls, 0
+        self.idle = False  # too many steps that brought nothing
         self.lines: list[bytes] = []
         self._head_bytes = 0
         self.body: Document
@@ -168,8 +182,12 @@ class Slot:
     def step(self, _total: int, came_bytes: int, *_: int) -> int:
         """libcurl went on with the transfer; 1: break off. While a server sends frames of HTTP/2 that hold nothing
         (GOAWAY), libcurl may not return: all others would wait until that one counts as stalled."""
-        self._steps += 1
-        self.idle = self._steps > MOST_STEPS + came_bytes // STEP_BYTES
+        if self._call != self._calls.count:
+            self._call, self._steps_at_once = self._calls.count, 0
+        step = 1 if came_bytes == self._came_bytes else -PIECE_STEPS
+        self._came_bytes = came_bytes
+        self._steps, self._steps_at_once = max(0, self._steps + step), max(0, self._steps_at_once + step)
+        self.idle = self._steps > MOST_STEPS or self._steps_at_once > MOST_STEPS_AT_ONCE
         return int(self.idle)
 
     def head(self, line: bytes) -> int | None:
@@ -225,7 +243,7 @@ class Slot:
 
     def forget(self) -> None:
         """Drop what the finished transfer left, so that an idle slot holds no page in memory."""
-        self._turn_bytes = self.turns = self._steps = 0
+        self._turn_bytes = self.turns = self._steps = self._steps_at_once = self._came_bytes = 0
         self.lines.clear()
         self._head_bytes = 0
         self.cut = self.idle = False
