@@ -1,11 +1,11 @@
 """What Fyke does with each behaviour of the web at its worst, as a table; or what others lose beside it.
 
-    .venv/bin/python benches/hostile.py [BEHAVIOUR]... [--beside [--mix NAME]... [--rounds N]] [--list]
+    .venv/bin/python benches/hostile.py [BEHAVIOUR]... [--beside [--mix NAME]... [--rest S] [--rounds N]] [--list]
 
 Without names all behaviours are played, one crawl each. With `--beside` 50 normal sites are crawled alone, and then
 beside so many hosts (`--hosts`) of each behaviour named: when did the last of their pages come, and what CPU had the
-crawler taken by then? `--mix` puts beside them what belongs together (`MIXES`). With and without
-take turns, `--rounds` times; the medians are compared.
+crawler taken by then? `--mix` puts beside them what belongs together (`MIXES`); each host rests for `--rest` seconds
+after a page. With and without take turns, `--rounds` times; the medians are compared.
 """
 
 import argparse

@@ -51,10 +51,11 @@ class NameDesk:
             self._bench.rest(host)  # the address has its own order
             return False
         self._bench.park(host)
-        asked: Asking = (
-            asyncio.get_running_loop().create_future() if answer is not None else self._resolver.asking(host.name)
-        )
-        if answer is not None:  # it has none, which is remembered for a while
+        asked: Asking
+        if answer is None:
+            asked = self._resolver.asking(host.name)
+        else:  # it has none, which is remembered for a while
+            asked = asyncio.get_running_loop().create_future()
             asked.set_result(answer)
         answered = partial(self._answered, host)
         asked.add_done_callback(answered)

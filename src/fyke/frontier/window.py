@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from fyke.core.batches import U64, Mask, concat, keep, u64
 from fyke.core.messages import soon_visits
-from fyke.core.sorting import distinct
+from fyke.core.sorting import distinct, grouped
 from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.quota import Quota
@@ -281,11 +281,5 @@ def _is_any(urls: pa.RecordBatch, owners: U64) -> Mask:
 
 def _nth_of_each(keys: U64) -> npt.NDArray[np.int64]:
     """How many equal keys come before each: int64[n]."""
-    if not len(keys):
-        return np.zeros(0, np.int64)
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    nth = np.empty(len(keys), np.int64)
-    nth[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
-    return nth
+    groups = grouped(keys)
+    return groups.places - groups.starts[groups.of[groups.places]]

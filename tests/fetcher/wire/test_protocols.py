@@ -136,6 +136,22 @@ async def test_a_page_in_small_pieces_comes_whole(authority):
             assert answer.body.size == 6 * len(pieces) + 5
 
 
+async def test_a_head_in_small_pieces_comes_whole(authority):
+    """Each line in a TLS record of its own, and all at once: a server that writes its head line by line."""
+    issuer, ca_file = authority
+    lines = [b"HTTP/1.1 200 OK\r\n", *(b"X-%d: y\r\n" % n for n in range(400)), b"Content-Length: 2\r\n", b"\r\n"]
+
+    async def serve(_head, _reader, writer):
+        for line in lines:
+            writer.write(line)
+        writer.write(b"hi")
+
+    async with web(serve, ssl=tls(issuer, "site.test", "http/1.1")) as server, Client(ca_file=ca_file) as client:
+        answer = await client.get(server.url("/a").replace("http:", "https:"))
+        assert answer.outcome is Outcome.OK, answer.detail
+        assert answer.head == b"".join(lines)
+
+
 async def test_https_is_verified(authority):
     issuer, ca_file = authority
     small = saying(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
