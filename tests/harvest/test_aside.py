@@ -10,7 +10,7 @@ from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.config import FetchSection
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
-from fyke.core.pace import PARTS, Pace
+from fyke.core.pace import LIGHT_S, PARTS, PIECE_S, Pace, breathe
 from fyke.core.resolve import LinkResolver
 from fyke.core.visits import Exchange, visit_to
 from fyke.disk.checkpoint import Checkpoint
@@ -140,6 +140,53 @@ def test_while_light_work_is_going_on_large_pages_are_read_one_by_one() -> None:
     aside.go_on(hurry=True)
     aside._thread.submit(int).result()
     assert aside.take() == list(range(6))
+    aside.close()
+
+
+def test_what_waits_is_not_begun_once_light_work_goes_on_again() -> None:
+    """A moment without light work, since the loop was held up maybe, begins one piece and not all that wait."""
+    clock = VirtualClock()
+    pace = Pace(clock)
+    aside: Aside[None] = Aside(lambda: None, pace)
+    for _ in range(6):
+        aside.put(pace.go_on, 1)
+    aside.go_on()
+    aside._thread.submit(int).result()
+    assert len(aside.take()) == 1
+    clock.advance(LIGHT_S)
+    aside.go_on(hurry=True)
+    aside._thread.submit(int).result()
+    assert len(aside.take()) == 5
+    aside.close()
+
+
+def test_long_work_takes_its_share_piece_by_piece() -> None:
+    """Among its pieces it waits as long as others do before they begin; in a hurry it waits no more."""
+    clock = VirtualClock()
+    pace = Pace(clock)
+    aside: Aside[None] = Aside(lambda: None, pace)
+    breaths, goes_on = threading.Semaphore(0), threading.Semaphore(0)
+
+    def long() -> None:
+        for _ in range(4):
+            assert goes_on.acquire(timeout=60)
+            clock.advance(2 * PIECE_S)
+            pace.go_on()
+            breathe()
+            breaths.release()
+
+    aside.put(long, 1)
+    aside.go_on()
+    for _ in range(3):
+        goes_on.release()
+        assert not breaths.acquire(timeout=0.3), "it did not wait"
+        clock.advance(2 * PIECE_S * PARTS)
+        assert breaths.acquire(timeout=60)
+    goes_on.release()
+    aside.go_on(hurry=True)
+    assert breaths.acquire(timeout=60)
+    aside._thread.submit(int).result()
+    assert len(aside.take()) == 1
     aside.close()
 
 

@@ -8,6 +8,8 @@ Invariant: while light work is going on, a share of one in n takes one part in n
 beyond what was expected of it: that is made up for after it. While none is, nothing is waited for.
 """
 
+import threading
+import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +20,9 @@ from fyke.core.clock import Clock
 LIGHT_S = 0.05
 MANY = 4  # pieces of light work that end within that time: less leaves time enough
 PARTS = 40
+PIECE_S = 0.005  # of work in a thread of its own, which has the interpreter meanwhile
+
+_own = threading.local()  # `share`: whose time the work of this thread takes
 
 
 class Pace:
@@ -56,6 +61,9 @@ class Share:
         self._clock = clock
         self._parts = parts
         self._free_at = clock.now()  # all that was taken until then has been made up for
+        self._begun_at = 0.0
+        self._expected_s = 0.0
+        self.hurried = False  # nothing is waited for
 
     def __repr__(self) -> str:
         return f"Share(1 in {self._parts}, waits {self.wait_s():.3f} s)"
@@ -69,16 +77,51 @@ class Share:
         """Seconds after which it is to be asked again, at most `LIGHT_S`; 0: a piece of which so much is expected may
         begin now."""
         left_s = self._free_at + expected_s * (self._parts - 1) - self._clock.now()
-        return min(left_s, LIGHT_S) if left_s > 0 and self._pace.busy else 0.0
+        return min(left_s, LIGHT_S) if left_s > 0 and self._pace.busy and not self.hurried else 0.0
 
     @contextmanager
     def taken(self, expected_s: float = 0.0) -> Iterator[None]:
         """Count the time that passes within: it is that of a piece, of which so much had been expected."""
-        begun, busy = self._clock.now(), self._pace.busy
+        busy = self._pace.busy
+        self._begin(expected_s)
         try:
             yield
         finally:
-            ended = self._clock.now()
-            self._free_at = ended + max(0.0, ended - begun - expected_s) * (self._parts - 1)
+            self._end()
             if busy:
                 self._pace.go_on()
+
+    @contextmanager
+    def taken_beside(self, expected_s: float = 0.0) -> Iterator[None]:
+        """The same beside the loop, in a thread of its own: where work says `breathe`, a piece may end."""
+        self._begin(expected_s)
+        _own.share = self
+        try:
+            yield
+        finally:
+            _own.share = None
+            self._end()
+
+    def _begin(self, expected_s: float) -> None:
+        self._begun_at, self._expected_s = self._clock.now(), expected_s
+
+    def _end(self) -> None:
+        now = self._clock.now()
+        self._free_at = now + max(0.0, now - self._begun_at - self._expected_s) * (self._parts - 1)
+
+    def breathe(self) -> None:
+        """Wait until another piece may begin, if this one took long enough."""
+        if self._clock.now() - self._begun_at < PIECE_S:
+            return
+        self._end()
+        while wait_s := self.wait_s():
+            time.sleep(wait_s)
+        self._begin(0.0)
+
+
+def breathe() -> None:
+    """Between two steps of work that may be long: where a share counts its time in this thread, it may be made to wait
+    there."""
+    share: Share | None = getattr(_own, "share", None)
+    if share is not None:
+        share.breathe()

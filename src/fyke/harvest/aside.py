@@ -2,12 +2,14 @@
 
 The harvest puts work in and takes results out when it comes by again. lexbor gives the interpreter back while it makes
 a tree, so the loop goes on meanwhile, but not for all that is done to a page. So while light work is going on, pages
-are read one by one, and each no sooner than its share of the time allows what is expected of it (`fyke.core.pace`).
+are read one by one, each no sooner than its share of the time allows what is expected of it, and what has many steps
+waits between them (`fyke.core.pace`).
 
 Invariant: results come in the order of the work. Its owner brings no more than it `has_room` for: so `MOST_BYTES` of
 pages are held at a time, those that nobody took yet among them, or one that is larger, alone.
 """
 
+import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -40,6 +42,8 @@ class Aside(Generic[Result]):
         self._thread = ThreadPoolExecutor(1, "fyke-large-pages")
         self._works: deque[tuple[Callable[[], Result], Future[Result], float]] = deque()  # not begun
         self._waiting: deque[tuple[Future[Result], int]] = deque()  # begun or not
+        self._under_way = False  # the thread takes the next by itself
+        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"Aside({len(self)} waiting)"
@@ -62,18 +66,29 @@ class Aside(Generic[Result]):
 
     def go_on(self, *, hurry: bool = False) -> None:
         """Begin what may begin now; all if it is in a `hurry`."""
-        while self._works and (hurry or self._may_begin):
-            self._thread.submit(self._do, *self._works.popleft())
+        with self._lock:
+            self._share.hurried = hurry
+            if self._under_way or not self._may_begin:
+                return
+            self._under_way = True
+        self._thread.submit(self._run)
 
     @property
     def _may_begin(self) -> bool:
-        if not self._share.busy:
-            return True
-        under_way = len(self._waiting) > len(self._works) and not self._waiting[-len(self._works) - 1][0].done()
-        return not (under_way or self._share.wait_s(self._works[0][2]))
+        return bool(self._works) and not self._share.wait_s(self._works[0][2])
+
+    def _run(self) -> None:
+        """One after the other, as long as the next may begin."""
+        while work := self._next():
+            self._do(*work)
+
+    def _next(self) -> tuple[Callable[[], Result], "Future[Result]", float] | None:
+        with self._lock:
+            self._under_way = self._may_begin
+            return self._works.popleft() if self._under_way else None
 
     def _do(self, work: Callable[[], Result], future: "Future[Result]", expected_s: float) -> None:
-        with self._share.taken(expected_s):
+        with self._share.taken_beside(expected_s):
             try:
                 result = work()
             except BaseException as error:  # noqa: BLE001 - it is raised where the result is taken
@@ -98,6 +113,8 @@ class Aside(Generic[Result]):
 
     def close(self) -> None:
         """Begin no more, and wait for what was begun."""
+        with self._lock:
+            self._share.hurried = True
+            self._works.clear()
         self._thread.shutdown(cancel_futures=True)
-        self._works.clear()
         self._waiting.clear()

@@ -13,11 +13,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from html.entities import html5
 from io import BytesIO
+from itertools import count
 from xml.parsers import expat
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fyke.core.markup import MAX_BYTES, bounded
+from fyke.core.pace import breathe
 from fyke.core.urls import canonical
 
 Attributes = dict[str, str]
@@ -39,8 +41,8 @@ _HEAD_BYTES = 1 << 16  # the root element stands in them
 _TEXT_CHARS = 1 << 14  # more is no URL and no title
 _BASE_CHARS = 1 << 8  # each link below would be as long: a few bytes of it are written, all of them are held
 
-
 _MOST_DEPTH = 1_000  # of elements in elements: each takes 300 bytes as long as it is open
+_BREATH = 256  # elements
 
 
 class Enough(Exception):
@@ -86,8 +88,11 @@ def seen_from(base: str, href: str, url: str) -> str:
 def _scan_strictly(content: bytes, url: str, see: See) -> bool:
     path: list[tuple[str, Attributes, str]] = [("", {}, url)]
     text: list[str] = []
+    elements = count(1)
 
     def start(name: str, attributes: Attributes) -> None:
+        if next(elements) % _BREATH == 0:
+            breathe()
         base = path[-1][2]
         if len(path) > _MOST_DEPTH:
             raise _Refused
@@ -180,7 +185,9 @@ def _scan_by_force(content: bytes, url: str, see: See) -> None:
     if root is None:
         return
     bases = [(-1, url)]  # of the elements around this one
-    for node in root.traverse():
+    for number, node in enumerate(root.traverse(), 1):
+        if number % _BREATH == 0:
+            breathe()
         if not node.is_element_node:
             continue
         parent = node.parent

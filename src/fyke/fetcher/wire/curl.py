@@ -258,7 +258,7 @@ class CurlEngine:
             self._act(fd, _SELECTS[events & 31])
 
     def _act(self, fd: int, selected: int) -> None:
-        self._calls.count += 1
+        self._calls.count, self._calls.at = self._calls.count + 1, self._clock.now()
         _, running = self._multi.socket_action(fd, selected)
         if running < len(self._active):
             self._drain()

@@ -23,7 +23,8 @@ TURN_BYTES = 256 << 10  # that an answer brings at a time; few pages have as muc
 PIECE_BYTES = 1024  # that a piece of a body counts for beside its own: it takes as long
 MOST_LINES = 10_000  # of a head; libcurl takes half as many fields
 MOST_HEAD_BYTES = 64 << 10  # of an answer's heads, where libcurl takes 300 KB: a thousand servers may send them at once
-MOST_STEPS = 2_000  # behind TLS, that brought nothing; who is silent takes two a second
+MOST_STEPS = 200  # behind TLS, that brought nothing: each may read 16 KB of frames
+STEPS_A_SECOND = 10  # more of them; who is silent takes two
 MOST_STEPS_AT_ONCE = 100  # the same, before libcurl returns; an ordinary answer takes some seven
 PIECE_STEPS = 4  # that a piece of a body makes up for
 HTTP_VERSION = pycurl.CURL_HTTP_VERSION_2TLS
@@ -33,9 +34,10 @@ Done = Callable[[Exchange], None]
 
 @dataclass(slots=True)
 class Calls:
-    """How often libcurl was told to go on."""
+    """How often libcurl was told to go on, and when last (unix seconds)."""
 
     count: int = 0
+    at: float = 0.0
 
 
 class Dialect(Protocol):
@@ -184,10 +186,12 @@ class Slot:
         (GOAWAY), libcurl may not return: all others would wait until that one counts as stalled."""
         if self._call != self._calls.count:
             self._call, self._steps_at_once = self._calls.count, 0
+        came_bytes += self._head_bytes
         step = 1 if came_bytes == self._came_bytes else -PIECE_STEPS
         self._came_bytes = came_bytes
         self._steps, self._steps_at_once = max(0, self._steps + step), max(0, self._steps_at_once + step)
-        self.idle = self._steps > MOST_STEPS or self._steps_at_once > MOST_STEPS_AT_ONCE
+        most_steps = MOST_STEPS + STEPS_A_SECOND * (self._calls.at - self.started)
+        self.idle = self._steps > most_steps or self._steps_at_once > MOST_STEPS_AT_ONCE
         return int(self.idle)
 
     def head(self, line: bytes) -> int | None:
