@@ -152,6 +152,29 @@ async def test_a_head_in_small_pieces_comes_whole(authority):
         assert answer.head == b"".join(lines)
 
 
+async def test_frames_that_bring_nothing_are_not_read_for_ever(authority):
+    """However fast they come: each megabyte of them takes the loop milliseconds."""
+    issuer, ca_file = authority
+    sent = 0
+
+    async def serve(reader, writer):
+        nonlocal sent
+        await reader.readexactly(24)  # the client's preface
+        writer.write(bytes.fromhex("000000040000000000"))
+        await reader.read(1 << 16)
+        updates = bytes.fromhex("00000408000000000000000001") * 10_000  # the window of the connection, one byte larger
+        with suppress(ConnectionError):
+            while True:
+                writer.write(updates)
+                await writer.drain()
+                sent += len(updates)
+
+    async with listening(serve, ssl=tls(issuer, "site.test", "h2")) as port, Client(ca_file=ca_file) as client:
+        answer = await client.get(f"https://site.test:{port}/")
+        assert answer.outcome is Outcome.BAD_ANSWER, answer.detail
+        assert 1 << 19 < sent < 64 << 20
+
+
 async def test_https_is_verified(authority):
     issuer, ca_file = authority
     small = saying(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
