@@ -16,11 +16,14 @@ import brotli
 import zstandard
 from isal import isal_zlib
 
+from fyke.core.pace import breathe
+
 _PIECE = 64 << 10  # input taken at a time: what is copied when output reaches its limit
 _FIRST_PIECE = 1 << 10  # and at first, since a stream may be thousands of small members
 _STEP = 256 << 10  # output taken at a time: the most that is lost to a corrupt stream
 _MOST_MEMBERS = 1 << 12  # of a gzip stream that are unfolded, since each costs as much as 10 KB of content
 _MOST_CHUNKS = 1 << 20  # that are joined, the same
+_BREATH = 256  # chunks
 _ZSTD_WINDOW = 8 << 20  # RFC 9659: no more may be asked of a client
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -88,6 +91,8 @@ def dechunk(data: bytes, cap: int) -> Layer:
         if not size:
             break
         count += 1
+        if count % _BREATH == 0:
+            breathe()
         if count > _MOST_CHUNKS:
             fault = f"has more than {_MOST_CHUNKS} chunks"
             break

@@ -15,15 +15,19 @@ work (not of elements) trusts end tags, so a page made with skill can still be s
 
 import re
 from collections.abc import Iterator
+from io import BytesIO
 
 import numpy as np
 import numpy.typing as npt
+
+from fyke.core.pace import breathe
 
 MAX_BYTES = 8 << 20
 WRITTEN_BYTES = 1 << 18  # that are written out at a time: each tag takes ten times its bytes meanwhile
 MAX_TAGS = 200_000  # an element and its text take some 300 bytes
 MAX_ELEMENTS = 1_000_000  # of 100 bytes
 MAX_STEPS = 50_000_000  # through open elements, some 2 ns each
+NULS_BYTES = 1 << 20  # that are looked through for them at a time
 MOST_NULS = 1_000  # each costs 17 bytes, though the standard drops those in text
 MAX_ATTRIBUTES = 1_000  # of a tag that is long
 
@@ -31,6 +35,7 @@ Int = npt.NDArray[np.int64]
 
 _LESS_THAN, _SLASH = b"</"
 _FEW_TAGS = 1_500  # whose nesting costs 3 ms at worst
+_BREATH = 256  # tags
 _LONG_TAG = 4_096  # bytes; the attributes of a shorter one cost 2 ms at worst
 _FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
 _FORMATTING_TAG = re.compile(rb"<(b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)([\s/][^>]*)", re.IGNORECASE)
@@ -89,6 +94,7 @@ def parts(content: bytes) -> Iterator[bytes]:
     at = 0
     while 0 <= at < len(content):
         part = bounded(content[at : at + MAX_BYTES])
+        breathe()
         yield part
         at = at + len(part) if part else content.find(b"<", at + 1)
 
@@ -107,7 +113,13 @@ def bounded(content: bytes) -> bytes:
 
 
 def _without_many_nuls(content: bytes) -> bytes:
-    return content.replace(b"\0", b"") if content.count(0) > MOST_NULS else content
+    if b"\0" not in content:
+        return content
+    plain = BytesIO()
+    for at in range(0, len(content), NULS_BYTES):
+        plain.write(content[at : at + NULS_BYTES].translate(None, b"\0"))
+        breathe()
+    return plain.getvalue() if len(content) - plain.tell() > MOST_NULS else content
 
 
 def _end_before_long_tags(content: bytes) -> int:
@@ -147,7 +159,9 @@ def _affordable(content: bytes) -> int:
     formatting: set[bytes] = set()
     unclosed: dict[bytes, int] = {}
     depth = elements = steps = 0
-    for match in _TAG.finditer(content):
+    for number, match in enumerate(_TAG.finditer(content), 1):
+        if number % _BREATH == 0:
+            breathe()
         end, name, attributes = match.groups()
         name = name.lower()
         if end:

@@ -165,7 +165,7 @@ def _attributes(head: bytes, position: int) -> tuple[dict[str, str | None], int]
 
 def _in_tree(content: bytes) -> str | None:
     """The encoding a `<meta>` behind the prescan declares, in what is markup to a parser (13.2.3.4)."""
-    if b"<m" not in content and b"<M" not in content:
+    if content.find(b"<m", 0, MAX_BYTES) < 0 and content.find(b"<M", 0, MAX_BYTES) < 0:
         return None  # the usual page without a declaration is not copied
     lower = content[:MAX_BYTES].lower()
     if b"<meta" not in lower or b"charset" not in lower:

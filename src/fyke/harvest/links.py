@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
 from fyke.core.markup import bounded, parts
+from fyke.core.pace import breathe
 from fyke.core.urls import canonical
 from fyke.core.visits import HTML_TYPES, TREE_OPTIONS, Page, PageLinks
 from fyke.harvest.headers import obey, refresh_target, rel_of
@@ -81,6 +82,7 @@ class HtmlLinks:
         """Fill `links`, `title`, `noindex` and `nofollow` of `page`."""
         trees = 0
         for piece in page.html():
+            breathe()
             if len(page.links) > MOST_LINKS:  # what follows is not read for links that would not be taken
                 page.cut = True
                 break
@@ -215,6 +217,7 @@ def of_tree(find: Any, root: LexborNode, product: str) -> ReadLinks:
     pages: list[str] = []
     shunned: list[str] = []
     for begin in range(0, len(anchors), ANCHORS_AT_ONCE):
+        breathe()
         some = _followed([node.attributes for node in anchors[begin : begin + ANCHORS_AT_ONCE]])
         pages += some[0]
         shunned += some[1]
