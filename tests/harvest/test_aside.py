@@ -1,5 +1,6 @@
 """Large pages come out as if they had been read with the others, only later."""
 
+import gzip
 import threading
 from functools import partial
 from itertools import pairwise
@@ -12,7 +13,7 @@ from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import LIGHT_S, PARTS, PIECE_S, Pace, breathe
 from fyke.core.resolve import LinkResolver
-from fyke.core.visits import Exchange, visit_to
+from fyke.core.visits import Exchange, Page, visit_to
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser
 from fyke.harvest.aside import BYTE_S, Aside
@@ -62,6 +63,43 @@ def test_large_pages_come_later_and_are_the_same(tmp_path) -> None:
     assert harvest.waiting == 0
     assert facts(at_once + later) == wanted
     assert parser.pages == len(BODIES)
+
+
+def test_what_unfolds_to_a_large_page_is_unfolded_beside_the_loop(tmp_path) -> None:
+    """However few bytes came: on the loop no more is unfolded than a page has that is read there."""
+    opened_here = []
+
+    class Watched(Parser):
+        def page_of(self, exchange: Exchange, content: bytes) -> Page:
+            if threading.current_thread() is threading.main_thread():
+                opened_here.append(len(content))
+            return super().page_of(exchange, content)
+
+    done = threading.Semaphore(0)
+    aside = Aside(done.release, PACE, large_bytes=1000)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
+    bodies = [b"<title>%d</title>" % size + b"x" * size for size in (10, 900, 1000, 5000, 3 << 20)]
+    came = [
+        Exchange(
+            visit_to(f"http://h.example/{size}"), Outcome.OK, 1e9, 0.1, status=200, head=head,
+            body=Document(gzip.compress(body)),
+        )
+        for size, body in enumerate(bodies)
+    ]  # fmt: skip
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        harvest = Harvest(Watched(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        found = facts(list(harvest.reap(came)))
+        assert len(found) == 2 and harvest.waiting == 3
+        while harvest.waiting:
+            assert done.acquire(timeout=60)
+            found |= facts(list(harvest.reap([])))
+        seen.close()
+    aside.close()
+    for exchange in came:
+        exchange.body.close()
+    assert [title for title, _ in found.values()] == ["10", "900", "1000", "5000", str(3 << 20)]
+    assert max(opened_here) < 1000
 
 
 def test_while_there_is_no_room_for_large_pages_small_ones_go_on(tmp_path) -> None:

@@ -118,7 +118,6 @@ class Harvest:
         self._content_seen = content_seen
         self._named = named
         self._most_bytes = limits.max_decoded_bytes
-        self._most_here_bytes = min(self._most_bytes, BATCH_BYTES)
         self._links = links
         self._aside = aside
         # There was no room aside for their pages, which have so many bytes.
@@ -211,7 +210,7 @@ class Harvest:
             return opened(self._parser, self._most_bytes, exchange)
         if exchange.body.size >= self._aside.large_bytes:
             return None
-        content, _, is_cut = decode_body(exchange, self._most_here_bytes)
+        content, _, is_cut = decode_body(exchange, min(self._most_bytes, self._aside.large_bytes))
         return None if is_cut else _page_with(self._parser, exchange, content)
 
     def _opened_aside(self, exchange: Exchange) -> _PageRead:

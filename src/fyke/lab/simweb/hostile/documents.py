@@ -118,6 +118,13 @@ _HEAVY: dict[str, Script] = {  # no more than is allowed, and much of it: what m
     "style-sheet-of-60-mb": (head(kind="text/css"), Many(b"a{b:c}" * 1000, 10_000)),
     "menu-of-60-mb": (head(kind="text/plain"), Many(b"1menu\t/\thost\t70\r\n" * 100, 30_000)),
     "chunks-of-two-bytes": (head("Transfer-Encoding: chunked"), Many(b"2\r\nxy\r\n", 9_000_000), b"0\r\n\r\n"),
+    "chunks-of-a-letter-and-long-extensions": (
+        head("Transfer-Encoding: chunked"), Many(b"1;" + b"x" * 14_000 + b"\r\na\r\n"),
+    ),
+    "gzip-of-4-mb": whole(
+        gzip.compress(b"<p><a href=/a>Some words</a> and more of them " * 85_000, 9),
+        "Content-Encoding: gzip",
+    ),
     "gzip-of-many-members": (head("Content-Encoding: gzip"), Many(gzip.compress(b""), 3_000_000)),
     "gzip-of-64-mb-to-128": (
         head("Content-Encoding: gzip"), Many(gzip.compress(_NOISE, 1), 60), Many(gzip.compress(bytes(_MB), 9), 60),

@@ -83,6 +83,12 @@ _SCRIPTS: dict[str, Script] = {
     "h2-resets-without-end": (Many(_reset(CANCEL)),),
     "h2-resets-streams-not-opened": (Many(frame(RST_STREAM, 0, CANCEL.to_bytes(4), b"\0\0\x7f\xff")),),
     "h2-pings-without-end": (Many(frame(PING, 0, b"12345678", _WHOLE)),),
+    "h2-a-letter-among-pings": (
+        _HEAD, Many(frame(PING, 0, b"12345678", _WHOLE) * 700 + frame(DATA, 0, b"a")),
+    ),
+    "h2-a-letter-among-window-updates": (
+        _HEAD, Many(frame(WINDOW_UPDATE, 0, b"\0\0\0\1", _WHOLE) * 700 + frame(DATA, 0, b"a")),
+    ),
     "h2-settings-without-end": (Many(_settings(window=65_535)),),
     "h2-settings-of-16-kb": (Many(frame(SETTINGS, 0, b"\0\x63\0\0\0\1" * 2700, _WHOLE)),),
     "h2-settings-of-no-sense": (_settings(window=0xFFFFFFFF, frame=1),),
