@@ -1,4 +1,7 @@
-"""Has a host an address that may be asked from here? Else its name is looked up while the host is parked."""
+"""Has a host an address that may be asked from here? Else its name is looked up while the host is parked.
+
+Invariant: of a host's name one answer at most is waited for, whoever rouses the host meanwhile.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -51,13 +54,15 @@ class NameDesk:
             self._bench.rest(host)  # the address has its own order
             return False
         self._bench.park(host)
+        if host.key in self._asked:  # somebody roused it meanwhile
+            return False
         asked: Asking
         if answer is None:
             asked = self._resolver.asking(host.name)
         else:  # it has none, which is remembered for a while
             asked = asyncio.get_running_loop().create_future()
             asked.set_result(answer)
-        answered = partial(self._answered, host)
+        answered = partial(self._answered, host.key)
         asked.add_done_callback(answered)
         self._asked[host.key] = asked, answered
         return False
@@ -68,9 +73,10 @@ class NameDesk:
             visits = self._bench.drain(host)
             self._returns.stray(self._faults.pages_of(visit for visit in visits if not visit.errand), visits)
 
-    def _answered(self, host: Host, asked: Asking) -> None:
-        del self._asked[host.key]
-        if asked.cancelled():
+    def _answered(self, key: int, asked: Asking) -> None:
+        del self._asked[key]
+        host = self._bench.get(key)
+        if asked.cancelled() or host is None:
             return
         if (error := asked.exception()) is not None:
             told = {"message": "looking up a name failed", "exception": error}

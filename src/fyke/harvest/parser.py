@@ -12,18 +12,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from math import inf
 from typing import Protocol, runtime_checkable
 
 import xxhash
 
 from fyke.core.batches import Kind
+from fyke.core.markup import takes_long
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import ProcessingModule
 from fyke.core.resolve import MOST_WRITTEN_BYTES
 from fyke.core.urls import MAX_URL_BYTES
-from fyke.core.visits import Exchange, Page, PageLinks
+from fyke.core.visits import HTML_TYPES, Exchange, Page, PageLinks
 from fyke.harvest.charset import charset_of, install
-from fyke.harvest.documents import DOCUMENT_TYPES, Documents, installed
+from fyke.harvest.documents import Documents, installed
 from fyke.harvest.feed import JsonFeed, XmlLinks
 from fyke.harvest.headers import read_headers
 from fyke.harvest.links import MOST_LINKS, HtmlLinks, fit
@@ -44,6 +46,8 @@ _TEXTUAL = (
     GOPHER_MENU,
     FTP_LISTING,
 )
+LIST_BYTES = 64 << 10  # of a sitemap or feed, which is read element by element: 15 ms
+_SHORT_BYTES: dict[type, float] = {GzipSitemap: -1, Documents: -1, XmlLinks: LIST_BYTES, JsonFeed: LIST_BYTES}
 _KINDS_REMEMBERED = 1000  # servers may invent media types without end
 
 
@@ -59,6 +63,7 @@ class _MediaType:
     """What is done with one media type."""
 
     textual: bool
+    short_bytes: float  # what has no more is read soon
     modules: tuple[ProcessingModule, ...]
     listers: tuple[Lister, ...]  # those of them that know sitemaps or feeds
     plugins: tuple[ProcessingModule, ...]
@@ -88,10 +93,8 @@ class Parser:
         html = HtmlLinks(product.lower(), requisites, shared=shared or bool(modules))
         self._built_in: list[ProcessingModule] = [html, XmlLinks(html), JsonFeed(), TextSitemap(), GzipSitemap()]
         self._built_in += [GopherMenu(), FtpListing()]
-        self._slow_types: tuple[str, ...] = GzipSitemap.media_types
         if installed():
             self._built_in.append(Documents())
-            self._slow_types += DOCUMENT_TYPES
         if requisites:
             self._built_in.append(CssLinks())
         self._plugins = list(modules)
@@ -125,8 +128,11 @@ class Parser:
         return page
 
     def takes_long(self, page: Page) -> bool:
-        """Whether reading `page` waits for another process, or unfolds what it holds, however short it is."""
-        return page.media_type in self._slow_types
+        """Whether reading `page` takes long for its size: it waits for another process, unfolds what it holds, has an
+        element in every few bytes, or a tree that is hard to make."""
+        if page.media_type in HTML_TYPES:
+            return takes_long(page.content)
+        return len(page.content) > self._kind(page.media_type).short_bytes
 
     def process(self, page: Page) -> None:
         """Understand `page`: charset, links, title, robots directives, and what the plug-ins find."""
@@ -183,6 +189,7 @@ class Parser:
             built_in = _for_type(self._built_in, media_type)
             kind = self._kinds[media_type] = _MediaType(
                 any(fnmatchcase(media_type, pattern) for pattern in _TEXTUAL),
+                min((_SHORT_BYTES.get(type(module), inf) for module in built_in), default=inf),
                 built_in,
                 tuple(module for module in built_in if isinstance(module, Lister)),
                 _for_type(self._plugins, media_type),

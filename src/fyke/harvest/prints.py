@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import xxhash
 from selectolax.lexbor import LexborHTMLParser
 
-from fyke.core.markup import bounded
+from fyke.core.markup import bounded, takes_long
 from fyke.core.own_marks import without_marks
 from fyke.core.visits import HTML_TYPES
 from fyke.harvest.same_text import FRAME, MOST_TEXT_BYTES
@@ -31,8 +31,8 @@ def prints_of(content: bytes, media_type: str, url: str) -> list[int]:
 
 
 def number_of(content: bytes, media_type: str) -> int:
-    """The xxh3-64 of what a page says and shows, or of its bytes."""
-    if media_type in HTML_TYPES and len(content) <= MOST_TEXT_BYTES:
+    """The xxh3-64 of what a page says and shows, or of its bytes, where a tree of it takes long."""
+    if media_type in HTML_TYPES and len(content) <= MOST_TEXT_BYTES and not takes_long(content):
         said = list(_said(content))
         if len(said) > LEAST_WORDS:
             return xxhash.xxh3_64_intdigest("\0".join(said).encode("utf-8", "surrogatepass"))

@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from fyke.core.decoding import decode_body
 from fyke.core.document import Document
-from fyke.core.markup import bounded
+from fyke.core.markup import bounded, takes_long
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES, SAME_TEXT, Earlier, Exchange, Page
 
@@ -57,8 +57,9 @@ def _says_the_same(page: Page, earlier: Earlier, copy_of: CopyOf, most_bytes: in
 
 
 def same_text(old: bytes, new: bytes) -> bool:
-    """Whether two versions of an HTML page, as bytes of one encoding, say the same; too long ones never do."""
-    if max(len(old), len(new)) > MOST_TEXT_BYTES:
+    """Whether two versions of an HTML page, as bytes of one encoding, say the same; too long ones never do, nor those
+    whose tree takes long to make."""
+    if max(len(old), len(new)) > MOST_TEXT_BYTES or takes_long(old) or takes_long(new):
         return False
     return _words(old) == _words(new)
 

@@ -90,6 +90,9 @@ _HEAVY: dict[str, Script] = {  # no more than is allowed, and much of it: what m
     "body-of-30-mb": (head(kind="text/plain"), Many(b"so many words " * 7 + b"\n\n", 314_573)),
     "page-of-8-mb": _html(Numbered(b"<p>Words, and <a href=/%N%>a link</a> among them, " + b"words " * 60, 20_000)),
     "page-just-below-large": _html(Numbered(b"<p>Words and <a href=/%N%>a link</a> among these words.</p>", 7_800)),
+    "fonts-just-below-large": _html(Numbered(b"<font size=%N%><p>%NEXT%", 20_000)),
+    "divs-just-below-large": _html(Many(b"<div>%NEXT%" * 100, 800)),
+    "elements-just-below-large": _xml(_URLSET, Many(b"<a>%NEXT%" * 100, 1200)),
     "page-of-60-mb-in-utf-16": (
         head(kind="text/html; charset=utf-16") + b"\xff\xfe", Many("<p>words</p> <!-- -->".encode(_WIDE) * 100, 15_000),
     ),

@@ -1,0 +1,87 @@
+"""A name is looked up once for as long as that takes, whoever wants to know meanwhile."""
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fetcher.test_engine import Server, put_again
+from fyke.core.batches import url_batch
+from fyke.core.clock import VirtualClock
+from fyke.core.config import Config
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import locate
+from fyke.fetcher.book import HostBook
+from fyke.fetcher.engine import Fetcher
+from fyke.fetcher.names import Resolution
+from fyke.fetcher.rests import Rests
+from fyke.fetcher.wiring import Wiring
+from fyke.fetcher.workbench import Workbench
+
+FOUND = Resolution("a.test", Outcome.OK, ("127.0.0.1",), 1e12)
+FAILED = Resolution("a.test", Outcome.DNS_FAILED, (), 0.0)
+
+
+class SlowNames:
+    """Nothing is known of any name until an answer is given."""
+
+    def __init__(self) -> None:
+        self.asked: list[asyncio.Future[Resolution]] = []
+        self.answer: Resolution | None = None
+
+    def cached(self, _: str) -> Resolution | None:
+        return self.answer
+
+    def asking(self, _: str) -> "asyncio.Future[Resolution]":
+        self.asked.append(asyncio.get_running_loop().create_future())
+        return self.asked[-1]
+
+    def load(self, saved: object) -> None: ...
+
+    def refresh(self, hosts: object) -> None: ...
+
+
+@pytest.mark.parametrize("answer", [FOUND, FAILED], ids=["found", "failed"])
+@pytest.mark.parametrize("forgotten", [False, True])
+async def test_a_host_that_is_roused_while_its_name_is_looked_up_waits_on(
+    tmp_path: Path, answer: Resolution, forgotten: bool
+) -> None:
+    """Its rules were read out of the book meanwhile; or it had nothing to do any more, and came back."""
+    config = Config.model_validate({"politeness": {"host_delay_s": 0, "address_delay_s": 0}})
+    clock, names, faults = VirtualClock(), SlowNames(), list[object]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: faults.append(told))
+    bench, server = Workbench(config.politeness), Server(clock, b"")
+    rests = Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=False)
+    with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
+        rooms = Wiring(bench, names, book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+        fetcher = Fetcher(rooms, config, asyncio.Event())
+        visit = url_batch([locate("http://a.test/")])
+        fetcher.put(visit)
+        fetcher.pump()
+        (host,) = bench
+        if forgotten:
+            bench.unpark(host)
+            fetcher.recall(host.key)
+            fetcher.pump()
+            assert not len(bench)
+            fetcher.put(visit)
+        for _ in range(3):
+            (host,) = bench
+            bench.unpark(host)
+            fetcher.pump()
+        assert len(names.asked) == 1
+        names.answer = answer if answer is FOUND else None
+        names.asked[0].set_result(answer)
+        for _ in range(20):
+            await asyncio.sleep(0)
+            clock.advance(1.0)
+            fetcher.pump()
+        assert not faults
+        if answer is FOUND:
+            assert [url for _, url in server.asked] == ["http://a.test/robots.txt", "http://a.test/"]
+        else:
+            assert put_again(fetcher) or bench.visits, "its visits are gone"
+            (host,) = bench
+            assert host.failures == 1
+        fetcher.stop()
