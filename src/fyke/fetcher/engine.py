@@ -159,7 +159,7 @@ class Fetcher:
     @property
     def idle(self) -> bool:
         """Whether nothing waits here, is under way, or waits to be taken."""
-        return not (self.bench.visits or self.in_flight) and self._returns.empty
+        return self.quiet and not (self.bench.visits or self._rules.has_news) and self._returns.empty
 
     @property
     def has_its_pages(self) -> bool:

@@ -70,6 +70,11 @@ class RulesDesk:
         self._brought: set[str] = set()  # origins that the gate asked for and that were not answered yet
 
     @property
+    def has_news(self) -> bool:
+        """Whether something came that nobody has taken yet."""
+        return bool(self.learned or self.sitemaps or self.errands or self.answers)
+
+    @property
     def under_way(self) -> int:
         """How many origins the gate waits for."""
         return len(self._brought)

@@ -86,6 +86,18 @@ def test_every_end_has_a_name(tmp_path: Path) -> None:
         assert "\x1b" not in verdict
 
 
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    "name", ["name-private-10", "name-nowhere", "rules-of-500-kb", "rules-of-agents", "rules-by-the-thousand"]
+)
+def test_who_is_all_there_is_left_is_waited_for(tmp_path: Path, name: str) -> None:
+    """However short a rest is waited for: rules that are being read are no rest, nor is an answer nobody looked at."""
+    patient = {**HASTE, "crawl": {**HASTE["crawl"], "wait_s": 0.5}}
+    done = judged(Cast([name]), tmp_path, patient, options=["--for", "30s"], patience_s=90)
+    assert done.ending == "finished", done.verdicts
+    assert done.verdicts[name].startswith(("fetched", "failed", "refused"))
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "name",
