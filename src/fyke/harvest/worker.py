@@ -202,7 +202,8 @@ class Harvest:
 
     def _read_bytes(self, page: Page) -> int:
         """What `page` counts for aside."""
-        return max(len(page.content), SLOW_BYTES if self._parser.takes_long(page) else 0)
+        size_bytes = len(page.content)
+        return size_bytes if size_bytes >= SLOW_BYTES or not self._parser.takes_long(page) else SLOW_BYTES
 
     def _opened_here(self, exchange: Exchange) -> Page | None:
         """The page of `exchange`; None where it is to be opened aside, since it is large, or unfolds to much."""
