@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from fyke.core.markup import LONG_ELEMENTS, MAX_BYTES, MAX_ELEMENTS, bounded, parts, pieces, takes_long, written_out
+from fyke.core.markup import MAX_BYTES, MAX_ELEMENTS, bounded, parts, pieces, takes_long, written_out
 
 
 @pytest.mark.parametrize(
@@ -49,41 +49,11 @@ def test_what_is_left_makes_no_more_elements_than_promised() -> None:
     assert len(tree.tags("font")) <= MAX_ELEMENTS
 
 
-@pytest.mark.parametrize("size", [20_000, 100_000, 500_000])
-@pytest.mark.parametrize(
-    "html",
-    [
-        b"".join(b"<font size=%d><p>" % n for n in range(40_000)),
-        b"".join(b"<b a%d><p>" % n for n in range(60_000)),
-        b"".join(b"<i %d></p><p></i><b>" % n for n in range(40_000)),
-        "".join(f"<font size={n}><p>" for n in range(20_000)).encode("utf-16"),
-        b"<b><i><a></b></i>" * 40_000,
-        b"<table><tr><td>" * 40_000,
-        b"<div>" * 100_000,
-        b"<svg><a href=x>" * 40_000,
-        b"<a href=/>" * 60_000,
-        b"<p>word" * 80_000,
-        b"<div><ul><li><a href=x><b>text</b></a><br></ul></div>" * 10_000,
-    ],
-)
-def test_what_does_not_take_long_makes_few_elements(html: bytes, size: int) -> None:
-    """The work of a tree is counted by its nodes, and by how deep each of them is."""
-    html = html[:size]
-    if takes_long(html):
-        return
-    root = LexborHTMLParser(html).root
-    assert root is not None
-    nodes = sum(1 for _ in root.traverse(include_text=True))
-    assert nodes <= LONG_ELEMENTS
-
-
-def test_an_ordinary_page_does_not_take_long() -> None:
-    for tags in (0, 999, 5_000):
-        html = b"<div><ul><li><a href=x><b class=y>text</b></a><br></ul></div>" * (tags // 11)
-        assert not takes_long(html)
-    assert not takes_long(b"word " * 100_000)
+def test_what_has_very_many_tags_takes_long() -> None:
+    for tags in (0, 999, 25_000):
+        assert not takes_long(b"<p>" * tags + b"word " * 50_000)
     assert takes_long(b"<div>" * 100_000)
-    assert takes_long(b"".join(b"<font size=%d><p>" % n for n in range(2_000)))
+    assert takes_long("<p>".encode("utf-16") * 100_000)
 
 
 @pytest.mark.parametrize("size", [0, 5, MAX_BYTES, MAX_BYTES + 1, 3 * MAX_BYTES])

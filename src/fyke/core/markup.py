@@ -28,16 +28,14 @@ MAX_TAGS = 200_000  # an element and its text take some 300 bytes
 MAX_ELEMENTS = 1_000_000  # of 100 bytes
 MAX_STEPS = 50_000_000  # through open elements, some 2 ns each
 NULS_BYTES = 1 << 20  # that are looked through for them at a time
-LONG_ELEMENTS = 200_000  # that take some 30 ms to make
-LONG_STEPS = 10_000_000
 MOST_NULS = 1_000  # each costs 17 bytes, though the standard drops those in text
 MAX_ATTRIBUTES = 1_000  # of a tag that is long
 
 Int = npt.NDArray[np.int64]
 
 _LESS_THAN, _SLASH = b"</"
-_FEW_TAGS = 1_000  # whose nesting costs a millisecond at worst, and formatting 25
-_MANY_TAGS = 10_000
+_FEW_TAGS = 1_500  # whose nesting costs 3 ms at worst
+_MANY_TAGS = 30_000  # pages of today have up to 25,000
 _BREATH = 256  # tags
 _LONG_TAG = 4_096  # bytes; the attributes of a shorter one cost 2 ms at worst
 _FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
@@ -140,28 +138,22 @@ def _end_before_long_tags(content: bytes) -> int:
 
 
 def takes_long(content: bytes) -> bool:
-    """Whether a tree of `content`, as it came, may take some ten milliseconds: it has many tags, or such as make work
-    of each other."""
-    begins = np.frombuffer(content, np.uint8) == _LESS_THAN
-    tags = np.count_nonzero(begins)
-    if tags < _FEW_TAGS:
-        return False
-    wide = b"\0" in content  # UTF-16: its tags are not understood here
-    return bool(tags > _MANY_TAGS or wide) or not _is_safe(content, np.flatnonzero(begins), LONG_ELEMENTS, LONG_STEPS)
+    """Whether reading `content`, as it came, may take a tenth of a second, since it has so many tags."""
+    return bool(np.count_nonzero(np.frombuffer(content, np.uint8) == _LESS_THAN) > _MANY_TAGS)
 
 
-def _is_safe(content: bytes, at: Int, elements: int = MAX_ELEMENTS, steps: int = MAX_STEPS) -> bool:
-    """Whether the tags that begin `at` these places cost no more than so much."""
+def _is_safe(content: bytes, at: Int) -> bool:
+    """Whether the tags that begin `at` these places cost no more than a page may."""
     data = np.frombuffer(content + b"\0\0", np.uint8)
     first = data[at + 1]
     name = data[at + 2].astype(np.uint16) << 8 | first
-    if len(at) ** 2 > 2 * steps:
+    if len(at) ** 2 > 2 * MAX_STEPS:
         depth = np.cumsum((_IS_LETTER[first] & ~_EMPTY[name]).astype(np.int64) - (first == _SLASH))
         depth -= np.minimum(np.minimum.accumulate(depth), 0)
-        if depth.sum() > steps:
+        if depth.sum() > MAX_STEPS:
             return False
     formatting = at[_BEGINS_FORMATTING[name]]
-    most = elements // len(at) - len(_FORMATTING)  # that may differ
+    most = MAX_ELEMENTS // len(at) - len(_FORMATTING)  # that may differ
     if len(formatting) <= most:
         return True
     tags = (_FORMATTING_TAG.match(content, begin) for begin in formatting.tolist())

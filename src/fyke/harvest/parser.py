@@ -128,8 +128,8 @@ class Parser:
         return page
 
     def takes_long(self, page: Page) -> bool:
-        """Whether reading `page` takes long for its size: it waits for another process, unfolds what it holds, has an
-        element in every few bytes, or a tree that is hard to make."""
+        """Whether reading `page` takes long for its size: it waits for another process, unfolds what it holds, or has
+        an element in every few bytes."""
         if page.media_type in HTML_TYPES:
             return takes_long(page.content)
         return len(page.content) > self._kind(page.media_type).short_bytes
