@@ -31,7 +31,7 @@ def prints_of(content: bytes, media_type: str, url: str) -> list[int]:
 
 
 def number_of(content: bytes, media_type: str) -> int:
-    """The xxh3-64 of what a page says and shows, or of its bytes, where a tree of it takes long."""
+    """The xxh3-64 of what a page says and shows, or of its bytes, where it has very many tags."""
     if media_type in HTML_TYPES and len(content) <= MOST_TEXT_BYTES and not takes_long(content):
         said = list(_said(content))
         if len(said) > LEAST_WORDS:

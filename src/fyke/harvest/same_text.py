@@ -58,7 +58,7 @@ def _says_the_same(page: Page, earlier: Earlier, copy_of: CopyOf, most_bytes: in
 
 def same_text(old: bytes, new: bytes) -> bool:
     """Whether two versions of an HTML page, as bytes of one encoding, say the same; too long ones never do, nor those
-    whose tree takes long to make."""
+    of very many tags."""
     if max(len(old), len(new)) > MOST_TEXT_BYTES or takes_long(old) or takes_long(new):
         return False
     return _words(old) == _words(new)
