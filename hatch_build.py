@@ -14,7 +14,12 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SOURCES = [Path("fyke/core/joiner.c"), Path("fyke/harvest/letters.c"), Path("fyke/harvest/scanner.c")]
+SOURCES = [
+    Path("fyke/core/joiner.c"),
+    Path("fyke/core/walker.c"),
+    Path("fyke/harvest/letters.c"),
+    Path("fyke/harvest/scanner.c"),
+]
 
 
 class Compiled(BuildHookInterface[Any]):

@@ -87,7 +87,7 @@ async def exchanges(raws: list[bytes]) -> list[tuple[Exchange, bytes]]:
 
     async with web(script) as server, Client(connections=4) as client:
         answers = await client.get_all([server.url(f"/{number}") for number in range(len(raws))])
-        return [(answer, decode_body(answer, FetchSection().max_decoded_bytes).content) for answer in answers]
+        return [(answer, decode_body(answer, FetchSection().max_body_bytes).content) for answer in answers]
 
 
 def test_responses() -> None:

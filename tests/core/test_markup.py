@@ -3,9 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from selectolax.lexbor import LexborHTMLParser
 
-from fyke.core.markup import MAX_BYTES, MAX_ELEMENTS, bounded, parts, pieces, takes_long, written_out
+from fyke.core.markup import MAX_BYTES, bounded, has_many_tags, parts, pieces, written_out
 
 
 @pytest.mark.parametrize(
@@ -43,17 +42,11 @@ def test_hostile_pages_are_cut(html: bytes) -> None:
     assert len(bounded(html)) < len(html)
 
 
-def test_what_is_left_makes_no_more_elements_than_promised() -> None:
-    html = bounded(b"".join(b"<font size=%d><p>" % n for n in range(10_000)))
-    tree = LexborHTMLParser(html)
-    assert len(tree.tags("font")) <= MAX_ELEMENTS
-
-
-def test_what_has_very_many_tags_takes_long() -> None:
+def test_what_has_very_many_tags_has_many_tags() -> None:
     for tags in (0, 999, 25_000):
-        assert not takes_long(b"<p>" * tags + b"word " * 50_000)
-    assert takes_long(b"<div>" * 100_000)
-    assert takes_long("<p>".encode("utf-16") * 100_000)
+        assert not has_many_tags(b"<p>" * tags + b"word " * 50_000)
+    assert has_many_tags(b"<div>" * 100_000)
+    assert has_many_tags("<p>".encode("utf-16") * 100_000)
 
 
 @pytest.mark.parametrize("size", [0, 5, MAX_BYTES, MAX_BYTES + 1, 3 * MAX_BYTES])

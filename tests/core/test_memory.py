@@ -65,3 +65,25 @@ def test_a_gauge_is_read_again_after_a_while_and_when_the_clock_was_set_back() -
     assert gauge.read(100.0 + GAUGE_S) - before > 0.9 * SHARED
     own.close()
     assert gauge.read(99.0) - before < 0.1 * SHARED
+
+
+TRIMMED = """
+import sys
+from fyke.core.memory import Trimmer, _resident_bytes, give_back
+give_back()
+trimmer = Trimmer()
+before = _resident_bytes()
+held = [bytearray(2000) for _ in range(100_000)]
+grown = _resident_bytes() - before
+held = held[::1000]  # what outlives the others lies between them
+left = _resident_bytes() - before
+trimmer.trim()
+print(grown, left, _resident_bytes() - before, len(held))
+"""
+
+
+def test_what_lies_free_between_blocks_is_given_back() -> None:
+    told = subprocess.run([sys.executable, "-c", TRIMMED], capture_output=True, text=True, check=True)
+    grown, left, trimmed, _ = map(int, told.stdout.split())
+    assert grown > 180_000_000 and left > 0.9 * grown
+    assert trimmed < 0.1 * grown

@@ -54,7 +54,7 @@ def taken_in(rounds: list[list[Exchange]]) -> tuple[set[bytes], int, list[bool]]
 
 def parsed(exchange: Exchange) -> set[bytes]:
     """What a parse of the answer gives, but for the page itself."""
-    page = Parser().parse(exchange, decode_body(exchange, FetchSection().max_decoded_bytes).content)
+    page = Parser().parse(exchange, decode_body(exchange, FetchSection().max_body_bytes).content)
     found = LinkResolver().resolve([(page.links.base, page.links.pages)])
     return set(found.urls) - {exchange.visit.url.encode()}
 

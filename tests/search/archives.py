@@ -68,7 +68,7 @@ class Archive:
             request=b"GET / HTTP/1.1\r\n\r\n", head=f"HTTP/1.1 {answer.status} So\r\n{lines}\r\n".encode(),
             body=Document(body),
         )  # fmt: skip
-        page = self._parser.parse(exchange, decode_body(exchange, FetchSection().max_decoded_bytes).content)
+        page = self._parser.parse(exchange, decode_body(exchange, FetchSection().max_body_bytes).content)
         if exchange.outcome is not Outcome.OK:
             page.fingerprint = 0
         found = self._resolver.resolve([(page.links.base, page.links.pages)])

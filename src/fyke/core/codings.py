@@ -110,9 +110,7 @@ def dechunk(data: bytes, cap: int) -> Layer:
 
 def _collect(pieces: Iterator[bytes], cap: int) -> Layer:
     """What a stream of pieces yields up to `cap` bytes, and how it ended."""
-    whole = (
-        BytesIO()
-    )  # grows in place and is given out as it is: pieces that are joined at the end take twice the memory
+    whole = BytesIO()  # it grows in place, and is given out as it is: to join pieces takes twice the memory
     room = cap
     fault = ""
     try:

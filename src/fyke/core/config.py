@@ -112,15 +112,10 @@ class FetchSection(Section):
     )
     max_body_bytes: Positive = Field(
         64 << 20,
-        description="Longer bodies are cut here, and archived as cut; compressed ones unfold to twice as much.",
+        description="Longer bodies are cut here, and archived as cut; so is what compressed ones unfold to.",
     )
     verify_tls: bool = Field(True, description="Refuse servers whose certificate cannot be verified.")
     ca_file: str = Field("", description="Certificates to trust, a PEM file; empty: the system's.")
-
-    @property
-    def max_decoded_bytes(self) -> int:
-        """Most bytes a compressed body may unfold to."""
-        return 2 * self.max_body_bytes
 
 
 class DnsSection(Section):

@@ -25,7 +25,7 @@ GONE: Mapping[str, Mapping[str, float | bool]] = MappingProxyType(
 
 # Of those that another setting says now, by which.
 FOLLOWS: Mapping[str, str] = MappingProxyType(
-    {"throttle_delay_s": "twice failure_delay_s", "max_decoded_bytes": "twice max_body_bytes"}
+    {"throttle_delay_s": "twice failure_delay_s", "max_decoded_bytes": "max_body_bytes"}
 )
 
 

@@ -22,7 +22,7 @@ MANY = 4  # pieces of light work that end within that time: less leaves time eno
 PARTS = 40
 PIECE_S = 0.005  # of work in a thread of its own, which has the interpreter meanwhile
 
-_own = threading.local()  # `share`: whose time the work of this thread takes
+_own = threading.local()  # `share`: whose time the work of this thread takes; `hasty`: whether others wait for it
 
 
 class Pace:
@@ -125,3 +125,18 @@ def breathe() -> None:
     share: Share | None = getattr(_own, "share", None)
     if share is not None:
         share.breathe()
+
+
+@contextmanager
+def haste() -> Iterator[None]:
+    """Others wait for what this thread does meanwhile."""
+    before, _own.hasty = in_haste(), True
+    try:
+        yield
+    finally:
+        _own.hasty = before
+
+
+def in_haste() -> bool:
+    """Whether this thread is."""
+    return getattr(_own, "hasty", False)

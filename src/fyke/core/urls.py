@@ -21,6 +21,7 @@ from publicsuffixlist import PublicSuffixList
 DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "gopher": 70}
 SCHEMES = frozenset(DEFAULT_PORTS)  # those that Fyke fetches without a plug-in
 MAX_URL_BYTES = 8192
+HOSTS_REMEMBERED = 1 << 14  # some 350 bytes each, in each of three caches
 
 UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -152,7 +153,7 @@ def _suffixes() -> PublicSuffixList:
     return PublicSuffixList()
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=HOSTS_REMEMBERED)
 def pay_level_domain(host: str) -> str:
     """The registrable domain of `host` by the Public Suffix List shipped with the package.
 
@@ -163,13 +164,13 @@ def pay_level_domain(host: str) -> str:
     return _suffixes().privatesuffix(host.rstrip(".")) or host
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=HOSTS_REMEMBERED)
 def host_keys(host: str) -> tuple[int, int]:
     """The keys of `host` and of its pay-level domain."""
     return key_of(host), key_of(pay_level_domain(host))
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=HOSTS_REMEMBERED)
 def _authority_keys(authority: str) -> tuple[int, int]:
     return host_keys(split(f"http://{authority}/").host)
 

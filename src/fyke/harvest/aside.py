@@ -15,6 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
+from fyke.core.memory import Trimmer
 from fyke.core.pace import Pace
 
 LARGE_BYTES = 512 << 10  # of content: more takes longer than the loop should be held up
@@ -44,6 +45,7 @@ class Aside(Generic[Result]):
         self._waiting: deque[tuple[Future[Result], int]] = deque()  # begun or not
         self._under_way = False  # the thread takes the next by itself
         self._lock = threading.Lock()
+        self._trimmer = Trimmer()
 
     def __repr__(self) -> str:
         return f"Aside({len(self)} waiting)"
@@ -94,6 +96,7 @@ class Aside(Generic[Result]):
             except BaseException as error:  # noqa: BLE001 - it is raised where the result is taken
                 future.set_exception(error)
                 return
+            self._trimmer.trim()
         future.set_result(result)
 
     def has_room(self, size_bytes: int) -> bool:

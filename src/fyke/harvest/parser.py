@@ -18,8 +18,9 @@ from typing import Protocol, runtime_checkable
 import xxhash
 
 from fyke.core.batches import Kind
-from fyke.core.markup import takes_long
+from fyke.core.markup import TakesLong, has_many_tags
 from fyke.core.outcomes import Outcome
+from fyke.core.pace import haste
 from fyke.core.plugins import ProcessingModule
 from fyke.core.resolve import MOST_WRITTEN_BYTES
 from fyke.core.urls import MAX_URL_BYTES
@@ -131,15 +132,27 @@ class Parser:
         """Whether reading `page` takes long for its size: it waits for another process, unfolds what it holds, or has
         an element in every few bytes."""
         if page.media_type in HTML_TYPES:
-            return takes_long(page.content)
+            return has_many_tags(page.content)
         return len(page.content) > self._kind(page.media_type).short_bytes
 
     def process(self, page: Page) -> None:
         """Understand `page`: charset, links, title, robots directives, and what the plug-ins find."""
         self.conclude(page, self.read(page))
 
+    def process_in_haste(self, page: Page) -> bool:
+        """The same where others wait for it; false where that would hold them up, and nothing was done."""
+        try:
+            with haste():
+                redirect = self.read(page)
+        except TakesLong:
+            page.links = PageLinks(page.url)
+            return False
+        self.conclude(page, redirect)
+        return True
+
     def read(self, page: Page) -> list[str]:
-        """The first half, without plug-ins, which may be done in another thread: where the header redirects to."""
+        """The first half, without plug-ins, which may be done in another thread: where the header redirects to. Raises
+        TakesLong, in haste."""
         redirect = read_headers(page, self._product, self._requisites)
         kind = self._kind(page.media_type)
         if kind.textual:

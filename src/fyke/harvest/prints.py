@@ -8,12 +8,14 @@ Invariant: pages of the same bytes have the same numbers; linear in the bytes.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import xxhash
 from selectolax.lexbor import LexborHTMLParser
 
-from fyke.core.markup import bounded, takes_long
+from fyke.core.markup import TakesLong, bounded, has_many_tags
 from fyke.core.own_marks import without_marks
+from fyke.core.pace import haste
 from fyke.core.visits import HTML_TYPES
 from fyke.harvest.same_text import FRAME, MOST_TEXT_BYTES
 
@@ -31,11 +33,12 @@ def prints_of(content: bytes, media_type: str, url: str) -> list[int]:
 
 
 def number_of(content: bytes, media_type: str) -> int:
-    """The xxh3-64 of what a page says and shows, or of its bytes, where it has very many tags."""
-    if media_type in HTML_TYPES and len(content) <= MOST_TEXT_BYTES and not takes_long(content):
-        said = list(_said(content))
-        if len(said) > LEAST_WORDS:
-            return xxhash.xxh3_64_intdigest("\0".join(said).encode("utf-8", "surrogatepass"))
+    """The xxh3-64 of what a page says and shows, or of its bytes, where it takes long to parse."""
+    if media_type in HTML_TYPES and len(content) <= MOST_TEXT_BYTES and not has_many_tags(content):
+        with suppress(TakesLong), haste():
+            said = list(_said(content))
+            if len(said) > LEAST_WORDS:
+                return xxhash.xxh3_64_intdigest("\0".join(said).encode("utf-8", "surrogatepass"))
     return xxhash.xxh3_64_intdigest(content)
 
 

@@ -14,8 +14,9 @@ from selectolax.lexbor import LexborHTMLParser
 
 from fyke.core.decoding import decode_body
 from fyke.core.document import Document
-from fyke.core.markup import bounded, takes_long
+from fyke.core.markup import TakesLong, bounded, has_many_tags
 from fyke.core.outcomes import Outcome
+from fyke.core.pace import haste
 from fyke.core.visits import HTML_TYPES, SAME_TEXT, Earlier, Exchange, Page
 
 CopyOf = Callable[[Earlier, int], tuple[bytes, bytes] | None]  # head and body of the newest copy, if not longer
@@ -58,10 +59,14 @@ def _says_the_same(page: Page, earlier: Earlier, copy_of: CopyOf, most_bytes: in
 
 def same_text(old: bytes, new: bytes) -> bool:
     """Whether two versions of an HTML page, as bytes of one encoding, say the same; too long ones never do, nor those
-    of very many tags."""
-    if max(len(old), len(new)) > MOST_TEXT_BYTES or takes_long(old) or takes_long(new):
+    that take long to parse."""
+    if max(len(old), len(new)) > MOST_TEXT_BYTES or has_many_tags(old) or has_many_tags(new):
         return False
-    return _words(old) == _words(new)
+    try:
+        with haste():
+            return _words(old) == _words(new)
+    except TakesLong:
+        return False
 
 
 def _words(content: bytes) -> list[str]:

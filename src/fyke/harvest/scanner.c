@@ -3,13 +3,28 @@
    Called by fyke.harvest.links for pages whose tree nobody asks for; it is optional, and without it the tree is made.
    It follows the tokenizer of the HTML standard (13.2.5), and of tree construction (13.2.6) only as much as tells
    whether a tag becomes an element, and where. Where that is not enough it says so, by None, and the tree decides:
-   in templates, frames, MathML, in what an inline SVG or a <select> seldom holds, in a table outside its cells (links
-   there move before the table), and in whatever `bounded` might cut.
+   in templates, frames, MathML, in what an inline SVG or a <select> seldom holds, and in a table outside its cells
+   (links there move before the table).
 
    Invariant: a result that is not None is what fyke.harvest.links reads out of lexbor's tree of the same bytes. Time
    and memory are linear in the page. */
 
-#include "tokens.h"
+#include "../core/tokens.h"
+
+#define MOST_TABLES 64
+#define MOST_SVG 32
+#define MOST_DECODED 32 /* values that Python reads, some 30 us each */
+
+enum { DONE, UNSURE, FAILED }; /* what a step comes to; FAILED with an exception set */
+
+typedef struct {
+    Text rest; /* of the page */
+    PyObject *pages, *shunned, *others, *decode;
+    Text product, title;
+    bool has_title;
+    int tables, decoded;
+    bool cell[MOST_TABLES]; /* whether the table is in a cell or caption */
+} Scan;
 
 /* -- values ---------------------------------------------------------------------------------------------------------- */
 
@@ -128,7 +143,7 @@ static int read_meta(Scan *scan, const Tag *tag) {
         if (tag->has[which])
             for (const byte *at = tag->value[which].start; at < tag->value[which].end; at++)
                 if (*at >= 0x80 || *at == '&') return UNSURE;
-    Text name = tag->has[META_NAME] ? tag->value[META_NAME] : (Text){scan->at, scan->at};
+    Text name = tag->has[META_NAME] ? tag->value[META_NAME] : (Text){scan->rest.start, scan->rest.start};
     Py_ssize_t size = scan->product.end - scan->product.start;
     bool ours = name.end - name.start == size && begins(name.start, name.end, (const char *)scan->product.start);
     if (equals(name, "robots") || ours) return note(scan, tag, CONTENT, -1);
@@ -139,6 +154,22 @@ static int read_meta(Scan *scan, const Tag *tag) {
     return append(scan->others, item);
 }
 
+static const byte *next_tag(const Scan *scan) {
+    const byte *at = scan->rest.start, *end = scan->rest.end;
+    return at < end ? memchr(at, '<', end - at) : NULL;
+}
+
+/* Over the text of an element whose text holds no tags, to behind its end tag. */
+static int skip_raw(Scan *scan, const char *name, Text *text) {
+    const byte *start = scan->rest.start;
+    Tag tag;
+    scan->rest.start = end_of_text(start, scan->rest.end, name);
+    if (text) *text = (Text){start, scan->rest.start};
+    if (scan->rest.start == scan->rest.end) return DONE;
+    scan->rest.start += 2;
+    return read_tag(&scan->rest, &tag, true) ? DONE : UNSURE;
+}
+
 /* An inline SVG of shapes alone, to behind its end. */
 static int skip_svg(Scan *scan) {
     static const char *const shapes[] = {
@@ -146,27 +177,26 @@ static int skip_svg(Scan *scan) {
         "lineargradient", "radialgradient", "clippath", "mask", "text", "tspan", "animate", NULL};
     char open[MOST_SVG][NAME + 1];
     int depth = 0;
-    bool unsure = false;
     Tag tag;
     for (;;) {
-        const byte *at = scan->at < scan->end ? memchr(scan->at, '<', scan->end - scan->at) : NULL;
-        if (!at || at + 1 >= scan->end) return UNSURE;
+        const byte *at = next_tag(scan);
+        if (!at || at + 1 >= scan->rest.end) return UNSURE;
         bool closing = at[1] == '/';
-        scan->at = at + 1 + closing;
-        if (!closing && begins(scan->at, scan->end, "!--")) {
-            scan->at++;
-            skip_comment(scan, true);
+        scan->rest.start = at + 1 + closing;
+        if (!closing && begins(scan->rest.start, scan->rest.end, "!--")) {
+            scan->rest.start++;
+            skip_comment(&scan->rest, true);
             continue;
         }
-        if (scan->at >= scan->end || !is_letter(*scan->at) || !read_tag(scan, &tag, &unsure)) return UNSURE;
+        if (scan->rest.start >= scan->rest.end || !is_letter(*scan->rest.start) || !read_tag(&scan->rest, &tag, true)) return UNSURE;
         if (closing) {
             if (!strcmp(tag.name, "svg")) return DONE;
             if (!depth || strcmp(tag.name, open[--depth])) return UNSURE;
         } else if (!depth && !strcmp(tag.name, "title") && !tag.closes_itself) {
-            at = memchr(scan->at, '<', scan->end - scan->at);
-            if (!at || end_tag(at, scan->end, "title") != at) return UNSURE;
-            scan->at = at + 2;
-            if (!read_tag(scan, &tag, &unsure)) return UNSURE;
+            at = next_tag(scan);
+            if (!at || !is_tag(at, scan->rest.end, "title", true)) return UNSURE;
+            scan->rest.start = at + 2;
+            if (!read_tag(&scan->rest, &tag, true)) return UNSURE;
         } else if (!one_of(tag.name, shapes)) {
             return UNSURE;
         } else if (!tag.closes_itself) {
@@ -178,14 +208,13 @@ static int skip_svg(Scan *scan) {
 
 /* A <select> of options alone. */
 static int skip_select(Scan *scan) {
-    bool unsure = false;
     Tag tag;
     for (;;) {
-        const byte *at = scan->at < scan->end ? memchr(scan->at, '<', scan->end - scan->at) : NULL;
-        if (!at || at + 1 >= scan->end) return UNSURE;
+        const byte *at = next_tag(scan);
+        if (!at || at + 1 >= scan->rest.end) return UNSURE;
         bool closing = at[1] == '/';
-        scan->at = at + 1 + closing;
-        if (scan->at >= scan->end || !is_letter(*scan->at) || !read_tag(scan, &tag, &unsure)) return UNSURE;
+        scan->rest.start = at + 1 + closing;
+        if (scan->rest.start >= scan->rest.end || !is_letter(*scan->rest.start) || !read_tag(&scan->rest, &tag, true)) return UNSURE;
         if (closing && !strcmp(tag.name, "select")) return DONE;
         if (strcmp(tag.name, "option") && strcmp(tag.name, "optgroup")) return UNSURE;
     }
@@ -242,21 +271,21 @@ static int read_element(Scan *scan, const Tag *tag) {
 
 static int read_page(Scan *scan) {
     Tag tag;
-    bool unsure = false;
-    while (scan->at < scan->end && (scan->at = memchr(scan->at, '<', scan->end - scan->at))) {
-        if (++scan->at >= scan->end) break;
+    for (const byte *at; (at = next_tag(scan));) {
+        scan->rest.start = at;
+        if (++scan->rest.start >= scan->rest.end) break;
         int step = DONE;
-        byte first = *scan->at;
+        byte first = *scan->rest.start;
         if (is_letter(first)) {
-            if (!read_tag(scan, &tag, &unsure)) return unsure ? UNSURE : DONE;
+            if (!read_tag(&scan->rest, &tag, true)) return tag.attributes > MOST_ATTRIBUTES ? UNSURE : DONE;
             step = read_element(scan, &tag);
-        } else if (first == '/' && scan->at + 1 < scan->end && is_letter(scan->at[1])) {
-            scan->at++;
-            if (!read_tag(scan, &tag, &unsure)) return unsure ? UNSURE : DONE;
+        } else if (first == '/' && scan->rest.start + 1 < scan->rest.end && is_letter(scan->rest.start[1])) {
+            scan->rest.start++;
+            if (!read_tag(&scan->rest, &tag, true)) return tag.attributes > MOST_ATTRIBUTES ? UNSURE : DONE;
             if (*tag.name == 't' || *tag.name == 'c') step = place_in_table(scan, tag.name, true);
         } else if (first == '!' || first == '?' || first == '/') {
-            scan->at++;
-            skip_comment(scan, first == '!');
+            scan->rest.start++;
+            skip_comment(&scan->rest, first == '!');
         }
         if (step) return step;
     }
@@ -276,10 +305,10 @@ static PyObject *scan_content(PyObject *module, PyObject *args) {
     PyObject *found = NULL;
     (void)module;
     if (!PyArg_ParseTuple(args, "y#y#O", &content, &size, &product, &product_size, &scan.decode)) return NULL;
-    scan.at = (const byte *)content, scan.end = scan.at + size;
+    scan.rest.start = (const byte *)content, scan.rest.end = scan.rest.start + size;
     scan.product = (Text){(const byte *)product, (const byte *)product + product_size};
-    scan.title = (Text){scan.at, scan.at};
-    if (!is_modest(scan.at, scan.end)) Py_RETURN_NONE;
+    scan.title = (Text){scan.rest.start, scan.rest.start};
+    if (memchr(content, 0, size)) Py_RETURN_NONE;
     scan.pages = PyList_New(0), scan.shunned = PyList_New(0), scan.others = PyList_New(0);
     int step = scan.pages && scan.shunned && scan.others ? read_page(&scan) : FAILED;
     if (step == UNSURE || (step == FAILED && !PyErr_Occurred()))

@@ -117,7 +117,7 @@ class Harvest:
         self._parser = parser
         self._content_seen = content_seen
         self._named = named
-        self._most_bytes = limits.max_decoded_bytes
+        self._most_bytes = limits.max_body_bytes
         self._links = links
         self._aside = aside
         # There was no room aside for their pages, which have so many bytes.
@@ -276,16 +276,22 @@ class Harvest:
             if exchange.outcome is Outcome.OK:
                 _judge_kind(page)
             read = _PageRead(exchange, page, keys, level, self._hops(exchange))
-            if exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate:
-                if self._is_large(page):
-                    self._do_aside(self._parsed, read)
-                    continue
-                self._parser.process(page)
+            to_read = exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate
+            if to_read and (self._is_large(page) or not self._processed_here(page)):
+                self._do_aside(self._parsed, read)
+                continue
             together.append(read)
             waiting.update(keys)
             written_bytes += len(page.links) * len(page.links.base)
         if together:
             yield self._sheaf(together)
+
+    def _processed_here(self, page: Page) -> bool:
+        """Whether `page` could be read at once."""
+        if self._aside is not None:
+            return self._parser.process_in_haste(page)
+        self._parser.process(page)
+        return True
 
     def _do_aside(self, work: Callable[[_PageRead], _PageRead], read: _PageRead) -> None:
         assert self._aside is not None

@@ -37,7 +37,7 @@ class ArchiveReader:
         self._crawl = crawl
         self._captures = Captures(crawl)
         self._parser = Parser(product=product, shared=True)
-        self._most_bytes = FetchSection().max_decoded_bytes
+        self._most_bytes = FetchSection().max_body_bytes
         self._files: OrderedDict[str, BinaryIO] = OrderedDict()
         self.unreadable = 0  # records so far that were not there or not whole
 

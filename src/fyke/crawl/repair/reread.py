@@ -62,7 +62,7 @@ class Rereader:
         self._folder = folder
         self._captures = Captures(folder)
         self._ends = ends
-        self._most_bytes = config.fetch.max_decoded_bytes
+        self._most_bytes = config.fetch.max_body_bytes
         self._parser = Parser(processors, config.crawl.requisites, product=config.agent.user_agent)
         self._links = LinkResolver(schemes_of(protocols))
         self._seeds = frozenset(seed.url.decode() for seed in seeds_of(config.crawl.seeds))
