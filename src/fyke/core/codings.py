@@ -1,16 +1,16 @@
 """One layer of coding each: gzip, deflate, br, zstd, chunked, undone within a cap.
 
-Used by `decoding`, which stacks them. Each is given the coded bytes and a cap and returns what could
-be had with a word on what was wrong. Invariants: no more than `cap` bytes are ever unfolded, plus at
-most one `_STEP`; a stream that is cut or corrupt gives what came before the fault; bytes that are not
-in the coding at all come back as they are, since such headers often lie.
+Used by `decoding`, which stacks them. Each is given a stream of the coded bytes, which it reads from its beginning, and
+a cap, and returns what could be had with a word on what was wrong. Invariants: no more than `cap` bytes are ever
+unfolded, plus at most one `_STEP`; the coded bytes are held in pieces; a stream that is cut or corrupt gives what came
+before the fault; bytes that are not in the coding at all come back as they are, since such headers often lie.
 """
 
 import re
 import zlib
-from collections.abc import Callable, Generator, Iterator
-from io import BytesIO
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from io import SEEK_CUR, BytesIO
+from typing import Any, BinaryIO, NamedTuple
 
 import brotli
 import zstandard
@@ -24,6 +24,7 @@ _STEP = 256 << 10  # output taken at a time: the most that is lost to a corrupt 
 _MOST_MEMBERS = 1 << 12  # of a gzip stream that are unfolded, since each costs as much as 10 KB of content
 _MOST_CHUNKS = 1 << 20  # that are joined, the same
 _BREATH = 256  # chunks
+_SIZE_BYTES = 16 << 10  # of a line that tells the size of a chunk; libcurl takes no longer ones
 _ZSTD_WINDOW = 8 << 20  # RFC 9659: no more may be asked of a client
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -47,45 +48,49 @@ class _TooMany(Exception):
     """The stream has more members than are unfolded."""
 
 
-Decoder = Callable[[bytes, int], Layer]
+Decoder = Callable[[BinaryIO, int], Layer]
 
 
-def gunzip(data: bytes, cap: int) -> Layer:
+def gunzip(stream: BinaryIO, cap: int) -> Layer:
     """gzip, any number of members; what follows the last is ignored, as browsers do."""
-    if data[:2] != _GZIP_MAGIC:
-        return Layer(data, "is not gzip")
-    return _collect(_gunzip(data), cap)
+    if _first(stream, 2) != _GZIP_MAGIC:
+        return Layer(_plain(stream, cap), "is not gzip")
+    return _collect(_gunzip(stream), cap)
 
 
-def inflate(data: bytes, cap: int) -> Layer:
+def inflate(stream: BinaryIO, cap: int) -> Layer:
     """deflate, which is two formats: zlib's by the standard, raw by the habit of some servers."""
-    if len(data) >= 2 and data[0] & 15 == 8 and not (data[0] << 8 | data[1]) % 31:
-        layer = _collect(_inflate(data, zlib.MAX_WBITS), cap)
+    first = _first(stream, 2)
+    if len(first) == 2 and first[0] & 15 == 8 and not (first[0] << 8 | first[1]) % 31:
+        layer = _collect(_inflate(stream, zlib.MAX_WBITS), cap)
         if layer.content or not layer.fault:
             return layer
-    return _or_plain(_collect(_inflate(data, -zlib.MAX_WBITS), cap), data, "deflate")
+    return _or_plain(_collect(_inflate(stream, -zlib.MAX_WBITS), cap), stream, cap, "deflate")
 
 
-def unbrotli(data: bytes, cap: int) -> Layer:
+def unbrotli(stream: BinaryIO, cap: int) -> Layer:
     """br."""
-    return _or_plain(_collect(_unbrotli(data), cap), data, "br")
+    return _or_plain(_collect(_unbrotli(stream), cap), stream, cap, "br")
 
 
-def unzstd(data: bytes, cap: int) -> Layer:
+def unzstd(stream: BinaryIO, cap: int) -> Layer:
     """zstd, any number of frames. A cut is not noticed."""
-    if data[:4] != zstandard.FRAME_HEADER and data[1:4] != b"\x2a\x4d\x18":
-        return Layer(data, "is not zstd")
-    return _collect(_unzstd(data), cap)
+    first = _first(stream, 4)
+    if first != zstandard.FRAME_HEADER and first[1:4] != b"\x2a\x4d\x18":
+        return Layer(_plain(stream, cap), "is not zstd")
+    return _collect(_unzstd(stream), cap)
 
 
-def dechunk(data: bytes, cap: int) -> Layer:
+def dechunk(stream: BinaryIO, cap: int) -> Layer:
     """chunked (RFC 9112, 7.1); trailers are dropped, a missing last chunk is forgiven."""
+    stream.seek(0)
     whole = BytesIO()
-    position, fault, count = 0, "", 0
-    while True:
-        size_line = _CHUNK_SIZE.match(data, position)
+    fault, count, room = "", 0, cap
+    while not fault:
+        line = stream.readline(_SIZE_BYTES)
+        size_line = _CHUNK_SIZE.fullmatch(line)
         if size_line is None:
-            fault = "is cut" if position >= len(data) else "is corrupt"
+            fault = "is corrupt" if line else "is cut"
             break
         size = int(size_line[1], 16)
         if not size:
@@ -96,16 +101,45 @@ def dechunk(data: bytes, cap: int) -> Layer:
         if count > _MOST_CHUNKS:
             fault = f"has more than {_MOST_CHUNKS} chunks"
             break
-        start = size_line.end()
-        whole.write(data[start : start + size])
-        if start + size > len(data):
-            fault = "is cut"
-            break
-        position = start + size
-        position += 2 if data[position : position + 2] == b"\r\n" else data[position : position + 1] == b"\n"
-    if fault and not count and data:
-        return Layer(data, "is not chunked")
+        copied = _copied(stream, whole, min(size, room))
+        room -= copied
+        if copied < size:
+            fault = "is cut" if room else _too_long(cap)
+        else:
+            _skip_line_end(stream)
+    if fault and not count:
+        plain = _plain(stream, cap)
+        if plain:
+            return Layer(plain, "is not chunked")
     return Layer(whole.getvalue(), fault)
+
+
+def _copied(stream: BinaryIO, whole: BytesIO, size: int) -> int:
+    """How many bytes there were, of `size`, to copy."""
+    left = size
+    while left and (piece := stream.read(min(left, _STEP))):
+        left -= whole.write(piece)
+    return size - left
+
+
+def _skip_line_end(stream: BinaryIO) -> None:
+    end = stream.read(2)
+    if end != b"\r\n":
+        stream.seek((end[:1] == b"\n") - len(end), SEEK_CUR)
+
+
+def _first(stream: BinaryIO, size: int) -> bytes:
+    stream.seek(0)
+    return stream.read(size)
+
+
+def _plain(stream: BinaryIO, cap: int) -> bytes:
+    """The bytes as they are."""
+    return _first(stream, cap)
+
+
+def _too_long(cap: int) -> str:
+    return f"unfolds to more than {cap} bytes"
 
 
 def _collect(pieces: Iterator[bytes], cap: int) -> Layer:
@@ -117,7 +151,7 @@ def _collect(pieces: Iterator[bytes], cap: int) -> Layer:
         for piece in pieces:
             whole.write(piece[:room] if len(piece) > room else piece)
             if len(piece) > room:
-                fault = f"unfolds to more than {cap} bytes"
+                fault = _too_long(cap)
                 break
             room -= len(piece)
     except _Cut:
@@ -129,24 +163,20 @@ def _collect(pieces: Iterator[bytes], cap: int) -> Layer:
     return Layer(whole.getvalue(), fault)
 
 
-def _or_plain(layer: Layer, data: bytes, name: str) -> Layer:
+def _or_plain(layer: Layer, stream: BinaryIO, cap: int, name: str) -> Layer:
     """Formats without a mark of their own: at fault, and with less in it than came, is something else."""
-    corrupt = layer.fault == "is corrupt" and len(layer.content) <= len(data)
-    if corrupt or (layer.fault == "is cut" and not layer.content):
-        return Layer(data, f"is not {name}")
+    if layer.fault in ("is corrupt", "is cut"):
+        plain = _plain(stream, cap)
+        if len(layer.content) <= len(plain) if layer.fault == "is corrupt" else not layer.content:
+            return Layer(plain, f"is not {name}")
     return layer
 
 
-def _stream(decoder: Any, data: bytes, start: int) -> Generator[bytes, None, int]:
-    """The output of a zlib-like `decoder` fed with `data` from `start`, in pieces of at most `_STEP`.
-
-    Returns where in `data` the stream ended. Raises _Cut when it did not.
-    """
-    view = memoryview(data)
+def _stream(decoder: Any, stream: BinaryIO) -> Iterator[bytes]:
+    """The output of a zlib-like `decoder` fed with `stream`, in pieces of at most `_STEP`; the stream is left behind
+    what that took. Raises _Cut when it did not end."""
     size = _FIRST_PIECE
-    while not decoder.eof and start < len(data):
-        piece: Any = view[start : start + size]
-        start += len(piece)
+    while not decoder.eof and (piece := stream.read(size)):
         size = min(2 * size, _PIECE)
         while True:
             out = decoder.decompress(piece, _STEP)
@@ -157,26 +187,29 @@ def _stream(decoder: Any, data: bytes, start: int) -> Generator[bytes, None, int
                 break
     if not decoder.eof:
         raise _Cut
-    return start - len(decoder.unused_data)
+    stream.seek(-len(decoder.unused_data), SEEK_CUR)
 
 
-def _gunzip(data: bytes) -> Iterator[bytes]:
-    start = members = 0
-    while data[start : start + 2] == _GZIP_MAGIC:
+def _gunzip(stream: BinaryIO) -> Iterator[bytes]:
+    stream.seek(0)
+    members = 0
+    while (magic := stream.read(2)) == _GZIP_MAGIC:
+        stream.seek(-len(magic), SEEK_CUR)
         members += 1
         if members > _MOST_MEMBERS:
             raise _TooMany
-        start = yield from _stream(isal_zlib.decompressobj(16 + zlib.MAX_WBITS), data, start)
+        yield from _stream(isal_zlib.decompressobj(16 + zlib.MAX_WBITS), stream)
 
 
-def _inflate(data: bytes, wbits: int) -> Iterator[bytes]:
-    return _stream(zlib.decompressobj(wbits), data, 0)
+def _inflate(stream: BinaryIO, wbits: int) -> Iterator[bytes]:
+    stream.seek(0)
+    return _stream(zlib.decompressobj(wbits), stream)
 
 
-def _unbrotli(data: bytes) -> Iterator[bytes]:
+def _unbrotli(stream: BinaryIO) -> Iterator[bytes]:
+    stream.seek(0)
     decoder = brotli.Decompressor()
-    for start in range(0, len(data), _PIECE):
-        piece = data[start : start + _PIECE]
+    while piece := stream.read(_PIECE):
         while True:
             out = decoder.process(piece, output_buffer_limit=_STEP)
             if out:
@@ -190,8 +223,9 @@ def _unbrotli(data: bytes) -> Iterator[bytes]:
     raise _Cut
 
 
-def _unzstd(data: bytes) -> Iterator[bytes]:
+def _unzstd(stream: BinaryIO) -> Iterator[bytes]:
+    stream.seek(0)
     decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
-    with decoder.stream_reader(data, read_across_frames=True) as reader:
+    with decoder.stream_reader(stream, read_across_frames=True, closefd=False) as reader:
         while piece := reader.read(_STEP):
             yield piece

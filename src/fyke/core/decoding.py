@@ -8,6 +8,7 @@ times the bytes on the wire.
 """
 
 import re
+from io import BytesIO
 from typing import NamedTuple
 
 from fyke.core.codings import Decoder, dechunk, gunzip, inflate, unbrotli, unzstd
@@ -53,28 +54,26 @@ def decode_body(exchange: Exchange, most_bytes: int, most_ratio: int = MOST_RATI
     A coding that is unknown, or that the body is not in, is passed over: the bytes are as they were
     before it, and `fault` says so.
     """
-    data = exchange.body.read(most_bytes)
+    body = exchange.body
     if not _CODED.search(exchange.head):
-        return Decoded(data, "")
-    coded = _codings(exchange, "transfer-encoding")
-    coded = _codings(exchange, "content-encoding") + coded
-    if not coded or not data:
-        return Decoded(data, "")
+        return Decoded(body.read(most_bytes), "")
+    coded = _codings(exchange, "content-encoding") + _codings(exchange, "transfer-encoding")
+    if not coded or not body.size:
+        return Decoded(body.read(most_bytes), "")
     if len(coded) - coded.count("chunked") > MAX_LAYERS or coded.count("chunked") > 1:
-        return Decoded(data, f"more than {MAX_LAYERS} codings: {', '.join(coded)[:80]}")
-    cap = min(most_bytes, most_ratio * len(data))
-    faults = []
+        return Decoded(body.read(most_bytes), f"more than {MAX_LAYERS} codings: {', '.join(coded)[:80]}")
+    cap = min(most_bytes, most_ratio * body.size)
+    faults = [f"unknown coding {coding[:20]!r}" for coding in reversed(coded) if coding not in _DECODERS]
+    data: bytes | None = None
     is_cut = False
     for coding in reversed(coded):
-        decoder = _DECODERS.get(coding)
-        if decoder is None:
-            faults.append(f"unknown coding {coding[:20]!r}")
-            continue
-        data, fault = decoder(data, cap)
-        is_cut = is_cut or (bool(fault) and len(data) == most_bytes)
-        if fault:
-            faults.append(f"{coding} {fault}" if not fault.startswith("is not") else f"body {fault}")
-    return Decoded(data, "; ".join(faults), is_cut)
+        if coding in _DECODERS:
+            stream = body.open() if data is None else BytesIO(data)
+            data, fault = _DECODERS[coding](stream, cap)
+            is_cut = is_cut or (bool(fault) and len(data) == most_bytes)
+            if fault:
+                faults.append(f"{coding} {fault}" if not fault.startswith("is not") else f"body {fault}")
+    return Decoded(body.read(most_bytes) if data is None else data, "; ".join(faults), is_cut)
 
 
 def _codings(exchange: Exchange, field: str) -> list[str]:

@@ -7,6 +7,7 @@ Invariant: a gzip body unfolds to at most `MAX_UNFOLDED_BYTES`, and only when it
 """
 
 import re
+from io import BytesIO
 from itertools import islice
 
 from fyke.core.batches import Kind
@@ -114,5 +115,5 @@ def sitemap_links(content: bytes, url: str) -> tuple[list[str], dict[str, float]
 
 def unfold(data: bytes, limit: int = MAX_UNFOLDED_BYTES) -> bytes:
     """The first `limit` bytes `data` (gzip, any number of members) holds; as far as it can be read."""
-    layer = gunzip(data, limit)
+    layer = gunzip(BytesIO(data), limit)
     return b"" if layer.content is data else layer.content

@@ -24,6 +24,8 @@ _PACKED_DEPTH = gzip.compress(b"<a>" * (20 << 20), 9)
 
 
 _NOISE = random.Random(1).randbytes(_MB)
+_MANY = b" ".join(b"x%d" % number for number in range(240))  # attributes
+_FONTS = b"".join(b"<font size=%d><p>" % number for number in range(60_000))  # a megabyte
 _PAGES: dict[str, Script] = {
     "tags-of-64-mb": _html(Many(b"<b>" * 1000, 21_000)),
     "tags-a-million-deep": _html(Many(b"<div>" * 1000, 1000)),
@@ -36,6 +38,10 @@ _PAGES: dict[str, Script] = {
     "links-of-a-megabyte": _html(b"<a href=/", Many(b"a" * _MB, 8), b">x</a>"),
     "links-with-dots": _html(Many(b"<a href=" + b"../" * 5000 + b"x>y</a>", 200)),
     "attributes-by-the-thousand": _html(b"<a ", Numbered(b"a%N%=b ", 500_000), b">"),
+    "attributes-on-every-tag": _html(b"<template>", Many(b"<p %b>" % _MANY, 7_000)),
+    "attributes-of-the-body": _html(b"<template>", Numbered(b"<body x%N% y%N% z%N%>%NEXT%", 20_000)),
+    "attributes-behind-quotes": _html(b"<template>%NEXT%<p ", Numbered(b'x%N%="<" ', 40_000), b">"),
+    "attributes-made-again": _html(b"<template><p><b %b><i %b>%%NEXT%%" % (_MANY, _MANY), Many(b"<p>x" * 100, 1_100)),
     "attribute-of-32-mb": _html(b"<p title='", Many(b"x" * _MB, 32), b"'>"),
     "title-of-16-mb": _html(b"<title>", Many(b"x" * _MB, 16), b"</title>"),
     "comment-that-never-ends": _html(b"<!--", Many(b"-- >" * 1000, 4000)),
@@ -129,6 +135,7 @@ _HEAVY: dict[str, Script] = {  # no more than is allowed, and much of it: what m
         "Content-Encoding: gzip",
     ),
     "gzip-of-many-members": (head("Content-Encoding: gzip"), Many(gzip.compress(b""), 3_000_000)),
+    "gzip-of-60-mb-of-fonts": (head("Content-Encoding: gzip"), Many(gzip.compress(b"<template>" + _FONTS, 9), 55)),
     "gzip-of-64-mb-to-128": (
         head("Content-Encoding: gzip"), Many(gzip.compress(_NOISE, 1), 60), Many(gzip.compress(bytes(_MB), 9), 60),
     ),
