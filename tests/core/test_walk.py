@@ -12,7 +12,9 @@ from selectolax.lexbor import LexborHTMLParser
 
 from fyke.core import walk as walking
 from fyke.core.markup import MAX_BYTES, TakesLong, bounded, parts
+from fyke.core.outcomes import Outcome
 from fyke.core.pace import haste
+from fyke.core.visits import Exchange, Page, visit_to
 from fyke.core.walk import MAX_ATTRIBUTES, walk, walked
 
 MOST_MB = 160
@@ -52,6 +54,7 @@ junk = st.lists(st.one_of(opening, closing, st.sampled_from(TEXTS)), max_size=30
 
 SIX = b" ".join(b"%x" % number for number in range(6))
 MANY = b" ".join(b"%x" % number for number in range(256, 256 + MAX_ATTRIBUTES))
+TOO_MANY = b" ".join(b"x%d" % number for number in range(5_000))
 HOSTILE = {
     "formatting left open": b"".join(b"<font size=%d><p>" % number for number in range(30_000)),
     "formatting with attributes": b"<p><font %b><b %b><i %b>" % (MANY, MANY, MANY) + b"<p>x" * 100_000,
@@ -72,11 +75,13 @@ HOSTILE = {
 HIDDEN = {
     "in quotes": b"<p %b>" % b" ".join(b'x%d="<"' % number for number in range(100_000)),
     "in quotes with an end": b"<p %b>" % b" ".join(b"x%d='>'" % number for number in range(100_000)),
-    "behind a style of an SVG": b'<svg><style><a x="</style><p %b>' % (MANY * 100),
-    "behind CDATA": b'<svg><p><![CDATA[<a x=">]]><p %b>' % (MANY * 100),
-    "behind a plain text that is none": b"<select><plaintext><p %b>" % (MANY * 100),
-    "behind a name with a NUL": b"<plaintext\0><p %b>" % (MANY * 100),
-    "behind a script in a script": b"<script><!--<script></script><p %b>" % (MANY * 100) + b"--></script>",
+    "behind a style of an SVG": b'<svg><style><a x="</style><p %b>' % TOO_MANY,
+    "in a style of an SVG": b"<svg><style><p %b></style></svg>" % TOO_MANY,
+    "in a title of a formula": b"<math><title><p %b></title></math>" % TOO_MANY,
+    "behind CDATA": b'<svg><p><![CDATA[<a x=">]]><p %b>' % TOO_MANY,
+    "behind a plain text that is none": b"<select><plaintext><p %b>" % TOO_MANY,
+    "behind a name with a NUL": b"<plaintext\0><p %b>" % TOO_MANY,
+    "behind a script in a script": b"<script><!--<script></script><p %b>" % TOO_MANY + b"--></script>",
 }
 PARSE = """
 import sys
@@ -149,6 +154,13 @@ def test_honest_pages_are_whole_and_soon_read(html: bytes) -> None:
     with haste():
         part = bounded(html)
     assert part.replace(rb"\u003c", b"<") == html
+
+
+def test_bytes_that_are_no_text_part_no_tags() -> None:
+    page = b"<\xffq %b><\xff/q>text" % TOO_MANY
+    exchange = Exchange(visit_to("http://a.example/"), Outcome.OK, 0.0, 0.0)
+    html = Page(exchange, "text/html", page, charset="utf-8").safe_html(MAX_BYTES)
+    assert all(len(node.attributes) <= MAX_ATTRIBUTES for node in LexborHTMLParser(html).css("*"))
 
 
 def test_what_takes_long_is_not_parsed_in_haste() -> None:

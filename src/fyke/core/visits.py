@@ -246,6 +246,11 @@ class Page:
             self._tree = LexborHTMLParser(bounded(next(self.html())), options=TREE_OPTIONS)
         return self._tree
 
+    def safe_html(self, most_bytes: int) -> str:
+        """As much of the first `most_bytes` of an HTML page as is safe to parse; bytes that are no text are left out
+        before that is asked, since they may part what else is a tag."""
+        return bounded(next(self.html())[:most_bytes].decode("utf-8", "ignore").encode()).decode()
+
     def html(self) -> Iterator[bytes]:
         """The text as an HTML parser is to read it: UTF-8, in pieces of `MAX_BYTES` of the content at most."""
         for piece in pieces(self.content) if self.charset not in _WITHOUT_PIECES else [self.content[:MAX_BYTES]]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from fyke.core.markup import bounded
 from fyke.core.urls import canonical
 
 MOST_MARKS = 20_000  # links, pieces of code and cells of a page
@@ -68,7 +69,8 @@ def marked(html: str, url: str) -> Marked:
     for table in root.css("table"):
         left -= _mark_table(table) if left > 0 else 0
     _keep_lists(parser, root)
-    return Marked(parser.html or html, urls)
+    written = bounded((parser.html or html).encode("utf-8", "ignore"))  # it may be much longer than what was parsed
+    return Marked(written.decode("utf-8", "ignore"), urls)
 
 
 def _mark_links(root: LexborNode, base: str) -> list[str]:

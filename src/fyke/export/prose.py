@@ -14,7 +14,6 @@ from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fyke.core.hidden import CONTROL, HIDDEN
-from fyke.core.markup import bounded
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.export.marks import MARKS, marked, single, without_marks, written
 from fyke.search.extract import is_deep
@@ -36,24 +35,22 @@ _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 
 def plain(page: Page) -> str:
     """The main content of `page`, a blank line between paragraphs."""
-    return _clean(page.text if page.media_type not in HTML_TYPES else _main(_html(page), formatting=True))
+    return _clean(
+        page.text if page.media_type not in HTML_TYPES else _main(page.safe_html(_HTML_BYTES), formatting=True)
+    )
 
 
 def markdown(page: Page) -> str:
     """The main content of `page` as Markdown."""
     if page.media_type not in HTML_TYPES:
         return _clean(page.text if page.media_type == "text/markdown" else _escaped(page.text))
-    html = _html(page)
+    html = page.safe_html(_HTML_BYTES)
     if is_deep(html):
         return _clean(_escaped(_main(html, formatting=False)))
     page_marked = marked(html, page.url)
     parser = LexborHTMLParser(single(_main(page_marked.html, formatting="minimal_html")))
     text = "\n\n".join(_blocks(parser.body)) if parser.body else ""
     return _clean(written(text[: 2 * TEXT_CHARS], page_marked.urls))
-
-
-def _html(page: Page) -> str:
-    return bounded(next(page.html())[:_HTML_BYTES]).decode("utf-8", "ignore")
 
 
 def _main(html: str, formatting: Formatting) -> str:

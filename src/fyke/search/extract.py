@@ -18,7 +18,6 @@ from resiliparse.parse.html import DOMNode, HTMLTree
 from selectolax.lexbor import LexborCSSSelector, LexborNode
 
 from fyke.core.hidden import HIDDEN
-from fyke.core.markup import bounded
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical, key_of
 from fyke.core.visits import HTML_TYPES, Page
@@ -173,7 +172,7 @@ def main_text(page: Page) -> str:
 
 def _main(page: Page) -> tuple[str, str]:
     """Main text and headings of an HTML page; all text where the main part has little of it."""
-    html = bounded(next(page.html())[:_HTML_BYTES]).decode("utf-8", "ignore")
+    html = page.safe_html(_HTML_BYTES)
     tree = HTMLTree.parse(html)
     if tree.body is None:
         return "", ""
