@@ -83,6 +83,12 @@ HIDDEN = {
     "behind a name with a NUL": b"<plaintext\0><p %b>" % TOO_MANY,
     "behind a script in a script": b"<script><!--<script></script><p %b>" % TOO_MANY + b"--></script>",
 }
+KNOWN = {
+    "names without end": b"".join(b"<n%d></o%d></n%d><n%d>" % (n, n, n // 2, n) for n in range(2_000)),
+    "kinds without end": b"".join(b"<i %d>" % number for number in range(3_000)) + b"<p>" * 3_000,
+    "kinds that are closed": b"".join(b"<i %d></i>" % number for number in range(30_000)),
+    "long names": b"<%b></%b>" % (b"n" * 16, b"n" * 16) + b"<%b></%b>" % (b"n" * 17, b"n" * 17),
+}
 PARSE = """
 import sys
 from selectolax.lexbor import LexborHTMLParser
@@ -101,9 +107,9 @@ def test_both_walks_find_the_same(page: bytes, times: int) -> None:
 
 
 @pytest.mark.skipif(walk is walked, reason="the walker was not compiled: there was no compiler")
-@pytest.mark.parametrize("what", [*HOSTILE, *HIDDEN])
+@pytest.mark.parametrize("what", [*HOSTILE, *HIDDEN, *KNOWN])
 def test_both_walks_end_at_the_same_place(what: str) -> None:
-    page = {**HOSTILE, **HIDDEN}[what][: MAX_BYTES // 8]
+    page = {**HOSTILE, **HIDDEN, **KNOWN}[what][: MAX_BYTES // 8]
     assert walk(page) == walked(page)
 
 

@@ -15,6 +15,7 @@ text is written as a reference, which means the same, and the text is without ta
 
 import re
 from collections import Counter
+from operator import gt
 
 from fyke.core.pace import breathe
 
@@ -33,6 +34,7 @@ ADOPTED = 8  # times that an end tag may have an element made again ("adoption a
 ALIKE = 3  # formatting elements of one kind are made again, and no more
 AGAIN_NS, STEP_NS, PAIR_NS = 100, 2, 9
 
+_MOST = (MAX_TAGS, MAX_UNITS, MAX_STEPS, MAX_PAIRS, MAX_KINDS)
 _BREATH = 256  # tags
 
 _NAME = rb"([a-zA-Z][^\t\n\f\r />]*+)"
@@ -79,9 +81,8 @@ class _Cost:
 
     @property
     def is_too_much(self) -> bool:
-        return (
-            self.tags > MAX_TAGS or self.units > MAX_UNITS or self.steps > MAX_STEPS or self.pairs > MAX_PAIRS
-        ) or len(self.kinds) > MAX_KINDS
+        met = (self.tags, self.units, self.steps, self.pairs, len(self.kinds))
+        return any(map(gt, met, _MOST))
 
     @property
     def us(self) -> int:

@@ -127,12 +127,13 @@ static int64_t met(Cost *cost, Text tag) {
     return ++kind->count;
 }
 
-/* How many elements of a name are open, for who counts; NULL where none was met yet, and no more are kept. */
-static int64_t *opened(Cost *cost, const char *name, uint64_t hash) {
+/* How many elements of a name are open, for who counts. NULL: none was met yet, and no more are kept, or it is not to be
+   `added`. */
+static int64_t *opened(Cost *cost, const char *name, uint64_t hash, bool added) {
     Open *of = &cost->names[hash % (2 * MOST_NAMES)];
     while (of->used && strcmp(of->name, name)) of = of + 1 < cost->names + 2 * MOST_NAMES ? of + 1 : cost->names;
     if (of->used) return &of->open;
-    if (cost->names_met == MOST_NAMES) return NULL;
+    if (!added || cost->names_met == MOST_NAMES) return NULL;
     cost->names_met++;
     of->used = true;
     strcpy(of->name, name);
@@ -168,7 +169,7 @@ static void begin(Cost *cost, const Tag *tag, Text all, uint64_t hash, int is) {
         cost->whole += attributes;
     }
     if (!(is & FLAT) && !(shape && tag->closes_itself)) {
-        int64_t *open = opened(cost, tag->name, hash);
+        int64_t *open = opened(cost, tag->name, hash, true);
         cost->depth++;
         if (open) ++*open;
     }
@@ -199,7 +200,7 @@ static void end(Cost *cost, const char *name, uint64_t hash, int is) {
         end_formatting(cost, name);
     else if (!(is & INLINE))
         settle(cost);
-    int64_t *open = opened(cost, name, hash);
+    int64_t *open = opened(cost, name, hash, false);
     if (open && *open) {
         --*open;
         cost->depth--;
