@@ -149,7 +149,7 @@ class _Cost:
         self.fresh.clear()
 
 
-class _Walk:
+class _PageWalk:
     """One walk through a page."""
 
     def __init__(self, content: bytes) -> None:
@@ -234,7 +234,7 @@ class _Walk:
 def walked(content: bytes) -> tuple[bytes, int, int]:
     """As much of `content` (UTF-8) from its beginning as may be parsed, how many of its bytes that is, and microseconds
     that it may take beside what all pages take."""
-    walk = _Walk(content)
+    walk = _PageWalk(content)
     return walk.result(walk.to_its_end())
 
 
