@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fyke.core import visits
 from fyke.core.markup import pieces
 from fyke.core.visits import Exchange, Page
-from fyke.harvest.charset import charset_of, codec_of, install
+from fyke.harvest.charset import _codec_of, charset_of, codec_of, install
 
 install()
 
@@ -218,3 +218,9 @@ def test_a_page_read_in_pieces_says_the_same(
     content = whole.encode(encoding)
     page = Page(answer(), "text/html", content, charset=charset_of(content, label))
     assert b"".join(page.html()).decode() == whole
+
+
+def test_a_long_label_is_none_and_is_not_remembered() -> None:
+    before = _codec_of.cache_info().currsize
+    assert all(codec_of(f"{number}{'x' * 500}") is None for number in range(20))
+    assert _codec_of.cache_info().currsize == before

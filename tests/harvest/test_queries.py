@@ -131,3 +131,8 @@ def _writable(character: str, name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return data.decode(name, "replace") == character and "%26%23" not in query_encoded(character, name)
+
+
+def test_what_is_too_long_for_a_link_is_not_encoded() -> None:
+    hrefs = [f"?{'あ' * 20_000}", "?あ"]
+    assert with_queries_encoded(hrefs, "http://a.example/", "cp932") == [hrefs[0], "?%82%A0"]

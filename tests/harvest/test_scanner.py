@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from fyke.core.markup import bounded
-from fyke.core.visits import TREE_OPTIONS, Page
+from fyke.core.markup import TREE_OPTIONS, bounded
+from fyke.core.visits import Page
 from fyke.harvest import links
 from fyke.harvest.links import ReadLinks, fit, of_tree, scanned
 

@@ -16,6 +16,7 @@ from fyke.core.visits import Page
 from fyke.export.prose import markdown, plain
 from fyke.fetcher.robots_rules import RobotsRules
 from fyke.harvest import Parser
+from fyke.search.extract import main_text
 from fyke.serve.copies import copy_of
 from harvest.conftest import make_answer
 
@@ -51,6 +52,13 @@ def shown_with(body: bytes) -> None:
     copy_of(Parser().parse(make_answer(), b"<link rel=stylesheet href=/a>"), lambda url: sheet)
 
 
+def declared(body: bytes) -> None:
+    """A list of as many elements, and attributes that each has by default."""
+    defaults = b"".join(b'b%d CDATA "" ' % number for number in range(len(body) // 100))
+    read = document("text/xml", before=b"<!DOCTYPE urlset [<!ATTLIST z " + defaults + b">]><urlset>")
+    read(body + b"</urlset>")
+
+
 def rules(body: bytes) -> None:
     RobotsRules.parse(body, "fyke").verdict(f"/{'a' * 1000}")
 
@@ -76,6 +84,13 @@ READERS: dict[str, tuple[Reader, list[bytes]]] = {
     "feed": (document("text/xml", before=b"<rss>"), [b"<item><link>", b"]]>", b"<!--", b"<!DOCTYPE [", b"<?", b"'"]),
     "gzip": (document("application/gzip", "http://h/sitemap.xml.gz"), [gzip.compress(b"", mtime=0), b"\x1f\x8b"]),
     "html": (document("text/html"), [b"<", b"<!--", b"<a href=x>", b"<x a ", b"<meta charset=", b"&", b"\xc3", b"\0"]),
+    "options": (document("text/html", before=b"<select>"), [b"<option>", b"<option>a</option>"]),
+    "options in no charset": (
+        document("text/html", before=b"<meta a=charset>" + b"x" * 2000 + b"<select>"),
+        [b"<option>"],
+    ),
+    "options of a list": (document("text/xml", before=b"<urlset>\xff<select>"), [b"<option>"]),
+    "declared": (declared, [b"<z/>"]),
     "json": (document("application/json", before=b'"jsonfeed.org"'), [b"[", b'{"a":', b"1", b'"']),
     "header": (header, [b"<", b"<>;", b"<>;a=", b" ", b",", b"<a>;a=b", b";charset="]),
     "shown": (
@@ -84,7 +99,14 @@ READERS: dict[str, tuple[Reader, list[bytes]]] = {
     ),
     "shown with": (shown_with, [b"@import url(", b"@import a", b"@import ", b" "]),
     "text as markdown": (read_aloud(markdown, "text/plain"), [b" ", b"\n", b"\n ", b"\t\r", b"_", b"`", b"1", b"# "]),
-    "markdown": (read_aloud(markdown, "text/html"), [b"<p>a", b"<a href=x>a", b"<br> ", b"<li>", b"&amp;"]),
+    "indexed": (
+        read_aloud(main_text, "text/html"),
+        [b"<nav>x</nav>", b"<h2>x y</h2>", b"<p class=pager>a</p>", b"<option>"],
+    ),
+    "markdown": (
+        read_aloud(markdown, "text/html"),
+        [b"<option>x", b"<p>a", b"<a href=x>a", b"<br> ", b"<li>", b"&amp;"],
+    ),
     "robots": (rules, [b"*", b"a*", b"Disallow: /*a*\n", b"Disallow: a", b" ", b"\r", b"%", b"User-agent: *\n"]),
 }
 

@@ -31,6 +31,10 @@ BODIES: dict[str, tuple[str, bytes, bytes]] = {  # media type, how it begins, an
     "a page of anchors": ("text/html", b"", b"<a href=/%d>"),
     "a page of links not to follow": ("text/html", b"", b"<a rel=nofollow href=/%d>"),
     "a page of what comes next": ("text/html", b"", b"<link rel=next href=/%d>"),
+    "a feed of long defaults": (
+        "text/xml", b"<!DOCTYPE rss [<!ATTLIST link href CDATA '%b'>]><rss><channel>" % (b"a" * 30_000), b"<link/>",
+    ),
+    "attributes on every tag": ("text/html", b"<template>", b"<p " + b" ".join(b"x%x" % n for n in range(240)) + b">"),
     "formatting made again": ("text/html", b"", b"<b><i><a></b></i>"),
     "fonts made again": ("text/html", b"".join(b"<font size=%d>" % size for size in range(900)), b"<p>"),
 }  # fmt: skip

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from io import BytesIO
 
 import numpy as np
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
 from fyke.core.pace import breathe, in_haste
 from fyke.core.walk import walk
@@ -31,6 +32,9 @@ _EMPTY_TAG = re.compile(  # of few attributes, each read once
     rb"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([a-zA-Z][^\s/<>]*+)"
     rb"((?:\s++[^\s=/<>\"']++\s*+=\s*+(?:\"[^\"<]*+\"|'[^'<]*+')){0,64}+)\s*+/>"
 )
+
+
+TREE_OPTIONS = LexborDocumentOptions.WO_EVENTS  # events of changing trees: a tenth of the cost, and all of <option>'s
 
 
 class TakesLong(Exception):
@@ -68,6 +72,11 @@ def parts(content: bytes) -> Iterator[bytes]:
 def bounded(content: bytes) -> bytes:
     """`content` (UTF-8), or as much from its beginning as may be parsed. Raises TakesLong."""
     return _safe(_without_many_nuls(content[:MAX_BYTES]))[0]
+
+
+def tree_of(content: bytes) -> LexborHTMLParser:
+    """The tree of as much of `content` (UTF-8) as is safe to parse. Raises TakesLong."""
+    return LexborHTMLParser(bounded(content), options=TREE_OPTIONS)
 
 
 def _safe(content: bytes) -> tuple[bytes, int]:

@@ -12,17 +12,16 @@ from enum import IntEnum
 from typing import Any
 
 import pyarrow as pa
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser
 
 from fyke.core.batches import EMPTY, URLS, Kind, numbers, texts, url_batch
 from fyke.core.document import Document
-from fyke.core.markup import MAX_BYTES, bounded, pieces, written_out
+from fyke.core.markup import MAX_BYTES, bounded, pieces, tree_of, written_out
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator, UrlParts, locate, split
 
 HTML = "text/html"
 HTML_TYPES = frozenset({HTML, "application/xhtml+xml"})
-TREE_OPTIONS = LexborDocumentOptions.WO_EVENTS  # events of changing trees; a tenth of the cost of parsing
 TEXT_BYTES = 1 << 20  # of text that are decoded at a time
 OWN_CODECS = "x-whatwg-"  # how the names begin of those that Python lacks
 _UTF_8 = frozenset({"utf-8", "us-ascii", "ascii"})
@@ -243,7 +242,7 @@ class Page:
     def tree(self) -> LexborHTMLParser:
         """The HTML tree of as much of the page as is safe to parse, made once however many modules ask."""
         if self._tree is None:
-            self._tree = LexborHTMLParser(bounded(next(self.html())), options=TREE_OPTIONS)
+            self._tree = tree_of(next(self.html()))
         return self._tree
 
     def safe_html(self, most_bytes: int) -> str:

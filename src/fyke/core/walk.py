@@ -74,6 +74,7 @@ class _Cost:
         self.anchor = 0  # the heaviest: one at most is open
         self.whole = 0  # attributes of <html> and <body>, which further such tags add to
         self.depth = 0
+        self.options = 0  # of the latest select, which each new one looks through twice
         self.drawing = False  # whether within an SVG, of which nothing but shapes was met
         self.fresh: list[tuple[bytes, bytes, int]] = []  # open formatting elements: name, tag, units
         self.kinds: Counter[bytes] = Counter()
@@ -106,7 +107,8 @@ class _Cost:
             self.depth += 1
             if name in self.open or len(self.open) < MAX_NAMES:
                 self.open[name] += 1
-        self.steps += self.depth
+        self.options = 0 if name == b"select" else self.options + (name == b"option")
+        self.steps += self.depth + (2 * self.options if name == b"option" else 0)
         if formats:
             if len(self.fresh) == MAX_FRESH:
                 self.settle()

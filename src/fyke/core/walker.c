@@ -37,7 +37,7 @@ typedef struct {
 } Fresh; /* a formatting element that nothing may part yet from its end tag */
 
 typedef struct {
-    int64_t tags, units, steps, pairs, again, each_again, heavy, anchor, whole, depth;
+    int64_t tags, units, steps, pairs, again, each_again, heavy, anchor, whole, depth, options;
     int kinds_met, names_met, fresh_met;
     bool drawing; /* whether within an SVG, of which nothing but shapes was met */
     Fresh fresh[MOST_FRESH];
@@ -59,7 +59,9 @@ enum {
     TEXT = 8,   /* holds no tags */
     ODD = 16,   /* behind it texts may hold tags */
     WHOLE = 32, /* adds to the one there is */
-    SHAPE = 64  /* within an SVG it ends with its own tag, if that says so */
+    SHAPE = 64, /* within an SVG it ends with its own tag, if that says so */
+    SELECT = 128,
+    OPTION = 256 /* looks twice through those of its select */
 };
 
 #define MOST_KNOWN 256
@@ -105,9 +107,10 @@ static void learn_all(void) {
     static const char *const shapes[] = {
         "path", "g", "circle", "rect", "use", "line", "polygon", "polyline", "ellipse", "defs", "symbol", "stop",
         "lineargradient", "radialgradient", "clippath", "mask", "text", "tspan", "animate", NULL};
+    static const char *const selects[] = {"select", NULL}, *const options[] = {"option", NULL};
     static const char *const whole[] = {"html", "body", NULL};
     learn(FORMATS, formats), learn(INLINE, inlined), learn(FLAT, flat), learn(TEXT, texts), learn(ODD, odd);
-    learn(WHOLE, whole), learn(SHAPE, shapes);
+    learn(WHOLE, whole), learn(SHAPE, shapes), learn(SELECT, selects), learn(OPTION, options);
 }
 
 /* -- costs ----------------------------------------------------------------------------------------------------------- */
@@ -173,7 +176,8 @@ static void begin(Cost *cost, const Tag *tag, Text all, uint64_t hash, int is) {
         cost->depth++;
         if (open) ++*open;
     }
-    cost->steps += cost->depth;
+    cost->options = is & SELECT ? 0 : cost->options + !!(is & OPTION);
+    cost->steps += cost->depth + (is & OPTION ? 2 * cost->options : 0);
     if (is & FORMATS) {
         if (cost->fresh_met == MOST_FRESH) settle(cost);
         Fresh *fresh = &cost->fresh[cost->fresh_met++];

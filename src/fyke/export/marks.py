@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from fyke.core.markup import bounded
+from fyke.core.markup import TREE_OPTIONS, bounded
 from fyke.core.urls import canonical
 
 MOST_MARKS = 20_000  # links, pieces of code and cells of a page
@@ -54,7 +54,7 @@ def marked(html: str, url: str) -> Marked:
     """`html`, the page at `url`, with marks; as it is where it has such characters itself."""
     if _OURS.search(html):
         return Marked(html, ())
-    parser = LexborHTMLParser(html)
+    parser = LexborHTMLParser(html, options=TREE_OPTIONS)
     root = parser.root
     if root is None:
         return Marked(html, ())

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from typing import Literal
 
 from resiliparse.extract.html2text import extract_plain_text
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
 from fyke.core.hidden import CONTROL, HIDDEN
+from fyke.core.markup import tree_of
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.export.marks import MARKS, marked, single, without_marks, written
 from fyke.search.extract import is_deep
@@ -48,7 +49,7 @@ def markdown(page: Page) -> str:
     if is_deep(html):
         return _clean(_escaped(_main(html, formatting=False)))
     page_marked = marked(html, page.url)
-    parser = LexborHTMLParser(single(_main(page_marked.html, formatting="minimal_html")))
+    parser = tree_of(single(_main(page_marked.html, formatting="minimal_html")).encode("utf-8", "replace"))
     text = "\n\n".join(_blocks(parser.body)) if parser.body else ""
     return _clean(written(text[: 2 * TEXT_CHARS], page_marked.urls))
 

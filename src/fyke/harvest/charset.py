@@ -17,9 +17,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
-from selectolax.lexbor import LexborHTMLParser
 
-from fyke.core.markup import MAX_BYTES, bounded
+from fyke.core.markup import MAX_BYTES, tree_of
 from fyke.core.visits import OWN_CODECS
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ DEFAULT = "windows-1252"
 
 _PRESCAN_BYTES = 1024
 _SAMPLE_BYTES = 4096
+_LABEL_CHARS = 256  # with blanks around it
 
 # Python's name of what resiliparse calls an encoding, where a wider one is meant.
 _CODECS = {
@@ -94,8 +94,7 @@ def charset_of(content: bytes, label: str = "", *, html: bool = False) -> str:
 
 
 @lru_cache(maxsize=1024)
-def codec_of(label: str) -> str | None:
-    """The Python codec for a label of the Encoding Standard; None when it is none."""
+def _codec_of(label: str) -> str | None:
     label = label.strip("\t\n\f\r ").lower()
     if label in _LABELS:
         return _LABELS[label]
@@ -104,6 +103,11 @@ def codec_of(label: str) -> str | None:
         return None
     name = _CODECS.get(name, name)
     return f"windows-{name[2:]}" if name.startswith("cp125") else name
+
+
+def codec_of(label: str) -> str | None:
+    """The Python codec for a label of the Encoding Standard; None when it is none."""
+    return _codec_of(label) if len(label) <= _LABEL_CHARS else None
 
 
 def _prescanned(head: bytes) -> str | None:
@@ -170,7 +174,7 @@ def _in_tree(content: bytes) -> str | None:
     lower = content[:MAX_BYTES].lower()
     if b"<meta" not in lower or b"charset" not in lower:
         return None
-    for node in LexborHTMLParser(bounded(content)).css("meta[charset],meta[http-equiv][content]"):
+    for node in tree_of(content).css("meta[charset],meta[http-equiv][content]"):
         codec = _of_meta(node.attributes)
         if codec is not None:
             return codec

@@ -20,10 +20,10 @@ from typing import Any, Final, NamedTuple
 
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
-from fyke.core.markup import bounded, parts
+from fyke.core.markup import TREE_OPTIONS, parts, tree_of
 from fyke.core.pace import breathe
 from fyke.core.urls import canonical
-from fyke.core.visits import HTML_TYPES, TREE_OPTIONS, Page, PageLinks
+from fyke.core.visits import HTML_TYPES, Page, PageLinks
 from fyke.harvest.headers import obey, refresh_target, rel_of
 from fyke.harvest.queries import encode_queries
 from fyke.harvest.requisites import html_requisites
@@ -111,7 +111,7 @@ class HtmlLinks:
     def _read_noframes(self, page: Page, root: LexborNode) -> None:
         """What is for those who know no frames, as we do not: to a parser it is text."""
         for node in self._engine.find("noframes", root)[:MOST_TREES]:
-            within = LexborHTMLParser(bounded(node.text().encode("utf-8", "replace")), options=TREE_OPTIONS).root
+            within = tree_of(node.text().encode("utf-8", "replace")).root
             if within is not None:
                 self._note(page, of_tree(self._engine.find, within, self._product))
 

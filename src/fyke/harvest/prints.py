@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import xxhash
-from selectolax.lexbor import LexborHTMLParser
 
-from fyke.core.markup import TakesLong, bounded, has_many_tags
+from fyke.core.markup import TakesLong, has_many_tags, tree_of
 from fyke.core.own_marks import without_marks
 from fyke.core.pace import haste
 from fyke.core.visits import HTML_TYPES
@@ -44,7 +43,7 @@ def number_of(content: bytes, media_type: str) -> int:
 
 def _said(content: bytes) -> Iterator[str]:
     """Words, and in their order then what is shown and linked; nothing where there are few words."""
-    tree = LexborHTMLParser(bounded(content))
+    tree = tree_of(content)
     if tree.body is None:
         return
     title = tree.css_first("title")

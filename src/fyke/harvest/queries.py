@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+from fyke.core.urls import MAX_URL_BYTES
 from fyke.core.visits import PageLinks
 from fyke.harvest.charset import single_byte_table
 
@@ -51,6 +52,8 @@ def with_queries_encoded(hrefs: list[str], base: str, charset: str) -> list[str]
 
 
 def _with_query_encoded(href: str, base: str, charset: str) -> str:
+    if len(href) > 2 * MAX_URL_BYTES:
+        return href  # it is no link: as it is, or as it would become
     plain = href.strip(_STRIPPED).translate(_REMOVED)
     link = _LINK.fullmatch(plain)
     if link is None or link[2].isascii():

@@ -10,11 +10,9 @@ Invariant: linear in the bytes, of which there are `MOST_TEXT_BYTES` at most of 
 
 from collections.abc import Callable
 
-from selectolax.lexbor import LexborHTMLParser
-
 from fyke.core.decoding import decode_body
 from fyke.core.document import Document
-from fyke.core.markup import TakesLong, bounded, has_many_tags
+from fyke.core.markup import TakesLong, has_many_tags, tree_of
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import haste
 from fyke.core.visits import HTML_TYPES, SAME_TEXT, Earlier, Exchange, Page
@@ -70,7 +68,7 @@ def same_text(old: bytes, new: bytes) -> bool:
 
 
 def _words(content: bytes) -> list[str]:
-    tree = LexborHTMLParser(bounded(content))
+    tree = tree_of(content)
     title = tree.css_first("title")
     words = title.text().split() if title is not None else []
     if tree.body is None:

@@ -16,9 +16,9 @@ from io import BytesIO
 from itertools import count
 from xml.parsers import expat
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
-from fyke.core.markup import MAX_BYTES, bounded
+from fyke.core.markup import MAX_BYTES, tree_of
 from fyke.core.pace import breathe
 from fyke.core.urls import canonical
 
@@ -50,7 +50,7 @@ class Enough(Exception):
 
 
 class _Refused(Exception):
-    """The document declares entities, or is deeper than any list: only a bomb needs that."""
+    """The document declares entities or attributes, or is deeper than any list: only a bomb needs that."""
 
 
 def root_of(content: bytes) -> str:
@@ -118,6 +118,7 @@ def _scan_strictly(content: bytes, url: str, see: See) -> bool:
     parser.CharacterDataHandler = text.append
     parser.StartDoctypeDeclHandler = doctype
     parser.EntityDeclHandler = _refuse
+    parser.AttlistDeclHandler = _refuse  # what each element has by default
     try:
         parser.Parse(content, True)
     except (_Refused, expat.ExpatError, ValueError):
@@ -173,7 +174,7 @@ def _in_html(match: re.Match[bytes]) -> bytes:
 
 
 def _root_by_force(content: bytes) -> str:
-    body = LexborHTMLParser(bounded(_plain(content))).body
+    body = tree_of(_plain(content)).body
     node = body.first_child if body is not None else None
     while node is not None and not node.is_element_node:
         node = node.next
@@ -181,7 +182,7 @@ def _root_by_force(content: bytes) -> str:
 
 
 def _scan_by_force(content: bytes, url: str, see: See) -> None:
-    root = LexborHTMLParser(bounded(_plain(content))).root
+    root = tree_of(_plain(content)).root
     if root is None:
         return
     bases = [(-1, url)]  # of the elements around this one

@@ -16,11 +16,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from selectolax.lexbor import LexborHTMLParser
 
 from fyke.archive.reading import scan_table
 from fyke.core.config import Config
-from fyke.core.markup import bounded
+from fyke.core.markup import tree_of
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES
 from fyke.search.archived import ArchiveReader
@@ -127,7 +126,7 @@ def _content(row: dict[str, Any], reader: ArchiveReader) -> tuple[set[str], set[
     page = reader.read(row) if row["outcome"] in _WHOLE and row["warc_file"] else None
     if page is None or not page.content:
         return set(), set()
-    tree = LexborHTMLParser(bounded(page.content))
+    tree = tree_of(page.content)
     links = {node.attributes.get("href") or "" for node in tree.css("a[href]")}
     for node in tree.css("script,style,template"):
         node.decompose()

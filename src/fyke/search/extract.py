@@ -9,7 +9,6 @@ line.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -176,14 +175,14 @@ def _main(page: Page) -> tuple[str, str]:
     tree = HTMLTree.parse(html)
     if tree.body is None:
         return "", ""
-    for node in tree.body.query_selector_all(_NAVIGATION):
+    for node in reversed(tree.body.query_selector_all(_NAVIGATION)[:]):  # to go through what is found is quadratic
         node.decompose()
     deep = is_deep(html)
     main = "" if deep else by_lines(_plain_text(tree, main_content=True), TEXT_CHARS)
     if len(main) < _LITTLE_TEXT:
         whole = by_lines(_plain_text(tree, main_content=False), TEXT_CHARS)
         main = whole if len(whole) > 2 * len(main) else main
-    headings = [] if deep else tree.body.query_selector_all("h1,h2,h3,h4")
+    headings = () if deep else tree.body.query_selector_all("h1,h2,h3,h4")[:MAX_HEADINGS]
     return main, one_line(" ".join(_texts(headings, HEADINGS_CHARS)), HEADINGS_CHARS)
 
 
@@ -201,7 +200,7 @@ def _plain_text(tree: HTMLTree, *, main_content: bool) -> str:
 
 def _texts(nodes: Iterable[DOMNode], limit: int) -> Iterator[str]:
     """The text of the first `nodes` until there are `limit` characters."""
-    for node in islice(nodes, MAX_HEADINGS):
+    for node in nodes:
         text = node.text or ""
         yield text
         limit -= len(text)

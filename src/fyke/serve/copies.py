@@ -16,7 +16,7 @@ from html import escape
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from fyke.core.markup import bounded
+from fyke.core.markup import TREE_OPTIONS, bounded
 from fyke.core.urls import canonical
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.harvest.queries import with_queries_encoded
@@ -82,7 +82,7 @@ def _document(body: str) -> bytes:
 def _html(page: Page, find: Find) -> Copy:
     whole = page.text.encode("utf-8", "replace")
     content = bounded(whole)
-    tree = LexborHTMLParser(content)
+    tree = LexborHTMLParser(content, options=TREE_OPTIONS)
     parts = _Requisites(page.links.base or page.url, page.charset, find)
     styles = "".join(parts.styles(tree.css("link[href]")))
     parts.put_images(tree.css("img[src]"))
