@@ -180,7 +180,7 @@ def _main(page: Page) -> tuple[str, str]:
     deep = is_deep(html)
     main = "" if deep else by_lines(_plain_text(tree, main_content=True), TEXT_CHARS)
     if len(main) < _LITTLE_TEXT:
-        whole = by_lines(_plain_text(tree, main_content=False), TEXT_CHARS)
+        whole = by_lines(_plain_text(tree, main_content=False, formatting=not deep), TEXT_CHARS)
         main = whole if len(whole) > 2 * len(main) else main
     headings = () if deep else tree.body.query_selector_all("h1,h2,h3,h4")[:MAX_HEADINGS]
     return main, one_line(" ".join(_texts(headings, HEADINGS_CHARS)), HEADINGS_CHARS)
@@ -194,8 +194,12 @@ def is_deep(html: str) -> bool:
     return bool(len(ends)) and int(np.cumsum(1 - 2 * ends).max()) > _DEEP
 
 
-def _plain_text(tree: HTMLTree, *, main_content: bool) -> str:
-    return str(extract_plain_text(tree, main_content=main_content, list_bullets=False, alt_texts=False))
+def _plain_text(tree: HTMLTree, *, main_content: bool, formatting: bool = True) -> str:
+    return str(
+        extract_plain_text(
+            tree, preserve_formatting=formatting, main_content=main_content, list_bullets=False, alt_texts=False
+        )
+    )
 
 
 def _texts(nodes: Iterable[DOMNode], limit: int) -> Iterator[str]:
