@@ -14,7 +14,7 @@ from fyke.core.errors import ConfigurationError
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Page, visit_to
 from fyke.harvest import Parser
-from fyke.harvest.fields import Extractor
+from fyke.harvest.fields import MOST_PAGE_CHARS, Extractor
 
 URL = "http://shop.example/product/7"
 
@@ -179,3 +179,9 @@ def test_mistakes(section: dict[str, Any], words: list[str]) -> None:
         Extractor(build({"extract": [section]}, "fyke.toml").extract[0])
     assert all(word in str(raised.value) for word in words), raised.value
     assert "\n" not in str(raised.value)
+
+
+def test_places_in_each_other_make_no_more_text_than_a_page_may() -> None:
+    rows = said("<div>some words " * 3_000, {"text": "::text"}, each="div")
+    assert 100 < len(rows) < 3_000
+    assert sum(len(row["text"]) for row in rows) < 2 * MOST_PAGE_CHARS

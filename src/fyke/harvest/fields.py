@@ -26,6 +26,7 @@ from fyke.core.visits import HTML_TYPES, Page
 MOST_ROWS = 10_000  # of a page
 MOST_VALUES = 1_000  # of a field
 MOST_CHARS = 1 << 16  # of a text
+MOST_PAGE_CHARS = 8 << 20  # of all texts of a page, beyond which no row is begun: places may lie in each other
 MOST_OBJECTS = 10_000  # of JSON-LD in a page
 MOST_JSON_CHARS = 2 << 20  # of a script, of which empty objects take twenty times as much
 
@@ -70,11 +71,15 @@ class Extractor:
             return []
         data = [*_json_ld(root)] if any(field.path for field in self._fields) else []
         places = islice(root.css(self._each), MOST_ROWS) if self._each else [root]
-        found = []
+        found: list[Row] = []
+        chars = 0
         for place in places:
+            if chars > MOST_PAGE_CHARS:
+                break
             values = tuple(field.value(place, data, page) for field in self._fields)
             if any(value not in (None, []) for value in values):
                 found.append((page.url, *values))
+                chars += sum(map(_chars_of, values))
         return found
 
     def _wants(self, url: str) -> bool:
@@ -123,6 +128,11 @@ def _check(table: str, name: str, selector: str) -> None:
         LexborHTMLParser("<p>").css(selector)
     except SelectolaxError:
         raise ConfigurationError(f"[[extract]] {table}: {name} = {selector!r} is no CSS selector") from None
+
+
+def _chars_of(value: Any) -> int:
+    """How long a value is, if it is a text, or some."""
+    return len(value) if isinstance(value, str) else sum(map(_chars_of, value)) if isinstance(value, list) else 0
 
 
 # -- values --------------------------------------------------------------------------------------------
