@@ -69,6 +69,9 @@ HOSTILE = {
     "nested": b"<div>" * 1_000_000,
     "misnested": b"<b><p><i></b></p></i>" * 100_000,
     "anchors in anchors": b"<a 1 2 3 4 5><p>" * 100_000,
+    "void elements in a formula": b"<math>" + b"<col>" * 200_000,
+    "void elements behind what was broken out of": b"<svg><desc><p></p></desc>" + b"<source>" * 200_000,
+    "items of two kinds": b"<dd><li>" * 100_000,
     "comments": b"<!>" * 2_000_000,
     "lists in lists": b"<dl><dd><dl>" * 100_000,
 }

@@ -56,6 +56,12 @@ _FLAT = frozenset(
 _TEXTS = frozenset(b"script style textarea title xmp iframe noembed noframes".split())
 # Elements that never part formatting elements: they hold nothing, or are no blocks.
 _INLINE = frozenset(b"br img wbr input span sup sub abbr cite label time mark q kbd var samp dfn del ins".split())
+_ITEMS = {b"li": b"li", b"dd": b"dd", b"dt": b"dd"}  # and of which kind they are
+# Elements that end SVG and MathML, where all others may hold others.
+_BREAK_OUT = frozenset(
+    b"b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta"
+    b" nobr ol p pre ruby s small span strong strike sub sup table tt u ul var".split()
+)
 # What an SVG holds that ends with its own tag, if that says so.
 _SHAPES = frozenset(
     b"path g circle rect use line polygon polyline ellipse defs symbol stop lineargradient radialgradient clippath mask"
@@ -74,7 +80,9 @@ class _Cost:
         self.anchor = 0  # the heaviest: one at most is open
         self.whole = 0  # attributes of <html> and <body>, which further such tags add to
         self.depth = 0
+        self.item = b""  # which the latest was: an item of one kind ends none of the other
         self.options = 0  # of the latest select, which each new one looks through twice
+        self.foreign = self.foreign_met = False  # whether it may be within SVG or MathML, or was
         self.drawing = False  # whether within an SVG, of which nothing but shapes was met
         self.fresh: list[tuple[bytes, bytes, int]] = []  # open formatting elements: name, tag, units
         self.kinds: Counter[bytes] = Counter()
@@ -93,6 +101,10 @@ class _Cost:
         """Count a start tag of which `tag` is all, and `name` what it is called, in small letters."""
         shape = self.drawing and name in _SHAPES
         self.drawing = shape or (name == b"svg" and not closes_itself)
+        if name in (b"svg", b"math"):
+            self.foreign = self.foreign_met = True
+        elif name in _BREAK_OUT:
+            self.foreign = False
         own = attributes + len(tag) // UNIT_BYTES
         formats = name in _FORMATTING
         if not formats and name not in _INLINE:
@@ -103,7 +115,11 @@ class _Cost:
         if name in (b"html", b"body"):
             self.pairs += self.whole * attributes
             self.whole += attributes
-        if name not in _FLAT and not (shape and closes_itself):
+        holds = name not in _FLAT or self.foreign
+        if name in _ITEMS:
+            holds = holds or self.item not in (b"", _ITEMS[name])
+            self.item = _ITEMS[name]
+        if holds and not (shape and closes_itself):
             self.depth += 1
             if name in self.open or len(self.open) < MAX_NAMES:
                 self.open[name] += 1
@@ -118,6 +134,7 @@ class _Cost:
         """Count an end tag."""
         self.units += 2
         self.drawing = self.drawing and name in _SHAPES
+        self.foreign = self.foreign or (self.foreign_met and name not in _BREAK_OUT)
         if name in _FORMATTING:
             self._end_formatting(name)
         elif name not in _INLINE:

@@ -38,7 +38,8 @@ typedef struct {
 
 typedef struct {
     int64_t tags, units, steps, pairs, again, each_again, heavy, anchor, whole, depth, options;
-    int kinds_met, names_met, fresh_met;
+    int kinds_met, names_met, fresh_met, item; /* which the latest was */
+    bool foreign, foreign_met; /* whether it may be within SVG or MathML, or was */
     bool drawing; /* whether within an SVG, of which nothing but shapes was met */
     Fresh fresh[MOST_FRESH];
     Kind kinds[2 * MOST_KINDS];
@@ -61,7 +62,11 @@ enum {
     WHOLE = 32, /* adds to the one there is */
     SHAPE = 64, /* within an SVG it ends with its own tag, if that says so */
     SELECT = 128,
-    OPTION = 256 /* looks twice through those of its select */
+    OPTION = 256, /* looks twice through those of its select */
+    FOREIGN = 512,
+    BREAKS_OUT = 1024, /* ends SVG and MathML, where all others may hold others */
+    LIST_ITEM = 2048, /* ends no other item, nor the other it */
+    OTHER_ITEM = 4096
 };
 
 #define MOST_KNOWN 256
@@ -107,10 +112,18 @@ static void learn_all(void) {
     static const char *const shapes[] = {
         "path", "g", "circle", "rect", "use", "line", "polygon", "polyline", "ellipse", "defs", "symbol", "stop",
         "lineargradient", "radialgradient", "clippath", "mask", "text", "tspan", "animate", NULL};
+    static const char *const foreign[] = {"svg", "math", NULL};
+    static const char *const breaking[] = {
+        "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed", "h1", "h2",
+        "h3", "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing", "menu", "meta", "nobr", "ol", "p", "pre",
+        "ruby", "s", "small", "span", "strong", "strike", "sub", "sup", "table", "tt", "u", "ul", "var", NULL};
+    static const char *const list_items[] = {"li", NULL}, *const other_items[] = {"dd", "dt", NULL};
     static const char *const selects[] = {"select", NULL}, *const options[] = {"option", NULL};
     static const char *const whole[] = {"html", "body", NULL};
     learn(FORMATS, formats), learn(INLINE, inlined), learn(FLAT, flat), learn(TEXT, texts), learn(ODD, odd);
     learn(WHOLE, whole), learn(SHAPE, shapes), learn(SELECT, selects), learn(OPTION, options);
+    learn(FOREIGN, foreign), learn(BREAKS_OUT, breaking);
+    learn(LIST_ITEM, list_items), learn(OTHER_ITEM, other_items);
 }
 
 /* -- costs ----------------------------------------------------------------------------------------------------------- */
@@ -163,6 +176,10 @@ static void begin(Cost *cost, const Tag *tag, Text all, uint64_t hash, int is) {
     int64_t attributes = tag->attributes, own = attributes + (all.end - all.start) / UNIT_BYTES;
     bool shape = cost->drawing && is & SHAPE;
     cost->drawing = shape || (!strcmp(tag->name, "svg") && !tag->closes_itself);
+    if (is & FOREIGN)
+        cost->foreign = cost->foreign_met = true;
+    else if (is & BREAKS_OUT)
+        cost->foreign = false;
     if (!(is & (FORMATS | INLINE))) settle(cost);
     cost->units += 2 + own + cost->each_again;
     cost->again += cost->each_again;
@@ -171,7 +188,13 @@ static void begin(Cost *cost, const Tag *tag, Text all, uint64_t hash, int is) {
         cost->pairs += cost->whole * attributes;
         cost->whole += attributes;
     }
-    if (!(is & FLAT) && !(shape && tag->closes_itself)) {
+    bool holds = !(is & FLAT) || cost->foreign;
+    int item = is & (LIST_ITEM | OTHER_ITEM);
+    if (item) {
+        holds = holds || (cost->item && cost->item != item);
+        cost->item = item;
+    }
+    if (holds && !(shape && tag->closes_itself)) {
         int64_t *open = opened(cost, tag->name, hash, true);
         cost->depth++;
         if (open) ++*open;
@@ -200,6 +223,7 @@ static void end_formatting(Cost *cost, const char *name) {
 static void end(Cost *cost, const char *name, uint64_t hash, int is) {
     cost->units += 2;
     cost->drawing = cost->drawing && is & SHAPE;
+    cost->foreign = cost->foreign || (cost->foreign_met && !(is & BREAKS_OUT));
     if (is & FORMATS)
         end_formatting(cost, name);
     else if (!(is & INLINE))
