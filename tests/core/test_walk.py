@@ -90,6 +90,7 @@ KNOWN = {
     "names without end": b"".join(b"<n%d></o%d></n%d><n%d>" % (n, n, n // 2, n) for n in range(2_000)),
     "kinds without end": b"".join(b"<i %d>" % number for number in range(3_000)) + b"<p>" * 3_000,
     "kinds that are closed": b"".join(b"<i %d></i>" % number for number in range(30_000)),
+    "CDATA where no more tags may be": b"<svg>" + b"<!>" * 199_990 + b"<![CDATA[" * 20,
     "long names": b"<%b></%b>" % (b"n" * 16, b"n" * 16) + b"<%b></%b>" % (b"n" * 17, b"n" * 17),
 }
 PARSE = """

@@ -54,7 +54,7 @@ Decoder = Callable[[BinaryIO, int], Layer]
 def gunzip(stream: BinaryIO, cap: int) -> Layer:
     """gzip, any number of members; what follows the last is ignored, as browsers do."""
     if _first(stream, 2) != _GZIP_MAGIC:
-        return Layer(_plain(stream, cap), "is not gzip")
+        return Layer(_first(stream, cap), "is not gzip")
     return _collect(_gunzip(stream), cap)
 
 
@@ -77,7 +77,7 @@ def unzstd(stream: BinaryIO, cap: int) -> Layer:
     """zstd, any number of frames. A cut is not noticed."""
     first = _first(stream, 4)
     if first != zstandard.FRAME_HEADER and first[1:4] != b"\x2a\x4d\x18":
-        return Layer(_plain(stream, cap), "is not zstd")
+        return Layer(_first(stream, cap), "is not zstd")
     return _collect(_unzstd(stream), cap)
 
 
@@ -107,10 +107,8 @@ def dechunk(stream: BinaryIO, cap: int) -> Layer:
             fault = "is cut" if room else _too_long(cap)
         else:
             _skip_line_end(stream)
-    if fault and not count:
-        plain = _plain(stream, cap)
-        if plain:
-            return Layer(plain, "is not chunked")
+    if fault and not count and (plain := _first(stream, cap)):
+        return Layer(plain, "is not chunked")
     return Layer(whole.getvalue(), fault)
 
 
@@ -131,11 +129,6 @@ def _skip_line_end(stream: BinaryIO) -> None:
 def _first(stream: BinaryIO, size: int) -> bytes:
     stream.seek(0)
     return stream.read(size)
-
-
-def _plain(stream: BinaryIO, cap: int) -> bytes:
-    """The bytes as they are."""
-    return _first(stream, cap)
 
 
 def _too_long(cap: int) -> str:
@@ -165,9 +158,9 @@ def _collect(pieces: Iterator[bytes], cap: int) -> Layer:
 
 def _or_plain(layer: Layer, stream: BinaryIO, cap: int, name: str) -> Layer:
     """Formats without a mark of their own: at fault, and with less in it than came, is something else."""
-    if layer.fault in ("is corrupt", "is cut"):
-        plain = _plain(stream, cap)
-        if len(layer.content) <= len(plain) if layer.fault == "is corrupt" else not layer.content:
+    if layer.fault == "is corrupt" or (layer.fault == "is cut" and not layer.content):
+        plain = _first(stream, cap)
+        if len(layer.content) <= len(plain):
             return Layer(plain, f"is not {name}")
     return layer
 

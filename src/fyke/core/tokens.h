@@ -12,6 +12,11 @@
 
 typedef unsigned char byte;
 
+/* What an SVG holds that ends with its own tag, if that says so. */
+static const char *const shapes[] = {
+    "path", "g", "circle", "rect", "use", "line", "polygon", "polyline", "ellipse", "defs", "symbol", "stop",
+    "lineargradient", "radialgradient", "clippath", "mask", "text", "tspan", "animate", NULL};
+
 typedef struct {
     const byte *start, *end;
 } Text;

@@ -202,8 +202,10 @@ class _PageWalk:
         return len(self.content)
 
     def _comment(self, start: int, at: int, *, written: bool) -> int:
-        """Where a comment ends, or what counts as one, of which the text begins `at`."""
+        """Where a comment ends, or what counts as one, of which the text begins `at`; -1: there are too many."""
         self.cost.units += 2
+        if self.cost.is_too_much:
+            return -1
         if self._odd and self.content.startswith(_CDATA, start):
             self._rewrite(start, start + 1, b"&lt;")
             return start + 1
@@ -213,7 +215,7 @@ class _PageWalk:
 
     def _tag(self, start: int, at: int, name: bytes, *, closing: bool) -> int:
         """Where a tag ends whose name does `at`, and the text of its element if that holds no tags; -1: it has too many
-        attributes."""
+        attributes, or is one too many."""
         attributes, at, closes_itself = _attributes(self.content, at)
         if attributes > MAX_ATTRIBUTES:
             return -1
@@ -224,6 +226,8 @@ class _PageWalk:
             self.cost.end(name)
             return at
         self.cost.begin(name, self.content[start:at], attributes, closes_itself=closes_itself)
+        if self.cost.is_too_much:
+            return -1
         self._odd = self._odd or name in _ODD
         self._frames = self._frames or name == b"frameset"
         if name in _TEXTS or name == b"plaintext":

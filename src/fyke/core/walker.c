@@ -109,9 +109,6 @@ static void learn_all(void) {
     static const char *const texts[] = {"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes",
                                         NULL};
     static const char *const odd[] = {"svg", "math", "select", NULL};
-    static const char *const shapes[] = {
-        "path", "g", "circle", "rect", "use", "line", "polygon", "polyline", "ellipse", "defs", "symbol", "stop",
-        "lineargradient", "radialgradient", "clippath", "mask", "text", "tspan", "animate", NULL};
     static const char *const foreign[] = {"svg", "math", NULL};
     static const char *const breaking[] = {
         "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed", "h1", "h2",
@@ -272,15 +269,17 @@ static bool walk(Cost *cost, Text *rest, Written *written, const byte **kept) {
             rest->start = at + 1;
             if (at[1] != '!' && at[1] != '?' && at[1] != '/') continue;
             cost->tags++, cost->units += 2;
+            if (is_too_much(cost)) {
+                rest->start = at;
+                return true;
+            }
             if (odd && stop - at >= 9 && !memcmp(at, "<![CDATA[", 9)) {
                 if (!put_reference(written, kept, at, "&lt;")) return false;
             } else {
                 rest->start++;
                 skip_comment(rest, at[1] == '!');
             }
-            if (!is_too_much(cost)) continue;
-            rest->start = at;
-            return true;
+            continue;
         }
         cost->tags++;
         rest->start = at + 1 + closing;

@@ -170,11 +170,13 @@ static int skip_raw(Scan *scan, const char *name, Text *text) {
     return read_tag(&scan->rest, &tag, true) ? DONE : UNSURE;
 }
 
+/* A tag, if its name begins there; false where none does. */
+static bool read_name(Scan *scan, Tag *tag) {
+    return scan->rest.start < scan->rest.end && is_letter(*scan->rest.start) && read_tag(&scan->rest, tag, true);
+}
+
 /* An inline SVG of shapes alone, to behind its end. */
 static int skip_svg(Scan *scan) {
-    static const char *const shapes[] = {
-        "path", "g", "circle", "rect", "use", "line", "polygon", "polyline", "ellipse", "defs", "symbol", "stop",
-        "lineargradient", "radialgradient", "clippath", "mask", "text", "tspan", "animate", NULL};
     char open[MOST_SVG][NAME + 1];
     int depth = 0;
     Tag tag;
@@ -188,7 +190,7 @@ static int skip_svg(Scan *scan) {
             skip_comment(&scan->rest, true);
             continue;
         }
-        if (scan->rest.start >= scan->rest.end || !is_letter(*scan->rest.start) || !read_tag(&scan->rest, &tag, true)) return UNSURE;
+        if (!read_name(scan, &tag)) return UNSURE;
         if (closing) {
             if (!strcmp(tag.name, "svg")) return DONE;
             if (!depth || strcmp(tag.name, open[--depth])) return UNSURE;
@@ -214,7 +216,7 @@ static int skip_select(Scan *scan) {
         if (!at || at + 1 >= scan->rest.end) return UNSURE;
         bool closing = at[1] == '/';
         scan->rest.start = at + 1 + closing;
-        if (scan->rest.start >= scan->rest.end || !is_letter(*scan->rest.start) || !read_tag(&scan->rest, &tag, true)) return UNSURE;
+        if (!read_name(scan, &tag)) return UNSURE;
         if (closing && !strcmp(tag.name, "select")) return DONE;
         if (strcmp(tag.name, "option") && strcmp(tag.name, "optgroup")) return UNSURE;
     }
