@@ -8,6 +8,7 @@ the name of the host, `%PORT%` for the port.
 from dataclasses import dataclass
 
 WITHOUT_END = 1 << 60
+_PLACES = (b"%NEXT%", b"%HOST%", b"%PORT%")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,9 @@ def head(*fields: str, status: str = "200 OK", kind: str = "text/html") -> bytes
 
 
 def whole(body: bytes, *fields: str, status: str = "200 OK", kind: str = "text/html") -> Script:
-    """An answer as it should be."""
-    return (head(f"Content-Length: {len(body)}", *fields, status=status, kind=kind) + body,)
+    """An answer as it should be. What is put into a body has no length yet: it ends with the connection."""
+    length = () if any(place in body for place in _PLACES) else (f"Content-Length: {len(body)}",)
+    return (head(*length, *fields, status=status, kind=kind) + body,)
 
 
 def to(target: str, status: str = "302 Found") -> Script:
