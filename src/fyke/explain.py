@@ -86,7 +86,7 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
         facts += [reason] if reason else []
         if not in_use(directory):
             facts.append(f"the crawl is not running: fyke crawl --into {directory.path} goes on")
-        return Explanation(url, f"waiting: {where}", facts)
+        return Explanation(url, f"waiting: {where}{_trouble(directory, url)}", facts)
     if aside:
         return Explanation(url, aside, [*facts, *how])
     if damage:
@@ -319,6 +319,18 @@ def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> tuple[st
         return "its fate is younger than the last checkpoint" if frontier.met(at.key) else "", ""
 
 
+def _trouble(directory: CrawlDirectory, url: str) -> str:
+    """The end of a sentence on what waits: the fault for which the host of `url` rests, if it does."""
+    with ReadBooks(part.hosts for part in directory.parts) as book:
+        host = book.host(split(url).host)
+    return f"; last seen of its host: {_words(host.trouble)}" if host is not None and host.trouble else ""
+
+
+def _words(trouble: str) -> str:
+    outcome, mark, detail = trouble.partition(" ")
+    return f"{outcome.replace('_', ' ')}{mark}{detail}"
+
+
 def _hours(config: Config, host: str, now: float) -> list[str]:
     """That the hours of the day keep `host` from being asked, if they do."""
     hours = HostHours(config.politeness.hours, config.site)
@@ -347,7 +359,8 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
             facts.append(f"{parts.host} was given up: {host.retired}")
         if host.due > now:
             until = datetime.fromtimestamp(host.due, UTC)
-            facts.append(f"{parts.host} rests until {until:%Y-%m-%d %H:%M:%S} UTC, as it asked or because it failed")
+            seen_last = f"; last seen of it: {_words(host.trouble)}" if host.trouble else ""
+            facts.append(f"{parts.host} rests until {until:%Y-%m-%d %H:%M:%S} UTC{seen_last}")
         row = "" if host.retired else f", {counted(host.failures, 'failure')} in a row"
         facts.append(f"{parts.host} had {counted(host.pages, 'page')} fetched{row}")
     asked_s = robots.rules(config.agent.user_agent).crawl_delay_s if robots is not None else None

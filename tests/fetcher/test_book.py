@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, NotACrawl, StateDamaged
 from fyke.core.urls import key_of
+from fyke.disk.sealed import TALLY, layout_digest, row_digest
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
@@ -91,8 +92,9 @@ def test_all_hosts(tmp_path):
         assert sum(bool(one.retired) for one in book.all_hosts()) == 3
 
 
-def test_a_book_that_an_earlier_fyke_wrote(tmp_path):
-    """Column by column, as the first release made it."""
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_book_that_an_earlier_fyke_wrote(tmp_path, version):
+    """Column by column, as the first release made it, and as the one did that gave rows a digest."""
     path = tmp_path / "hosts.db"
     columns = {
         "key": "INTEGER PRIMARY KEY", "name": "TEXT", "domain": "TEXT", "addresses": "TEXT", "addresses_until": "REAL",
@@ -121,16 +123,33 @@ def test_a_book_that_an_earlier_fyke_wrote(tmp_path):
             "CREATE TABLE robots (key INTEGER PRIMARY KEY, origin TEXT, state TEXT, fetched_at REAL, expires_at REAL,"
             " status INTEGER, reason TEXT, body BLOB, failures INTEGER)"
         )
-        connection.execute("PRAGMA user_version = 1")
+        connection.execute(f"PRAGMA user_version = {version}")
+        if version == 2:
+            for table in ("hosts", "robots"):
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN digest INTEGER")
+            damaged = key_of("b.test") >> 1, "b.test", *row[2:]
+            connection.execute(f"INSERT INTO hosts VALUES ({', '.join('?' * 13)})", (*damaged, 0))
+            connection.execute("UPDATE hosts SET digest = ? WHERE name = 'a.test'", (row_digest(*row),))
+            connection.execute(TALLY)
+            layout = layout_digest(connection)
+            connection.execute("INSERT INTO tally VALUES (5, ?, ?)", (layout, row_digest(5, layout)))
     with HostBook(path, read_only=True) as book:
         assert book.host("a.test").pages == 8
+    if version == 2:
+        with pytest.raises(StateDamaged):
+            HostBook(path)
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("DELETE FROM hosts WHERE name = 'b.test'")
     wanted = host(
         "a.test", "test", addresses=("1.2.3.4", "::1"), addresses_until=5.0, due=6.0, failures=7, retired="why",
         pages=8, first_seen=9.0, last_seen=10.0,
     )  # fmt: skip
     with HostBook(path) as book:
         assert row_of(book.host("a.test")) == row_of(wanted)
+        assert book.writes == (5 if version == 2 else 0)
         book.save_host(wanted)
+    with HostBook(path) as book:
+        assert row_of(book.host("a.test")) == row_of(wanted)
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute(f"SELECT {', '.join(columns)} FROM hosts").fetchall() == [row]
 

@@ -27,43 +27,56 @@ from fyke.disk.sealed import COUNT_WRITE, TALLY, database_fault, layout_digest, 
 from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 
-FORMAT = 2  # PRAGMA user_version; another number was written by another Fyke
-UNDIGESTED = 1  # the format without digests: it gets them when it is opened to be written
+FORMAT = 3  # PRAGMA user_version; a greater number was written by another Fyke
+UNDIGESTED = 1  # the format without digests; earlier ones become this one when they are opened to be written
 VERIFIED_BYTES = 16 << 20  # of a book that is read whole when it is opened to be written: a fifth of a second
 CACHE_KIB = 4096
 
-_SCHEMA = f"""
-BEGIN;
-CREATE TABLE IF NOT EXISTS hosts (
+_HOSTS = """
+CREATE TABLE hosts (
   key INTEGER PRIMARY KEY,          -- xxh3-64 of the name, as a signed number
   name TEXT NOT NULL, domain TEXT NOT NULL, addresses TEXT NOT NULL, addresses_until REAL NOT NULL,
   next_allowed_at REAL NOT NULL,    -- a host's `due`
   failures INTEGER NOT NULL, retired TEXT NOT NULL,
-  pages INTEGER NOT NULL, first_seen REAL NOT NULL, last_seen REAL NOT NULL, crawl_delay_s REAL,
+  pages INTEGER NOT NULL, first_seen REAL NOT NULL, last_seen REAL NOT NULL, crawl_delay_s REAL, trouble TEXT NOT NULL,
   digest INTEGER);                  -- of the row before it
-CREATE TABLE IF NOT EXISTS robots (
+"""
+_SCHEMA = f"""
+{_HOSTS}
+CREATE TABLE robots (
   key INTEGER PRIMARY KEY,          -- xxh3-64 of the origin, as a signed number
   origin TEXT NOT NULL, state TEXT NOT NULL, fetched_at REAL NOT NULL, expires_at REAL NOT NULL,
   status INTEGER NOT NULL, reason TEXT NOT NULL, body BLOB NOT NULL, failures INTEGER NOT NULL, digest INTEGER);
-CREATE INDEX IF NOT EXISTS robots_fetched_at ON robots (fetched_at);
+CREATE INDEX robots_fetched_at ON robots (fetched_at);
 {TALLY};
+INSERT INTO tally VALUES (0, 0, 0);
 """
-_HOST_COLUMNS = (
+_EARLIER_COLUMNS = (
     "key, name, domain, addresses, addresses_until, next_allowed_at, failures, retired, pages, first_seen, last_seen,"
     " crawl_delay_s"
 )
+_HOST_COLUMNS = f"{_EARLIER_COLUMNS}, trouble"
 _ROBOTS_COLUMNS = "key, origin, state, fetched_at, expires_at, status, reason, body, failures"
 _DIGESTS = f"""
-BEGIN;
 ALTER TABLE hosts ADD COLUMN digest INTEGER;
 ALTER TABLE robots ADD COLUMN digest INTEGER;
-UPDATE hosts SET digest = row_digest({_HOST_COLUMNS});
+UPDATE hosts SET digest = row_digest({_EARLIER_COLUMNS});
 UPDATE robots SET digest = row_digest({_ROBOTS_COLUMNS});
 {TALLY};
+INSERT INTO tally VALUES (0, 0, 0);
 """
-_SAVE_HOST = f"INSERT OR REPLACE INTO hosts VALUES ({', '.join('?' * 13)})"
+_TROUBLE = f"""
+ALTER TABLE hosts RENAME TO earlier;
+{_HOSTS}
+INSERT INTO hosts SELECT {_EARLIER_COLUMNS}, '',  -- a row that is damaged stays so
+  CASE digest WHEN row_digest({_EARLIER_COLUMNS}) THEN row_digest({_EARLIER_COLUMNS}, '') END FROM earlier;
+DROP TABLE earlier;
+"""
+_MADE_OF = {0: _SCHEMA, UNDIGESTED: _DIGESTS + _TROUBLE, 2: _TROUBLE}  # by the format found
+_SAVE_HOST = f"INSERT OR REPLACE INTO hosts VALUES ({', '.join('?' * 14)})"
 _SAVE_ROBOTS = f"INSERT OR REPLACE INTO robots VALUES ({', '.join('?' * 10)})"
-_HOST = "SELECT * FROM hosts"  # a row is the fields `ROW` of a `Host`, in this order, and its digest
+# A row is the fields `ROW` of a `Host`, in this order, and its digest; in an earlier book the last field is missing.
+_HOST = "SELECT * FROM hosts"
 _ROBOTS = "SELECT * FROM robots"
 _FORGIVEN = _HOST_COLUMNS.replace("failures, retired", "0, ''")
 _FORGIVE = f"UPDATE hosts SET retired = '', failures = 0, digest = row_digest({_FORGIVEN})"
@@ -103,12 +116,12 @@ class HostBook(Closing):
         if self._read_only and not found:
             self._connection.close()
             raise self._error(sqlite3.DataError("it is empty"))
-        if found not in (0, UNDIGESTED, FORMAT):
+        if found != FORMAT and found not in _MADE_OF:
             self._connection.close()
             raise StateDamaged(f"{self._path} has format {found}, this Fyke reads {FORMAT}: use the Fyke that wrote it")
         teach(self._connection)
         self._digested = found != UNDIGESTED
-        if found == FORMAT:
+        if found > UNDIGESTED:
             self._verify()
         if self._read_only:
             return
@@ -116,9 +129,9 @@ class HostBook(Closing):
         run("PRAGMA synchronous = NORMAL")
         run("PRAGMA journal_size_limit = 67108864")
         if found != FORMAT:
-            self._connection.executescript(_DIGESTS if found else _SCHEMA)
+            self._connection.executescript(f"BEGIN; {_MADE_OF[found]}")
             layout = layout_digest(self._connection)
-            run("INSERT INTO tally VALUES (0, ?, ?)", (layout, row_digest(0, layout)))
+            run("UPDATE tally SET layout = ?, digest = row_digest(writes, ?)", (layout, layout))
             run(f"PRAGMA user_version = {FORMAT}")
             run("COMMIT")
             self._digested = True
@@ -329,4 +342,4 @@ def _row_of(host: Host) -> tuple[object, ...]:
 
 def _host_of(row: tuple[Any, ...]) -> Host:
     key, name, domain, addresses, *rest = row
-    return Host(**dict(zip(ROW, (key % (1 << 64), name, domain, tuple(addresses.split()), *rest), strict=True)))
+    return Host(**dict(zip(ROW, (key % (1 << 64), name, domain, tuple(addresses.split()), *rest), strict=False)))

@@ -16,6 +16,8 @@ from fyke.fetcher.returns import Returns
 from fyke.fetcher.rules_desk import RulesDesk
 from fyke.fetcher.workbench import Workbench
 
+MOST_TROUBLE_CHARS = 300
+
 
 class FaultDesk:
     """Gives hosts up, lets them rest, and ends or puts off what waits for them."""
@@ -40,7 +42,7 @@ class FaultDesk:
         """Seconds that `host` must rest beyond its usual delay because of this answer."""
         outcome, tries = exchange.outcome, exchange.visit.tries
         host.failures = self._policy.failures(outcome, host.failures, tries)
-        self._retire_if_hopeless(host, outcome, exchange.detail)
+        self._note_trouble(host, outcome, exchange.detail or (f"status {exchange.status}" if exchange.status else ""))
         host.last_seen = now
         host.pages += outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE
         self._hosts.changed(host)
@@ -53,10 +55,12 @@ class FaultDesk:
         again = self._policy.again(exchange.outcome, visit.tries) and not host.retired
         return again and visit.purpose is Purpose.PAGE
 
-    def _retire_if_hopeless(self, host: Host, outcome: Outcome, detail: str) -> None:
+    def _note_trouble(self, host: Host, outcome: Outcome, detail: str) -> None:
+        """Keep why `host` rests, if it does for a fault; it is given up when that is one too many."""
+        why = f" ({detail[:MOST_TROUBLE_CHARS]})" if detail else ""
+        host.trouble = "" if FAULTS[outcome].wait is Wait.NONE else f"{outcome}{why}"
         if self._policy.gives_up(host.failures):
-            why = f" ({detail})" if detail else ""
-            host.retired = f"{host.failures} failures in a row, the last: {outcome}{why}"
+            host.retired = f"{host.failures} failures in a row, the last: {host.trouble}"
 
     def unnamed(self, host: Host, outcome: Outcome, detail: str, expires_at: float) -> None:
         """The name of `host` has no address; that is believed until `expires_at` (unix seconds)."""
@@ -64,7 +68,7 @@ class FaultDesk:
             self.abandon(host, outcome, detail)
             return
         host.failures += 1
-        self._retire_if_hopeless(host, outcome, detail)
+        self._note_trouble(host, outcome, detail)
         self._hosts.changed(host)
         # Until the answer is believed no more: asked again sooner, the cache would fail, and not the name.
         now = self._clock.now()

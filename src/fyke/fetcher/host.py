@@ -71,6 +71,7 @@ class Host:
     first_seen: float = 0.0
     last_seen: float = 0.0
     crawl_delay_s: float | None = None  # of robots.txt; None: not asked yet
+    trouble: str = ""  # what became of its last request, where that is why it rests
 
     # What is of this process alone.
     closed_until: float = 0.0  # when the hours of the day in which it may be asked begin; past: they are on
@@ -104,5 +105,5 @@ class Host:
 # What the host book keeps of a host, in the order of its columns.
 ROW = (
     "key", "name", "domain", "addresses", "addresses_until", "due", "failures", "retired", "pages", "first_seen",
-    "last_seen", "crawl_delay_s",
+    "last_seen", "crawl_delay_s", "trouble",
 )  # fmt: skip

@@ -36,6 +36,7 @@ class KnownHost:
     pages: int
     failures: int  # in a row
     retired: str
+    trouble: str  # what became of its last request, where that is why it rests
     rests_until: float
     crawl_delay_s: float | None
     first_seen: float
@@ -84,8 +85,8 @@ def known_host(crawl: str, directory: CrawlDirectory, name: str) -> KnownHost | 
 
 def _known(crawl: str, host: Host) -> KnownHost:
     return KnownHost(
-        crawl, host.name, host.domain, list(host.addresses), host.pages, host.failures, host.retired, host.due,
-        host.crawl_delay_s, host.first_seen, host.last_seen,
+        crawl, host.name, host.domain, list(host.addresses), host.pages, host.failures, host.retired, host.trouble,
+        host.due, host.crawl_delay_s, host.first_seen, host.last_seen,
     )  # fmt: skip
 
 
