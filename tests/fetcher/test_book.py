@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, NotACrawl, StateDamaged
 from fyke.core.urls import key_of
 from fyke.disk.sealed import TALLY, layout_digest, row_digest
-from fyke.fetcher.book import HostBook
+from fyke.fetcher.book import MOST_UNWRITTEN, MOST_UNWRITTEN_BYTES, HostBook
 from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 
@@ -90,6 +90,31 @@ def test_all_hosts(tmp_path):
         book.save_robots(robots("http://h1.test:80", 5.0))
         assert {one.name for one in book.all_hosts()} == {f"h{i}.test" for i in range(20)}
         assert sum(bool(one.retired) for one in book.all_hosts()) == 3
+
+
+@pytest.mark.parametrize("size", [10, MOST_UNWRITTEN_BYTES // 3])
+def test_rules_are_written_with_hosts_or_when_they_are_many(tmp_path, size):
+    """Whoever else reads the book finds them then; who saved them, at once."""
+    path = tmp_path / "hosts.db"
+    with HostBook(path) as book:
+        unseen = 0
+        for number in range(3 * MOST_UNWRITTEN):
+            record = robots(f"http://h{number}.test:80", 5.0)
+            record.body = bytes(size)
+            book.save_robots(record)
+            assert book.robots(record.origin).body == bytes(size)
+            with HostBook(path, read_only=True) as reader:
+                unseen = 0 if reader.robots(record.origin) else unseen + 1
+            assert unseen < MOST_UNWRITTEN and unseen * size < MOST_UNWRITTEN_BYTES
+        book.save_robots(robots("http://z.test:80", 5.0))
+        book.save_host(host("z.test", "test"))
+        with HostBook(path, read_only=True) as reader:
+            assert reader.robots("http://z.test:80")
+        book.save_robots(robots("http://y.test:80", 5.0))
+        assert book.forget_since(4.0) == 3 * MOST_UNWRITTEN + 2, "what is not written yet is forgotten too"
+        book.save_robots(robots("http://x.test:80", 5.0))
+    with HostBook(path, read_only=True) as reader:
+        assert reader.robots("http://x.test:80") and not reader.robots("http://y.test:80")
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -176,7 +201,7 @@ def test_saves_survive_sudden_death(tmp_path):
     program = textwrap.dedent("""
         import os, sys
         from pathlib import Path
-        from fyke.fetcher.book import HostBook
+        from fyke.fetcher.book import MOST_UNWRITTEN, MOST_UNWRITTEN_BYTES, HostBook
         from fyke.fetcher.host import Host
         book = HostBook(Path(sys.argv[1]))
         for i in range(100):
@@ -251,6 +276,7 @@ def test_damage_inside_is_found_when_it_is_read(tmp_path):
     path = tmp_path / "hosts.db"
     with HostBook(path) as book:
         book.save_robots(robots("http://a:80", 1.0))
+        book.save_hosts([])  # rules are written with hosts
         book._connection.execute("UPDATE robots SET body = x'00'")
         with pytest.raises(StateDamaged, match="http://a:80"):
             book.robots("http://a:80")

@@ -7,9 +7,10 @@ retirement, its addresses) and the robots.txt it fetched; it reads both when a h
 An address is saved with its host: a host that comes back after a restart brings its own saved DNS, so
 nothing has to be loaded at once (see `fyke.fetcher.names.Resolver.load`).
 
-Invariant: a save that returned survives the death of the process (`kill -9`); after a power cut the
-last saves may be missing but the file is whole (WAL, synchronous=NORMAL). Memory does not grow with
-the number of hosts.
+Invariant: hosts that were saved survive the death of the process (`kill -9`), and so do the rules saved before them;
+rules alone are written some at a time, for those fetched since the last checkpoint are fetched again anyway
+(`HostBook.forget_since`). After a power cut the last saves may be missing but the file is whole (WAL,
+synchronous=NORMAL). Memory does not grow with the number of hosts.
 """
 
 import sqlite3
@@ -31,6 +32,8 @@ FORMAT = 3  # PRAGMA user_version; a greater number was written by another Fyke
 UNDIGESTED = 1  # the format without digests; earlier ones become this one when they are opened to be written
 VERIFIED_BYTES = 16 << 20  # of a book that is read whole when it is opened to be written: a fifth of a second
 CACHE_KIB = 4096
+MOST_UNWRITTEN = 64  # rules that were saved and are not in the file yet
+MOST_UNWRITTEN_BYTES = 64 << 10
 
 _HOSTS = """
 CREATE TABLE hosts (
@@ -94,6 +97,8 @@ class HostBook(Closing):
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
         self._read_only = read_only
+        self._unwritten: dict[str, tuple[Any, ...]] = {}  # rows of rules, by origin
+        self._unwritten_bytes = 0
         if read_only and not path.is_file():
             raise NotACrawl(f"{path} does not exist: no crawl has remembered hosts here")
         with self._explained():
@@ -199,10 +204,14 @@ class HostBook(Closing):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        """What is done within is done whole or not at all; the rules that wait to be written are written before it."""
         self._connection.execute("BEGIN IMMEDIATE")
         with self._connection:
+            self._connection.executemany(_SAVE_ROBOTS, self._unwritten.values())
             yield
             self._connection.execute(COUNT_WRITE)
+        self._unwritten.clear()
+        self._unwritten_bytes = 0
         self.writes += 1
 
     def all_hosts(self) -> Iterator[Host]:
@@ -213,12 +222,14 @@ class HostBook(Closing):
 
     def robots(self, origin: str) -> RobotsRecord | None:
         """The robots.txt of `origin` as last fetched, expired or not."""
-        with self._explained():
-            row = self._connection.execute(f"{_ROBOTS} WHERE key = ?", (_signed(origin),)).fetchone()
+        row = self._unwritten.get(origin)
+        if row is None:
+            with self._explained():
+                row = self._connection.execute(f"{_ROBOTS} WHERE key = ?", (_signed(origin),)).fetchone()
         return self._robots_of(self._whole(row)[1:]) if row and row[1] == origin else None
 
     def save_robots(self, record: RobotsRecord) -> None:
-        """Remember `record` in place of what was known of its origin."""
+        """Remember `record` in place of what was known of its origin; it is written with others, or with hosts."""
         row = (
             _signed(record.origin),
             record.origin,
@@ -230,8 +241,10 @@ class HostBook(Closing):
             zlib.compress(record.body, 1),
             record.failures,
         )
-        with self._explained(), self._transaction():
-            self._connection.execute(_SAVE_ROBOTS, (*row, row_digest(*row)))
+        self._unwritten[record.origin] = *row, row_digest(*row)
+        self._unwritten_bytes += len(record.body)
+        if len(self._unwritten) >= MOST_UNWRITTEN or self._unwritten_bytes >= MOST_UNWRITTEN_BYTES:
+            self.save_hosts([])
 
     def forgive(self) -> None:
         """Give up no host any more for its failures so far: its pages are asked for again."""
@@ -259,8 +272,12 @@ class HostBook(Closing):
             raise StateDamaged(f"{self._path} is damaged ({origin}: {error}): move it away and resume") from error
 
     def close(self) -> None:
-        """Let go of the file; twice does no harm."""
-        self._connection.close()
+        """Write what waits and let go of the file; twice does no harm."""
+        try:
+            if self._unwritten:
+                self.save_hosts([])
+        finally:
+            self._connection.close()
 
 
 class SharedBook(HostBook):
