@@ -37,6 +37,7 @@ def constant_options(config: FetchSection) -> list[Option]:
         (pycurl.HTTP_CONTENT_DECODING, 0),
         (pycurl.HTTP_TRANSFER_DECODING, 0),
         (pycurl.TCP_NODELAY, 1),
+        (pycurl.DNS_CACHE_TIMEOUT, 0),  # it goes through all it remembers after each request, and we give addresses
         (pycurl.BUFFERSIZE, BUFFER_BYTES),
         (pycurl.CONNECTTIMEOUT_MS, int(config.connect_timeout_s * 1000)),
         (pycurl.TIMEOUT_MS, int(config.timeout_s * 1000)),
