@@ -122,7 +122,9 @@ def test_redirects_are_followed_five_times_across_authorities():
     assert record_of(answer).state is RobotsState.ALLOW_ALL
 
 
-@pytest.mark.parametrize("location", ["ftp://foo.bar/robots.txt", "javascript:x", "http://", "mailto:a@b"])
+@pytest.mark.parametrize(
+    "location", ["ftp://foo.bar/robots.txt", "http://foo.bar:25/robots.txt", "javascript:x", "http://", "mailto:a@b"]
+)
 def test_a_redirect_to_nowhere_is_given_up(location):
     assert redirect_of(exchange(Outcome.REDIRECTED, 302, f"Location: {location}"), 0) is None
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from fyke.core.batches import Kind, url_batch
 from fyke.core.choices import Scope
 from fyke.core.config import CrawlSection
+from fyke.core.ports import OTHERS_PORTS
 from fyke.core.urls import Locator, canonical, locate, split
 from fyke.frontier.filters import filters_for
 
@@ -49,3 +50,20 @@ def test_a_seed_without_its_slash(seed: Locator, other: Locator) -> None:
     filters.land(seed, target)
     replaced = target.url == seed.url + b"/"
     assert filters.reaches(other) == within(Scope.PREFIX, [target] if replaced else [seed, target], other)
+
+
+@given(st.integers(1, 65535), st.sampled_from(["a.example", "[::25]", "a.example:9@b.example"]))
+def test_no_link_leads_to_a_port_of_another_protocol(port: int, host: str) -> None:
+    """But where a seed is at it, or a person names it."""
+    link = locate(canonical(f"http://{host}:{port}/x:25/?:25/") or "")
+    here, there = locate("http://a.example/"), locate(f"http://c.example:{port}/")
+    crawl = CrawlSection(scope=Scope.WEB)
+    batch = url_batch([link])
+    assert filters_for(crawl, [here], ["http"], []).accept(batch).num_rows == (port not in OTHERS_PORTS)
+    assert filters_for(crawl, [here, there], ["http"], []).accept(batch).num_rows == 1
+    assert filters_for(crawl, [here], ["http"], []).accept(url_batch([link], kind=Kind.SEED)).num_rows == 1
+
+
+def test_ports_of_other_protocols() -> None:
+    assert {21, 22, 23, 25, 110, 143, 465, 587, 993, 6667} < OTHERS_PORTS
+    assert not OTHERS_PORTS & {70, 80, 443, 3000, 5000, 8000, 8080, 8443}

@@ -23,8 +23,9 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 from fyke.core.outcomes import Outcome
+from fyke.core.ports import OTHERS_PORTS
 from fyke.core.slices import Slices, whole
-from fyke.core.urls import canonical
+from fyke.core.urls import canonical, split
 from fyke.core.visits import Exchange
 from fyke.fetcher.faults import retry_after
 from fyke.fetcher.robots_lines import MAX_BYTES
@@ -100,13 +101,15 @@ class RobotsRecord:
 def redirect_of(exchange: Exchange, hops: int) -> str | None:
     """Where to look for the robots.txt after this redirect, or None to give up (all is allowed).
 
-    `hops` redirects were followed before this one. Other hosts and schemes are followed, whether they
-    may be spoken to is for DNS and politeness; the rules are those of `exchange.visit.robots_of`.
+    `hops` redirects were followed before this one. Other hosts and schemes are followed, but not to ports of other
+    protocols; whether they may be spoken to is for DNS and politeness; the rules are those of
+    `exchange.visit.robots_of`.
     """
     if exchange.outcome is not Outcome.REDIRECTED or hops >= MAX_REDIRECTS:
         return None
     target = canonical(exchange.header("location"), exchange.visit.url)
-    return target if target and target.startswith(("http://", "https://")) else None
+    followed = target and target.startswith(("http://", "https://")) and split(target).port not in OTHERS_PORTS
+    return target if followed else None
 
 
 def rules_from(

@@ -20,7 +20,8 @@ from fyke.core.choices import Scope
 from fyke.core.config import CrawlSection
 from fyke.core.errors import ConfigurationError
 from fyke.core.plugins import UrlFilter
-from fyke.core.urls import Locator
+from fyke.core.ports import OTHERS_PORTS
+from fyke.core.urls import Locator, split
 
 
 class ScopeFilter:
@@ -134,6 +135,20 @@ class SchemeFilter:
         return mask
 
 
+class PortFilter:
+    """No ports of other protocols, but for those that seeds are at."""
+
+    def __init__(self, seeds: Sequence[Locator]) -> None:
+        refused = OTHERS_PORTS - {split(seed.url.decode()).port for seed in seeds}
+        self._pattern = f"^[^/]*//[^/]*:(?:{'|'.join(map(str, sorted(refused)))})/"
+
+    def __repr__(self) -> str:
+        return "ports of other protocols"
+
+    def accept(self, urls: pa.RecordBatch) -> Mask:
+        return ~_mask(pc.match_substring_regex(urls.column("url"), self._pattern))
+
+
 class PatternFilter:
     """URLs that match one of some RE2 expressions (`allow`), or none of them (`deny`).
 
@@ -231,7 +246,7 @@ def filters_for(
     crawl: CrawlSection, seeds: Sequence[Locator], schemes: Sequence[str], plugins: Sequence[UrlFilter]
 ) -> Filters:
     """The filters a crawl asks for, its plug-ins last."""
-    filters: list[UrlFilter] = [SchemeFilter(schemes), ScopeFilter(crawl.scope, seeds)]
+    filters: list[UrlFilter] = [SchemeFilter(schemes), PortFilter(seeds), ScopeFilter(crawl.scope, seeds)]
     if crawl.depth:
         filters.append(DepthFilter(crawl.depth))
     if crawl.allow:

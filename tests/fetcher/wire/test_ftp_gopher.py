@@ -179,6 +179,16 @@ async def test_ftp_refusals(greeting, refuse, outcome, status):
         assert (answer.outcome, answer.status) == (outcome, status), answer.detail
 
 
+@pytest.mark.parametrize("target", ["/pub/a%0D%0ADELE%20hello.txt", "/pub%0ADELE%20x/hello.txt", "/pub/hello.txt%00"])
+async def test_an_ftp_path_is_one_command(target):
+    """A link cannot put commands of its own into what is said."""
+    server = FtpServer()
+    async with listening(server.serve) as port, Client(timeout_s=1, connect_timeout_s=1) as client:
+        answer = await client.get(canonical(f"ftp://site.test:{port}{target}"))
+        assert answer.outcome is not Outcome.OK
+    assert not {"DELE", "RETR", "LIST"} & {command for command, _ in server.commands}
+
+
 async def test_ftp_size_limit():
     server = FtpServer()
     async with listening(server.serve) as port, Client(max_body_bytes=1000) as client:
