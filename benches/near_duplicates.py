@@ -77,7 +77,7 @@ def _texts(folders: Sequence[Path]) -> Iterator[str]:
                 Visit(url, at.key, at.host, at.domain), Outcome.OK, 1.0, 0.1, status=200, head=_HEAD,
                 body=Document(path.read_bytes()),
             )  # fmt: skip
-            yield main_text(parser.parse(exchange, decode_body(exchange, FetchSection().max_decoded_bytes).content))
+            yield main_text(parser.parse(exchange, decode_body(exchange, FetchSection().max_body_bytes).content))
 
 
 def _quality(texts: list[str], memory_bytes: int) -> None:

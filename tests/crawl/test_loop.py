@@ -128,9 +128,8 @@ class DictWorker:
     def answered(self) -> bool:
         return bool(self.kept)
 
-    @property
-    def waiting(self) -> int:
-        return 0
+    waiting = 0
+    behind = False
 
     def gather(self, fetched: tuple[list[tuple[Visit, Outcome]], list[str]], outbox: Outbox) -> int:
         ended, origins = fetched

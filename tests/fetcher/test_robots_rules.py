@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jwm.robotstxt.googlebot import RobotsMatcher
 
 from fyke.core.slices import SLICE_STEPS, Slices
-from fyke.fetcher.robots_lines import MAX_BYTES
+from fyke.fetcher.robots_lines import MAX_BYTES, MOST_TEXT_CHARS
 from fyke.fetcher.robots_rules import FEW, RobotsRules, Verdict
 
 T = TypeVar("T")
@@ -333,3 +333,11 @@ def test_a_mark_that_lies_hides_no_rules(mark: bytes) -> None:
 def test_half_a_character_at_the_end_of_utf_16_hurts_nothing() -> None:
     body = "\ufeffUser-agent: *\nDisallow: /x\n".encode("utf-16-le") + b"\xd8"
     assert not allows(body, "/x") and allows(body, "/y")
+
+
+def test_of_a_long_line_the_beginning_is_kept():
+    """Each visit that it forbids has a copy of it, in memory and in the tables."""
+    rules = RobotsRules.parse(b"User-agent: *\nDisallow: /x #" + b"y" * 500_000, "fyke")
+    assert not rules.verdict("/x1").allowed
+    assert rules.verdict("/x1").line_text.startswith("Disallow: /x #yy")
+    assert len(rules.verdict("/x1").line_text) == MOST_TEXT_CHARS

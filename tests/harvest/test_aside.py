@@ -19,7 +19,7 @@ from fyke.harvest import Parser
 from fyke.harvest.aside import BYTE_S, Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.named_sitemaps import NamedSitemaps
-from fyke.harvest.worker import STORED_BYTE_S, Harvest, Sheaf
+from fyke.harvest.worker import STORED_BYTE_S, TOGETHER_BYTES, TURN_BYTES, TURN_S, Harvest, Sheaf
 
 PACE = Pace(SystemClock())  # nothing light is going on
 
@@ -37,6 +37,54 @@ def exchanges() -> list[Exchange]:
 
 def facts(sheaves: list[Sheaf]) -> dict[str, tuple[str, int]]:
     return {one.page.url: (one.page.title, one.links) for sheaf in sheaves for one in sheaf.reaped}
+
+
+class _TickingClock(VirtualClock):
+    """Whoever asks it takes time."""
+
+    def now(self) -> float:
+        self.advance(TURN_S / 2)
+        return super().now()
+
+
+@pytest.mark.parametrize("clock", [VirtualClock(), _TickingClock()])
+def test_a_turn_ends_when_it_took_long_enough(tmp_path, clock: VirtualClock) -> None:
+    """What is left comes first in the next, and everything comes once, in order."""
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), Aside(print, Pace(clock)))
+        given = exchanges()
+        turns = [[one.page.url for sheaf in harvest.reap(given[:5]) for one in sheaf.reaped]]
+        turns += [[one.page.url for sheaf in harvest.reap(given[5:]) for one in sheaf.reaped]]
+        while harvest.behind:
+            assert harvest.waiting
+            turns.append([one.page.url for sheaf in harvest.reap([]) for one in sheaf.reaped])
+        assert [url for turn in turns for url in turn] == [exchange.visit.url for exchange in given]
+        assert all(turns)
+        assert len(turns) == 2 if type(clock) is VirtualClock else len(turns) > 4
+        seen.close()
+
+
+def test_a_turn_ends_when_its_links_are_long_enough(tmp_path) -> None:
+    """Few bytes may bring many, by links below a long URL."""
+    base, body = f"http://h.example/{'a' * 2000}/", b"".join(b"<a href=?%d>" % number for number in range(1000))
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver())
+        given = []
+        for number in range(30):
+            visit = visit_to(f"{base}{number}")
+            head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+            document = Document(body + b"<p>%d" % number)
+            given.append(Exchange(visit, Outcome.OK, 1e9, 0.1, status=200, head=head, body=document))
+        urls = []
+        sheaves = list(harvest.reap(given))
+        while sheaves:
+            assert sum(sheaf.pointers.found.url.nbytes for sheaf in sheaves) < TURN_BYTES + 4 * TOGETHER_BYTES
+            urls += [one.page.url for sheaf in sheaves for one in sheaf.reaped]
+            sheaves = list(harvest.reap([]))
+        assert urls == [exchange.visit.url for exchange in given]
+        seen.close()
 
 
 def test_large_pages_come_later_and_are_the_same(tmp_path) -> None:

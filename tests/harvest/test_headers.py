@@ -6,7 +6,7 @@ import pytest
 
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Page
-from fyke.harvest.headers import directives, refresh_target
+from fyke.harvest.headers import MOST_TARGETS, directives, refresh_target
 
 Read = Callable[..., Page]
 
@@ -24,6 +24,15 @@ Read = Callable[..., Page]
 )
 def test_the_link_header(read: Read, field: str, pages: list[str]) -> None:
     assert read("<base href=/elsewhere/>", fields=f"Link: {field}").links.pages == pages
+
+
+def test_of_many_links_in_the_header_some_are_taken(read: Read) -> None:
+    """Each may become as long as the page's own URL."""
+    page = read(
+        "", fields="\n".join("Link: " + ",".join(f"<{field}?{n}>;rel=up" for n in range(2000)) for field in "ab")
+    )
+    assert page.links.pages == [f"http://example.com/dir/a?{n}" for n in range(MOST_TARGETS)]
+    assert len(read("", fields="Refresh: 1;x\n" * 1000).links.pages) == 1
 
 
 def test_the_link_header_also_has_requisites_and_nofollow(read: Read) -> None:

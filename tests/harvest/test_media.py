@@ -23,6 +23,8 @@ Answer = Callable[..., Exchange]
         ("nonsense", ("text/plain", "")),
         ("*/*", ("text/plain", "")),
         ("text/x y", ("text/plain", "")),
+        (f"text/{'x' * 128}; charset=utf-8", ("text/plain", "utf-8")),
+        (f"text/html;{' ' * 1024}charset=utf-8", ("text/html", "")),
         ("", ("text/plain", "")),
     ],
 )

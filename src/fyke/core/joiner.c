@@ -12,7 +12,7 @@
 
 #define MOST_UPS 8
 #define LONGEST_ROOT 300
-#define MOST_URL 8192
+#define MOST_URL 2048
 
 typedef unsigned char byte;
 typedef struct {

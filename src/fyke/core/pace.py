@@ -39,6 +39,10 @@ class Pace:
         """Something light ended."""
         self._ended.append(self._clock.now())
 
+    def now(self) -> float:
+        """The time by its clock, unix seconds."""
+        return self._clock.now()
+
     @property
     def busy(self) -> bool:
         """Whether light work is going on."""

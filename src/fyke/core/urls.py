@@ -20,18 +20,25 @@ from publicsuffixlist import PublicSuffixList
 
 DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "gopher": 70}
 SCHEMES = frozenset(DEFAULT_PORTS)  # those that Fyke fetches without a plug-in
-MAX_URL_BYTES = 8192
+MAX_URL_BYTES = 2048  # as in sitemaps: what is longer is seldom a page, and all the crawl has URLs by the thousand
+MAX_HREF_CHARS = 8 * MAX_URL_BYTES  # as written: fragments go, escapes shrink
+MAX_HOST_BYTES = 255  # no name in the DNS is longer
 HOSTS_REMEMBERED = 1 << 14  # some 350 bytes each, in each of three caches
 
 UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+# Escapes that are not in their normal form: of unreserved characters, or with small letters.
+_ESCAPE = re.compile(r"%(2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|5[0-9AaFf]|7[0-9AaEe]|[0-9A-Fa-f][a-f]|[a-f][0-9A-F])")
 _STRAY = re.compile(r"%[0-9A-Fa-f]?\Z")
 _SPLIT = re.compile(r"([a-z][a-z0-9+.-]*)://(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?(.*)", re.DOTALL)
 _IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
 # What the WHATWG serialiser writes that needs nothing more done: no credentials, escapes, fragment or empty query.
-_TIDY = re.compile(r"(?:https?|ftp)://[^/?#@%]+/[^?#%]*(?:\?[^#%]+)?")
+_TIDY = re.compile(r"(?:https?|ftp)://[^/?#@%]{1,200}/[^?#%]*(?:\?[^#%]+)?")
 _SERIALISED = re.compile(
     r"([a-z][a-z0-9+.-]*)://(?:[^/?#@]*@)?(\[[^\]]*\]|[^:/?#]+)(?::(\d+))?([^?#]*)(\?[^#]+)?\??(?:#.*)?", re.DOTALL
+)
+# Where a host may stand in a link as it is written: behind two slashes, or a scheme.
+_AUTHORITY = re.compile(
+    r"[\0-\x20]*+(?:[A-Za-z][A-Za-z0-9+.\-\t\r\n]*+:[\\/\t\r\n]*+|[\\/\t\r\n]{2,}+)(?:[^\\/?#]*@)?([^\\/?#]*+)"
 )
 _SPECIAL = frozenset({"http", "https", "ftp", "ws", "wss", "file"})  # to WHATWG: the hosts of others are opaque
 
@@ -70,10 +77,10 @@ def key_of(data: bytes | str) -> int:
 def canonical(url: str, base: str | None = None) -> str | None:
     """The canonical form of `url`, resolved against `base` if given.
 
-    None when it is no URL, has no host, or is longer than `MAX_URL_BYTES`: such links are not links to pages.
-    Never raises.
+    None when it is no URL, has no host, or is longer than `MAX_URL_BYTES`, or its host than `MAX_HOST_BYTES`: such
+    links are not links to pages. Never raises.
     """
-    if len(url) > 2 * MAX_URL_BYTES:
+    if len(url) > MAX_HOST_BYTES and (len(url) > MAX_HREF_CHARS or _names_too_long_a_host(url)):
         return None
     try:
         href: str = ada_url.join_url(base, url) if base is not None else ada_url.URL(url).href
@@ -83,15 +90,21 @@ def canonical(url: str, base: str | None = None) -> str | None:
     return tidy if tidy is not None and len(tidy) <= MAX_URL_BYTES else None
 
 
+def _names_too_long_a_host(url: str) -> bool:
+    """Whether `url` has a host that is longer than any when it is read: that takes the square of its length."""
+    match = _AUTHORITY.match(url)
+    return match is not None and len(match[1]) > MAX_HOST_BYTES * (9 if match[1].isascii() else 1)
+
+
 def _tidied(href: str) -> str | None:
     match = _SERIALISED.fullmatch(href)
     if match is None:
         return None
     scheme, host, port, path, query = match.groups()
     if scheme not in _SPECIAL:
-        host = _named_host(host)
-        if host is None:
-            return None
+        host = _named_host(host) or ""
+    if not 0 < len(host) <= MAX_HOST_BYTES:
+        return None
     authority = f"{host}:{port}" if port and int(port) != DEFAULT_PORTS.get(scheme) else host
     target = f"{path or '/'}{query or ''}"
     return f"{scheme}://{authority}{_ESCAPE.sub(_normalise_escape, target) if '%' in target else target}"

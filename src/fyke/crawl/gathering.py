@@ -60,6 +60,11 @@ class Gathering:
         """How many exchanges are still being read."""
         return self._harvest.waiting
 
+    @property
+    def behind(self) -> bool:
+        """Whether there is more to gather at once."""
+        return self._harvest.behind
+
     def gather(self, fetched: Fetched, outbox: Outbox) -> int:
         """Keep what came of visits, and put what the frontier is to know into `outbox`.
 

@@ -113,6 +113,9 @@ class Worker(Protocol):
     @property
     def waiting(self) -> int: ...
 
+    @property
+    def behind(self) -> bool: ...
+
     def gather(self, fetched: Any, outbox: Outbox) -> int: ...
 
 
@@ -296,7 +299,7 @@ class Loop:
         """Until something ends, or the next beat; work that can go on gets no rest. While more is on its way, what
         ended waits for others: a turn costs as much for one page as for ten."""
         self._news.clear()
-        if self.idle and self.moved:
+        if self._gathering.behind or (self.idle and self.moved):
             await asyncio.sleep(0)
             return
         if not self._fetcher.ended:

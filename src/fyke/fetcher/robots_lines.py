@@ -13,6 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 
 MAX_BYTES = 516 << 10  # RFC 9309, 2.5: at least 500 KiB; the rest is room for the line that crosses it
+MOST_TEXT_CHARS = 200  # that are kept of a line, to be shown: each visit that it forbids has a copy
 _MARKED_BYTES = 64  # of UTF-16, in which a zero stands: a letter of robots.txt has one
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
@@ -32,7 +33,7 @@ class Field(Enum):
 
 
 class Line(NamedTuple):
-    """One line with a field we know; `text` is the whole line as it was written (Latin-1)."""
+    """One line with a field we know; `text` is how the line as it was written begins (Latin-1)."""
 
     number: int
     field: Field
@@ -67,7 +68,7 @@ def lines_of(body: bytes) -> Iterator[Line | None]:
             continue
         key, value = _take_apart(line)
         field = _EXACT.get(key) or _field_of(key)
-        yield None if field is None else Line(number, field, value, line)
+        yield None if field is None else Line(number, field, value, line[:MOST_TEXT_CHARS])
 
 
 def _bytes_of(body: bytes) -> bytes:

@@ -255,7 +255,7 @@ class RobotsRules:
             steps += 1
             if line is not None:
                 groups.read(line)
-                steps += 3 + (len(line.text) >> 8)
+                steps += 3 + (len(line.value) >> 8)
             if steps >= UNIT:
                 yield steps
                 steps = 0

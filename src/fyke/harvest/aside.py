@@ -36,6 +36,7 @@ class Aside(Generic[Result]):
         most_bytes: int = MOST_BYTES,
     ) -> None:
         self._told = told
+        self.pace = pace
         self._share = pace.share()
         self.handing_on = pace.share()  # what becomes of results on the loop
         self.large_bytes = large_bytes  # what is smaller is not worth it

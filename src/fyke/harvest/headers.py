@@ -8,6 +8,7 @@ Invariant: what is malformed is passed over, never raised.
 """
 
 import re
+from itertools import chain, islice
 from typing import NamedTuple
 
 from fyke.core.outcomes import Outcome
@@ -58,6 +59,7 @@ _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[^,;="\s]+\s*(?:=\s*(?:"[^"]*"|[^,;"]*
 _REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^,;"\s]*))', re.IGNORECASE)
 _REFRESH = re.compile(r"\s*[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*=\s*)?(\"[^\"]*|'[^']*|.*)", re.IGNORECASE | re.DOTALL)
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+MOST_TARGETS = 200  # of Link fields that are looked at: each may take as long as the page's URL
 _MARKED = re.compile(rb"\n(?:link|location|refresh|x-robots-tag):", re.IGNORECASE)
 
 
@@ -115,7 +117,7 @@ def read_headers(page: Page, product: str, requisites: bool) -> list[str]:
     for value in exchange.headers("x-robots-tag"):
         obey(page, directives(value, product))
     _read_links(page, requisites)
-    for value in exchange.headers("refresh"):
+    for value in exchange.headers("refresh")[:1]:
         page.links.pages += _resolved(refresh_target(value), page.url)
     if exchange.outcome is Outcome.REDIRECTED or exchange.status == 201:
         return _resolved(_unmangled(exchange.header("location")), page.url)
@@ -130,14 +132,14 @@ def said_of_links(exchange: Exchange) -> str:
 
 
 def _read_links(page: Page, requisites: bool) -> None:
-    for value in page.exchange.headers("link"):
-        for target, parameters in _LINK.findall(value):
-            rel = _REL.search(parameters)
-            means = rel_of(rel[1] or rel[2]) if rel else Rel(False, False, False)
-            if means.page:
-                (page.links.nofollow if means.nofollow else page.links.pages).extend(_resolved(target, page.url))
-            elif means.requisite and requisites:
-                page.links.requisites += _resolved(target, page.url)
+    matches = chain.from_iterable(_LINK.finditer(value) for value in page.exchange.headers("link"))
+    for target, parameters in (match.groups() for match in islice(matches, MOST_TARGETS)):
+        rel = _REL.search(parameters)
+        means = rel_of(rel[1] or rel[2]) if rel else Rel(False, False, False)
+        if means.page:
+            (page.links.nofollow if means.nofollow else page.links.pages).extend(_resolved(target, page.url))
+        elif means.requisite and requisites:
+            page.links.requisites += _resolved(target, page.url)
 
 
 def _resolved(target: str, base: str) -> list[str]:

@@ -22,8 +22,8 @@ GOPHER_MENU = "application/gopher-menu"
 FTP_LISTING = "text/ftp-dir-listing"
 OCTETS = "application/octet-stream"
 
-_FIELD = re.compile(rb"\n[cC][oO][nN][tT][eE][nN][tT]-[tT][yY][pP][eE][ \t]*:([^\r\n]*)")
-_TOKEN = r"[!#$%&'*+.^_`|~0-9a-z-]+"
+_FIELD = re.compile(rb"\n[cC][oO][nN][tT][eE][nN][tT]-[tT][yY][pP][eE][ \t]*:([^\r\n]{0,1024})")
+_TOKEN = r"[!#$%&'*+.^_`|~0-9a-z-]{1,127}"  # RFC 6838, 4.2
 _ESSENCE = re.compile(rf"{_TOKEN}/{_TOKEN}")
 _CHARSET = re.compile(r";\s*charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^;,\s]+))", re.IGNORECASE)
 _GENERIC = frozenset({"", "unknown/unknown", "application/unknown", "*/*"})

@@ -23,7 +23,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.pace import haste
 from fyke.core.plugins import ProcessingModule
 from fyke.core.resolve import MOST_WRITTEN_BYTES
-from fyke.core.urls import MAX_URL_BYTES
+from fyke.core.urls import MAX_HREF_CHARS
 from fyke.core.visits import HTML_TYPES, Exchange, Page, PageLinks
 from fyke.harvest.charset import charset_of, install
 from fyke.harvest.documents import Documents, installed
@@ -183,7 +183,7 @@ class Parser:
             if len(found) > MOST_LINKS:
                 cut = True
                 setattr(links, name, found[:MOST_LINKS])
-            elif len(found) * MAX_URL_BYTES > MOST_WRITTEN_BYTES:
+            elif len(found) * MAX_HREF_CHARS > MOST_WRITTEN_BYTES:
                 cut |= sum(map(len, found)) > MOST_WRITTEN_BYTES
         self.pages += 1
         return cut

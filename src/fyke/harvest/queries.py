@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from fyke.core.urls import MAX_URL_BYTES
+from fyke.core.urls import MAX_HREF_CHARS
 from fyke.core.visits import PageLinks
 from fyke.harvest.charset import single_byte_table
 
@@ -52,7 +52,7 @@ def with_queries_encoded(hrefs: list[str], base: str, charset: str) -> list[str]
 
 
 def _with_query_encoded(href: str, base: str, charset: str) -> str:
-    if len(href) > 2 * MAX_URL_BYTES:
+    if len(href) > MAX_HREF_CHARS:
         return href  # it is no link: as it is, or as it would become
     plain = href.strip(_STRIPPED).translate(_REMOVED)
     link = _LINK.fullmatch(plain)

@@ -7,6 +7,7 @@ the folder, and for a page with links like `?page=2`, which keep the page's own 
 
 Large pages are handed on one in a turn while light work is going on, and no sooner than their share of the time allows
 (`fyke.core.pace`), so that archiving them does not hold up the others; and all of them where there are no others.
+A turn ends when it took `TURN_S`, or its links are `TURN_BYTES` written out: what is left of it goes first in the next.
 
 Invariant: every exchange that goes in comes out once, whatever its bytes; those with large pages come out later.
 """
@@ -24,7 +25,7 @@ from fyke.core.batches import U64, Kind, LinkKind
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body, unfolds
 from fyke.core.outcomes import Outcome
-from fyke.core.resolve import MOST_BYTES, NOWHERE, Int, LinkResolver, Located
+from fyke.core.resolve import NOWHERE, Int, LinkResolver, Located
 from fyke.core.urls import key_of
 from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
 from fyke.harvest import Parser
@@ -37,6 +38,9 @@ from fyke.harvest.same_text import CopyOf, compare
 
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
+TOGETHER_BYTES = 2 << 20  # of links written out that are resolved together; a page that has more is large
+TURN_BYTES = 16 << 20
+TURN_S = 0.05
 MOST_LATER = 256  # exchanges with large pages for which there is no room aside: each holds a file
 STORED_BYTE_S = 5e-9  # that a byte of a large page is expected to take until it is archived
 SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however short it is
@@ -113,7 +117,7 @@ class Harvest:
         redirects: Redirects | None = None,
         copy_of: CopyOf | None = None,
     ) -> None:
-        """Without `aside` large pages are read as all others."""
+        """Without `aside` large pages are read as all others, and a turn may take however long."""
         self._parser = parser
         self._content_seen = content_seen
         self._named = named
@@ -124,6 +128,9 @@ class Harvest:
         self._later: deque[tuple[Exchange, int]] = deque()
         self._redirects = redirects or Redirects({})
         self._copy_of = copy_of
+        self._turn_ends_at = 0.0
+        self._turn_bytes = 0  # of links written out
+        self._next: list[Exchange] = []  # left of the last turn
 
     def __repr__(self) -> str:
         return f"Harvest({self._parser!r})"
@@ -131,19 +138,33 @@ class Harvest:
     @property
     def waiting(self) -> int:
         """How many exchanges came in and not out yet."""
-        return len(self._later) + (len(self._aside) if self._aside is not None else 0)
+        return len(self._next) + len(self._later) + (len(self._aside) if self._aside is not None else 0)
+
+    @property
+    def behind(self) -> bool:
+        """Whether there is more to reap at once."""
+        return bool(self._next)
+
+    @property
+    def _late(self) -> bool:
+        """Whether this turn took long enough."""
+        is_late = self._aside is not None and self._aside.pace.now() >= self._turn_ends_at
+        return is_late or self._turn_bytes >= TURN_BYTES
 
     def reap(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
         """What is in `exchanges`, and in large ones of before. Their bodies are still open, for the archive."""
+        self._turn_ends_at = self._aside.pace.now() + TURN_S if self._aside is not None else 0.0
+        self._turn_bytes = 0
+        exchanges, self._next = [*self._next, *exchanges], []
         yield from self._hand_on()
         if told := [exchange for exchange in exchanges if exchange.outcome not in TO_PARSE]:
             yield self._without_page(told)
         yield from self._open_later()
         batch: list[tuple[Exchange, Page]] = []
         size_bytes = 0
-        for exchange in exchanges:
-            if exchange.outcome not in TO_PARSE:
-                continue
+        to_parse = deque(exchange for exchange in exchanges if exchange.outcome in TO_PARSE)
+        while to_parse and not self._next:
+            exchange = to_parse.popleft()
             page = self._opened_here(exchange)
             aside_bytes = self._aside_bytes(exchange, page)
             if aside_bytes and not self._has_room(aside_bytes):
@@ -162,6 +183,7 @@ class Harvest:
                 yield from self._read(batch)
                 batch, size_bytes = [], 0
         yield from self._read(batch)
+        self._next += to_parse
         if self._aside is not None:
             self._aside.go_on(hurry=len(self._later) > MOST_LATER // 2)
 
@@ -263,12 +285,15 @@ class Harvest:
         together: list[_PageRead] = []
         waiting: set[int] = set()
         written_bytes = 0
-        for (exchange, page), keys in zip(batch, places, strict=True):
+        for at, ((exchange, page), keys) in enumerate(zip(batch, places, strict=True)):
+            if at and self._late:
+                self._next = [exchange for exchange, _ in batch[at:]]
+                break
             compare(page, self._copy_of, self._most_bytes)
             if exchange.outcome is Outcome.UNCHANGED:  # its links are known
                 together.append(_PageRead(exchange, page, (), 0))
                 continue
-            if written_bytes > MOST_BYTES or not waiting.isdisjoint(keys):
+            if written_bytes > TOGETHER_BYTES or not waiting.isdisjoint(keys):
                 yield self._sheaf(together)
                 together, waiting, written_bytes = [], set(), 0
             page.duplicate = any(key in known or self._content_seen.entered(key) for key in keys)
@@ -280,9 +305,13 @@ class Harvest:
             if to_read and (self._is_large(page) or not self._processed_here(page)):
                 self._do_aside(self._parsed, read)
                 continue
+            page_bytes = len(page.links) * len(page.links.base)
+            if self._aside is not None and page_bytes > TOGETHER_BYTES:
+                self._do_aside(self._resolved, read)
+                continue
             together.append(read)
             waiting.update(keys)
-            written_bytes += len(page.links) * len(page.links.base)
+            written_bytes += page_bytes
         if together:
             yield self._sheaf(together)
 
@@ -322,6 +351,7 @@ class Harvest:
         found = together[0].found
         if found is None:
             found = self._links.resolve([(read.page.links.base, group.hrefs) for read, group in groups])
+        self._turn_bytes += found.url.nbytes
         of = np.searchsorted(np.cumsum([len(group.hrefs) for _, group in groups]), found.link, "right")
         ends = iter(np.searchsorted(of, np.arange(len(groups)), "right").tolist())
         kind = np.array([group.kind for _, group in groups], np.int64)[of]

@@ -40,6 +40,7 @@ from fyke.fetcher.wire.transfer import Calls, Dialect, Done, Request, Slot
 
 SESSION_CACHES = 64  # each of them holds 25 hosts' TLS sessions: libcurl's bound
 BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived yet; the rest is in files
+MOST_DETAIL_CHARS = 300  # servers of FTP and Gopher say what went wrong
 KEPT_BROKE = "the connection broke, or the server would not answer on it"  # maybe it does on another
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
 
@@ -345,6 +346,7 @@ class CurlEngine:
             how.truncated(size),
         )
         request.dialect.conclude(exchange, slot.lines, curl)
+        exchange.detail = exchange.detail[:MOST_DETAIL_CHARS]
         return exchange
 
     def _deliver_refused(self) -> None:
