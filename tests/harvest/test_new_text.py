@@ -19,6 +19,7 @@ from fyke.harvest.new_text import (
     blocks,
     letters_by_patterns,
     pieces_by_columns,
+    rows,
 )
 
 AROUND = "<header>All that there is to know of rivers</header><footer>Written by many hands, for many years</footer>"
@@ -64,6 +65,24 @@ def test_what_is_new_once(reader: NewText) -> None:
     assert other == [*[None] * SMALL_DOMAIN, True, False], "another domain may say the same"
 
 
+def table(lines: list[list[int]]) -> str:
+    return "".join(f"<tr>{''.join(f'<td>{number}</td>' for number in line)}" for line in lines)
+
+
+def test_tables_of_numbers_are_new_once(reader: NewText) -> None:
+    """And not again in another order, nor with the day in the URL, nor by what counts."""
+    lines = [[18 * hour, 1013 - hour, 7 * hour * hour, 600 + hour] for hour in range(9)]
+    assert reader.fresh(page(AROUND + table(lines), "/weather/1")) is True
+    assert reader.fresh(page(AROUND + table(lines[::-1]), "/weather/2")) is False
+    assert reader.fresh(page(AROUND + table(lines[2:7]), "/weather/3")) is False
+    assert reader.fresh(page(AROUND + table([[20, 4, 11, n, n] for n in range(20, 29)]), "/20/4/11")) is False
+    assert reader.fresh(page(AROUND + table([[*range(n, n + 7)] for n in range(1, 29, 7)]), "/may")) is False
+    assert reader.fresh(page(f"{AROUND}<p>2026-11-23 07:15:22.123456, visitor 4711007", "/clock")) is False
+    links = "".join(f"<tr><td><a href=/{n}>{n * 18}</a> <a href=/>{n * n}</a> <a href=/>9{n}7</a>" for n in range(9))
+    assert reader.fresh(page(AROUND + links, "/links")) is False
+    assert reader.fresh(page(AROUND + table([[n * 977, n * n, n * 7] for n in range(100, 109)]), "/weather/4")) is True
+
+
 def test_sitemaps_failures_and_images_are_not_read(reader: NewText) -> None:
     assert reader.fresh(page("", kind=Kind.LISTING)) is None
     failed, image = page(""), page("")
@@ -104,11 +123,12 @@ def test_any_bytes_have_blocks(content: bytes) -> None:
     assert all(block and b"<" not in block for block in blocks(content))
 
 
-@pytest.mark.parametrize("piece", [b"<", b">", b"<a ", b"<a >", b"<script", b"<script>x</script>", b"<style", b"x>"])
+@pytest.mark.parametrize("piece", [b"<", b">", b"<a ", b"<a >", b"<script", b"<script>x</script>", b"<style", b"x>", b"<p>1 2", b"9"])
 def test_work_grows_with_length(piece: bytes) -> None:
     """A megabyte of each; what is read of it is bounded, and a second run is not needed to tell minutes from none."""
     assert len(blocks(piece * (1 << 20))) < 1 << 16
     assert len(letters_by_patterns(piece * (1 << 16))) < 1 << 20
+    assert len(rows(piece * (1 << 20), "http://h/1")) < 1 << 16
 
 
 def test_text_that_was_met_and_is_cut_anew_is_not_new() -> None:

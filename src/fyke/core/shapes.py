@@ -7,7 +7,8 @@ or of its domain, it is a number (`shape_keys`). `fyke.frontier.traps` knows whi
 What no shape depends on goes first (`skeleton`): a trap has a million URLs and a few skeletons, so that shapes are
 worked out for few of them.
 
-Pure, and bounded: of a URL the first `MOST_PARTS` parts of the path and names in the query count.
+Pure, and bounded: of a URL the first `MOST_CHARS` count, and of these the first `MOST_PARTS` parts of the path and
+`MOST_NAMES` names in the query.
 """
 
 import re
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 import xxhash
 
+MOST_CHARS = 512
 MOST_PARTS = 24
 MOST_NAMES = 8
 DEEP_PARTS = 8  # from here on a path is deep
@@ -44,7 +46,7 @@ class Skeleton(NamedTuple):
 
 def skeleton(url: str) -> Skeleton:
     """The skeleton of a canonical URL."""
-    place, _, query = url.partition("?")
+    place, _, query = url[:MOST_CHARS].partition("?")
     place = _DIGITS.sub("#", place)
     end = place.find("/", place.find("://") + 3)
     path = _MADE_UP.sub("*", place[end:])

@@ -8,6 +8,11 @@ these are met text cut anew, as a search shows a piece of each page that it foun
 at places that their letters choose (Manber, "Finding similar files in a large file system", USENIX 1994), which
 are the same wherever a block begins. Where most pieces were met, the page is not fresh.
 
+Some pages have next to nothing but numbers: the weather of a day, what things cost. So a page whose words were met is
+fresh as well when `LEAST_ROWS` of its *rows*, with `LEAST_DIGITS` digits, were not: a row is what several numbers make
+together that stand between two tags that break lines. Who counts makes no row, so that a calendar has none, nor do the
+numbers in the page's own URL; what a list shows in another order has the same rows.
+
 It is asked for every page (`fyke.crawl.gathering`), and reads few of them: not the first ones of a domain, and one in
 `ONE_IN` while all were fresh lately. Its memory is one table of places that newer blocks take over (bounded, and
 lost at a restart), and one of pieces: what was forgotten counts as new, which accuses nobody.
@@ -15,6 +20,7 @@ lost at a restart), and one of pieces: what was forgotten counts as new, which a
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -40,6 +46,9 @@ READ_BYTES = 1 << 15  # of a page
 LEAST_LETTERS = 24
 LEAST_SHARE = 50
 MOST_WORDS = 16  # of a URL
+LEAST_ROWS = 4
+LEAST_DIGITS = 32
+LEAST_NUMBERS = 3  # of a row
 LEAST_PIECE = 8  # letters of a piece: what is shorter stands in other texts too
 JUDGED_SHARE = 3  # one in so many letters of new blocks must be in pieces, for these to say something
 MET_SHARE = 4  # all but one in so many letters of pieces met: the text is cut anew
@@ -50,6 +59,9 @@ _DROPPED = bytes(byte for byte in range(256) if byte not in _LETTERS | {ord("\n"
 _CODE = re.compile(rb"<(?:script|style)")
 _LINK = re.compile(rb"<a\s[^<>]*>[^<>]*")
 _TEXT = re.compile(rb">([^<>]+)")
+_TAG = re.compile(rb"<[^<>]*>?")
+_BREAK = re.compile(rb"<(?:tr|li|p|div|dl|dt|h[1-6]|br|section|article)\b")
+_NUMBER = re.compile(rb"[0-9]+")
 _WORD = re.compile(r"[a-z]{2,}")
 _ENDS, _BEGINS = np.arange(256) % 5 < 2, np.arange(256) % 5 == 2  # letters between which there is a cut: one in 12
 _ENDS[ord("\n")] = False  # a block begins there, and no piece
@@ -84,7 +96,7 @@ class NewText:
         place = visit.domain % DOMAINS
         if self._share[place] >= PROVEN and visit.key % ONE_IN:
             return None
-        fresh = not page.duplicate and self._is_new(blocks(page.content), visit)
+        fresh = not page.duplicate and self._is_new(page.content, visit)
         self._share[place] += WEIGHT * (fresh - self._share[place])
         return fresh
 
@@ -95,8 +107,9 @@ class NewText:
         self._of_domain[place] += 1
         return False
 
-    def _is_new(self, text: Sequence[bytes], visit: Visit) -> bool:
-        """Remember the blocks `text`; whether enough of them is new, also without the words of the URL."""
+    def _is_new(self, content: bytes, visit: Visit) -> bool:
+        """Remember the blocks of `content`; whether enough of them is new, also without the words of the URL."""
+        text = blocks(content)
         new = self._enter(text, visit.domain)
         cut_anew = self._is_cut_anew(new, visit.domain)
         words = {word.encode() for word in _WORD.findall(visit.url.lower())[-MOST_WORDS:]}
@@ -109,7 +122,12 @@ class NewText:
                     said = said.replace(word, b"")
                 # Apart from the others: most have none of those words.
                 brought += sum(map(len, self._enter(said.split(), visit.domain ^ 1)))
-        return brought >= least and not cut_anew
+        return not cut_anew and (brought >= least or self._has_new_rows(rows(content, visit.url), visit))
+
+    def _has_new_rows(self, found: Sequence[bytes], visit: Visit) -> bool:
+        """Remember the rows of numbers `found`; whether enough of them are new."""
+        new = self._enter(found, visit.domain ^ 2)
+        return len(new) >= LEAST_ROWS and sum(map(len, new)) - b"".join(new).count(b" ") >= LEAST_DIGITS
 
     def _is_cut_anew(self, new: Sequence[bytes], domain: int) -> bool:
         """Remember the pieces of the blocks `new`; whether most of them were met."""
@@ -164,6 +182,22 @@ def blocks(content: bytes) -> list[bytes]:
     """The blocks of text in a page of HTML, each once, in order: their letters alone, in small."""
     read = letters_by_patterns if letters is None else letters
     return list(dict.fromkeys(read(content[:READ_BYTES]).split()))
+
+
+def rows(content: bytes, url: str) -> list[bytes]:
+    """The rows of numbers in a page of HTML, each once, in order, without those in its `url`."""
+    own = set(_NUMBER.findall(url.encode()))
+    found: dict[bytes, None] = {}
+    for line in _BREAK.split(_LINK.sub(b"", _without_code(content[:READ_BYTES].lower()))):
+        numbers = [number for number in _NUMBER.findall(_TAG.sub(b" ", b"<" + line)) if number not in own]
+        told = [number for before, number in pairwise([b"", *numbers]) if not _counts_on(before, number)]
+        if len(told) >= LEAST_NUMBERS:
+            found[b" ".join(told)] = None
+    return list(found)
+
+
+def _counts_on(before: bytes, number: bytes) -> bool:
+    return 0 < len(before) <= 9 and len(number) <= 10 and int(number) == int(before) + 1
 
 
 def letters_by_patterns(content: bytes) -> bytes:
