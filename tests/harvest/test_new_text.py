@@ -123,7 +123,9 @@ def test_any_bytes_have_blocks(content: bytes) -> None:
     assert all(block and b"<" not in block for block in blocks(content))
 
 
-@pytest.mark.parametrize("piece", [b"<", b">", b"<a ", b"<a >", b"<script", b"<script>x</script>", b"<style", b"x>", b"<p>1 2", b"9"])
+@pytest.mark.parametrize(
+    "piece", [b"<", b">", b"<a ", b"<a >", b"<script", b"<script>x</script>", b"<style", b"x>", b"<p>1 2", b"9"]
+)
 def test_work_grows_with_length(piece: bytes) -> None:
     """A megabyte of each; what is read of it is bounded, and a second run is not needed to tell minutes from none."""
     assert len(blocks(piece * (1 << 20))) < 1 << 16

@@ -59,6 +59,9 @@ _DROPPED = bytes(byte for byte in range(256) if byte not in _LETTERS | {ord("\n"
 _CODE = re.compile(rb"<(?:script|style)")
 _LINK = re.compile(rb"<a\s[^<>]*>[^<>]*")
 _TEXT = re.compile(rb">([^<>]+)")
+_NO_DIGITS = bytes(byte for byte in range(256) if byte not in b"0123456789")
+_ONE_LINE = bytes.maketrans(b"\n", b" ")
+_NUMBERS_ALONE = bytes(byte if byte in b"0123456789\n" else ord(" ") for byte in range(256))
 _TAG = re.compile(rb"<[^<>]*>?")
 _BREAK = re.compile(rb"<(?:tr|li|p|div|dl|dt|h[1-6]|br|section|article)\b")
 _NUMBER = re.compile(rb"[0-9]+")
@@ -186,13 +189,19 @@ def blocks(content: bytes) -> list[bytes]:
 
 def rows(content: bytes, url: str) -> list[bytes]:
     """The rows of numbers in a page of HTML, each once, in order, without those in its `url`."""
+    content = content[:READ_BYTES]
+    if len(content.translate(None, _NO_DIGITS)) < LEAST_DIGITS:
+        return []
     own = set(_NUMBER.findall(url.encode()))
+    text = _LINK.sub(b"", _without_code(content.lower().translate(_ONE_LINE)))
     found: dict[bytes, None] = {}
-    for line in _BREAK.split(_LINK.sub(b"", _without_code(content[:READ_BYTES].lower()))):
-        numbers = [number for number in _NUMBER.findall(_TAG.sub(b" ", b"<" + line)) if number not in own]
-        told = [number for before, number in pairwise([b"", *numbers]) if not _counts_on(before, number)]
-        if len(told) >= LEAST_NUMBERS:
-            found[b" ".join(told)] = None
+    for line in _TAG.sub(b" ", _BREAK.sub(b"\n<", text)).translate(_NUMBERS_ALONE).split(b"\n"):
+        numbers = line.split()
+        if len(numbers) >= LEAST_NUMBERS:
+            numbers = [number for number in numbers if number not in own]
+            told = [number for before, number in pairwise([b"", *numbers]) if not _counts_on(before, number)]
+            if len(told) >= LEAST_NUMBERS:
+                found[b" ".join(told)] = None
     return list(found)
 
 
