@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fyke.core.errors import StateDamaged
 from fyke.disk.checkpoint import Checkpoint, look
-from fyke.disk.queue import DiskQueue
+from fyke.disk.queue import BUFFER_BYTES, DiskQueue
 
 SCHEMA = pa.schema([("n", pa.uint64()), ("text", pa.binary())])
 STEPS = st.lists(
@@ -166,3 +166,13 @@ def test_rows_that_passed_by_the_disk_stay_ahead_of_those_on_it(tmp_path: Path) 
     checkpoint.close()
     _, queue = opened(tmp_path)
     assert numbers([queue.get(100)]) == list(range(1, 12))
+
+
+def test_what_waits_in_memory_is_bounded_in_bytes_too(tmp_path: Path) -> None:
+    """However few rows it is: URLs may be long."""
+    _, queue = opened(tmp_path)
+    long = pa.record_batch([pa.array([1], pa.uint64()), pa.array([bytes(BUFFER_BYTES // 4)])], schema=SCHEMA)
+    for _ in range(9):
+        queue.put(long)
+        assert queue.size_bytes - queue.statistics().written_bytes < BUFFER_BYTES
+    assert len(queue) == 9 and [len(queue.get(1)) for _ in range(9)] == [1] * 9

@@ -6,7 +6,7 @@ three rows costs no write, and a queue that stays short never touches the disk b
 
     put -> tail (memory) -> segments on disk -> head (memory) -> get
 
-Memory holds the tail, `buffer_rows` at most and one put more, and the head, which is one message.
+Memory holds the tail, `buffer_rows` or `BUFFER_BYTES` at most and one put more, and the head, which is one message.
 
 Invariant: head, segments, tail, in this order, are the rows that were put and not yet got. `state` writes
 the tail, and the head when it never was on disk, so that names, lengths and one position say it all.
@@ -24,6 +24,7 @@ from fyke.disk import frames
 from fyke.disk.files import Appender, Reader
 from fyke.disk.store import State, Store
 
+BUFFER_BYTES = 1 << 20  # twice what 4,096 ordinary URLs have
 DRAINED_BYTES = 1 << 20  # a segment read to its end is left behind from this length on
 
 
@@ -80,7 +81,7 @@ class DiskQueue(Closing):
         self._head_end = 0  # where the message after the head begins, when the head is on disk
         self._head_on_disk = False
         self._tail: list[pa.RecordBatch] = []
-        self._tail_rows = 0
+        self._tail_rows = self._tail_bytes = 0
         self._reader: Reader | None = None
         self._writer: Appender | None = None
         self._put = self._got = self._written = self._read = 0
@@ -109,8 +110,9 @@ class DiskQueue(Closing):
             return
         self._tail.append(batch)
         self._tail_rows += batch.num_rows
+        self._tail_bytes += batch.nbytes
         self._put += batch.num_rows
-        if self._tail_rows >= self._buffer_rows:
+        if self._tail_rows >= self._buffer_rows or self._tail_bytes >= BUFFER_BYTES:
             self._flush()
 
     def get(self, max_rows: int) -> pa.RecordBatch | None:
@@ -164,7 +166,7 @@ class DiskQueue(Closing):
         for segment in self._segments:
             self._store.retire(segment.name)
         self._segments.clear()
-        self._tail, self._tail_rows, self._disk_rows, self._skip = [], 0, 0, 0
+        self._tail, self._tail_rows, self._tail_bytes, self._disk_rows, self._skip = [], 0, 0, 0, 0
         self._head, self._head_on_disk = None, False
 
     def close(self) -> None:
@@ -185,7 +187,7 @@ class DiskQueue(Closing):
             self._writer.write(piece)
             self._written += len(piece)
         self._disk_rows += batch.num_rows
-        self._tail, self._tail_rows = [], 0
+        self._tail, self._tail_rows, self._tail_bytes = [], 0, 0
         if self._writer.length >= self._segment_bytes:
             self._close_writer()
 
@@ -218,7 +220,7 @@ class DiskQueue(Closing):
             return True
         if self._tail:
             self._head = _joined(self._tail)
-            self._tail, self._tail_rows = [], 0
+            self._tail, self._tail_rows, self._tail_bytes = [], 0, 0
             return True
         return False
 

@@ -46,7 +46,7 @@ class Aside(Generic[Result]):
         self._waiting: deque[tuple[Future[Result], int]] = deque()  # begun or not
         self._under_way = False  # the thread takes the next by itself
         self._lock = threading.Lock()
-        self._trimmer = Trimmer()
+        self.trimmer = Trimmer()
 
     def __repr__(self) -> str:
         return f"Aside({len(self)} waiting)"
@@ -97,7 +97,7 @@ class Aside(Generic[Result]):
             except BaseException as error:  # noqa: BLE001 - it is raised where the result is taken
                 future.set_exception(error)
                 return
-            self._trimmer.trim()
+            self.trimmer.trim()
         future.set_result(result)
 
     def has_room(self, size_bytes: int) -> bool:

@@ -39,7 +39,7 @@ from fyke.harvest.same_text import CopyOf, compare
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
 TOGETHER_BYTES = 2 << 20  # of links written out that are resolved together; a page that has more is large
-TURN_BYTES = 16 << 20
+TURN_BYTES = 4 << 20
 TURN_S = 0.05
 MOST_LATER = 256  # exchanges with large pages for which there is no room aside: each holds a file
 STORED_BYTE_S = 5e-9  # that a byte of a large page is expected to take until it is archived
@@ -185,6 +185,8 @@ class Harvest:
         yield from self._read(batch)
         self._next += to_parse
         if self._aside is not None:
+            if self._turn_bytes > TOGETHER_BYTES:
+                self._aside.trimmer.trim()
             self._aside.go_on(hurry=len(self._later) > MOST_LATER // 2)
 
     def _hand_on(self) -> Iterator[Sheaf]:
