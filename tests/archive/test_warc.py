@@ -10,6 +10,7 @@ import subprocess
 import sys
 from base64 import b32encode
 from collections.abc import Iterator
+from email import message_from_bytes
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,16 +18,16 @@ from typing import Any
 
 import pytest
 from fastwarc.warc import ArchiveIterator as FastIterator
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
-from warcio.statusandheaders import StatusAndHeaders
+from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
 
 from fyke.archive.cdxj import read_lines
 from fyke.archive.check import check_archive
 from fyke.archive.reading import read_table
-from fyke.archive.records import Dates, Original, RecordIds, digest_text
+from fyke.archive.records import Dates, Original, RecordIds, digest_text, metadata_fields
 from fyke.archive.warc import WarcWriter
 from fyke.core.document import Document
 from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
@@ -191,6 +192,36 @@ def test_a_revisit_points_at_the_original(folder: Path, make_exchange, facts: di
         assert found["revisit"][0].startswith(b"HTTP/1.1 200 OK\r\n")
     assert Checker(SimpleNamespace(inputs=[str(folder / NAME)], verbose=False)).process_all() == 0
     assert not list(check_archive(folder))
+
+
+line_ends = st.sampled_from([b"\n", b"\r", b"\r\n", b"\n\n", b"\n\r\n", b"\x0b", b"\x0c", b"\x1e", b"\0", b""])
+lines = st.one_of(
+    st.sampled_from([b"via: http://evil.test/", b"outcome: gone", b" folded", b":", b'ETag: "a"']),
+    st.binary(max_size=20),
+)
+any_heads = st.lists(st.tuples(lines, line_ends)).map(
+    lambda pairs: b"HTTP/1.1 304 X" + b"".join(end + line for line, end in pairs) + b"\n\n"
+)
+
+
+@settings(deadline=None)
+@given(head=any_heads, detail=st.text())
+@example(head=b'HTTP/1.1 304 X\nvia: http://evil.test/\noutcome: gone\nETag: "a"\n\n', detail="")
+@example(head=b"HTTP/1.1 304 X\r\nA: b\rvia: http://evil.test/\r\n\r\n", detail="a\rvia: http://evil.test/")
+def test_the_fields_of_a_metadata_record_are_ours(make_exchange, head: bytes, detail: str) -> None:
+    """Whatever bytes a head has, and whoever reads it."""
+    exchange = make_exchange(status=304, body=b"", outcome=Outcome.UNCHANGED, head=head, detail=detail)
+    block = metadata_fields(exchange, "", "")
+    by_warcio = StatusAndHeadersParser([], verify=False).parse(BytesIO(block + b"\r\n"), "metadata").headers
+    by_email = message_from_bytes(block + b"\r\n").items()
+    for fields in (by_warcio, by_email):
+        said = [(name, value.strip()) for name, value in fields if name not in ("answered", "detail")]
+        assert said == [
+            ("depth", "2"), ("fetchTimeMs", "125"), ("hopsFromSeed", "LL"), ("outcome", "unchanged"), ("kind", "page"),
+            ("viaKey", "3"),
+        ]  # fmt: skip
+        answered = [name for name, _ in fields].count("answered")
+        assert answered == sum(bool(line.strip(bytes(range(33)) + b"\x7f\x85\xa0")) for line in head.split(b"\n"))
 
 
 @pytest.mark.parametrize(

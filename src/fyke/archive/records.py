@@ -52,6 +52,8 @@ _BASE32 = [
     first + second for first in _DIGITS for second in _DIGITS
 ]  # two at a time; `base64` takes five times as long
 _PLACES = range(150, -1, -10)  # of 160 bits
+# What ends a line, or a text, for one reader or another of a record's fields.
+_CONTROL = re.compile(r"[\0-\x08\n-\x1f\x7f]")
 # Bodies that came compressed: what an encoding names, and what is so by its kind.
 _CODED = re.compile(
     rb"\n(?:content-encoding:[ \t]*(?:gzip|x-gzip|deflate|br|zstd)"
@@ -171,12 +173,21 @@ def metadata_fields(exchange: Exchange, via: str, charset: str, duplicate: bool 
         text += f"viaKey: {visit.via}\r\n" if visit.via else ""
         text += "duplicate: yes\r\n" if duplicate else ""
     if not_modified(exchange):
-        text += "".join(f"answered: {line}\r\n" for line in exchange.head.decode("latin-1").split("\r\n") if line)
+        text += "".join(f"answered: {line}\r\n" for line in _lines(exchange.head))
     if charset:
         text += f"charset: {charset}\r\n"
     if exchange.detail:
         text += f"detail: {' '.join(exchange.detail.split())}\r\n"
     return text.encode("utf-8", "replace")
+
+
+def _lines(head: bytes) -> Iterator[str]:
+    """The lines of a message head that say something, as Latin-1: parted where `fyke.core.visits.headers_of` parts
+    them, with blanks for control characters, lest a server write fields of ours."""
+    for line in head.decode("latin-1").split("\n"):
+        plain = _CONTROL.sub(" ", line.rstrip("\r"))
+        if plain.strip():
+            yield plain
 
 
 def common_header(url: str, date: str) -> str:
