@@ -18,7 +18,7 @@ from fyke.core.config import DnsSection
 from fyke.core.outcomes import Outcome
 from fyke.fetcher import dns_message as dns
 from fyke.fetcher import dns_query
-from fyke.fetcher.dns_query import BURST, NameServers
+from fyke.fetcher.dns_query import BURST, MOST_UNREADABLE, NameServers
 from ports import free_port
 
 PUBLIC, OTHER = "93.184.216.34", "8.8.4.4"
@@ -121,6 +121,44 @@ async def test_wrong_answers_are_passed_over_and_the_right_one_counts() -> None:
         reply = await servers.ask("a.test")
         assert (reply.outcome, reply.addresses) == (Outcome.OK, (PUBLIC,))
         assert servers.malformed >= 8
+
+
+def unreadable(query: DNSRecord) -> bytes:
+    """An answer to this query that ends too early."""
+    return good(query)[0][:-1]
+
+
+@pytest.mark.parametrize("tries", [1, 3])
+async def test_of_answers_that_cannot_be_read_few_are_looked_at(monkeypatch: pytest.MonkeyPatch, tries: int) -> None:
+    """A server may send many of them, each as dear as can be: they fail a try, and the next one may succeed."""
+    read = 0
+    real = dns.read
+
+    def counted(message: bytes, number: int, question: bytes) -> dns.DnsAnswer:
+        nonlocal read
+        read += 1
+        return real(message, number, question)
+
+    monkeypatch.setattr(dns, "read", counted)
+    server = Server(lambda query: [unreadable(query)] * 200 if len(server.queries) < 3 else good(query))
+    async with asking(server, timeout_s=60, tries=tries) as servers, asyncio.timeout(20):
+        reply = await servers.ask("a.test")
+    assert reply.outcome is (Outcome.OK if tries == 3 else Outcome.DNS_FAILED)
+    assert read == min(tries, 2) * MOST_UNREADABLE + (tries == 3)
+    assert "malformed" in reply.detail or reply.addresses == (PUBLIC,)
+
+
+async def test_who_guesses_fails_no_question() -> None:
+    """Whatever is sent to a port: as long as number or question is another, the question goes on waiting."""
+
+    def guessed(query: DNSRecord) -> list[bytes]:
+        bad = unreadable(query)
+        numbers = [struct.pack(">H", query.header.id ^ other) + bad[2:] for other in range(1, 60)]
+        return numbers + 20 * [bad[:13] + b"z" + bad[14:], query.pack(), bad[:12], bad[:20], bad[:5] + b"\0" + bad[6:]]
+
+    async with asking(Server(lambda query: [*guessed(query), *good(query)]), timeout_s=30, tries=1) as servers:
+        reply = await servers.ask("a.test")
+        assert (reply.outcome, reply.addresses) == (Outcome.OK, (PUBLIC,))
 
 
 async def test_malformed_answers_fail_no_other_name() -> None:
@@ -308,24 +346,53 @@ def test_whatever_the_bytes_it_is_an_answer_or_malformed(rest: bytes, flags: int
     assert all(address.count(".") == 3 for address in said.addresses) and said.ttl_s >= 0
 
 
+class Counted(bytes):
+    """A message that counts how often it is looked at."""
+
+    looks = 0
+
+    def __getitem__(self, place: Any) -> Any:
+        Counted.looks += 1
+        return super().__getitem__(place)
+
+
+def by_pointers(size: int) -> bytes:
+    """Records whose owner and target are one name of 127 labels, behind 31 pointers."""
+    row, at = b"", 12 + len(QUESTION) + 11
+    parts: list[int] = []
+    for part in range(32):
+        parts.append(at + len(row))
+        row += b"\x01a" * (4 if part < 31 else 3) + (struct.pack(">H", 0xC000 | parts[-2]) if part else b"\0")
+    name = struct.pack(">H", 0xC000 | parts[-1])
+    record = name + struct.pack(">HHIH", 5, 1, 1, 2) + name
+    return b"\0" + struct.pack(">HHIH", 16, 1, 1, len(row)) + row + record * ((size - len(row)) // len(record))
+
+
+def into_rows(size: int) -> bytes:
+    """Records whose names begin at each label of rows of labels."""
+    rows, at = 3 * (b"\x01a" * 126 + b"\0"), 12 + len(QUESTION) + 11
+    names = (struct.pack(">H", 0xC000 | (at + record % 3 * 253 + 2 * (record // 3))) for record in range(200))
+    records = b"".join(name + struct.pack(">HHIH", 5, 1, 1, 2) + name for name in names)
+    return b"\0" + struct.pack(">HHIH", 16, 1, 1, len(rows)) + rows + records[: size // 16 * 16]
+
+
+@pytest.mark.parametrize("size", [4_000, 65_000])
 @pytest.mark.parametrize(
-    "filling", [b"\xc0\x0c", b"\xc0\x20" * 2, b"?" + b"a" * 63, b"\x01a", b"\0" + b"\0\x05\0\x01" * 2]
-)
-def test_a_message_of_64_kb_is_read_within_bounds(filling: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = 0
-    real = dns._name
-
-    def counted(message: bytes, place: int) -> tuple[str, int]:
-        nonlocal names
-        names += 1
-        return real(message, place)
-
-    monkeypatch.setattr(dns, "_name", counted)
-    body = (filling * (65_000 // len(filling)))[:65_000]
-    message = struct.pack(">HHHHHH", 7, 0x8000, 1, 0xFFFF, 0xFFFF, 0) + QUESTION + body
+    "body",
+    [
+        *(lambda size, filling=filling: (filling * size)[:size] for filling in (
+            b"\xc0\x0c", b"\xc0\x20" * 2, b"?" + b"a" * 63, b"\x01a", b"\0" + b"\0\x05\0\x01" * 2,
+        )),
+        by_pointers, into_rows,
+    ],
+)  # fmt: skip
+def test_a_message_is_read_within_bounds(body: Callable[[int], bytes], size: int) -> None:
+    """Each label is looked at once, however many names lead to it."""
+    message = Counted(struct.pack(">HHHHHH", 7, 0x8000, 1, 0xFFFF, 0xFFFF, 0) + QUESTION + body(size))
+    Counted.looks = 0
     with suppress(dns.Malformed):
         dns.read(message, 7, QUESTION)
-    assert names <= 3 * dns.MOST_RECORDS + 1
+    assert Counted.looks <= len(message) + 5 * 3 * dns.MOST_RECORDS
 
 
 @given(st.lists(st.sampled_from(["a.test", "b.test", "c.test"]), min_size=1, max_size=4), st.booleans())
@@ -338,6 +405,6 @@ def test_what_others_write_is_read(chain: list[str], six: bool) -> None:
         reply.add_answer(RR(names[at], QTYPE.CNAME, rdata=CNAME(name), ttl=100 - at))
     data = AAAA("2606:2800:220:1::1") if six else A(PUBLIC)
     reply.add_answer(RR(names[-1], kind, rdata=data, ttl=500))
-    said = dns.read(reply.pack(), reply.header.id, dns.question_of(names[0], kind))
+    said = dns.read(bytes(reply.pack()), reply.header.id, dns.question_of(names[0], kind))
     assert said.addresses == ("2606:2800:220:1::1" if six else PUBLIC,)
     assert said.ttl_s == (500 if len(names) == 1 else 102 - len(names))

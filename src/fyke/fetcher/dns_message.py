@@ -3,14 +3,15 @@
 Called by `fyke.fetcher.dns_query` only. Decides without I/O.
 
 Invariants: whatever the bytes, `read` returns a `DnsAnswer` or raises `Malformed`, and looks at `MOST_RECORDS` records
-of each section at most, and at `MOST_POINTERS` pointers of a name. Only addresses of the name that was asked for
-are believed, or of the name that its chain of aliases, in the same answer, ends at.
+of each section at most, at `MOST_POINTERS` pointers of a name, and at each label and pointer once. Only addresses of
+the name that was asked for are believed, or of the name that its chain of aliases, in the same answer, ends at.
 """
 
 import struct
 from dataclasses import dataclass
 from math import inf
 from socket import AF_INET, AF_INET6, inet_ntop
+from typing import NamedTuple
 
 A, CNAME, SOA, AAAA = 1, 5, 6, 28
 NO_ERROR, FORMAT_ERROR, SERVER_FAILURE, NO_SUCH_NAME, REFUSED = 0, 1, 2, 3, 5
@@ -29,6 +30,10 @@ _MOST_TTL = 0x7FFFFFFF  # RFC 2181, section 8: beyond is none
 
 class Malformed(Exception):
     """A message that is no answer to the question."""
+
+
+class Unreadable(Malformed):
+    """A message that answers the question, as its head says: who sent it knew number and name. What follows is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +64,10 @@ def query(number: int, question: bytes) -> bytes:
 
 def read(message: bytes, number: int, question: bytes) -> DnsAnswer:
     """What `message` answers to the query `number` with `question`. Raises Malformed."""
-    try:
-        return _read(message, number, question)
-    except (IndexError, struct.error) as error:
-        raise Malformed("it ends too early") from error
-
-
-def _read(message: bytes, number: int, question: bytes) -> DnsAnswer:
-    got, flags, questions, answers, authorities, _ = _HEADER.unpack_from(message)
     begin = _HEADER.size + len(question)
+    if len(message) < begin:
+        raise Malformed("it ends too early")
+    got, flags, questions, answers, authorities, _ = _HEADER.unpack_from(message)
     if got != number or not flags & _RESPONSE or flags & _OPERATION or questions != 1:
         raise Malformed("it is no answer to this query")
     if message[_HEADER.size : begin].lower() != question:  # lengths of labels are below the capitals
@@ -75,26 +75,34 @@ def _read(message: bytes, number: int, question: bytes) -> DnsAnswer:
     code, cut = flags & _CODE, bool(flags & _CUT)
     if cut or code not in (NO_ERROR, NO_SUCH_NAME):
         return DnsAnswer(code, cut)
-    kind = int.from_bytes(question[-4:-2], "big")
-    aliases: dict[str, tuple[str, int]] = {}
-    found: dict[str, list[tuple[str, int]]] = {}
-    place = begin
+    try:
+        return _read(_Names(message), code, begin, answers, authorities)
+    except (IndexError, struct.error) as error:
+        raise Unreadable("it ends too early") from error
+
+
+def _read(names: "_Names", code: int, place: int, answers: int, authorities: int) -> DnsAnswer:
+    """What the sections say that begin at `place`, behind the question."""
+    message = names.message
+    kind = int.from_bytes(message[place - 4 : place - 2], "big")
+    aliases: dict[bytes, tuple[bytes, int]] = {}
+    found: dict[bytes, list[tuple[str, int]]] = {}
     for _ in range(min(answers, MOST_RECORDS)):
-        owner, what, ttl_s, data, place = _record(message, place)
+        owner, what, ttl_s, data, place = _record(names, place)
         if what == CNAME:
-            aliases.setdefault(owner, (_name(message, data)[0], ttl_s))
+            aliases.setdefault(owner, (names.at(data)[0], ttl_s))
         elif what == kind:
             found.setdefault(owner, []).append((_address(message[data:place], kind), ttl_s))
-    name, least_s = _followed(_name(message, _HEADER.size)[0], aliases)
+    name, least_s = _followed(names.at(_HEADER.size)[0], aliases)
     records = found.get(name, [])
     if code == NO_ERROR and records:
         addresses = dict.fromkeys(address for address, _ in records)
-        return DnsAnswer(code, cut, tuple(addresses), min(least_s, *(ttl_s for _, ttl_s in records)))
-    negative_s = _negative(message, place, authorities) if answers <= MOST_RECORDS else inf
-    return DnsAnswer(code, cut, (), negative_s, name if aliases else "")
+        return DnsAnswer(code, False, tuple(addresses), min(least_s, *(ttl_s for _, ttl_s in records)))
+    negative_s = _negative(names, place, authorities) if answers <= MOST_RECORDS else inf
+    return DnsAnswer(code, False, (), negative_s, _dotted(name) if aliases else "")
 
 
-def _followed(name: str, aliases: dict[str, tuple[str, int]]) -> tuple[str, float]:
+def _followed(name: bytes, aliases: dict[bytes, tuple[bytes, int]]) -> tuple[bytes, float]:
     """Where the aliases of `name` lead, and the least TTL on the way."""
     least = inf
     for _ in range(MOST_ALIASES):
@@ -102,53 +110,103 @@ def _followed(name: str, aliases: dict[str, tuple[str, int]]) -> tuple[str, floa
             return name, least
         name, ttl_s = aliases[name]
         least = min(least, ttl_s)
-    raise Malformed("its aliases do not end")
+    raise Unreadable("its aliases do not end")
 
 
-def _negative(message: bytes, place: int, authorities: int) -> float:
+def _negative(names: "_Names", place: int, authorities: int) -> float:
     """Seconds that the lack of records may be believed (RFC 2308, section 5): infinite where no zone says."""
     for _ in range(min(authorities, MOST_RECORDS)):
-        _, what, ttl_s, data, place = _record(message, place)
+        _, what, ttl_s, data, place = _record(names, place)
         if what == SOA and place - data >= 20:
-            return float(min(ttl_s, int.from_bytes(message[place - 4 : place], "big")))
+            return float(min(ttl_s, int.from_bytes(names.message[place - 4 : place], "big")))
     return inf
 
 
-def _record(message: bytes, place: int) -> tuple[str, int, int, int, int]:
+def _record(names: "_Names", place: int) -> tuple[bytes, int, int, int, int]:
     """Owner, type (0 of another class), TTL, begin and end of the data of the record at `place`."""
-    owner, place = _name(message, place)
-    what, network, ttl_s, size = _RECORD.unpack_from(message, place)
+    owner, place = names.at(place)
+    what, network, ttl_s, size = _RECORD.unpack_from(names.message, place)
     begin = place + _RECORD.size
-    if begin + size > len(message):
-        raise Malformed("it ends too early")
+    if begin + size > len(names.message):
+        raise Unreadable("it ends too early")
     return owner, what if network == _INTERNET else 0, ttl_s if ttl_s <= _MOST_TTL else 0, begin, begin + size
 
 
 def _address(data: bytes, kind: int) -> str:
     family, size = _FAMILIES[kind]
     if len(data) != size:
-        raise Malformed(f"an address of {len(data)} bytes")
+        raise Unreadable(f"an address of {len(data)} bytes")
     return inet_ntop(family, data)
 
 
-def _name(message: bytes, place: int) -> tuple[str, int]:
-    """The name at `place`, in small letters, and where what follows it begins. Pointers lead back only."""
-    labels: list[bytes] = []
-    size = pointers = after = 0
-    while length := message[place]:
-        if length < 64:
-            labels.append(message[place + 1 : place + 1 + length])
+class _Rest(NamedTuple):
+    """How the names go on that begin in one row of labels."""
+
+    end: int  # of the row
+    tail: bytes  # the labels that a pointer behind it leads to
+    pointers: int  # on the way to the end of the name
+    after: int  # where what follows the name begins
+
+
+class _Names:
+    """The names of `message`. Many may lead to one place: what stands there is read once, so that all names together
+    take a time that is linear in the message."""
+
+    __slots__ = ("_rests", "message")
+
+    def __init__(self, message: bytes) -> None:
+        self.message = message
+        self._rests: dict[int, _Rest] = {}  # by the place of each label and pointer that was read
+
+    def at(self, place: int) -> tuple[bytes, int]:
+        """The labels of the name at `place`, in small letters, each behind its length, and where what follows the name
+        begins. Raises Unreadable, or IndexError where the message ends before."""
+        name, rest = self._read(place, 0)
+        return name, rest.after
+
+    def _read(self, place: int, pointers: int) -> tuple[bytes, _Rest]:
+        """The name at `place`, which so many `pointers` led to."""
+        rest = self._rests.get(place) or self._rest(place, pointers)
+        name = self.message[place : rest.end].lower() + rest.tail  # lengths of labels are below the capitals
+        if len(name) > 254:
+            raise Unreadable("a name of more than 255 bytes")
+        return name, rest
+
+    def _rest(self, place: int, pointers: int) -> _Rest:
+        row: list[int] = []
+        begin = place
+        while (known := self._rests.get(place)) is None and 0 < (length := self.message[place]) < 64:
+            row.append(place)
             place += 1 + length
-            size += 1 + length
-        elif length >= 192:
-            target = int.from_bytes(message[place : place + 2], "big") & 0x3FFF
-            after = after or place + 2
-            pointers += 1
-            if target >= place or pointers > MOST_POINTERS:
-                raise Malformed("a name points nowhere")
-            place = target
-        else:
-            raise Malformed("a label of a kind nobody knows")
-        if size > 254:
-            raise Malformed("a name of more than 255 bytes")
-    return b".".join(labels).decode("latin-1").lower(), after or place + 1
+            if place - begin > 254:
+                raise Unreadable("a name of more than 255 bytes")
+        if known is None:
+            row.append(place)
+            known = self._end(place, pointers)
+        self._rests.update(dict.fromkeys(row, known))
+        return known
+
+    def _end(self, place: int, pointers: int) -> _Rest:
+        """What a row of labels ends with: nothing, or a pointer. Pointers lead back only."""
+        length = self.message[place]
+        if not length:
+            return _Rest(place, b"", 0, place + 1)
+        if length < 192:
+            raise Unreadable("a label of a kind nobody knows")
+        target = int.from_bytes(self.message[place : place + 2], "big") & 0x3FFF
+        if target >= place or pointers == MOST_POINTERS:
+            raise Unreadable("a name points nowhere")
+        tail, rest = self._read(target, pointers + 1)
+        if rest.pointers == MOST_POINTERS:
+            raise Unreadable("a name points nowhere")
+        return _Rest(place, tail, rest.pointers + 1, place + 2)
+
+
+def _dotted(name: bytes) -> str:
+    """The labels of `name`, which may hold any byte, with dots between them."""
+    labels = []
+    place = 0
+    while place < len(name):
+        labels.append(name[place + 1 : place + 1 + name[place]])
+        place += 1 + name[place]
+    return b".".join(labels).decode("latin-1")

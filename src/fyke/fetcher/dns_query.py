@@ -7,7 +7,8 @@ that closes a connection for one bad answer fails all others on it.
 Each server has up to `SOCKETS` sockets, connected, so that only its own answers come in, from ports the kernel draws.
 A question takes one of them and a number at random; a socket that was asked `QUESTIONS` is replaced. What comes in
 is an answer when its number is awaited and it repeats the question; all else is counted and passed over, and the
-question goes on waiting.
+question goes on waiting. Of answers that cannot be read the `MOST_UNREADABLE`th fails this try: whoever sends what is
+counted here knows number and question, and could as well have answered. Who guesses at them fails nothing.
 
 A server takes questions out of its buffer one after the other: so an answer says that all before it were taken, also
 those to which nothing is answered. Where as many as may be are not known to be, something is asked that every server
@@ -43,6 +44,7 @@ QUESTIONS = 1000  # that a socket is asked
 IN_FLIGHT = 4000  # 250 a socket, whose buffer holds as many answers
 BURST = 128  # questions that may wait in a server's buffer, which holds two or three hundred
 TAKEN_S = 0.05  # after which a server that runs has taken a question out of it
+MOST_UNREADABLE = 4  # answers to one question
 TCP_CONNECTIONS = 16
 ALIASES_ASKED = 4  # names that are asked for because an answer gave only an alias
 RESOLV_CONF = Path("/etc/resolv.conf")
@@ -50,10 +52,11 @@ RESOLV_CONF = Path("/etc/resolv.conf")
 _PORT = 53
 _PROBE = dns.question_of("localhost", dns.A)  # every server answers it by itself (RFC 6761, 6.3)
 _DATAGRAM_BYTES = 4096  # more than was asked for; what is longer is cut, and malformed
-_AT_ONCE = 64  # datagrams that are read before others have their turn
+_AT_ONCE = 16  # datagrams that are read before others have their turn: the worst take a millisecond each
 _SERVER = re.compile(r"\[([^\]]+)\](?::(\d{1,5}))?|([^:]+|[^.]*)(?::(\d{1,5}))?")
 _TIMED_OUT = "no name server answered in time"
 _UNREACHED = "no name server could be reached"
+_UNREADABLE = "the name server's answers are malformed"
 _WORDS = {
     dns.FORMAT_ERROR: "the name server did not understand the question",
     dns.SERVER_FAILURE: "the name server failed (SERVFAIL)",
@@ -86,6 +89,15 @@ class _Failed(Exception):
     """One server did not answer one question; the text says why."""
 
 
+@dataclass(slots=True)
+class _Asked:
+    """A question that waits for its answer."""
+
+    question: bytes
+    answer: "asyncio.Future[dns.DnsAnswer]"
+    unreadable: int = 0  # answers that came
+
+
 class _Socket:
     """A UDP socket that speaks to one server, and the questions it waits for an answer to."""
 
@@ -94,7 +106,7 @@ class _Socket:
     ) -> None:
         self.server = server
         self.asked = 0
-        self.waiting: dict[int, tuple[bytes, asyncio.Future[dns.DnsAnswer]]] = {}
+        self.waiting: dict[int, _Asked] = {}
         self._malformed = malformed
         self._refused = refused
         self._loop = asyncio.get_running_loop()
@@ -114,7 +126,7 @@ class _Socket:
         while number in self.waiting:
             number = (number + 1) & 0xFFFF
         future: asyncio.Future[dns.DnsAnswer] = self._loop.create_future()
-        self.waiting[number] = question, future
+        self.waiting[number] = _Asked(question, future)
         self.asked += 1
         timer = self._loop.call_later(timeout_s, _fail, future, _TIMED_OUT)
         try:
@@ -138,18 +150,21 @@ class _Socket:
 
     def _take(self, message: bytes) -> None:
         number = int.from_bytes(message[:2], "big")
-        question, future = self.waiting.get(number, (b"", None))
-        if future is None or future.done():
+        asked = self.waiting.get(number)
+        if asked is None or asked.answer.done():
             return  # too late
         try:
-            future.set_result(dns.read(message, number, question))
-        except dns.Malformed:
+            asked.answer.set_result(dns.read(message, number, asked.question))
+        except dns.Malformed as error:
             self._malformed()
+            asked.unreadable += isinstance(error, dns.Unreadable)
+            if asked.unreadable >= MOST_UNREADABLE:
+                _fail(asked.answer, _UNREADABLE)
 
     def fail(self, why: str) -> None:
         """End all waiting."""
-        for _, future in self.waiting.values():
-            _fail(future, why)
+        for asked in self.waiting.values():
+            _fail(asked.answer, why)
 
     def close(self) -> None:
         if self._socket.fileno() >= 0:
