@@ -1,34 +1,42 @@
 """Rules that are long: few are read at a time, and few are in memory.
 
-A robots.txt of 500 KB becomes some megabytes when it is read, and any server may send one. So of those that wait to be
-read only the origin is in memory, since the host book has the file; and of those that were read `KEPT_BYTES` stay: what
-was not asked for longest is forgotten first, and read anew when it is.
+A robots.txt of 30 KB becomes a megabyte when it is read, and any server may send one. So of those that wait to be read
+only the origin is in memory, since the host book has the file; the shortest are read first, so that who sends long ones
+holds up none of the others. Of those that were read `KEPT_BYTES` stay: what was not asked for longest is forgotten
+first, and read anew when it is. Neither is for what most servers send, a few lines: they are read at once, and stay.
 
-Invariant: `AT_ONCE` long files at most are being read, and those in memory had `KEPT_BYTES` together, or are one.
+Invariant: `AT_ONCE` long files at most are being read, and the rules in memory that are not small take `KEPT_BYTES`
+together, or are one.
 """
 
-from collections import OrderedDict, deque
+import heapq
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 
 from fyke.core.slices import Slicer
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.host import OriginRules
-from fyke.fetcher.robots import RobotsRecord
+from fyke.fetcher.robots import RobotsRecord, RobotsState
 
-LONG_BYTES = 32 << 10  # from this size on a file is long
-KEPT_BYTES = 4 << 20
+LINE_BYTES = 256  # of memory for a line that is read, besides its characters
+LONG_BYTES = 12 << 10  # of memory: what takes less is read in `FIRST_STEPS`
+SMALL_BYTES = 4 << 10  # of memory: rules that take less are small
+KEPT_BYTES = 32 << 20  # of memory
 AT_ONCE = 4
 
 
 class LongRules:
-    """The long ones of those in `book`, read by `slicer` for the product token `product`."""
+    """The rules of `book`, read by `slicer` for the product token `product`."""
 
     def __init__(self, book: HostBook, slicer: Slicer, product: str) -> None:
         self._book = book
         self._slicer = slicer
         self._product = product
-        self._waiting: deque[tuple[str, Callable[[RobotsRecord], None]]] = deque()
+        # Those to be read: bytes, which came first, and the origin.
+        self._waiting: list[tuple[int, int, str, Callable[[RobotsRecord], None]]] = []
+        self._came = count()
         self._reading = 0
         self._kept: OrderedDict[str, tuple[OriginRules, int]] = OrderedDict()  # by origin: where, and of how many bytes
         self._kept_bytes = 0
@@ -36,31 +44,37 @@ class LongRules:
     def __repr__(self) -> str:
         return f"LongRules({len(self._kept)} in memory, {self._reading + len(self._waiting)} to be read)"
 
-    def read(self, origin: str, then: Callable[[RobotsRecord], None]) -> None:
-        """Give the record of `origin`, which is in the book, to `then` when it is read."""
-        self._waiting.append((origin, then))
-        self._go_on()
+    def read(self, record: RobotsRecord, then: Callable[[RobotsRecord], None]) -> None:
+        """Give `record`, which is in the book, to `then` when it is read: before this returns, if it is short."""
+        size = _reading_bytes(record.body)
+        if size < LONG_BYTES:
+            self._slicer.run(record.read(self._product), then)
+        elif self._reading < AT_ONCE:
+            self._begin(record, then)
+        else:
+            heapq.heappush(self._waiting, (size, next(self._came), record.origin, then))
 
-    def _go_on(self) -> None:
-        while self._waiting and self._reading < AT_ONCE:
-            origin, then = self._waiting.popleft()
-            record = self._book.robots(origin)
-            assert record is not None, f"{origin}: what is to be read was saved"
-            self._reading += 1
-            self._slicer.run(record.read(self._product), partial(self._ended, then))
+    def _begin(self, record: RobotsRecord, then: Callable[[RobotsRecord], None]) -> None:
+        self._reading += 1
+        self._slicer.run(record.read(self._product), partial(self._ended, then))
 
     def _ended(self, then: Callable[[RobotsRecord], None], record: RobotsRecord) -> None:
         self._reading -= 1
         then(record)
-        self._go_on()
+        while self._waiting and self._reading < AT_ONCE:
+            _, _, origin, next_then = heapq.heappop(self._waiting)
+            waited = self._book.robots(origin)
+            assert waited is not None, f"{origin}: what is to be read was saved"
+            self._begin(waited, next_then)
 
     def keep(self, known: OriginRules, record: RobotsRecord) -> None:
         """`record` is with `known` from now on: others may have to go."""
         self._forget(record.origin)
-        if record.size < LONG_BYTES:
+        size = record.rules(self._product).size_bytes
+        if record.state is not RobotsState.RULES or size < SMALL_BYTES:
             return
-        self._kept[record.origin] = known, record.size
-        self._kept_bytes += record.size
+        self._kept[record.origin] = known, size
+        self._kept_bytes += size
         while self._kept_bytes > KEPT_BYTES and len(self._kept) > 1:
             origin, (oldest, _) = next(iter(self._kept.items()))
             oldest.robots = None
@@ -74,3 +88,8 @@ class LongRules:
         """The rules of `origin` were asked."""
         if origin in self._kept:
             self._kept.move_to_end(origin)
+
+
+def _reading_bytes(body: bytes) -> int:
+    """About how much memory it takes to read `body`, at most."""
+    return len(body) + LINE_BYTES * (body.count(b"\n") + body.count(b"\r"))

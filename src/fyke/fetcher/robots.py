@@ -61,13 +61,8 @@ class RobotsRecord:
     reason: str = ""
     body: bytes = b""
     failures: int = 0
-    size: int = field(default=-1, compare=False)  # of the body, bytes
     _agent: str = field(default="", repr=False, compare=False)
     _rules: RobotsRules | None = field(default=None, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if self.size < 0:
-            self.size = len(self.body)
 
     def rules(self, agent: str) -> RobotsRules:
         """The rules for the product token `agent`, parsed at the first call."""

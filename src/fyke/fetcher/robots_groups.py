@@ -4,6 +4,7 @@ Called by `fyke.fetcher.robots_rules` with each line in order.
 """
 
 import re
+from sys import getsizeof
 
 from fyke.fetcher.robots_lines import Field, Line, product_token
 
@@ -42,13 +43,14 @@ class RobotsGroups:
         self._our_delay: float | None = None
         self._everyones_delay: float | None = None
         self.sitemaps: dict[str, None] = {}
+        self.sitemap_bytes = 0  # of memory
 
     def read(self, line: Line) -> None:
         if line.field is Field.USER_AGENT:
             self._name(product_token(line.value))
         elif line.field is Field.SITEMAP:
             if line.value:
-                self.sitemaps[line.value.encode("latin-1").decode("utf-8", "replace")] = None
+                self._name_sitemap(line.value.encode("latin-1").decode("utf-8", "replace"))
         elif line.field is Field.CRAWL_DELAY:
             self._delay(line.value)
         else:
@@ -59,6 +61,11 @@ class RobotsGroups:
         self.named |= us
         for speaker in (self._ruled, self._delayed):
             speaker.name(us=us, everyone=token == "*")
+
+    def _name_sitemap(self, url: str) -> None:
+        if url not in self.sitemaps:
+            self.sitemaps[url] = None
+            self.sitemap_bytes += getsizeof(url)
 
     def _rule(self, line: Line) -> None:
         self._ruled.closed = self._delayed.closed = True

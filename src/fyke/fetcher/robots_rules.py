@@ -29,6 +29,7 @@ Invariant: what decides is the same, in slices or at once.
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
+from sys import getsizeof
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -52,6 +53,7 @@ BLOCK = 1024  # rules with wildcards in one unit
 FEW = 64  # rules with wildcards that are tried one by one
 PIECES = 8  # of a rule, looked for in a URL
 ALWAYS = 0  # the code that every URL has
+RULE_BYTES = 192  # of memory for a rule, besides its texts
 UNIT = 100  # steps of small things in one unit
 
 
@@ -188,10 +190,11 @@ class RobotsRules:
     """The rules of one robots.txt for one product token.
 
     `crawl_delay_s` is the group's Crawl-delay (None when it names none), `sitemaps` the values of
-    all Sitemap lines as written, `specific` whether a group names the token itself.
+    all Sitemap lines as written, `specific` whether a group names the token itself, `size_bytes` about how much memory
+    all of it takes.
     """
 
-    __slots__ = ("_plain", "_sizes", "_wild", "closed", "crawl_delay_s", "sitemaps", "specific")
+    __slots__ = ("_plain", "_sizes", "_wild", "closed", "crawl_delay_s", "sitemaps", "size_bytes", "specific")
 
     def __init__(
         self, *, crawl_delay_s: float | None = None, sitemaps: tuple[str, ...] = (), specific: bool = False
@@ -199,6 +202,7 @@ class RobotsRules:
         self.crawl_delay_s = crawl_delay_s
         self.sitemaps = sitemaps
         self.specific = specific
+        self.size_bytes = 0
         self.closed = False  # nothing may be fetched, whatever its path (but robots.txt itself)
         self._plain: dict[str, _RobotsRule] = {}
         self._sizes: list[int] = []  # of plain patterns, longest first; few, since the file has an end
@@ -215,9 +219,9 @@ class RobotsRules:
             allowing |= rule.allow
             if rule.plain:
                 sizes.add(rule.size)
-                _keep(self._plain, rule.pattern, rule)
+                self.size_bytes += _keep(self._plain, rule.pattern, rule)
             else:
-                _keep(wild, (rule.pattern, rule.size, rule.to_end), rule)
+                self.size_bytes += _keep(wild, (rule.pattern, rule.size, rule.to_end), rule)
             steps += 4 + (len(line.value) >> 8)
             if steps >= UNIT:
                 yield steps
@@ -261,6 +265,7 @@ class RobotsRules:
                 steps = 0
         yield steps
         rules = cls(crawl_delay_s=groups.delay_s, sitemaps=tuple(groups.sitemaps), specific=groups.named)
+        rules.size_bytes = groups.sitemap_bytes
         yield from rules._take(groups.lines)
         return rules
 
@@ -322,7 +327,11 @@ class RobotsRules:
         return None
 
 
-def _keep(known: dict[Key, _RobotsRule], key: Key, rule: _RobotsRule) -> None:
-    """Of two rules with one pattern, Allow counts, else the first."""
-    if known.setdefault(key, rule).allow < rule.allow:
+def _keep(known: dict[Key, _RobotsRule], key: Key, rule: _RobotsRule) -> int:
+    """Of two rules with one pattern, Allow counts, else the first. Returns how many bytes more are taken, about."""
+    kept = known.setdefault(key, rule)
+    if kept is rule:
+        return RULE_BYTES + sum(map(getsizeof, {rule.pattern, rule.probe, rule.text}))
+    if kept.allow < rule.allow:
         known[key] = rule
+    return 0

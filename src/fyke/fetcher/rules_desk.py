@@ -13,8 +13,6 @@ answer decides about one visit at least, however short it may be believed: else 
 that would never end.
 """
 
-from collections.abc import Callable
-
 from fyke.core.clock import Clock
 from fyke.core.config import Config
 from fyke.core.decoding import decode_body
@@ -26,7 +24,7 @@ from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.host import Host, RulesCheck
 from fyke.fetcher.host_desk import HostDesk
-from fyke.fetcher.long_rules import LONG_BYTES, LongRules
+from fyke.fetcher.long_rules import LongRules
 from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState, redirect_of, rules_from
 from fyke.fetcher.robots_lines import MAX_BYTES
 from fyke.fetcher.robots_rules import Verdict
@@ -86,16 +84,9 @@ class RulesDesk:
             record = self._book.robots(origin)
             if record is not None:
                 known.on_the_way = True
-                self._read(record, self._recalled)
+                self._long.read(record, self._recalled)
         self._long.used(origin)
         return known.robots
-
-    def _read(self, record: RobotsRecord, then: Callable[[RobotsRecord], None]) -> None:
-        """Give `record`, which is in the book, to `then` when it is read: before this returns, if it is short."""
-        if record.size < LONG_BYTES:
-            self._slicer.run(record.read(self._product), then)
-        else:
-            self._long.read(record.origin, then)
 
     def _recalled(self, record: RobotsRecord) -> None:
         """A record out of the book is read."""
@@ -272,7 +263,7 @@ class RulesDesk:
         self._book.save_robots(record)
         if host is not None:
             self._bench.park(host)  # it may ask for a longer rest
-        self._read(record, lambda read: self._learned(read, now, hand_on=hand_on))
+        self._long.read(record, lambda read: self._learned(read, now, hand_on=hand_on))
 
     def _learned(self, record: RobotsRecord, now: float, *, hand_on: bool) -> None:
         """The rules that a server sent before `now` are read."""
