@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.core.urls import canonical
+from fyke.core.resolve import MOST_WRITTEN_BYTES, LinkResolver
+from fyke.core.urls import MAX_URL_BYTES, canonical
 from fyke.core.visits import Page
 from fyke.harvest import Parser
 from fyke.harvest.links import MOST_LINKS
@@ -103,3 +104,14 @@ def test_a_long_list_takes_little_memory_beside_itself(read: Read, line: str, ur
         tracemalloc.stop()
     assert len(page.links.pages) == MOST_LINKS
     assert peak < 200 * MOST_LINKS + 4 * len(content)
+
+
+def test_a_long_folder_is_not_written_out_for_each_of_its_files(read: Read) -> None:
+    """Behind what is resolved of a page no link is made; all that is resolved is still there."""
+    folder = f"ftp://ftp.example.org/{'d' * (MAX_URL_BYTES - 100)}/"
+    page = read("a=; x\r\n" * MOST_LINKS, folder)
+    assert sum(map(len, page.links.pages)) <= MOST_WRITTEN_BYTES + MAX_URL_BYTES
+    taken, every = (
+        LinkResolver().resolve([(folder, [f"{folder}x"] * count)]).urls for count in (len(page.links.pages), MOST_LINKS)
+    )
+    assert taken == every and page.cut

@@ -4,7 +4,8 @@ Processing modules run by `fyke.harvest.parser`: gopher menus (RFC 1436, and the
 and FTP directory listings as servers write them (`ls -l`, Windows, RFC 3659's MLSD).
 
 Invariant: links are absolute URLs, names in them percent-encoded byte by byte; a directory's ends in `/`. Lines are
-read one after the other, and no more than `MOST_LINKS` links are taken, so that memory holds little beside the page.
+read one after the other, and no more links are taken than `MOST_LINKS`, or than are resolved of any page, so that
+memory holds little beside the page.
 """
 
 import re
@@ -12,6 +13,7 @@ from io import BytesIO
 from itertools import islice
 from urllib.parse import quote
 
+from fyke.core.resolve import MOST_WRITTEN_BYTES
 from fyke.core.visits import Page
 from fyke.harvest.links import MOST_LINKS
 from fyke.harvest.media import FTP_LISTING, GOPHER_MENU
@@ -48,11 +50,13 @@ class FtpListing:
     def process(self, page: Page) -> None:
         """Add the entries of a directory to the links of `page`."""
         folder = page.url if page.url.endswith("/") else f"{page.url}/"
+        room = MOST_WRITTEN_BYTES  # a short name below a long folder is a long URL
         for line in BytesIO(page.content):
             name, is_folder = _entry(line.rstrip(b"\r\n")) if len(line) <= _LINE_BYTES else (b"", False)
             if name and name not in (b".", b"..") and b"/" not in name:
                 page.links.pages.append(f"{folder}{quote(name, safe=_PATH)}{'/' if is_folder else ''}")
-                if len(page.links.pages) >= MOST_LINKS:
+                room -= len(page.links.pages[-1])
+                if room < 0 or len(page.links.pages) >= MOST_LINKS:
                     break
 
 
