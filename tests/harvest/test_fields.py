@@ -8,13 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fyke.archive.tables import rows_batch
+from fyke.core.choices import FieldType
 from fyke.core.config import build
 from fyke.core.document import Document
 from fyke.core.errors import ConfigurationError
+from fyke.core.markup import TakesLong
 from fyke.core.outcomes import Outcome
+from fyke.core.pace import haste
 from fyke.core.visits import Exchange, Page, visit_to
 from fyke.harvest import Parser
-from fyke.harvest.fields import MOST_PAGE_CHARS, Extractor
+from fyke.harvest import fields as fields_module
+from fyke.harvest.fields import HASTY_CHARS, MOST_PAGE_CHARS, NODE_CHARS, Extractor
 
 URL = "http://shop.example/product/7"
 
@@ -185,3 +189,63 @@ def test_places_in_each_other_make_no_more_text_than_a_page_may() -> None:
     rows = said("<div>some words " * 3_000, {"text": "::text"}, each="div")
     assert 100 < len(rows) < 3_000
     assert sum(len(row["text"]) for row in rows) < 2 * MOST_PAGE_CHARS
+
+
+def test_json_is_looked_through_once_however_many_places_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    along = fields_module._along
+    monkeypatch.setattr(fields_module, "_along", lambda data, path: looked.append(path[-1]) or along(data, path))
+    data = json.dumps([{"@type": "Product", "name": "Net"}] * 500)
+    html = f"<script type='application/ld+json'>{data}</script>" + "<p class=i>x</p>" * 500
+    rows = said(html, {"name": "json:Product.name", "sku": "json:Product.sku", "text": "::text"}, each=".i")
+    assert rows == [{"url": URL, "name": "Net", "sku": None, "text": "x"}] * 500
+    assert looked == ["name", "sku"]
+
+
+def _read_by(kind: FieldType, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How long each text is of which a value of that kind is asked from now on."""
+    sizes: list[int] = []
+    read = fields_module._READ[kind]
+    monkeypatch.setitem(fields_module._READ, kind, lambda text, page: sizes.append(len(text)) or read(text, page))
+    return sizes
+
+
+def test_places_in_each_other_are_not_looked_through_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though nothing is found in them; what was found before stays."""
+    looked = _read_by(FieldType.TEXT, monkeypatch)
+    html = "<div class=i><b>x</b>" + "<div class=i>" * 250 + "<i class=n></i>" * 10_000
+    assert said(html, {"name": "b", "tags": {"select": ".n", "many": True}}, each=".i")[0]["name"] == "x"
+    assert 10_000 < len(looked) < MOST_PAGE_CHARS // NODE_CHARS
+
+
+def test_texts_without_a_number_are_not_read_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = _read_by(FieldType.NUMBER, monkeypatch)
+    html = "<div>" * 300 + "x" * 200_000
+    assert not said(html, {"number": {"select": "div", "type": "number", "many": True}})
+    assert 10 < len(looked) < 300
+    assert sum(looked) <= MOST_PAGE_CHARS
+
+
+def test_json_in_every_row_counts_each_time() -> None:
+    data = json.dumps({"tags": [*range(1_000)]})
+    html = f"<script type='application/ld+json'>{data}</script>" + "<p>x</p>" * 10_000
+    rows = said(html, {"tags": {"select": "json:tags", "many": True, "type": "integer"}}, each="p")
+    assert 100 < len(rows) <= MOST_PAGE_CHARS // (NODE_CHARS * 1_000) + 1
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p>x</p>" * (HASTY_CHARS // NODE_CHARS),
+        "<p>" + "<p>".join(["x" * 1_000] * (HASTY_CHARS // 1_000)),
+        f"<script type='application/ld+json'>{json.dumps([{}] * 9_000)}</script>" + "<p>x</p>" * 7_000,
+    ],
+)
+def test_what_has_many_rows_is_not_read_while_others_wait(html: str) -> None:
+    made = extractor({"text": "::text", "sku": "json:Product.sku"}, each="p")
+    large, small = page(html), page("<p>x</p>" * 100)
+    with haste():
+        assert len(made.rows(small)) == 100
+        with pytest.raises(TakesLong):
+            made.rows(large)
+    assert made.rows(large)

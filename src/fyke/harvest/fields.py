@@ -9,7 +9,7 @@ Invariant: whatever a page holds, rows come back, each with a value or None for 
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -20,13 +20,17 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 from fyke.core.choices import FieldType
 from fyke.core.errors import ConfigurationError
 from fyke.core.extraction import ExtractSection, FieldSection
+from fyke.core.markup import TakesLong
+from fyke.core.pace import breathe, in_haste
 from fyke.core.urls import canonical
 from fyke.core.visits import HTML_TYPES, Page
 
 MOST_ROWS = 10_000  # of a page
 MOST_VALUES = 1_000  # of a field
 MOST_CHARS = 1 << 16  # of a text
-MOST_PAGE_CHARS = 8 << 20  # of all texts of a page, beyond which no row is begun: places may lie in each other
+MOST_PAGE_CHARS = 8 << 20  # of all that is read of a page, whether or not it becomes a value: places may lie in others
+HASTY_CHARS = 1 << 19  # of the same, in haste: 50 ms
+NODE_CHARS = 16  # that each look at a node counts for, beside what is read of it
 MOST_OBJECTS = 10_000  # of JSON-LD in a page
 MOST_JSON_CHARS = 2 << 20  # of a script, of which empty objects take twenty times as much
 
@@ -63,24 +67,35 @@ class Extractor:
         return f"Extractor({self.name}, {len(self._fields)} fields)"
 
     def rows(self, page: Page) -> list[Row]:
-        """The rows of `page`: its URL, then each field. Those without any value are left out."""
+        """The rows of `page`: its URL, then each field. Those without any value are left out. Raises TakesLong, in
+        haste."""
         if page.media_type not in HTML_TYPES or not self._wants(page.url):
             return []
         root = page.tree.root
         if root is None:
             return []
-        data = [*_json_ld(root)] if any(field.path for field in self._fields) else []
-        places = islice(root.css(self._each), MOST_ROWS) if self._each else [root]
+        room = _Allowance()
+        stated = self._stated(root, page, room)
+        stated_chars = sum(map(_chars_of, stated.values()))
         found: list[Row] = []
-        chars = 0
-        for place in places:
-            if chars > MOST_PAGE_CHARS:
+        for place in islice(root.css(self._each), MOST_ROWS) if self._each else [root]:
+            if self._each and not room.take(NODE_CHARS * (len(place.css("*")) + len(self._fields))):
                 break
-            values = tuple(field.value(place, data, page) for field in self._fields)
+            values = tuple(
+                stated[field.name] if field.path else field.value(field.texts(place), page, room)
+                for field in self._fields
+            )
             if any(value not in (None, []) for value in values):
                 found.append((page.url, *values))
-                chars += sum(map(_chars_of, values))
+                room.take(stated_chars)
         return found
+
+    def _stated(self, root: LexborNode, page: Page, room: "_Allowance") -> dict[str, Any]:
+        """The fields out of JSON-LD, which are the same in each row."""
+        fields = [field for field in self._fields if field.path]
+        data = [*_json_ld(root)] if fields else []
+        room.take(NODE_CHARS * len(data) * len(fields))
+        return {field.name: field.value(_along(data, field.path), page, room) for field in fields}
 
     def _wants(self, url: str) -> bool:
         return not self._match or bool(pc.match_substring_regex(pa.array([url]), self._match)[0].as_py())
@@ -107,16 +122,40 @@ class _Column:
             elif not match[2] and not match[3]:
                 raise ConfigurationError(f"[[extract]] {table}: {name} has no selector")
 
-    def value(self, place: LexborNode, data: Sequence[Any], page: Page) -> Any:
-        """What the field is in `place`, or in the JSON-LD objects `data`."""
-        said = _along(data, self.path) if self.path else self._texts(place)
+    def value(self, said: Iterable[Any], page: Page, room: "_Allowance") -> Any:
+        """What the field is where that is `said` of it."""
         read = _READ[self._type]
-        values = (value for value in (read(text, page) for text in said) if value is not None)
+        values = (value for value in (read(one, page) for one in room.within(said)) if value is not None)
         return list(islice(values, MOST_VALUES)) if self._many else next(values, None)
 
-    def _texts(self, place: LexborNode) -> Iterator[Any]:
+    def texts(self, place: LexborNode) -> Iterator[Any]:
+        """What is said of the field in `place`."""
         for node in place.css(self._css) if self._css else [place]:
             yield node.attributes.get(self._attribute) if self._attribute else node.text()
+
+
+class _Allowance:
+    """How much more of a page is looked at, counted in characters. What is behind that has no rows and no values."""
+
+    def __init__(self) -> None:
+        self._hasty = in_haste()
+        self._chars = HASTY_CHARS if self._hasty else MOST_PAGE_CHARS
+
+    def take(self, chars: int) -> bool:
+        """Whether so much may be looked at. Raises TakesLong, in haste, where it may not."""
+        breathe()
+        self._chars -= chars
+        if self._chars < 0 and self._hasty:
+            raise TakesLong
+        return self._chars >= 0
+
+    def within(self, said: Iterable[Any]) -> Iterator[Any]:
+        """As much of `said` as there is room for; of a text its beginning."""
+        for one in said:
+            text = one[:MOST_CHARS] if isinstance(one, str) else ""
+            if not self.take(NODE_CHARS + len(text)):
+                return
+            yield text or one
 
 
 def _section(field: str | FieldSection) -> FieldSection:
@@ -131,8 +170,10 @@ def _check(table: str, name: str, selector: str) -> None:
 
 
 def _chars_of(value: Any) -> int:
-    """How long a value is, if it is a text, or some."""
-    return len(value) if isinstance(value, str) else sum(map(_chars_of, value)) if isinstance(value, list) else 0
+    """What a value, or each of a list, counts for."""
+    if isinstance(value, list):
+        return sum(map(_chars_of, value))
+    return NODE_CHARS + (len(value) if isinstance(value, str) else 0)
 
 
 # -- values --------------------------------------------------------------------------------------------
@@ -141,7 +182,7 @@ def _chars_of(value: Any) -> int:
 def _text(value: Any, _: Page) -> str | None:
     if isinstance(value, bool) or value is None or isinstance(value, dict | list):
         return None
-    text = str(value)[:MOST_CHARS].replace("\0", "")  # which no database takes
+    text = str(value).replace("\0", "")  # which no database takes
     return " ".join(text.split()).encode("utf-8", "replace").decode() or None
 
 
