@@ -10,6 +10,7 @@ import pytest
 from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.config import FetchSection
 from fyke.core.document import Document
+from fyke.core.extraction import ExtractSection, FieldSection
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import LIGHT_S, PARTS, PIECE_S, Pace, breathe
 from fyke.core.resolve import LinkResolver
@@ -18,6 +19,7 @@ from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser
 from fyke.harvest.aside import BYTE_S, Aside
 from fyke.harvest.content_seen import ContentSeen
+from fyke.harvest.fields import Extractor, Row
 from fyke.harvest.named_sitemaps import NamedSitemaps
 from fyke.harvest.worker import STORED_BYTE_S, TOGETHER_BYTES, TURN_BYTES, TURN_S, Harvest, Sheaf
 
@@ -148,6 +150,42 @@ def test_what_unfolds_to_a_large_page_is_unfolded_beside_the_loop(tmp_path) -> N
         exchange.body.close()
     assert [title for title, _ in found.values()] == ["10", "900", "1000", "5000", str(3 << 20)]
     assert max(opened_here) < 1000
+
+
+def test_rows_that_take_long_are_made_beside_the_loop(tmp_path) -> None:
+    """Of however small a page; those of others at once, and of a page met before none."""
+
+    class Watched(Extractor):
+        def rows(self, page: Page) -> list[Row]:
+            made = super().rows(page)
+            made_by[page.url] = threading.current_thread()
+            return made
+
+    made_by: dict[str, threading.Thread] = {}
+    extractor = Watched(ExtractSection(table="things", each="div", fields={"text": FieldSection(select="::text")}))
+    done = threading.Semaphore(0)
+    aside = Aside(done.release, PACE)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+    bodies = [b"<div>a", b"<div>some words " * 500, b"<div>a"]
+    came = [
+        Exchange(visit_to(f"http://h.example/{number}"), Outcome.OK, 1e9, 0.1, head=head, body=Document(body))
+        for number, body in enumerate(bodies)
+    ]
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        parser = Parser(extractors=[extractor])
+        harvest = Harvest(parser, seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        reaped = [one for sheaf in harvest.reap(came) for one in sheaf.reaped]
+        while harvest.waiting:
+            assert done.acquire(timeout=60)
+            reaped += [one for sheaf in harvest.reap([]) for one in sheaf.reaped]
+        seen.close()
+    aside.close()
+    rows = {one.page.url: one.page.rows for one in reaped}
+    urls = [exchange.visit.url for exchange in came]
+    assert rows[urls[0]] == {"things": [(urls[0], "a")]} and rows[urls[2]] == {}
+    assert len(rows[urls[1]]["things"]) == 500
+    assert made_by[urls[0]] is threading.main_thread() and made_by[urls[1]] is not threading.main_thread()
 
 
 def test_while_there_is_no_room_for_large_pages_small_ones_go_on(tmp_path) -> None:

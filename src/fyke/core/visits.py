@@ -205,6 +205,7 @@ class Page:
     findings: dict[str, Any] = field(default_factory=dict)
     cut: bool = False  # its end was not read: reading all of it would have cost too much
     document_text: str = ""  # of what is no text itself, such as a PDF
+    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)  # of `[[extract]]` tables, by their names
     _tree: LexborHTMLParser | None = None
 
     @property

@@ -16,7 +16,6 @@ from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink
 from fyke.core.visits import Exchange, Page, Purpose
 from fyke.crawl.passes import Passes
-from fyke.harvest.fields import Extractor
 from fyke.harvest.worker import Reaped, Sheaf
 
 
@@ -30,7 +29,7 @@ class Barn:
         links: LinksTable | None,
         sinks: Sequence[PageSink],
         passes: Passes,
-        extracts: Sequence[tuple[Extractor, ExtractedTable]],
+        extracted: Mapping[str, ExtractedTable],
         totals: Mapping[str, Any],
     ) -> None:
         """`links` is None when nobody wants the table; `totals` are the counts of earlier runs."""
@@ -39,7 +38,7 @@ class Barn:
         self._links = links
         self._sinks = sinks
         self._passes = passes
-        self._extracts = extracts
+        self._extracted = extracted
         self.outcomes: Counter[str] = Counter(totals.get("outcomes", {}))  # of visits to pages
         self.listings = int(totals.get("listings", 0))  # visits to sitemaps and feeds
         self.cut = int(totals.get("cut", 0))  # pages whose end was not read
@@ -71,8 +70,8 @@ class Barn:
         self.body_bytes += exchange.body.size
         self._passes.count(reaped)
         if reaped.is_page:
-            for extractor, table in self._extracts if not page.duplicate else ():
-                table.add(extractor.rows(page))
+            for name, rows in page.rows.items():
+                self._extracted[name].add(rows)
             self._give_to_sinks(page)
         exchange.body.close()
 

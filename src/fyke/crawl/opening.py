@@ -233,7 +233,7 @@ class Rooms:
         self._past = Past(self.frontier.stages.again, self._directory.path)
         self.barn = Barn(
             self.archive, self.pages, self.links if config.store.links else None, prepared.sinks, self.passes,
-            [*zip(prepared.extractors, self.extracted.values(), strict=True)],
+            {one.name: self.extracted[f"extract {one.name}"] for one in prepared.extractors},
             saved.get("totals", {}),
         )  # fmt: skip
         self.rewriting = None
@@ -248,7 +248,8 @@ class Rooms:
             prepared.processors,
             config.crawl.requisites,
             product=config.agent.user_agent,
-            shared=bool(prepared.sinks or prepared.extractors),
+            shared=bool(prepared.sinks),
+            extractors=prepared.extractors,
         )
         self.aside: Aside[Any] = Aside(lambda: loop.call_soon_threadsafe(self._news.set), self._pace)
         self._harvest = Harvest(

@@ -2,7 +2,7 @@
 
 Called by `fyke.crawl`'s loop for every answer. Two steps, since a body met before needs only the first:
 `page_of` tells media type, fingerprint, and whether it is a sitemap or feed; `process` does the rest: charset,
-header, built-in modules, plug-ins, each chosen by media type. The body of an error page or redirect is not
+header, built-in modules, rows, plug-ins, each chosen by media type. The body of an error page or redirect is not
 mined: its relative links are a trap, and whatever it says the header says better.
 
 Invariant: whatever the bytes, a page comes back; a plug-in that raises harms neither it nor the others.
@@ -28,6 +28,7 @@ from fyke.core.visits import HTML_TYPES, Exchange, Page, PageLinks
 from fyke.harvest.charset import charset_of, install
 from fyke.harvest.documents import Documents, installed
 from fyke.harvest.feed import JsonFeed, XmlLinks
+from fyke.harvest.fields import Extractor
 from fyke.harvest.headers import read_headers
 from fyke.harvest.links import MOST_LINKS, HtmlLinks, fit
 from fyke.harvest.listing import FtpListing, GopherMenu
@@ -89,9 +90,10 @@ class Parser:
         *,
         product: str = "fyke",
         shared: bool = False,
+        extractors: Sequence[Extractor] = (),
     ) -> None:
         install()
-        html = HtmlLinks(product.lower(), requisites, shared=shared or bool(modules))
+        html = HtmlLinks(product.lower(), requisites, shared=shared or bool(modules) or bool(extractors))
         self._built_in: list[ProcessingModule] = [html, XmlLinks(html), JsonFeed(), TextSitemap(), GzipSitemap()]
         self._built_in += [GopherMenu(), FtpListing()]
         if installed():
@@ -99,6 +101,7 @@ class Parser:
         if requisites:
             self._built_in.append(CssLinks())
         self._plugins = list(modules)
+        self._extractors = extractors
         self._product = product.lower()
         self._requisites = requisites
         self._kinds: dict[str, _MediaType] = {}
@@ -136,14 +139,17 @@ class Parser:
         return len(page.content) > self._kind(page.media_type).short_bytes
 
     def process(self, page: Page) -> None:
-        """Understand `page`: charset, links, title, robots directives, and what the plug-ins find."""
-        self.conclude(page, self.read(page))
+        """Understand `page`: charset, links, title, robots directives, rows, and what the plug-ins find."""
+        redirect = self.read(page)
+        self.extract(page)
+        self.conclude(page, redirect)
 
     def process_in_haste(self, page: Page) -> bool:
         """The same where others wait for it; false where that would hold them up, and nothing was done."""
         try:
             with haste():
                 redirect = self.read(page)
+                self.extract(page)
         except TakesLong:
             page.links = PageLinks(page.url)
             return False
@@ -161,6 +167,11 @@ class Parser:
             for module in kind.modules:
                 module.process(page)
         return redirect
+
+    def extract(self, page: Page) -> None:
+        """Make the rows of what was `read`, which may be done in another thread as well. Raises TakesLong, in haste."""
+        if page.exchange.outcome is Outcome.OK:
+            page.rows = {extractor.name: extractor.rows(page) for extractor in self._extractors}
 
     def conclude(self, page: Page, redirect: Sequence[str]) -> None:
         """The second half of what was `read`."""

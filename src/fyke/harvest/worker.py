@@ -332,6 +332,7 @@ class Harvest:
         return read._replace(redirect=self._parser.read(read.page))
 
     def _resolved(self, read: _PageRead) -> _PageRead:
+        self._parser.extract(read.page)  # only now: rows may be longer than the page, and wait for nothing more here
         groups = groups_of(read.page, read.level)
         return read._replace(found=self._links.resolve([(read.page.links.base, group.hrefs) for group in groups]))
 
