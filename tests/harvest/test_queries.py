@@ -10,11 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fyke.core.markup import TakesLong
+from fyke.core.pace import haste
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical
-from fyke.core.visits import Page
+from fyke.core.visits import Page, PageLinks
 from fyke.harvest.charset import codec_of, install
-from fyke.harvest.queries import query_encoded, with_queries_encoded
+from fyke.harvest.queries import encode_queries, query_encoded, with_queries_encoded
 
 install()
 
@@ -131,6 +133,20 @@ def _writable(character: str, name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return data.decode(name, "replace") == character and "%26%23" not in query_encoded(character, name)
+
+
+def test_many_queries_are_not_encoded_while_others_wait() -> None:
+    """A character at a time: half a megabyte of them takes a quarter of a second."""
+    few, many = ([f"?q={'検索' * 10}{number}" for number in range(count)] for count in (100, 10_000))
+    for charset in ("iso2022_jp_ext", "gb18030"):
+        with haste():
+            encode_queries(PageLinks("http://a.example/", few), charset)
+            encode_queries(PageLinks("http://a.example/", ["/a?q=x" * 5] * len(many)), charset)
+            for links in (PageLinks("http://a.example/", many), PageLinks("http://a.example/", nofollow=many)):
+                with pytest.raises(TakesLong):
+                    encode_queries(links, charset)
+        encode_queries(links, charset)
+        assert "".join(links.nofollow).isascii()
 
 
 def test_what_is_too_long_for_a_link_is_not_encoded() -> None:

@@ -13,8 +13,11 @@ import re
 import unicodedata
 from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from urllib.parse import urlsplit
 
+from fyke.core.markup import TakesLong
+from fyke.core.pace import breathe, in_haste
 from fyke.core.urls import MAX_HREF_CHARS
 from fyke.core.visits import PageLinks
 from fyke.harvest.charset import single_byte_table
@@ -26,6 +29,7 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _REMOVED = str.maketrans("", "", "\t\n\r")
 _STRIPPED = "".join(map(chr, range(0x21)))
 _ENCODED = frozenset([*range(0x21), *b"\"#<>'", *range(0x7F, 0x100)])
+HASTY_CHARS = 1 << 15  # of links, in haste: 50 ms
 _REMEMBERED = 1 << 14  # characters of one encoding
 _BIG5 = "big5hkscs"
 _SHIFT_JIS, _EUC_JP, _ISO_2022_JP = "cp932", "euc_jis_2004", "iso2022_jp_ext"
@@ -37,8 +41,11 @@ _TO_ASCII, _TO_ROMAN, _TO_JIS = b"\x1b(B", b"\x1b(J", b"\x1b$B"
 
 
 def encode_queries(links: PageLinks, charset: str) -> None:
-    """Encode the queries of all `links` of a page in `charset`, if any needs it."""
+    """Encode the queries of all `links` of a page in `charset`, if any needs it. Raises TakesLong, in haste."""
     if charset not in _IN_UTF8:
+        every = chain(links.pages, links.nofollow, links.requisites) if in_haste() else ()
+        if sum(len(href) for href in every if not href.isascii()) > HASTY_CHARS:
+            raise TakesLong
         links.pages = with_queries_encoded(links.pages, links.base, charset)
         links.nofollow = with_queries_encoded(links.nofollow, links.base, charset)
         links.requisites = with_queries_encoded(links.requisites, links.base, charset)
@@ -52,6 +59,7 @@ def with_queries_encoded(hrefs: list[str], base: str, charset: str) -> list[str]
 
 
 def _with_query_encoded(href: str, base: str, charset: str) -> str:
+    breathe()
     if len(href) > MAX_HREF_CHARS:
         return href  # it is no link: as it is, or as it would become
     plain = href.strip(_STRIPPED).translate(_REMOVED)
