@@ -138,12 +138,12 @@ def test_a_stream_that_is_refused_for_ever_is_asked_for_as_often_as_tries_say(tm
 def test_what_leads_on_is_followed(tmp_path: Path) -> None:
     """Else a trap that is played badly would be one that no crawler falls into."""
     names = [name for name in BEHAVIOURS if name.startswith(("trap-of-", "leads-on-by-page", "frames-of-itself"))]
-    done = judged(Cast(names), tmp_path, HASTE, options=["--for", "5s"], patience_s=100)
+    done = judged(Cast(names), tmp_path, HASTE, options=["--for", "8s"], patience_s=100)
     assert done.status == 0, done.complaint
     for name in names:
         assert done.verdicts[name].endswith("ok, status 200"), done.verdicts[name]
         asked = {(host, path) for _, host, path in done.ledger if f"{name}.hostile" in host}
-        assert len(asked) > 20, f"{name}: {done.verdicts[name]}"
+        assert len(asked) > 10, f"{name}: {done.verdicts[name]}"
 
 
 def test_the_table_is_long_and_each_row_another() -> None:
