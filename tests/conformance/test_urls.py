@@ -22,7 +22,12 @@ POLICY = {
     r"'http://example.com/\ud800\U000107fe\udfff\ufdd0\ufdcf\ufdef\ufdf0\ufffe\uffff?\ud800\U000107fe\udfff\ufdd0\ufdcf\ufdef\ufdf0"
     r"\ufffe\uffff' on None": _SURROGATES,
 }
-HOSTS_POLICY = {"''": "the case is of names alone; as an address, https:///x is https://x/"}
+_TOO_LONG = ".".join(["0123456789" * 5] * 4 + [("0123456789" * 5)[:49]])
+HOSTS_POLICY = {
+    "''": "the case is of names alone; as an address, https:///x is https://x/",
+    f"'{_TOO_LONG}.xn--zca'": "no name in the DNS is longer than 255 bytes",
+    rf"'{_TOO_LONG}.\xdf'": "no name in the DNS is longer than 255 bytes",
+}
 
 
 def rows(name: str) -> list[Any]:
