@@ -62,6 +62,8 @@ def test_no_link_leads_to_a_port_of_another_protocol(port: int, host: str) -> No
     assert filters_for(crawl, [here], ["http"], []).accept(batch).num_rows == (port not in OTHERS_PORTS)
     assert filters_for(crawl, [here, there], ["http"], []).accept(batch).num_rows == 1
     assert filters_for(crawl, [here], ["http"], []).accept(url_batch([link], kind=Kind.SEED)).num_rows == 1
+    news = locate(canonical(f"news2://{host}:{port}/") or "")
+    assert filters_for(crawl, [here], ["news2"], []).accept(url_batch([news])).num_rows == 1
 
 
 def test_ports_of_other_protocols() -> None:

@@ -21,7 +21,7 @@ from fyke.core.config import CrawlSection
 from fyke.core.errors import ConfigurationError
 from fyke.core.plugins import UrlFilter
 from fyke.core.ports import OTHERS_PORTS
-from fyke.core.urls import Locator, split
+from fyke.core.urls import SCHEMES, Locator, split
 
 
 class ScopeFilter:
@@ -136,11 +136,11 @@ class SchemeFilter:
 
 
 class PortFilter:
-    """No ports of other protocols, but for those that seeds are at."""
+    """No ports of other protocols, but for those that seeds are at; what a plug-in speaks may be one of these."""
 
     def __init__(self, seeds: Sequence[Locator]) -> None:
         refused = OTHERS_PORTS - {split(seed.url.decode()).port for seed in seeds}
-        self._pattern = f"^[^/]*//[^/]*:(?:{'|'.join(map(str, sorted(refused)))})/"
+        self._pattern = f"^(?:{'|'.join(sorted(SCHEMES))})://[^/]*:(?:{'|'.join(map(str, sorted(refused)))})/"
 
     def __repr__(self) -> str:
         return "ports of other protocols"
