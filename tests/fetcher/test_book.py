@@ -113,8 +113,12 @@ def test_rules_are_written_with_hosts_or_when_they_are_many(tmp_path, size):
         book.save_robots(robots("http://y.test:80", 5.0))
         assert book.forget_since(4.0) == 3 * MOST_UNWRITTEN + 2, "what is not written yet is forgotten too"
         book.save_robots(robots("http://x.test:80", 5.0))
+        book.save_hosts([])
+        book.save_robots(robots("http://w.test:80", 5.0))
+        book._connection.execute("PRAGMA query_only = 1")  # as where the disk is full: closing must not fail
     with HostBook(path, read_only=True) as reader:
-        assert reader.robots("http://x.test:80") and not reader.robots("http://y.test:80")
+        assert reader.robots("http://x.test:80")
+        assert not reader.robots("http://y.test:80") and not reader.robots("http://w.test:80")
 
 
 @pytest.mark.parametrize("version", [1, 2])

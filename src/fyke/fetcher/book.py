@@ -272,12 +272,9 @@ class HostBook(Closing):
             raise StateDamaged(f"{self._path} is damaged ({origin}: {error}): move it away and resume") from error
 
     def close(self) -> None:
-        """Write what waits and let go of the file; twice does no harm."""
-        try:
-            if self._unwritten:
-                self.save_hosts([])
-        finally:
-            self._connection.close()
+        """Let go of the file, and of rules that were not written with hosts; twice does no harm. Nothing is written:
+        the disk may be full, and who closes has more to close."""
+        self._connection.close()
 
 
 class SharedBook(HostBook):
