@@ -51,6 +51,18 @@ def test_rewriting_is_idempotent_and_canonical(url: str, some: list[Rule]) -> No
     assert bool(made.rules) == (made.url != url)
 
 
+@pytest.mark.parametrize(("path", "left"), [("x", "x"), ("", ""), ("a/a1b2c3d4/x", "a/a1b2c3d4/x")])
+@pytest.mark.parametrize("others", [[], [Rule(shape=Shape.DROP_SEGMENT, host="h.example", place=5, length=(8, 8))]])
+def test_many_session_ids_in_a_row_are_dropped(path: str, left: str, others: list[Rule]) -> None:
+    rules = [Rule(shape=Shape.DROP_SEGMENT, host="h.example", place=0, length=(8, 8)), *others]
+    for times in (1, 2, 200):
+        assert (
+            Rewriter(rules).rewrite(f"http://h.example/{'a1b2c3d4/' * times}{path}").url == f"http://h.example/{left}"
+        )
+    bare = "/".join(["a1b2c3d4"] * 200)
+    assert Rewriter(rules).rewrite(f"http://h.example/{bare}").url == "http://h.example/a1b2c3d4"
+
+
 @given(urls, rules)
 def test_only_a_rule_of_hosts_changes_the_host(url: str, some: list[Rule]) -> None:
     made = Rewriter(some).rewrite(url)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.serve.differences import MOST_PIECES, ChangeKind, compared, differences
+from fyke.serve.differences import MOST_CELLS, MOST_PIECES, ChangeKind, _Room, compared, differences
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=12)
 
@@ -22,7 +22,7 @@ def longest(old: list[str], new: list[str]) -> int:
 
 @given(old=WORDS, new=WORDS)
 def test_all_of_both_is_there_and_no_more_could_be_the_same(old: list[str], new: list[str]) -> None:
-    steps = compared(old, new)
+    steps = compared(old, new, _Room(MOST_CELLS))
     assert (side(steps, ChangeKind.NEW), side(steps, ChangeKind.OLD)) == (old, new)
     assert sum(kind is ChangeKind.SAME for kind, _ in steps) == longest(old, new)
 
@@ -49,5 +49,19 @@ def test_a_word_in_a_long_text_is_found_and_what_is_far_from_it_is_left_out() ->
 
 def test_texts_that_are_too_long_to_be_compared_are_told_as_replaced() -> None:
     old, new = ["x", *["a", "b"] * MOST_PIECES, "y"], ["z", *["b", "a"] * MOST_PIECES, "w"]
-    steps = compared(old, new)
+    steps = compared(old, new, _Room(MOST_CELLS))
     assert [kind for kind, _ in steps] == [ChangeKind.OLD] * len(old) + [ChangeKind.NEW] * len(new)
+
+
+def test_many_changes_are_compared_as_far_as_there_is_room() -> None:
+    """Each table is bounded, and so are all together: behind that, blocks are told as replaced."""
+    old, new = (
+        "\n".join(f"same {n}\n{' '.join(f'{letter}{m} x' for m in range(100))}" for n in range(700)) for letter in "ab"
+    )
+    shown = differences(old, new)
+    for other, text in ((ChangeKind.NEW, old), (ChangeKind.OLD, new)):
+        told = "".join(piece.text for block in shown for piece in block if piece.kind is not other)
+        assert told.replace("\n", "") == text.replace("\n", "")
+    pieces = [len(block) for block in shown if block[0].kind is not ChangeKind.SAME]
+    assert pieces[0] > 100 and pieces[-1] == 3  # the last word is the same
+    assert sum(one > 3 for one in pieces) <= MOST_CELLS / 300**2

@@ -14,6 +14,7 @@ PATHS = (
 )  # fmt: skip
 NAMES = {
     "evil.example": 421, "evil.example:8080": 421, "127.0.0.1.evil.example": 421, "testserver": 421, "": 421,
+    "[::1].evil": 421, "[127.0.0.1]evil.com": 421, "127.0.0.1:80:evil": 421,
     "127.0.0.1:8080": 200, "localhost:1": 200, "[::1]:80": 200,
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ none the scheme or the port.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from fyke.core.errors import ConfigurationError
@@ -122,7 +123,11 @@ class _RewritesOfHost:
         if self._parameters:
             segments = [self._without_parameters(segment, used) for segment in segments]
         while (found := self._token(segments)) is not None and len(segments) > 1:
-            del segments[found.place]
+            end = found.place + 1
+            if len(self._segments) == 1:  # the same rule drops all that follow: at once, for there may be hundreds
+                run = takewhile(lambda segment: is_token(segment, found), islice(segments, end, None))
+                end += min(sum(1 for _ in run), len(segments) - 2)
+            del segments[found.place : end]
             _note(found, used)
         index = self._indexes.get(segments[-1])
         if index is not None:

@@ -8,7 +8,7 @@ it, so that an error page shown for anything makes nothing likely.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 from fyke.core.own_marks import LEAST_CHARS, is_id
@@ -17,6 +17,7 @@ from fyke.core.rewrite_rules import Rule, Shape
 LEAST_CONTENTS = 10  # in which a key differs
 MOST_CANDIDATES = 24  # of a shape
 MOST_OF_CONTENT = 64  # URLs of a content that are looked at
+MOST_PARTS = 64  # of a URL that are looked at: segments, parameters, keys
 _SIGNS = "/?#&;="
 _INDEX = re.compile(r"(?:index|default|home|main|welcome)\.[0-9A-Za-z]{2,5}")
 _TOKEN = re.compile(r"([^0-9A-Za-z]*(?:[A-Za-z]{1,16}[^0-9A-Za-z]{1,3})?)([0-9A-Za-z]+)([^0-9A-Za-z]{0,3})")
@@ -36,11 +37,11 @@ def parts_of(url: str) -> SplitUrl:
     path, _, query = url.split("/", 3)[3].partition("?")
     segments: list[str] = []
     parameters: dict[str, str] = {}
-    for segment in path.split("/"):
+    for segment in path.split("/")[:MOST_PARTS]:
         name, *rest = segment.split(";")
         segments.append(name)
-        parameters.update((key, value) for key, _, value in (pair.partition("=") for pair in rest))
-    pairs = [(key, value) for key, _, value in (pair.partition("=") for pair in query.split("&") if pair)]
+        parameters.update((key, value) for key, _, value in (pair.partition("=") for pair in rest[:MOST_PARTS]))
+    pairs = [(key, value) for key, _, value in (pair.partition("=") for pair in query.split("&")[:MOST_PARTS] if pair)]
     return SplitUrl(tuple(segments), parameters, dict(pairs), tuple(key for key, _ in pairs))
 
 
@@ -123,9 +124,9 @@ def _segments(host: str, contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rul
 
 def _index_pages(host: str, urls: Sequence[str]) -> Iterator[Rule]:
     names = Counter(url.partition("?")[0].rpartition("/")[2].partition(";")[0] for url in urls)
-    for name, count in names.most_common():
-        if count >= LEAST_CONTENTS and is_index_page(name):
-            yield Rule(shape=Shape.INDEX_PAGE, host=host, key=name)
+    likely = (name for name, count in names.most_common() if count >= LEAST_CONTENTS and is_index_page(name))
+    for name in islice(likely, MOST_CANDIDATES):
+        yield Rule(shape=Shape.INDEX_PAGE, host=host, key=name)
 
 
 def is_index_page(name: str) -> bool:

@@ -14,6 +14,7 @@ from itertools import groupby
 import numpy as np
 
 MOST_PIECES = 1500  # lines or words that are compared, of each text
+MOST_CELLS = 4 * MOST_PIECES * MOST_PIECES  # of all tables together: a second
 AROUND = 2  # lines shown beside a change
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
@@ -37,7 +38,8 @@ class TextPiece:
 
 def differences(old: str, new: str) -> list[list[TextPiece]]:
     """Blocks of lines: what is the same in one piece, what changed in pieces word by word. Empty when nothing did."""
-    steps = compared(old.split("\n"), new.split("\n"))
+    room = _Room(MOST_CELLS)
+    steps = compared(old.split("\n"), new.split("\n"), room)
     blocks = [(same, list(block)) for same, block in groupby(steps, key=lambda step: step[0] is ChangeKind.SAME)]
     if all(same for same, _ in blocks):
         return []
@@ -49,7 +51,7 @@ def differences(old: str, new: str) -> list[list[TextPiece]]:
             before, after = (
                 "\n".join(line for kind, line in block if kind is one) for one in (ChangeKind.OLD, ChangeKind.NEW)
             )
-            words = compared(_WORDS.findall(before), _WORDS.findall(after))
+            words = compared(_WORDS.findall(before), _WORDS.findall(after), room)
             runs = groupby(words, key=lambda word: word[0])
             shown.append([TextPiece(kind, "".join(text for _, text in run)) for kind, run in runs])
     return shown
@@ -68,18 +70,32 @@ def _around(lines: Sequence[str], *, first: bool, last: bool) -> Iterator[list[T
         yield [TextPiece(ChangeKind.SAME, "\n".join(lines[-tail:]))]
 
 
-def compared(old: Sequence[str], new: Sequence[str]) -> list[tuple[ChangeKind, str]]:
+@dataclass(slots=True)
+class _Room:
+    """How many cells more tables may have."""
+
+    cells: int
+
+    def take(self, cells: int) -> bool:
+        """Whether a table of so many may be made."""
+        if cells > self.cells:
+            return False
+        self.cells -= cells
+        return True
+
+
+def compared(old: Sequence[str], new: Sequence[str], room: _Room) -> list[tuple[ChangeKind, str]]:
     """All pieces of both, in order, those in common once."""
     least = min(len(old), len(new))
     begin = next((at for at in range(least) if old[at] != new[at]), least)
     end = next((at for at in range(least - begin) if old[-1 - at] != new[-1 - at]), least - begin)
-    middle = _middle(old[begin : len(old) - end], new[begin : len(new) - end])
+    middle = _middle(old[begin : len(old) - end], new[begin : len(new) - end], room)
     same = [(ChangeKind.SAME, piece) for piece in old]
     return [*same[:begin], *middle, *same[len(old) - end :]]
 
 
-def _middle(old: Sequence[str], new: Sequence[str]) -> list[tuple[ChangeKind, str]]:
-    if not (old and new) or max(len(old), len(new)) > MOST_PIECES:
+def _middle(old: Sequence[str], new: Sequence[str], room: _Room) -> list[tuple[ChangeKind, str]]:
+    if not (old and new) or max(len(old), len(new)) > MOST_PIECES or not room.take(len(old) * len(new)):
         return [*((ChangeKind.OLD, piece) for piece in old), *((ChangeKind.NEW, piece) for piece in new)]
     numbers: dict[str, int] = {}
     first, second = (np.array([numbers.setdefault(piece, len(numbers)) for piece in side]) for side in (old, new))

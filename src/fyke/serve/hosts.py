@@ -4,6 +4,7 @@ Asked by the dashboard and the API. Reads only, beside a crawl that runs. Invari
 the size of the tables; a host's last visits are looked for among the newest rows only, and it is said of how many.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.reading import segments
+from fyke.core.hidden import CONTROL, HIDDEN
 from fyke.core.urls import split
 from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.host import Host
@@ -22,6 +24,7 @@ from fyke.fetcher.robots import RobotsRecord, RobotsState
 
 NEWEST_FILES = 4
 ROBOTS_CHARS = 20_000
+_UNSEEN = re.compile(f"[{CONTROL}{HIDDEN}]")
 COLUMNS = ["url", "fetched_at", "outcome", "status", "detail", "duration_s", "body_bytes", "tries"]
 
 
@@ -103,6 +106,7 @@ def rules_of(directory: CrawlDirectory, name: str, visits: HostVisits) -> list[H
 def _rules(record: RobotsRecord, product: str) -> HostRules:
     rules = record.rules(product)
     text = record.body.decode("utf-8", "replace")[:ROBOTS_CHARS] if record.state is RobotsState.RULES else ""
+    text = _UNSEEN.sub("", text)
     return HostRules(
         record.origin, record.state.value, record.reason, record.fetched_at, record.expires_at, rules.crawl_delay_s,
         list(rules.sitemaps)[:20], text,

@@ -8,6 +8,7 @@ name that is not ours (DNS rebinding) is not answered while we listen on this ma
 """
 
 import hmac
+import re
 import secrets
 from ipaddress import ip_address
 
@@ -26,6 +27,7 @@ COPY_POLICY = (  # of an archived page: an origin of its own, no script, nothing
     "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';"
     " frame-ancestors 'self'"
 )
+_AUTHORITY = re.compile(r"(?:\[([^\[\]]*)\]|([^\[\]:]*))(?::[0-9]*)?")
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -85,10 +87,9 @@ def _add(headers: MutableHeaders) -> None:
 
 
 def _name_of(authority: str) -> str:
-    """The host in a Host header, without its port."""
-    if authority.startswith("["):
-        return authority[1:].partition("]")[0]
-    return authority.partition(":")[0]
+    """The host in a Host header, without its port; empty where it is none."""
+    match = _AUTHORITY.fullmatch(authority)
+    return "" if match is None else match[1] or match[2]
 
 
 def _is_loopback(host: str) -> bool:
