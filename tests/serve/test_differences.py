@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.serve.differences import MOST_CELLS, MOST_PIECES, ChangeKind, _Room, compared, differences
+from fyke.serve.differences import MOST_CELLS, MOST_PIECES, ChangeKind, _TableRoom, compared, differences
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=12)
 
@@ -22,7 +22,7 @@ def longest(old: list[str], new: list[str]) -> int:
 
 @given(old=WORDS, new=WORDS)
 def test_all_of_both_is_there_and_no_more_could_be_the_same(old: list[str], new: list[str]) -> None:
-    steps = compared(old, new, _Room(MOST_CELLS))
+    steps = compared(old, new, _TableRoom(MOST_CELLS))
     assert (side(steps, ChangeKind.NEW), side(steps, ChangeKind.OLD)) == (old, new)
     assert sum(kind is ChangeKind.SAME for kind, _ in steps) == longest(old, new)
 
@@ -49,7 +49,7 @@ def test_a_word_in_a_long_text_is_found_and_what_is_far_from_it_is_left_out() ->
 
 def test_texts_that_are_too_long_to_be_compared_are_told_as_replaced() -> None:
     old, new = ["x", *["a", "b"] * MOST_PIECES, "y"], ["z", *["b", "a"] * MOST_PIECES, "w"]
-    steps = compared(old, new, _Room(MOST_CELLS))
+    steps = compared(old, new, _TableRoom(MOST_CELLS))
     assert [kind for kind, _ in steps] == [ChangeKind.OLD] * len(old) + [ChangeKind.NEW] * len(new)
 
 

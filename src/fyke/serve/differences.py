@@ -38,7 +38,7 @@ class TextPiece:
 
 def differences(old: str, new: str) -> list[list[TextPiece]]:
     """Blocks of lines: what is the same in one piece, what changed in pieces word by word. Empty when nothing did."""
-    room = _Room(MOST_CELLS)
+    room = _TableRoom(MOST_CELLS)
     steps = compared(old.split("\n"), new.split("\n"), room)
     blocks = [(same, list(block)) for same, block in groupby(steps, key=lambda step: step[0] is ChangeKind.SAME)]
     if all(same for same, _ in blocks):
@@ -71,7 +71,7 @@ def _around(lines: Sequence[str], *, first: bool, last: bool) -> Iterator[list[T
 
 
 @dataclass(slots=True)
-class _Room:
+class _TableRoom:
     """How many cells more tables may have."""
 
     cells: int
@@ -84,7 +84,7 @@ class _Room:
         return True
 
 
-def compared(old: Sequence[str], new: Sequence[str], room: _Room) -> list[tuple[ChangeKind, str]]:
+def compared(old: Sequence[str], new: Sequence[str], room: _TableRoom) -> list[tuple[ChangeKind, str]]:
     """All pieces of both, in order, those in common once."""
     least = min(len(old), len(new))
     begin = next((at for at in range(least) if old[at] != new[at]), least)
@@ -94,7 +94,7 @@ def compared(old: Sequence[str], new: Sequence[str], room: _Room) -> list[tuple[
     return [*same[:begin], *middle, *same[len(old) - end :]]
 
 
-def _middle(old: Sequence[str], new: Sequence[str], room: _Room) -> list[tuple[ChangeKind, str]]:
+def _middle(old: Sequence[str], new: Sequence[str], room: _TableRoom) -> list[tuple[ChangeKind, str]]:
     if not (old and new) or max(len(old), len(new)) > MOST_PIECES or not room.take(len(old) * len(new)):
         return [*((ChangeKind.OLD, piece) for piece in old), *((ChangeKind.NEW, piece) for piece in new)]
     numbers: dict[str, int] = {}
