@@ -21,7 +21,8 @@ from fyke.harvest.aside import BYTE_S, Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor, Row
 from fyke.harvest.named_sitemaps import NamedSitemaps
-from fyke.harvest.worker import STORED_BYTE_S, TOGETHER_BYTES, TURN_BYTES, TURN_S, Harvest, Sheaf
+from fyke.harvest.sheaf import Sheaf
+from fyke.harvest.worker import STORED_BYTE_S, TOGETHER_BYTES, TURN_BYTES, TURN_S, Harvest
 
 PACE = Pace(SystemClock())  # nothing light is going on
 

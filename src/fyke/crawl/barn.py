@@ -16,7 +16,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink
 from fyke.core.visits import Exchange, Page, Purpose
 from fyke.crawl.passes import Passes
-from fyke.harvest.worker import Reaped, Sheaf
+from fyke.harvest.sheaf import Reaped, Sheaf
 
 
 class Barn:

@@ -19,7 +19,8 @@ from fyke.crawl.printing import Printing
 from fyke.fetcher.returns import Fetched
 from fyke.harvest.link_groups import NOT_FOLLOWED
 from fyke.harvest.new_text import NewText
-from fyke.harvest.worker import Harvest, Pointers, Reaped
+from fyke.harvest.sheaf import Pointers, Reaped
+from fyke.harvest.worker import Harvest
 
 
 class Gathering:

@@ -36,7 +36,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import SAME_TEXT, Earlier, Purpose, Visit, headers_of
 from fyke.frontier.again import COPY, ENDED, Again, News, Visited
-from fyke.harvest.worker import Reaped
+from fyke.harvest.sheaf import Reaped
 
 _COLUMNS = [
     "key", "url", "status", "outcome", "detail", "fetched_at", "depth", "via", "kind", "fingerprint", "warc_file",

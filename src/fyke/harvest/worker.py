@@ -14,18 +14,16 @@ Invariant: every exchange that goes in comes out once, whatever its bytes; those
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from fyke.core.batches import U64, Kind, LinkKind
+from fyke.core.batches import Kind, LinkKind
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body, unfolds
 from fyke.core.outcomes import Outcome
-from fyke.core.resolve import NOWHERE, Int, LinkResolver, Located
+from fyke.core.resolve import LinkResolver, Located
 from fyke.core.urls import key_of
 from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
 from fyke.harvest import Parser
@@ -35,6 +33,7 @@ from fyke.harvest.link_groups import NOT_FOLLOWED, Group, groups_of
 from fyke.harvest.named_sitemaps import NamedSitemaps
 from fyke.harvest.redirects import MOST_HOPS, Redirects
 from fyke.harvest.same_text import CopyOf, compare
+from fyke.harvest.sheaf import NO_POINTERS, Pointers, Reaped, Sheaf, Times
 
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
@@ -44,49 +43,7 @@ TURN_S = 0.05
 MOST_LATER = 256  # exchanges with large pages for which there is no room aside: each holds a file
 STORED_BYTE_S = 5e-9  # that a byte of a large page is expected to take until it is archived
 SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however short it is
-Times = npt.NDArray[np.float64]
 TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
-
-
-@dataclass(frozen=True, slots=True)
-class Pointers:
-    """What the pages of a batch point at, in order: n rows."""
-
-    found: Located
-    via: U64  # keys of the pages
-    source: U64  # and of their domains
-    row: Int  # a `LinkKind`
-    depth: Int
-    kind: Int  # a `Kind`, or NOT_FOLLOWED
-    dated: Times  # unix seconds: when it changed, as the page says; 0: it does not
-
-
-NO_POINTERS = Pointers(NOWHERE, NOWHERE.key, NOWHERE.key, NOWHERE.link, NOWHERE.link, NOWHERE.link, np.zeros(0))
-
-
-@dataclass(frozen=True, slots=True)
-class Reaped:
-    """An exchange, and what is in it. One about robots.txt has no page to speak of."""
-
-    exchange: Exchange
-    page: Page
-    links: int = 0
-    redirect_to: str | None = None
-
-    @property
-    def is_page(self) -> bool:
-        """Whether it brought a page: no errand of the crawler's own, and no failure."""
-        visit = self.exchange.visit
-        fetched = self.exchange.outcome is Outcome.OK and visit.purpose is Purpose.PAGE
-        return fetched and visit.kind is not Kind.LISTING
-
-
-@dataclass(frozen=True, slots=True)
-class Sheaf:
-    """Some exchanges, and all links in them."""
-
-    reaped: Sequence[Reaped]
-    pointers: Pointers
 
 
 class _PageRead(NamedTuple):
@@ -332,7 +289,8 @@ class Harvest:
         return read._replace(redirect=self._parser.read(read.page))
 
     def _resolved(self, read: _PageRead) -> _PageRead:
-        self._parser.extract(read.page)  # only now: rows may be longer than the page, and wait for nothing more here
+        if not read.page.rows:  # only now: rows may be longer than the page, and wait for nothing more here
+            self._parser.extract(read.page)
         groups = groups_of(read.page, read.level)
         return read._replace(found=self._links.resolve([(read.page.links.base, group.hrefs) for group in groups]))
 
