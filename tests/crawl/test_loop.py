@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -24,7 +25,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate, split
 from fyke.core.visits import Visit, visits_of
 from fyke.crawl.keeper import Keeper
-from fyke.crawl.loop import GRACE_S, Ending, Engines, Loop
+from fyke.crawl.loop import GRACE_S, LINK_BYTES, Ending, Engines, Loop
 from fyke.crawl.mail import Alone, LinkCache, Outbox
 from fyke.crawl.passes import Past
 from fyke.crawl.post.events import LinksCame
@@ -190,8 +191,11 @@ class OneByOne(DictFetcher):
 class SmallCrawl(Shard[Frontier, Counter[str]]):
     """A loop over `web` in `directory`; the model is what the worker has kept."""
 
-    def __init__(self, directory: Path, web: SmallWeb, asked: CrawlSection = ASKED, **fetcher: Any) -> None:
+    def __init__(
+        self, directory: Path, web: SmallWeb, asked: CrawlSection = ASKED, link_bytes: int = LINK_BYTES, **fetcher: Any
+    ) -> None:
         self.web, self.asked, self.how = replace(web, failing={}), asked, fetcher
+        self.link_bytes = link_bytes
         self.clock = VirtualClock()
         self.seeds = [locate(seed) for seed in web.seeds]
         super().__init__(directory, self._opened, Counter())
@@ -221,7 +225,7 @@ class SmallCrawl(Shard[Frontier, Counter[str]]):
     def go_on(self) -> None:
         """A new loop over the same engines."""
         self.news = asyncio.Event()
-        self.loop = Loop(self.engines, self.asked, self.clock, self.news, linger_s=0.0)
+        self.loop = Loop(self.engines, self.asked, self.clock, self.news, linger_s=0.0, link_bytes=self.link_bytes)
         self.fetcher.stopped = self.fetcher.aborted = False
 
     def turn(self) -> None:
@@ -230,7 +234,7 @@ class SmallCrawl(Shard[Frontier, Counter[str]]):
 
     def save(self) -> None:
         """A checkpoint between turns, as `Loop.run` takes one."""
-        self.loop.deliver()
+        self.loop.settle()
         self.model = Counter(self.worker.kept)
         super().save()
 
@@ -281,12 +285,16 @@ def test_every_page_is_kept_once_and_the_crawl_knows_its_end(tmp_path: Path) -> 
 
 
 @settings(max_examples=25, deadline=None)
-@given(steps=st.lists(st.sampled_from(["turn", "turn", "turn", "save", "restart"]), max_size=60))
+@given(
+    steps=st.lists(st.sampled_from(["turn", "turn", "turn", "save", "restart"]), max_size=60),
+    link_bytes=st.sampled_from([1, 50, LINK_BYTES]),
+)
 def test_at_a_checkpoint_each_visit_is_kept_or_waits(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[str]
+    tmp_path_factory: pytest.TempPathFactory, steps: list[str], link_bytes: int
 ) -> None:
     """Also what was handed out; so a kill at any turn loses nothing, and what was kept is not fetched again."""
-    crawl = SmallCrawl(tmp_path_factory.mktemp("loop"), small_web(3, domains=5, pages=4, spam=20), at_a_time=3)
+    web = small_web(3, domains=5, pages=4, spam=20)
+    crawl = SmallCrawl(tmp_path_factory.mktemp("loop"), web, link_bytes=link_bytes, at_a_time=3)
     crawl.save()
     for step in steps:
         getattr(crawl, step)()
@@ -394,6 +402,23 @@ def test_what_ended_waits_for_what_is_about_to_end(tmp_path: Path) -> None:
     takes = asyncio.run(pages_of_turns())
     assert sum(takes) == visits
     assert sum(map(bool, takes)) <= visits / 4
+    crawl.close()
+
+
+def test_a_page_of_many_links_comes_in_portions(tmp_path: Path) -> None:
+    """Each turn gives the frontier a part of them; the visit ends with the last. What is too much waits elsewhere."""
+    root, many = "http://one.example/", [f"http://one.example/{number:07}" for number in range(100_000)]
+    crawl = SmallCrawl(tmp_path, SmallWeb({root: many, **{url: [] for url in many}}, [root]))
+    while not crawl.engines.outbox.waiting:
+        crawl.turn()
+    stage, outbox, left = crawl.stage, crawl.engines.outbox, [len(many)]
+    while outbox.waiting:
+        assert stage.stages.window.of_host(locate(root).host), "it is not over"
+        left.append(outbox.waiting)
+        crawl.turn()
+    most = LINK_BYTES // len(many[0]) + 1
+    assert all(before - after <= most for before, after in pairwise(left))
+    assert len(left) > len(many) // most
     crawl.close()
 
 

@@ -1,6 +1,7 @@
 """The laws of the outbox: what was put in comes out, repeats apart, and no domain's link to another is lost."""
 
 from collections.abc import Sequence
+from itertools import cycle
 
 import numpy as np
 from hypothesis import given
@@ -20,6 +21,9 @@ PUTS = st.tuples(
     st.integers(0, 3),
     st.sampled_from([Kind.PAGE, Kind.REQUISITE]),
 )
+
+
+ALL = 1 << 30  # bytes
 
 
 def links_on(page: Locator, found: Sequence[Locator], depth: int = 0, kind: Kind = Kind.PAGE) -> Links:
@@ -45,9 +49,9 @@ def test_nothing_new_is_kept_back(
         put |= {(at.url, kind, depth * by_depth) for at in found}
         put_edges |= {(page.domain, at.domain) for at in found}
         if place % taken == 0:
-            messages.append(outbox.take_links())
-    messages.append(outbox.take_links())
-    assert outbox.waiting == outbox.take_links().urls.num_rows == 0
+            messages.append(outbox.take_links(ALL))
+    messages.append(outbox.take_links(ALL))
+    assert outbox.waiting == outbox.take_links(ALL).urls.num_rows == 0
     for message in messages:
         urls = message.urls
         kinds, depths = numbers(urls, "kind").tolist(), numbers(urls, "depth").tolist()
@@ -64,10 +68,10 @@ def test_what_was_sent_lately_is_not_sent_again() -> None:
     for turn in range(3):
         for depth in range(5):
             outbox.put_links(links_on(PAGES[0], PAGES, depth))
-        assert outbox.take_links().urls.num_rows == (0 if turn else len(PAGES))
+        assert outbox.take_links(ALL).urls.num_rows == (0 if turn else len(PAGES))
     outbox.forget_links()
     outbox.put_links(links_on(PAGES[0], PAGES))
-    assert outbox.take_links().urls.num_rows == len(PAGES)
+    assert outbox.take_links(ALL).urls.num_rows == len(PAGES)
 
 
 def test_where_a_seed_redirects_to_makes_the_scope_grow() -> None:
@@ -76,14 +80,39 @@ def test_where_a_seed_redirects_to_makes_the_scope_grow() -> None:
     outbox.put_links(links_on(PAGES[0], PAGES, 1))
     outbox.put_links(links_on(PAGES[1], PAGES[:1], 0, Kind.SEED))
     outbox.put_links(links_on(PAGES[0], PAGES, 1))
-    assert outbox.take_links().urls.num_rows == 2 * len(PAGES) + 1
+    assert outbox.take_links(ALL).urls.num_rows == 2 * len(PAGES) + 1
 
 
 def test_links_that_share_a_place_in_the_cache_are_sent_again() -> None:
     """The cache holds what it holds: what it forgets is sent, and what is in one message is in it once."""
     outbox = Outbox(LinkCache(1, by_depth=False))
     outbox.put_links(links_on(PAGES[0], PAGES * 3))
-    assert sorted(texts(outbox.take_links().urls)) == sorted(at.url.decode() for at in PAGES)
+    assert sorted(texts(outbox.take_links(ALL).urls)) == sorted(at.url.decode() for at in PAGES)
+
+
+@given(
+    pages=st.lists(st.integers(0, 40), max_size=12),
+    portions=st.lists(st.integers(1, 900), min_size=1, max_size=20),
+)
+def test_portions_are_small_and_no_visit_is_over_before_its_links(pages: list[int], portions: list[int]) -> None:
+    """All links come out in order, each portion with as many bytes as were asked for and a URL at most."""
+    outbox, put, came = Outbox(LinkCache(0, by_depth=False)), [], []
+    for number, links in enumerate(pages):
+        found = [locate(f"http://d.example/{number}/{'long' * (row % 7)}{row}") for row in range(links)]
+        outbox.put_links(links_on(PAGES[0], found))
+        outbox.put_ended(visit_to(f"http://d.example/{number}"), Outcome.OK)
+        put += [at.url.decode() for at in found]
+    for most in cycle(portions):
+        urls = texts(outbox.take_links(most).urls)
+        assert bool(urls) == (len(came) < len(put))
+        assert sum(map(len, urls[:-1])) < most
+        came += urls
+        ended = outbox.take_outcomes().ended
+        assert ended.num_rows == (len(pages) if len(came) == len(put) else 0)
+        if len(came) == len(put):
+            break
+    assert came == put
+    assert not outbox
 
 
 def test_outcomes_come_out_as_columns() -> None:
@@ -98,4 +127,4 @@ def test_outcomes_come_out_as_columns() -> None:
     assert outcomes.learned.to_pylist() == [{"origin": b"http://d0.example:80", "rules": 2, "until": 12.5}]
     again = outbox.take_outcomes()
     assert again.ended.num_rows == again.learned.num_rows == 0
-    assert outbox.take_links().sources.dtype == np.uint64
+    assert outbox.take_links(ALL).sources.dtype == np.uint64

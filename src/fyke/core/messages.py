@@ -98,6 +98,11 @@ class Links:
         """The rows where `mask` (bool[n]) is true, in order."""
         return Links(keep(self.urls, mask), self.sources[mask], None if self.given is None else self.given[mask])
 
+    def part(self, rows: slice) -> "Links":
+        """These `rows`, one after the other."""
+        given = None if self.given is None else self.given[rows]
+        return Links(self.urls[rows], self.sources[rows], given)
+
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:

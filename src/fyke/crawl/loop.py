@@ -37,7 +37,7 @@ from fyke.core.config import CrawlSection
 from fyke.core.hours import HostHours
 from fyke.core.messages import Links, Outcomes, links_of
 from fyke.crawl.keeper import Keeper
-from fyke.crawl.mail import Alone, Outbox, Post
+from fyke.crawl.mail import MESSAGE_ROWS, Alone, Outbox, Post
 from fyke.crawl.remote import Remote
 from fyke.crawl.revisits import Revisits
 from fyke.crawl.rewriting import Rewriting
@@ -47,6 +47,8 @@ BEAT_S = 0.05
 LINGER_S = 0.01  # that what ended waits for more, while more is on its way
 ENOUGH = 32  # pages for a turn
 GRACE_S = 2.0
+LINK_BYTES = 1 << 20  # of URLs, that the frontier is given in a turn
+REWRITTEN_BYTES = 1 << 17  # the same, where rules rewrite them: a URL of 2 KB may take 0.4 ms
 MERGE_SHARE = 4  # merges while visits run low may take one part in this many of the time
 
 
@@ -144,11 +146,13 @@ class Loop:
         *,
         least_merge_s: float = 0.0,
         linger_s: float = LINGER_S,
+        link_bytes: int = LINK_BYTES,
         hours: HostHours | None = None,
     ) -> None:
         """`news` is set by the fetcher when something ended. `least_merge_s`: between merges that are granted since
         visits run low, at least; for a clock that stands still while they are made. `linger_s`: how long what ended
-        waits for more, while more is on its way. `hours`: for those that hosts are asked in it waits however long."""
+        waits for more, while more is on its way. `link_bytes`: of URLs that the frontier is given in a turn, about;
+        fewer where rules rewrite them. `hours`: for those that hosts are asked in it waits however long."""
         self._frontier = engines.frontier
         self._fetcher = engines.fetcher
         self._gathering = engines.gathering
@@ -156,6 +160,7 @@ class Loop:
         self._remote = engines.remote
         self._revisits = engines.revisits
         self._rewriting = engines.rewriting
+        self._link_bytes = link_bytes if engines.rewriting is None else min(link_bytes, REWRITTEN_BYTES)
         self._post: Post = Alone() if engines.remote is None else engines.remote.post
         self._asked = asked
         self._clock = clock
@@ -181,6 +186,7 @@ class Loop:
             self.turn()
             if keeper.due() or self.wants_checkpoint:
                 self.wants_checkpoint = False
+                await self._empty_outbox()
                 self.settle()
                 await keeper.take()
             await self._rest()
@@ -191,7 +197,8 @@ class Loop:
         """The figure, once around."""
         begun = self._clock.now()
         came = self._fetcher.ended
-        self._gather()
+        if not self._outbox.crowded:
+            self._gather()
         if self._remote is not None:
             self._remote.receive(begun)
         if self._revisits is not None:
@@ -202,10 +209,7 @@ class Loop:
         hungry = self._hungry(begun)
         if hungry or self._outbox.full or (self._remote is not None and self._remote.full):
             self.deliver()
-        self.moved = self._frontier.turn(begun, hungry=hungry)
-        if hungry:
-            ended = self._clock.now()
-            self._merge_at = ended + max((ended - begun) * (MERGE_SHARE - 1), self._least_merge_s)
+        self._move_on(begun, hungry=hungry)
         self._recall()
         self._fetcher.refuse(self._post.refuse(self._frontier.refused()))
         rules_room = self._post.rules_room(self._fetcher.rules_room)
@@ -213,6 +217,16 @@ class Loop:
         self._fetcher.put(self._post.route(visits, begun))
         self._fetcher.pump()
         self._post.send(begun, idle=self._fetcher.idle)
+
+    def _move_on(self, now: float, *, hungry: bool) -> None:
+        """Let the frontier merge, early if it is `hungry`. What that costs for new URLs would be spent later; what it
+        costs for those known before is waste, and weighs."""
+        begun = self._clock.now()
+        waste = self._frontier.known_share
+        self.moved = self._frontier.turn(now, hungry=hungry)
+        if hungry:
+            ended = self._clock.now()
+            self._merge_at = ended + max((ended - begun) * waste * (MERGE_SHARE - 1), self._least_merge_s)
 
     def _recall(self) -> None:
         """Take back what waits at hosts of domains where traps were found: what is none goes out again."""
@@ -224,18 +238,26 @@ class Loop:
             self._remote.run_errands()
         self._fetcher.give_back(self._gathering.gather(self._fetcher.take(), self._outbox))
 
+    async def _empty_outbox(self) -> None:
+        """Deliver all of it, while others have their turns."""
+        while self._outbox.waiting:
+            self.deliver()
+            await asyncio.sleep(0)
+
     def settle(self) -> None:
         """Leave nothing on its way within this agent, so that a checkpoint has all of it."""
         self.deliver()
+        while self._outbox.waiting:
+            self.deliver()
         if self._remote is not None:
             self._remote.receive(self._clock.now())
             self._put_links(links_of(self._remote.take_links()), self._clock.now())
         self._post.flush()
 
     def deliver(self) -> None:
-        """Give the frontier all that waits for it, and the post what is for the shards of others."""
+        """Give the frontier what waits for it, of links a portion, and the post what is for the shards of others."""
         now = self._clock.now()
-        links, outcomes = self._post.post(self._outbox.take_links(), self._outbox.take_outcomes(), now)
+        links, outcomes = self._post.post(self._outbox.take_links(self._link_bytes), self._outbox.take_outcomes(), now)
         if self._remote is not None:
             links = links_of([links, *self._remote.take_links()])
         if self._rewriting is not None:
@@ -299,7 +321,7 @@ class Loop:
         """Until something ends, or the next beat; work that can go on gets no rest. While more is on its way, what
         ended waits for others: a turn costs as much for one page as for ten."""
         self._news.clear()
-        if self._gathering.behind or (self.idle and self.moved):
+        if self._gathering.behind or self._outbox.waiting >= MESSAGE_ROWS or (self.idle and self.moved):
             await asyncio.sleep(0)
             return
         if not self._fetcher.ended:
@@ -318,4 +340,5 @@ class Loop:
         self._fetcher.abort()
         await asyncio.sleep(0)
         self._gather()
+        await self._empty_outbox()
         self.settle()

@@ -8,14 +8,20 @@ this domain to that one, since STAR counts who links to whom.
 The filters see a link only once then. So whether a link is wanted may depend on its URL, its kind and its depth,
 and on nothing else (`fyke.core.plugins.UrlFilter`); and when the scope grows, the cache is emptied.
 
-Invariant: what was put in is in the next messages, or was in an earlier one with the same URL, kind and depth.
+A page may bring tens of thousands of links. They are taken out in portions, so that nobody waits long for them;
+the outcomes of visits wait until all links are out, since a visit is not over before its links are where it left off.
+
+Invariants: what was put in is in the next messages, or was in an earlier one with the same URL, kind and depth. The
+outcome of a visit is never in a message before its links.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fyke.core.batches import EMPTY, U64, Kind, Mask, numbers, u64
 from fyke.core.messages import (
@@ -37,6 +43,7 @@ from fyke.core.visits import Visit
 MESSAGE_ROWS = 4096  # links, enough for a message
 SENT_LINKS = 100_000  # that an agent sent lately, and does not send again
 MOST_ENDED = 256  # outcomes, the same
+CROWDED_BYTES = 8 << 20  # of links that wait, with which nothing should be put in
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -96,7 +103,7 @@ class Outbox:
     def __init__(self, cache: LinkCache) -> None:
         self._cache = cache
         self._rows = 0
-        self._batches: list[Links] = []
+        self._batches: deque[Links] = deque()
         self._ended: list[tuple[Visit, Outcome]] = []
         self._learned: list[tuple[str, Rules, float]] = []
         self._put_off: list[tuple[Visit, float]] = []
@@ -117,6 +124,12 @@ class Outbox:
     def full(self) -> bool:
         """Whether there is enough for a message, or something that is waited for."""
         return self._rows >= MESSAGE_ROWS or len(self._ended) + len(self._put_off) >= MOST_ENDED or bool(self._learned)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so much waits that nothing should be put in."""
+        waiting: int = sum(links.urls.nbytes for links in self._batches)
+        return waiting >= CROWDED_BYTES
 
     def __bool__(self) -> bool:
         """Whether anything waits."""
@@ -158,23 +171,36 @@ class Outbox:
         """`visits` come back, each with the time before which its host is not asked (unix seconds)."""
         self._put_off += visits
 
-    def take_links(self) -> Links:
-        """All links that wait, as one message."""
-        batches, self._batches, self._rows = self._batches, [], 0
-        return links_of(batches)
+    def take_links(self, most_bytes: int) -> Links:
+        """Links that wait, those first that came first, as one message: of their URLs about `most_bytes`, but one link
+        at least."""
+        taken = []
+        while self._batches and most_bytes > 0:
+            links = self._batches.popleft()
+            lengths = np.cumsum(pc.binary_length(links.urls.column("url")).to_numpy())
+            rows = int(np.searchsorted(lengths, most_bytes)) + 1
+            if rows < len(lengths):
+                self._batches.appendleft(links.part(slice(rows, None)))
+                links = links.part(slice(rows))
+            taken.append(links)
+            self._rows -= links.urls.num_rows
+            most_bytes -= int(lengths[links.urls.num_rows - 1])
+        return links_of(taken)
 
     def take_outcomes(self) -> Outcomes:
-        """All outcomes that wait, as one message."""
+        """All outcomes that wait, as one message; while links wait, none of visits that ended."""
+        ended: list[tuple[Visit, Outcome]] = []
+        if not self._batches:
+            ended, self._ended = self._ended, []
         outcomes = Outcomes(
-            ended_batch(self._ended),
+            ended_batch(ended),
             learned_batch(self._learned),
             put_off_batch(self._put_off),
             judged_batch(self._judged),
             pa.concat_batches([NONE_DATED, *self._dated]),
             pa.concat_batches([NONE_PRINTED, *self._printed]),
         )
-        self._ended, self._learned, self._put_off, self._judged, self._dated = [], [], [], [], []
-        self._printed = []
+        self._learned, self._put_off, self._judged, self._dated, self._printed = [], [], [], [], []
         return outcomes
 
     def forget_links(self) -> None:

@@ -38,9 +38,10 @@ from fyke.disk.store import Store
 from fyke.frontier.filters import Filters, among
 
 ONE_IN = 100
-COUNTED = 8192  # URLs put aside of which each is counted by its rules; of more, some
+COUNTED_BYTES = 1 << 18  # of URLs put aside of which each is counted by its rules; of more, some
 MOST_TRIALS = 4096  # at a time
-REVIEW_ROWS = 4096  # of the queue, looked at in a turn
+REVIEW_BYTES = 1 << 17  # of URLs in the queue, looked at in a turn, as far as those before them tell
+REVIEW_ROWS = 64, 4096  # the same: at least, which is where it begins, and at most
 MANY_FAILED = 1024  # pages, for which the queue is looked through while there is other work
 MOST_FAILED = 1 << 16
 PLACES = 1 << 20
@@ -86,6 +87,7 @@ class Rewriting:
         self._contents = Contents(store, memory_bytes, saved.get("contents"))
         self._made = np.zeros(PLACES, bool)  # places of keys of what rules made
         self._left = len(self._aside)  # rows of the queue to go through: after a restart all, for the places
+        self._review_rows = REVIEW_ROWS[0]
         self._changed = bool(saved.get("changed", False))  # whether other rules are why
         self._sought: set[str] = set()  # rules of which trials are looked for in the queue
         self._spent: set[str] = set()  # of which none was found there
@@ -174,7 +176,7 @@ class Rewriting:
         """What was put aside for the first time waits, and is counted."""
         for urls in self._met.merge_unique():
             self._aside.put(urls)
-            step = 1 + urls.num_rows // COUNTED  # of many, some stand for others
+            step = 1 + urls.column("url").nbytes // COUNTED_BYTES  # of many, some stand for others
             for url in texts(urls)[::step]:
                 for rule in self._rewriter.rewrite(url).rules:
                     self.used[rule.name] += step
@@ -249,8 +251,10 @@ class Rewriting:
             self._spent |= self._sought & self.verdicts.in_want()
             self._sought, self._changed = set(), False
             return NONE, NONE
-        batch = self._aside.get(min(self._left, REVIEW_ROWS))
+        batch = self._aside.get(min(self._left, self._review_rows))
         assert batch is not None
+        least, most = REVIEW_ROWS
+        self._review_rows = min(max(least, batch.num_rows * REVIEW_BYTES // batch.column("url").nbytes), most)
         self._left -= batch.num_rows
         return self._sorted_out(batch)
 

@@ -208,6 +208,12 @@ class Frontier:
             return Need.IDLE
         return Need.DRY if len(self.stages.window) < self._few_visits else Need.LOW
 
+    @property
+    def known_share(self) -> float:
+        """Of the URLs that a merge would read, those seen before: 0 to 1."""
+        seen = self.stages.seen
+        return len(seen) / max(1, len(seen) + seen.pending)
+
     def turn(self, now: float, *, hungry: bool) -> bool:
         """Move what was found on towards the ready queues; whether anything moved.
 

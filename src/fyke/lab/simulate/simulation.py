@@ -117,7 +117,7 @@ class Simulation:
     def state(self, store: Store) -> dict[str, Any]:
         """Everything a restart needs."""
         self._pages.hand_on(self._outbox)
-        self._loop.deliver()
+        self._loop.settle()
         copies = self.copies.state() if self.copies is not None else {}
         state = {"frontier": self.frontier.state(), "tally": self.tally.save(store), "copies": copies}
         return {"now": self.clock.now(), **state}
