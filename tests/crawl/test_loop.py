@@ -435,5 +435,5 @@ def test_links_of_other_agents_are_in_the_frontier_before_a_checkpoint(tmp_path:
     assert crawl.stage.stages.seen.pending == accepted
     loop.settle()
     assert crawl.stage.stages.seen.pending == accepted + 2
-    assert not remote.take_links()
+    assert not outbox
     crawl.close()

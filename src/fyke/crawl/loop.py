@@ -207,7 +207,7 @@ class Loop:
             links, made = self._rewriting.review(idle=not came)
             self._put_links(links_of([links, self._ours(made, begun)]), begun)
         hungry = self._hungry(begun)
-        if hungry or self._outbox.full or (self._remote is not None and self._remote.full):
+        if hungry or self._outbox.full:
             self.deliver()
         self._move_on(begun, hungry=hungry)
         self._recall()
@@ -246,20 +246,21 @@ class Loop:
 
     def settle(self) -> None:
         """Leave nothing on its way within this agent, so that a checkpoint has all of it."""
+        self._deliver_all()
+        if self._remote is not None:
+            self._remote.receive(self._clock.now())
+            self._deliver_all()
+        self._post.flush()
+
+    def _deliver_all(self) -> None:
         self.deliver()
         while self._outbox.waiting:
             self.deliver()
-        if self._remote is not None:
-            self._remote.receive(self._clock.now())
-            self._put_links(links_of(self._remote.take_links()), self._clock.now())
-        self._post.flush()
 
     def deliver(self) -> None:
         """Give the frontier what waits for it, of links a portion, and the post what is for the shards of others."""
         now = self._clock.now()
         links, outcomes = self._post.post(self._outbox.take_links(self._link_bytes), self._outbox.take_outcomes(), now)
-        if self._remote is not None:
-            links = links_of([links, *self._remote.take_links()])
         if self._rewriting is not None:
             self._rewriting.note(outcomes.printed)
         self._put_links(links, now)

@@ -143,6 +143,10 @@ class Outbox:
             self._cache.clear()
         else:
             links = links.keep(self._cache.new(links))
+        self.pass_on(links)
+
+    def pass_on(self, links: Links) -> None:
+        """Put in `links` as they are, which others found: the cache knows only what was found here."""
         if links.urls.num_rows:
             self._batches.append(links)
             self._rows += links.urls.num_rows

@@ -1,14 +1,14 @@
 """The loop's other half, where a crawl has several agents: what came from others is moved to the rooms it is for.
 
 The loop calls `receive` once a turn, and `run_errands` before what was fetched is gathered. Invariant: what the office
-gives is moved in its order, before anything else of that turn; but links, whose order means nothing, wait for the
-loop's next message to the frontier.
+gives is moved in its order, before anything else of that turn; but links, whose order means nothing, go into the
+outbox: one message with those of this agent costs less than a message each.
 """
 
 from fyke.core.batches import concat
 from fyke.core.clock import Clock
-from fyke.core.messages import Links, Outcomes
-from fyke.crawl.mail import MESSAGE_ROWS, Outbox
+from fyke.core.messages import Outcomes
+from fyke.crawl.mail import Outbox
 from fyke.crawl.passes import Past
 from fyke.crawl.post.events import (
     Done,
@@ -42,8 +42,6 @@ class Remote:
         self._past = past
         self._clock = clock
         self._rewriting = rewriting
-        self._links: list[Links] = []  # that came, and wait for the loop to deliver them with its own
-        self._rows = 0
         self.post = post
 
     def __repr__(self) -> str:
@@ -57,16 +55,6 @@ class Remote:
             if not self._to_frontier(event, now):
                 self._to_fetcher(event, now)
 
-    @property
-    def full(self) -> bool:
-        """Whether enough links came for a message."""
-        return self._rows >= MESSAGE_ROWS
-
-    def take_links(self) -> list[Links]:
-        """The links that came: one message with those of this agent costs less than a message each."""
-        links, self._links, self._rows = self._links, [], 0
-        return links
-
     def _to_frontier(self, event: Event, now: float) -> bool:
         """Move `event` if it is for the frontier."""
         frontier = self._frontier
@@ -75,9 +63,7 @@ class Remote:
                 if landed.num_rows:
                     frontier.extend_scope(landed)
                     self._outbox.forget_links()
-                if links.urls.num_rows:
-                    self._links.append(links)
-                    self._rows += links.urls.num_rows
+                self._outbox.pass_on(links)
             case Ended(keys, ended, told):
                 urls = frontier.let_go(keys)
                 frontier.note_rests(ended)
