@@ -40,6 +40,24 @@ def test_where_nothing_light_is_going_on_nothing_is_waited_for(pieces):
             clock.advance(takes_s)
 
 
+@given(st.floats(1e-5, 0.02), st.floats(0, LIGHT_S))
+def test_heavy_work_does_not_take_itself_for_light_work(piece_s, since_s):
+    """When no more light work ends, that is soon seen, however short the pieces; no rest is taken from then on."""
+    clock = VirtualClock()
+    pace = Pace(clock)
+    share = pace.share()
+    pace.go_on()
+    clock.advance(since_s)
+    waited_s = 0.0
+    for _ in range(200):
+        while wait_s := share.wait_s():
+            clock.advance(wait_s)
+            waited_s += wait_s
+        with share.taken():
+            clock.advance(piece_s)
+    assert waited_s <= 2 * LIGHT_S
+
+
 @given(st.integers(1, 12), st.floats(0.001, 1.0))
 def test_light_work_is_going_on_where_much_of_it_ends(pieces, every_s):
     clock = VirtualClock()

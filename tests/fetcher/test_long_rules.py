@@ -148,6 +148,21 @@ async def test_what_was_asked_longest_ago_is_forgotten_first(tmp_path: Path, mon
         assert in_memory(held) == [0, 2, 3, 4]
 
 
+async def test_many_that_waited_are_not_read_at_once(tmp_path: Path) -> None:
+    """Each of them is nearly short: it ends in its first slice. They come while a few very long ones are read."""
+    with HostBook(tmp_path / "hosts.sqlite") as book:
+        slicer = Slicer(lambda: None, Pace(VirtualClock()).share())
+        rules, held = LongRules(book, slicer, "fyke"), [OriginRules() for _ in range(1_000)]
+        for number in range(len(held)):
+            read(rules, held, book, number, dense(number, 100_000 if number < AT_ONCE else 700))
+        before = len(in_memory(held))
+        while len(slicer):
+            slicer._slice()
+            assert len(in_memory(held)) <= before + 2 * AT_ONCE
+            before = len(in_memory(held))
+        assert before == len(held)
+
+
 async def test_few_are_read_at_a_time_and_the_shortest_first(tmp_path: Path) -> None:
     with HostBook(tmp_path / "hosts.sqlite") as book:
         slicer = Slicer(lambda: None, Pace(VirtualClock()).share())

@@ -49,8 +49,12 @@ class Pace:
         return self._clock.now() - self._ended[0] < LIGHT_S
 
     def go_on(self) -> None:
-        """Light work was going on, and may have been held up until now."""
+        """Light work is going on."""
         self._ended.extend([self._clock.now()] * MANY)
+
+    def held_up(self, held_s: float) -> None:
+        """Nothing light could end for so long: that says nothing of whether it is going on."""
+        self._ended = deque((at + held_s for at in self._ended), MANY)
 
     def share(self, parts: int = PARTS) -> "Share":
         """One part in `parts` of the time."""
@@ -86,14 +90,12 @@ class Share:
     @contextmanager
     def taken(self, expected_s: float = 0.0) -> Iterator[None]:
         """Count the time that passes within: it is that of a piece, of which so much had been expected."""
-        busy = self._pace.busy
         self._begin(expected_s)
         try:
             yield
         finally:
             self._end()
-            if busy:
-                self._pace.go_on()
+            self._pace.held_up(self._clock.now() - self._begun_at)
 
     @contextmanager
     def taken_beside(self, expected_s: float = 0.0) -> Iterator[None]:

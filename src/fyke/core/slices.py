@@ -52,8 +52,12 @@ class Slicer:
         """Give the result of `work` to `then`: before this returns, if it is short."""
         ended, _ = _go_on(work, then, FIRST_STEPS)
         if not ended:
-            self._line.append((work, then))
-            self._set_timer()
+            self.line_up(work, then)
+
+    def line_up(self, work: Slices[T], then: Callable[[T], None]) -> None:
+        """Give the result of `work` to `then` in a later slice, however short it is: for who is called in one."""
+        self._line.append((work, then))
+        self._set_timer()
 
     def _set_timer(self) -> None:
         if self._timer is None and self._line:

@@ -50,13 +50,10 @@ class LongRules:
         if size < LONG_BYTES:
             self._slicer.run(record.read(self._product), then)
         elif self._reading < AT_ONCE:
-            self._begin(record, then)
+            self._reading += 1
+            self._slicer.run(record.read(self._product), partial(self._ended, then))
         else:
             heapq.heappush(self._waiting, (size, next(self._came), record.origin, then))
-
-    def _begin(self, record: RobotsRecord, then: Callable[[RobotsRecord], None]) -> None:
-        self._reading += 1
-        self._slicer.run(record.read(self._product), partial(self._ended, then))
 
     def _ended(self, then: Callable[[RobotsRecord], None], record: RobotsRecord) -> None:
         self._reading -= 1
@@ -65,7 +62,8 @@ class LongRules:
             _, _, origin, next_then = heapq.heappop(self._waiting)
             waited = self._book.robots(origin)
             assert waited is not None, f"{origin}: what is to be read was saved"
-            self._begin(waited, next_then)
+            self._reading += 1
+            self._slicer.line_up(waited.read(self._product), partial(self._ended, next_then))
 
     def keep(self, known: OriginRules, record: RobotsRecord) -> None:
         """`record` is with `known` from now on: others may have to go."""
