@@ -216,6 +216,35 @@ def test_while_there_is_no_room_for_large_pages_small_ones_go_on(tmp_path) -> No
     aside.close()
 
 
+def test_pages_whose_links_are_long_wait_for_room_too(tmp_path) -> None:
+    """They are small until they are parsed: nobody asked whether there is room for them."""
+    clock = VirtualClock()
+    pace = Pace(clock)
+    aside = Aside(lambda: None, pace, most_bytes=16 << 20)
+    body = b"<base href='http://one.example/%s/'>" % (b"x" * 1900)
+    body += b"".join(b"<a href=%d>a</a>" % number for number in range(1500))
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+    pages = [
+        Exchange(visit_to(f"http://one.example/{n}"), Outcome.OK, 1e9, 0.1, status=200, head=head,
+                 body=Document(body + b"%d" % n))
+        for n in range(40)
+    ]  # fmt: skip
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        came = []
+        todo = pages
+        while todo or harvest.waiting:
+            pace.go_on()
+            came += [reaped.exchange.visit.url for sheaf in harvest.reap(todo) for reaped in sheaf.reaped]
+            assert len(aside) <= (16 << 20) // (1500 * 1900) + 1
+            todo = []
+            clock.advance(60.0)
+        assert sorted(came) == sorted(page.visit.url for page in pages)
+        seen.close()
+    aside.close()
+
+
 def test_large_pages_take_their_share_of_the_time(tmp_path) -> None:
     """However many are read: while light work is going on one is handed on, and the next not before the time that is
     expected of it is one part in so many of what has passed; once none is, all are."""

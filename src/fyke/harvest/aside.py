@@ -5,8 +5,9 @@ a tree, so the loop goes on meanwhile, but not for all that is done to a page. S
 are read one by one, each no sooner than its share of the time allows what is expected of it, and what has many steps
 waits between them (`fyke.core.pace`).
 
-Invariant: results come in the order of the work. Its owner brings no more than it `has_room` for: so `MOST_BYTES` of
-pages are held at a time, those that nobody took yet among them, or one that is larger, alone.
+Invariant: results come in the order of the work. Its owner brings no more than it `has_room` for, or waits until it
+has: so `MOST_BYTES` of pages and their links are held at a time, those that nobody took yet among them, or one that is
+larger, alone.
 """
 
 import threading

@@ -23,7 +23,7 @@ from fyke.core.batches import Kind, LinkKind
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body, unfolds
 from fyke.core.outcomes import Outcome
-from fyke.core.resolve import LinkResolver, Located
+from fyke.core.resolve import MOST_WRITTEN_BYTES, LinkResolver, Located
 from fyke.core.urls import key_of
 from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
 from fyke.harvest import Parser
@@ -142,6 +142,8 @@ class Harvest:
         yield from self._read(batch)
         self._next += to_parse
         if self._aside is not None:
+            while len(self._aside) > 1 and not self._aside.has_room(0):  # what was large for its links was not counted
+                yield from self._read_aside(wait=True)
             if self._turn_bytes > TOGETHER_BYTES:
                 self._aside.trimmer.trim()
             self._aside.go_on(hurry=len(self._later) > MOST_LATER // 2)
@@ -264,7 +266,7 @@ class Harvest:
             if to_read and (self._is_large(page) or not self._processed_here(page)):
                 self._do_aside(self._parsed, read)
                 continue
-            page_bytes = len(page.links) * len(page.links.base)
+            page_bytes = _written_bytes(page)
             if self._aside is not None and page_bytes > TOGETHER_BYTES:
                 self._do_aside(self._resolved, read)
                 continue
@@ -283,7 +285,7 @@ class Harvest:
 
     def _do_aside(self, work: Callable[[_PageRead], _PageRead], read: _PageRead) -> None:
         assert self._aside is not None
-        self._aside.put(partial(work, read), self._read_bytes(read.page))
+        self._aside.put(partial(work, read), self._read_bytes(read.page) + _written_bytes(read.page))
 
     def _parsed(self, read: _PageRead) -> _PageRead:
         return read._replace(redirect=self._parser.read(read.page))
@@ -345,6 +347,11 @@ class Harvest:
         if redirected:
             self._redirects.lead_to(key_of(urls[0]), read.hops)
         return Reaped(exchange, page, len(urls), urls[0].decode() if redirected else None)
+
+
+def _written_bytes(page: Page) -> int:
+    """About what the links of `page`, as far as it was parsed, are when they are written out."""
+    return min(len(page.links) * len(page.links.base), MOST_WRITTEN_BYTES)
 
 
 def _dates(groups: Sequence[tuple[_PageRead, Group]]) -> Times:
