@@ -187,6 +187,20 @@ def test_delays_follow_budgets(budgets: list[int], delay_s: float, least_s: floa
     assert hosts[0].address.mean_budget == budgets[0]
 
 
+def test_who_got_no_visit_is_forgotten_but_not_while_its_rules_are_on_the_way() -> None:
+    """As of a site that forbids everything: its visits end before they wait here."""
+    bench = Workbench(PolitenessSection())
+    hosts = [entered(bench, key) for key in range(4)]
+    bench.add(hosts[1], visit(1, 1))
+    hosts[2].rules_of("http://h2.test:80").on_the_way = True
+    hosts[3].due = 10.0
+    bench.prune(9.0)
+    assert list(bench) == hosts[1:]
+    hosts[2].rules_of("http://h2.test:80").on_the_way = False
+    bench.prune(10.0)
+    assert list(bench) == [hosts[1]]
+
+
 def test_a_host_that_was_forgotten_takes_nobody_along() -> None:
     """It may be in the heap still: a namesake that came since is not forgotten with it, or asked twice at once."""
     bench = Workbench(PolitenessSection(host_delay_s=1.0, address_delay_s=0.0))

@@ -94,6 +94,12 @@ class Host:
         """No request sooner: `due`, or when its hours begin."""
         return max(self.due, self.closed_until)
 
+    @property
+    def has_nothing_to_do(self) -> bool:
+        """Whether it waits for nothing, and nothing for it."""
+        is_wanted = self.visits or self.busy or self.parked or self.queued
+        return not is_wanted and not any(known.on_the_way for known in self.origins.values())
+
     def rules_of(self, origin: str) -> OriginRules:
         """What is known of the rules of `origin`, which is one of this host's."""
         known = self.origins.get(origin)
