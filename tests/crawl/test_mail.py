@@ -1,6 +1,7 @@
 """The laws of the outbox: what was put in comes out, repeats apart, and no domain's link to another is lost."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import cycle
 
 import numpy as np
@@ -12,7 +13,7 @@ from fyke.core.messages import ENDED, OK, Links, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator, locate
 from fyke.core.visits import visit_to
-from fyke.crawl.mail import LinkCache, Outbox
+from fyke.crawl.mail import MESSAGE_ROWS, LinkCache, Outbox
 
 PAGES = [locate(f"http://d{domain}.example/{number}") for domain in range(4) for number in range(5)]
 PUTS = st.tuples(
@@ -81,6 +82,27 @@ def test_where_a_seed_redirects_to_makes_the_scope_grow() -> None:
     outbox.put_links(links_on(PAGES[1], PAGES[:1], 0, Kind.SEED))
     outbox.put_links(links_on(PAGES[0], PAGES, 1))
     assert outbox.take_links(ALL).urls.num_rows == 2 * len(PAGES) + 1
+
+
+def test_where_a_server_redirects_to_is_sent_though_a_page_linked_to_it() -> None:
+    """Rules may have rewritten the link; what is given they let be."""
+    outbox = Outbox(LinkCache(1000, by_depth=False))
+    links = links_on(PAGES[0], PAGES[:2])
+    outbox.put_links(links)
+    outbox.put_links(replace(links, given=np.array([True, False])))
+    outbox.put_links(replace(links, given=np.array([True, False])))
+    taken = outbox.take_links(ALL)
+    assert taken.given is not None and taken.given.tolist() == [False, False, True]
+    assert u64(taken.urls, "key").tolist() == [PAGES[0].key, PAGES[1].key, PAGES[0].key]
+
+
+def test_a_crowded_outbox_is_full() -> None:
+    """Or nobody would empty it: few links are many bytes where they are long."""
+    outbox = Outbox(LinkCache(0, by_depth=False))
+    while not outbox.crowded:
+        assert outbox.waiting < MESSAGE_ROWS
+        outbox.put_links(links_on(PAGES[0], [locate(f"http://d.example/{'x' * 2020}{outbox.waiting}")] * 50))
+    assert outbox.full
 
 
 def test_links_that_share_a_place_in_the_cache_are_sent_again() -> None:

@@ -134,6 +134,20 @@ def test_nothing_is_lost_whenever_it_is_killed(
     shard.close()
 
 
+def test_what_is_on_trial_is_not_tried_twice(tmp_path: Path) -> None:
+    """A URL that waits aside was met once more, and is fetched as it is; then the queue is gone through."""
+    shard = shard_of(tmp_path, [DECOY], SMALL)
+    rewriting, found = shard.stage, url_batch([locate(f"http://{SMALL.host}/thing?part=2")])
+    rewriting._put_aside(found)
+    rewriting.count()
+    rewriting.apply(Links(found, np.zeros(1, np.uint64)))
+    assert rewriting.verdicts.pending[DECOY.name] == 1
+    rewriting._sought, rewriting._left = {DECOY.name}, 1
+    rewriting.review(idle=True)
+    assert rewriting.verdicts.pending[DECOY.name] == len(rewriting._trials) == 1
+    shard.close()
+
+
 def counted(shard: Shard[Rewriting, Walk]) -> list[str]:
     """All URLs that are aside, or were."""
     return [url for batch in shard.stage._aside.scan() for url in texts(batch)]

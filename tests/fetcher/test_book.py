@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, NotACrawl, StateDamaged
 from fyke.core.urls import key_of
 from fyke.disk.sealed import TALLY, layout_digest, row_digest
-from fyke.fetcher.book import MOST_UNWRITTEN, MOST_UNWRITTEN_BYTES, HostBook
+from fyke.fetcher.book import MOST_UNWRITTEN, MOST_UNWRITTEN_BYTES, HostBook, ReadBooks
 from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 
@@ -90,6 +90,26 @@ def test_all_hosts(tmp_path):
         book.save_robots(robots("http://h1.test:80", 5.0))
         assert {one.name for one in book.all_hosts()} == {f"h{i}.test" for i in range(20)}
         assert sum(bool(one.retired) for one in book.all_hosts()) == 3
+
+
+def test_a_host_in_several_books_comes_once(tmp_path):
+    """Also where none of them met it later than the others: it moved before it was asked."""
+    paths = [tmp_path / f"{number}.db" for number in range(3)]
+    for number, path in enumerate(paths):
+        with HostBook(path) as book:
+            same = [host("never.test"), host("tied.test", last_seen=7.0), host("moved.test", last_seen=9.0 - number)]
+            book.save_hosts([*same, host(f"own-{number}.test", last_seen=1.0)])
+    with ReadBooks(paths) as books:
+        found = {one.name: one.last_seen for one in books.all_hosts()}
+        names = [one.name for one in books.all_hosts()]
+        assert sorted(names) == [
+            "moved.test",
+            "never.test",
+            *(f"own-{number}.test" for number in range(3)),
+            "tied.test",
+        ]
+        assert all(books.host(name).last_seen == at for name, at in found.items())
+        assert found["moved.test"] == 9.0
 
 
 @pytest.mark.parametrize("size", [10, MOST_UNWRITTEN_BYTES // 3])
@@ -205,7 +225,7 @@ def test_saves_survive_sudden_death(tmp_path):
     program = textwrap.dedent("""
         import os, sys
         from pathlib import Path
-        from fyke.fetcher.book import MOST_UNWRITTEN, MOST_UNWRITTEN_BYTES, HostBook
+        from fyke.fetcher.book import MOST_UNWRITTEN, MOST_UNWRITTEN_BYTES, HostBook, ReadBooks
         from fyke.fetcher.host import Host
         book = HostBook(Path(sys.argv[1]))
         for i in range(100):

@@ -65,6 +65,12 @@ def test_what_is_new_once(reader: NewText) -> None:
     assert other == [*[None] * SMALL_DOMAIN, True, False], "another domain may say the same"
 
 
+def test_words_of_the_url_of_which_one_begins_another_are_no_news(reader: NewText) -> None:
+    long = ["abdefghijklmnopqrstuvwxyz", "bacdefghijklmnopqrstuvwxy", "cabdefghijklmnopqrstuvwxz"]
+    path = "/".join(word[:end] for word in long for end in (5, 9, 14, 25))
+    assert reader.fresh(page(f"{AROUND}<p>{' '.join(long)}", f"/{path}")) is False
+
+
 def table(lines: list[list[int]]) -> str:
     return "".join(f"<tr>{''.join(f'<td>{number}</td>' for number in line)}" for line in lines)
 

@@ -37,7 +37,7 @@ from fyke.core.config import CrawlSection
 from fyke.core.hours import HostHours
 from fyke.core.messages import Links, Outcomes, links_of
 from fyke.crawl.keeper import Keeper
-from fyke.crawl.mail import MESSAGE_ROWS, Alone, Outbox, Post
+from fyke.crawl.mail import Alone, Outbox, Post
 from fyke.crawl.remote import Remote
 from fyke.crawl.revisits import Revisits
 from fyke.crawl.rewriting import Rewriting
@@ -322,7 +322,7 @@ class Loop:
         """Until something ends, or the next beat; work that can go on gets no rest. While more is on its way, what
         ended waits for others: a turn costs as much for one page as for ten."""
         self._news.clear()
-        if self._gathering.behind or self._outbox.waiting >= MESSAGE_ROWS or (self.idle and self.moved):
+        if self._gathering.behind or self._outbox.full or (self.idle and self.moved):
             await asyncio.sleep(0)
             return
         if not self._fetcher.ended:
@@ -338,6 +338,8 @@ class Loop:
         while (self._fetcher.in_flight or self._gathering.waiting) and self._clock.now() < deadline:
             await self._rest()
             self._gather()
+            if self._outbox.full:
+                self.deliver()
         self._fetcher.abort()
         await asyncio.sleep(0)
         self._gather()

@@ -11,8 +11,8 @@ and on nothing else (`fyke.core.plugins.UrlFilter`); and when the scope grows, t
 A page may bring tens of thousands of links. They are taken out in portions, so that nobody waits long for them;
 the outcomes of visits wait until all links are out, since a visit is not over before its links are where it left off.
 
-Invariants: what was put in is in the next messages, or was in an earlier one with the same URL, kind and depth. The
-outcome of a visit is never in a message before its links.
+Invariants: what was put in is in the next messages, or was in an earlier one with the same URL, kind and depth,
+given or not alike. The outcome of a visit is never in a message before its links.
 """
 
 from collections import deque
@@ -86,6 +86,8 @@ class LinkCache:
         if not self._used:
             return np.ones(urls.num_rows, np.bool_)
         means = numbers(urls, "kind").astype(np.uint64) + np.uint64(1)
+        if links.given is not None:
+            means += links.given.astype(np.uint64) << np.uint64(4)
         if self._by_depth:
             means += numbers(urls, "depth").astype(np.uint64) << np.uint64(8)
         new = self._links.new(u64(urls, "key") ^ means * _MIX)
@@ -123,7 +125,8 @@ class Outbox:
     @property
     def full(self) -> bool:
         """Whether there is enough for a message, or something that is waited for."""
-        return self._rows >= MESSAGE_ROWS or len(self._ended) + len(self._put_off) >= MOST_ENDED or bool(self._learned)
+        ended = len(self._ended) + len(self._put_off)
+        return self._rows >= MESSAGE_ROWS or ended >= MOST_ENDED or bool(self._learned) or self.crowded
 
     @property
     def crowded(self) -> bool:

@@ -273,7 +273,9 @@ class Rewriting:
             sought = any(rule.name in self._sought and self.verdicts.wants_trial(rule.name) for rule in made[row].rules)
             if (sought or target in self._looked_for) and len(self._trials) < MOST_TRIALS:
                 self._looked_for.discard(target)
-                self._try(int(u64(urls, "key")[row]), urls.column("url")[row].as_py().decode(), made[row])
+                key = int(u64(urls, "key")[row])
+                if key not in self._trials:
+                    self._try(key, urls.column("url")[row].as_py().decode(), made[row])
                 free[row] = True
         self._made[u64(moved, "key") % PLACES] = True
         self._aside.put(keep(urls, ~free))

@@ -324,8 +324,8 @@ class ReadBooks(Closing):
 
     def host(self, name: str) -> Host | None:
         """What is remembered of the host `name`, by the agent that met it last."""
-        found = [host for book in self._books if (host := book.host(name))]
-        return max(found, key=lambda host: host.last_seen, default=None)
+        found = [(host.last_seen, place, host) for place, book in enumerate(self._books) if (host := book.host(name))]
+        return max(found)[2] if found else None
 
     def robots(self, origin: str) -> RobotsRecord | None:
         """The robots.txt of `origin` as it was last fetched."""
@@ -334,11 +334,10 @@ class ReadBooks(Closing):
 
     def all_hosts(self) -> Iterator[Host]:
         """Every host, book by book; one that went from agent to agent comes once, as it was met last."""
-        for book in self._books:
-            others = [other for other in self._books if other is not book]
+        for place, book in enumerate(self._books):
             for host in book.all_hosts():
-                met = [other.last_seen for book in others if (other := book.host(host.name))]
-                if all(host.last_seen > at for at in met):
+                met = [(other.last_seen, at) for at, book in enumerate(self._books) if (other := book.host(host.name))]
+                if max(met) == (host.last_seen, place):
                     yield host
 
 

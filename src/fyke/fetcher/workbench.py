@@ -351,8 +351,8 @@ class Workbench:
         self._hosts.pop(host.key, None)
 
     def prune(self, now: float) -> None:
-        """Forget hosts that came and got no visit; addresses that no host uses and whose rest is over; and turns of hosts
-        that are not here any more."""
+        """Forget hosts that came and got no visit, addresses that no host uses and whose rest is over, and turns of
+        hosts that are not here any more."""
         for host in [host for host in self._hosts.values() if host.has_nothing_to_do and host.rests_until <= now]:
             self._forget(host)
         gone = [text for text, address in self._addresses.items() if not address.hosts and address.due <= now]

@@ -121,7 +121,7 @@ class NewText:
         for part in (new[:middle], new[middle:]):
             if brought < least:
                 said = b"\n".join(part)
-                for word in words:
+                for word in sorted(words, key=lambda word: (-len(word), word)):  # one may begin another
                     said = said.replace(word, b"")
                 # Apart from the others: most have none of those words.
                 brought += sum(map(len, self._enter(said.split(), visit.domain ^ 1)))
