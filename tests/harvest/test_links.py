@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from fyke.core.markup import MAX_BYTES
+from fyke.core.resolve import MOST_WRITTEN_BYTES
 from fyke.core.visits import Page
 
 Read = Callable[..., Page]
@@ -156,6 +158,14 @@ def test_links_at_the_end_of_a_page_that_is_too_much_for_one_tree(read: Read, be
     page = read(before + b"<a href=last>", media_type="text/html; charset=koi8-r")
     assert page.links.pages == ["last"] and not page.cut
     assert page._tree is None
+
+
+def test_of_long_links_as_many_are_read_as_are_resolved(read: Read) -> None:
+    """Beside a page of 64 MB its links are not held once more."""
+    page = read("".join(f"<a href=/{number:01990}>" for number in range(16_000)))
+    assert page.cut
+    written = sum(map(len, page.links.pages))
+    assert MOST_WRITTEN_BYTES < written < MOST_WRITTEN_BYTES + MAX_BYTES
 
 
 def test_what_is_not_read_of_a_page_is_said(read: Read) -> None:

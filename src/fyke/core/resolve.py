@@ -35,7 +35,7 @@ except ImportError:  # there was no compiler when Fyke was installed
     join = None  # type: ignore[assignment]
 
 MOST_BYTES = 8 << 20
-MOST_WRITTEN_BYTES = 24 << 20  # of those that are written out, as in a sitemap of 50,000 with 500 bytes each
+MOST_WRITTEN_BYTES = 12 << 20  # of those that are written out, as in a sitemap of 50,000 with 250 bytes each
 SLACK = 8  # bytes that a link written out may lack of its URL
 
 Int = npt.NDArray[np.int64]

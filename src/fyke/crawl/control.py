@@ -251,12 +251,13 @@ class Control:
         try:
             order = json.loads(line)
             number = order.get("id")
-            said = self._orders[order["do"]](order)
-        except FykeError as error:
-            return {"id": number, "ok": False, "said": str(error)}
+            act = self._orders[order["do"]]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return {"id": number, "ok": False, "said": "this is no order that Fyke knows"}
-        return {"id": number, "ok": True, "said": said}
+        try:
+            return {"id": number, "ok": True, "said": act(order)}
+        except FykeError as error:
+            return {"id": number, "ok": False, "said": str(error)}
 
     def _hold(self, held: bool) -> str:
         self._agent.hold(held)
@@ -267,7 +268,8 @@ class Control:
         return "stopping; the same command goes on with the crawl"
 
     def _seeds(self, order: dict[str, Any]) -> str:
-        urls = [str(url) for url in order["urls"]]
+        given = order.get("urls")
+        urls = list(map(str, given)) if isinstance(given, list) else []
         if not 0 < len(urls) <= MOST_SEEDS:
             raise BadUrl(f"{len(urls):,} seeds: give between 1 and {MOST_SEEDS:,}")
         count = self._agent.add_seeds(urls)

@@ -55,6 +55,7 @@ from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.names import MOST_NAMES, Resolver
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.http import agent_name
 from fyke.fetcher.wire.registry import build_registry
 from fyke.fetcher.wiring import Wiring
 from fyke.fetcher.workbench import Workbench
@@ -170,7 +171,8 @@ class Rooms:
 
     def _open_archive(self, saved: dict[str, Any]) -> None:
         store, path, part = self._config.store, self._directory.path, self._directory.part
-        info = {"operator": self._config.agent.contact, "robots": "RFC 9309", "http-header-user-agent": ""}
+        agent = self._config.agent
+        info = {"operator": agent.contact, "robots": "RFC 9309", "http-header-user-agent": agent_name(agent)}
         self.archive = WarcWriter(
             path, store.warc_bytes, f"fyke/{VERSION}", crawl=series(path.resolve().name or "crawl", part),
             info={key: value for key, value in info.items() if value},

@@ -40,8 +40,9 @@ class Unreadable(Malformed):
 class DnsAnswer:
     """An answer: its code, and addresses with the least TTL on the way to them.
 
-    Where there are no addresses, `alias` is the name that aliases lead to ("" where there are none), and `ttl_s` how
-    long that may be believed (infinite where the zone does not say; then an alias is worth following).
+    Where there are no addresses, `alias` is the name that aliases lead to ("" where there are none), for `alias_ttl_s`,
+    and `ttl_s` how long it may be believed that there are none (infinite where the zone does not say; then an alias is
+    worth following).
     """
 
     code: int
@@ -49,6 +50,7 @@ class DnsAnswer:
     addresses: tuple[str, ...] = ()
     ttl_s: float = inf
     alias: str = ""
+    alias_ttl_s: float = inf
 
 
 def question_of(name: str, kind: int) -> bytes:
@@ -99,7 +101,7 @@ def _read(names: "_Names", code: int, place: int, answers: int, authorities: int
         addresses = dict.fromkeys(address for address, _ in records)
         return DnsAnswer(code, False, tuple(addresses), min(least_s, *(ttl_s for _, ttl_s in records)))
     negative_s = _negative(names, place, authorities) if answers <= MOST_RECORDS else inf
-    return DnsAnswer(code, False, (), negative_s, _dotted(name) if aliases else "")
+    return DnsAnswer(code, False, (), negative_s, _dotted(name) if aliases else "", least_s)
 
 
 def _followed(name: bytes, aliases: dict[bytes, tuple[bytes, int]]) -> tuple[bytes, float]:

@@ -221,7 +221,7 @@ class NameServers:
                 return DnsReply(Outcome.NO_SUCH_NAME, ttl_s=said.ttl_s, detail=f"{name} does not exist")
             if said.addresses or not said.alias or said.ttl_s < inf or not is_askable(said.alias):
                 return DnsReply(Outcome.OK, said.addresses, min(least_s, said.ttl_s))
-            asked = said.alias
+            asked, least_s = said.alias, min(least_s, said.alias_ttl_s)
         return DnsReply(Outcome.DNS_FAILED, detail=f"{name}: its aliases do not end")
 
     async def _try(self, question: bytes) -> dns.DnsAnswer:

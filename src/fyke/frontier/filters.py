@@ -43,13 +43,14 @@ class ScopeFilter:
         self._domains = np.union1d(self._domains, np.array([seed.domain for seed in seeds], np.uint64))
         if self.scope is Scope.PREFIX:
             self._urls.update(seed.url for seed in seeds)
-            self._folders = _outermost(map(_folder, self._urls))
+            self._folders = _outermost([*self._folders, *(_folder(seed.url) for seed in seeds)])
 
     def land(self, seed: Locator, target: Locator) -> None:
         """`seed` redirects to `target`, which counts as a seed from now on: whoever names example.org means
         www.example.org too. A folder named without its slash is replaced, since the server says what it is."""
-        if target.url == seed.url + b"/":
+        if target.url == seed.url + b"/" and seed.url in self._urls:
             self._urls.discard(seed.url)
+            self._folders = _outermost(map(_folder, self._urls))
         self.begin([target])
 
     @property
@@ -91,7 +92,7 @@ def among(keys: U64, known: U64) -> Mask:
 def _outermost(folders: Iterable[bytes]) -> list[bytes]:
     """Those of `folders` that are in no other of them, sorted."""
     kept: list[bytes] = []
-    for folder in sorted(set(folders)):
+    for folder in sorted(folders):  # quick where most are in order
         if not (kept and folder.startswith(kept[-1])):
             kept.append(folder)
     return kept

@@ -22,7 +22,8 @@ from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
 from fyke.core.markup import TREE_OPTIONS, parts, tree_of
 from fyke.core.pace import breathe
-from fyke.core.urls import canonical
+from fyke.core.resolve import MOST_WRITTEN_BYTES
+from fyke.core.urls import MAX_HREF_CHARS, canonical
 from fyke.core.visits import HTML_TYPES, Page, PageLinks
 from fyke.harvest.headers import obey, refresh_target, rel_of
 from fyke.harvest.queries import encode_queries
@@ -83,7 +84,7 @@ class HtmlLinks:
         trees = 0
         for piece in page.html():
             breathe()
-            if len(page.links) > MOST_LINKS:  # what follows is not read for links that would not be taken
+            if _are_enough(page.links):  # what follows is not read for links that would not be taken
                 page.cut = True
                 break
             if (found := self._scanned(page, piece)) is not None:
@@ -174,6 +175,15 @@ class HtmlLinks:
 
 
 # -- without a tree ------------------------------------------------------------------------------------
+
+
+def _are_enough(links: PageLinks) -> bool:
+    """Whether no more are taken of a page: by their number, or written out."""
+    count = len(links)
+    return count > MOST_LINKS or (
+        count * MAX_HREF_CHARS > MOST_WRITTEN_BYTES
+        and sum(map(len, links.pages)) + sum(map(len, links.nofollow)) > MOST_WRITTEN_BYTES
+    )
 
 
 def scanned(content: bytes, product: str) -> ReadLinks | None:

@@ -87,7 +87,7 @@ class Harvest:
         self._copy_of = copy_of
         self._turn_ends_at = 0.0
         self._turn_bytes = 0  # of links written out
-        self._next: list[Exchange] = []  # left of the last turn
+        self._next: list[tuple[Exchange, Page | None]] = []  # left of the last turn, some opened already
 
     def __repr__(self) -> str:
         return f"Harvest({self._parser!r})"
@@ -112,17 +112,19 @@ class Harvest:
         """What is in `exchanges`, and in large ones of before. Their bodies are still open, for the archive."""
         self._turn_ends_at = self._aside.pace.now() + TURN_S if self._aside is not None else 0.0
         self._turn_bytes = 0
-        exchanges, self._next = [*self._next, *exchanges], []
+        to_parse = deque(self._next)
+        to_parse.extend((exchange, None) for exchange in exchanges if exchange.outcome in TO_PARSE)
+        self._next = []
         yield from self._hand_on()
         if told := [exchange for exchange in exchanges if exchange.outcome not in TO_PARSE]:
             yield self._without_page(told)
         yield from self._open_later()
         batch: list[tuple[Exchange, Page]] = []
         size_bytes = 0
-        to_parse = deque(exchange for exchange in exchanges if exchange.outcome in TO_PARSE)
         while to_parse and not self._next:
-            exchange = to_parse.popleft()
-            page = self._opened_here(exchange)
+            exchange, page = to_parse.popleft()
+            if page is None:
+                page = self._opened_here(exchange)
             aside_bytes = self._aside_bytes(exchange, page)
             if aside_bytes and not self._has_room(aside_bytes):
                 del page
@@ -248,7 +250,7 @@ class Harvest:
         written_bytes = 0
         for at, ((exchange, page), keys) in enumerate(zip(batch, places, strict=True)):
             if at and self._late:
-                self._next = [exchange for exchange, _ in batch[at:]]
+                self._next = list(batch[at:])
                 break
             compare(page, self._copy_of, self._most_bytes)
             if exchange.outcome is Outcome.UNCHANGED:  # its links are known
