@@ -52,6 +52,30 @@ def test_a_mistake_is_a_fyke_error(sections: dict[str, Any], words: str) -> None
     assert words in str(raised.value) and "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[agent]\ncontact = "Jürgen, j@example.org"', "ASCII"),
+        ("[frontier]\nhost_visits = 9223372036854775808", "host_visits"),
+        (f"[frontier]\ndefault_budget_urls = 1{'0' * 400}", "default_budget_urls"),
+        (f"[crawl]\npages = {'9' * 5000}", "not TOML"),
+        (f"[crawl]\npages = 0x{'f' * 5000}", "large a number"),
+        (f"[crawl]\nseeds = {'[' * 5000}", "deep"),
+        (f"a = {'{a=' * 5000}", "deep"),
+        ('[crawl]\nrewrite = "a\\u0000b"', "NUL"),
+        ('[[site]]\nmatch = "*"\ncookies = "\\u0000"', "NUL"),
+        ("[revisit]\nleast_s = 1e308", "least_s"),
+        (f'[crawl]\nscope = "{"x" * 100_000}"', "scope"),
+    ],
+)  # fmt: skip
+def test_a_file_of_nonsense_has_one_short_line(tmp_path: Path, text: str, words: str) -> None:
+    (path := tmp_path / "x.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(fyke.FykeError) as raised:
+        load(path)
+    said = str(raised.value)
+    assert words in said and "\n" not in said and len(said) < 1000
+
+
 def test_a_crawl_takes_no_password_and_no_folder_that_is_not_utf8(tmp_path: Path) -> None:
     with pytest.raises(fyke.FykeError, match=r"^http://127.0.0.1/ was given with .* leave them out"):
         fyke.Crawl("http://me:secret@127.0.0.1/", into=tmp_path / "there")

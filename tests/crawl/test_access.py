@@ -15,11 +15,14 @@ from hypothesis import strategies as st
 
 from crawl.guarded import proxy, site
 from crawl.runs import FAST, archived, crawl, fyke, settings
-from fyke.core.config import build, load, render
+from fyke.core.clock import SystemClock
+from fyke.core.config import DnsSection, build, load, render
 from fyke.core.errors import ConfigurationError
+from fyke.core.outcomes import Outcome
 from fyke.core.site import SiteSection
 from fyke.core.urls import canonical, split
 from fyke.fetcher.access import HIDDEN, Sites
+from fyke.fetcher.names import Resolver
 
 PASSWORD, TOKEN, COOKIE = "correct-horse-battery", "tok-3nN0x8s9", "c00kie-v4lue-77"
 BASIC = b64encode(f"me:{PASSWORD}".encode()).decode()
@@ -240,6 +243,13 @@ def test_a_secret_is_for_one_origin_and_what_is_below_a_path(origin: str, path: 
         ({"match": "https://a.example/", "certificate": "/none"}, ["/none", "No such file"]),
         ({"match": "https://a.example/", "colour": "red"}, ["unknown key", "bearer"]),
         ({"bearer": "env:TOKEN"}, ["match"]),
+        ({"match": "https://a.example/", "password": "env:TOKEN"}, ["no user"]),
+        ({"match": "https://a.example/", "headers": {"X-Empty": ""}}, ["Empty is empty"]),
+        ({"match": "*", "proxy": "http://p:99999"}, ["host:port"]),
+        ({"match": "http://me:hunter2@a.example/"}, ["password"]),
+        *(({"match": none}, ["no host"]) for none in (
+            "", " ", "*.", "**", "a.example:8080", " a.example", "127.0.0.*", "a.example/x", "me@a.example", "a b"
+        )),
     ],
 )  # fmt: skip
 def test_mistakes(tmp_path: Path, table: dict[str, object], words: list[str]) -> None:
@@ -248,6 +258,48 @@ def test_mistakes(tmp_path: Path, table: dict[str, object], words: list[str]) ->
         Sites(build({"site": [table]}, "fyke.toml").site, {"TOKEN": TOKEN})
     assert all(word in str(raised.value) for word in words), raised.value
     assert "\n" not in str(raised.value) and "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("match", "host"),
+    [
+        ("Bücher.Example", "xn--bcher-kva.example"),
+        ("*.Example.ORG", "www.example.org"),
+        ("[0:0::1]", "[::1]"),
+        ("127.1", "127.0.0.1"),
+    ],
+)
+def test_a_host_is_meant_however_it_is_written(match: str, host: str) -> None:
+    assert SiteSection(match=match).has_host(host)
+
+
+def test_a_cookies_file_is_read_as_browsers_write_it(tmp_path: Path) -> None:
+    """With the mark of its encoding or without; what is none is refused, and no address is below another."""
+    jar = tmp_path / "jar.txt"
+
+    def sent(line: str, url: str) -> str | None:
+        jar.write_text(line, encoding="utf-8-sig")
+        sites = Sites([SiteSection(match=url, cookies=str(jar))])
+        return dict(sites.access(url).headers).get("Cookie")
+
+    assert sent("a.example\tFALSE\t/\tFALSE\t0\tname\tvalue", "http://a.example/") == "name=value"
+    assert sent("0.0.1\tTRUE\t/\tFALSE\t0\tname\tvalue", "http://127.0.0.1/") is None
+    for expires, value in (("²", "x"), ("--5", "x"), ("9" * 5000, "x"), ("0", "\x01"), ("0", "\x7f")):
+        with pytest.raises(ConfigurationError, match="line 1 of"):
+            sent(f"a.example\tFALSE\t/\tFALSE\t{expires}\tname\t{value}", "http://a.example/")
+
+
+async def test_a_proxy_is_asked_for_no_name_of_its_own_network() -> None:
+    """But where a person named it: links of strangers lead there too."""
+
+    def resolver(**dns: list[str]) -> Resolver:
+        return Resolver(DnsSection(**dns), SystemClock(), lambda host: host == "wiki", by_proxy=lambda _: True)
+
+    for name in ("intranet", "printer.local", "metadata.google.internal", "nas.lan", "x.home.arpa"):
+        assert (await resolver().resolve(name)).outcome is Outcome.ADDRESS_REFUSED
+        assert (await resolver(private=[name]).resolve(name)).ok
+    for name in ("wiki", "www.example.org"):
+        assert (await resolver().resolve(name)).ok
 
 
 def test_mistakes_are_told_before_anything_is_made(tmp_path: Path) -> None:

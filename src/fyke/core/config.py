@@ -18,8 +18,10 @@ from fyke.core.choices import Enforcement, Scope
 from fyke.core.errors import ConfigurationError
 from fyke.core.extraction import ExtractSection, FieldSection
 from fyke.core.gone import without_gone
-from fyke.core.settings import Count, HoursText, Line, Positive, Seconds, Section
+from fyke.core.settings import Count, HoursText, Line, Positive, Seconds, Section, Wait
 from fyke.core.site import SiteSection
+
+MOST_SHOWN = 200  # characters of a value that cannot be used
 
 
 def _product_token(text: str) -> str:
@@ -82,7 +84,7 @@ class PolitenessSection(Section):
     min_address_delay_s: Seconds = Field(
         1.0, description="address_delay_s shrinks with the mean budget of its domains, down to this."
     )
-    delay_factor: Annotated[float, Field(ge=0)] = Field(
+    delay_factor: Annotated[float, Field(ge=0, le=1e6)] = Field(
         10.0, description="A host also waits this many times as long as its last download took."
     )
     max_delay_s: Seconds = Field(60.0, description="Ceiling of the wait that delay_factor asks for.")
@@ -107,7 +109,7 @@ class FetchSection(Section):
     )
     connect_timeout_s: Seconds = Field(15.0, description="Longest time for a connection, TLS included.")
     timeout_s: Seconds = Field(300.0, description="Longest time for a whole download.")
-    stall_s: Positive = Field(
+    stall_s: Annotated[int, Field(gt=0, le=10**6)] = Field(
         20, description="A download that is slower than 64 bytes a second for so many whole seconds is broken off."
     )
     max_body_bytes: Positive = Field(
@@ -122,7 +124,7 @@ class DnsSection(Section):
     """How names become addresses."""
 
     servers: list[str] = Field([], description="Name servers, address or address:port; empty: the system's.")
-    timeout_s: Annotated[float, Field(gt=0)] = Field(5.0, description="Longest wait for one answer.")
+    timeout_s: Wait = Field(5.0, description="Longest wait for one answer.")
     tries: Positive = Field(3, description="Times a name is asked for, over all servers.")
     negative_ttl_s: Seconds = Field(600.0, description="How long a name that was not found stays so.")
     private: list[str] = Field(
@@ -165,7 +167,7 @@ class RevisitSection(Section):
     share: Annotated[float, Field(ge=0, le=1)] = Field(
         0.5, description="Of all visits, those to known pages, while new ones wait too; else all are."
     )
-    least_s: Annotated[float, Field(gt=0)] = Field(3600.0, description="Least time between two visits to a page.")
+    least_s: Wait = Field(3600.0, description="Least time between two visits to a page.")
     greatest_s: Seconds = Field(
         30 * 86400.0, description="A page is due when it is likely to have changed, and after this time in any case."
     )
@@ -180,9 +182,7 @@ class StoreSection(Section):
     warc_bytes: Positive = Field(1_000_000_000, description="A WARC file is closed when it is this long.")
     table_rows: Positive = Field(200_000, description="Rows in one Parquet file of pages; links: 20 times that.")
     links: bool = Field(True, description="Keep the links table.")
-    checkpoint_s: Annotated[float, Field(gt=0)] = Field(
-        10.0, description="Time between checkpoints: the most work a crash repeats."
-    )
+    checkpoint_s: Wait = Field(10.0, description="Time between checkpoints: the most work a crash repeats.")
 
 
 class PluginsSection(Section):
@@ -235,11 +235,14 @@ class Config(Section):
     @model_validator(mode="wrap")
     @classmethod
     def _explained(cls, values: Any, validated: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        source = info.context["source"] if info.context else "fyke.Config"
         try:
+            _refuse_zeros(values)
             return validated(values)
         except ValidationError as error:
-            source = info.context["source"] if info.context else "fyke.Config"
             raise ConfigurationError(_explain(error, source)) from None
+        except (OverflowError, RecursionError, ValueError) as error:
+            raise ConfigurationError(f"{source}: a value is too large, or too deep, to be one ({error})") from None
 
 
 def build(values: dict[str, Any], source: str) -> Config:
@@ -259,8 +262,10 @@ def read(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # also of what is no text, and of a number of thousands of digits
         raise ConfigurationError(f"{path} is not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigurationError(f"{path} is not TOML that can be read: tables in tables are too deep") from None
 
 
 def _explain(error: ValidationError, source: str) -> str:
@@ -278,7 +283,29 @@ def _explain(error: ValidationError, source: str) -> str:
         return f"{source}: unknown key {place}; known here: {', '.join(known)}"
     if first["loc"][:1] == ("site",) or isinstance(first["input"], dict):  # that may be a secret, or long
         return f"{source}: {place} cannot be used: {message}"
-    return f"{source}: {place} = {first['input']!r} cannot be used: {message}"
+    return f"{source}: {place} = {_shown(first['input'])} cannot be used: {message}"
+
+
+def _shown(value: Any) -> str:
+    """`value` in a line that a person reads."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes out no number of so many digits
+        return "so large a number"
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
+def _refuse_zeros(value: Any) -> None:
+    """Raises ValueError where a text within `value` holds a NUL: no file, no header field and no expression may."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_zeros(key)
+            _refuse_zeros(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _refuse_zeros(item)
+    elif isinstance(value, str) and "\0" in value:
+        raise ValueError(f"{_shown(value)} holds a NUL")
 
 
 _TABLES: dict[str, type[Section]] = {"site": SiteSection, "extract": ExtractSection}

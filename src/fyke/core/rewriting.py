@@ -15,6 +15,7 @@ from fyke.core.rewrite_rules import Rule, Shape
 from fyke.core.urls import canonical, key_of
 
 _SCHEMES = ("http:", "https:")
+MOST_MOVES = 16  # rules that change the host, one after the other
 
 
 class Rewritten(NamedTuple):
@@ -57,15 +58,14 @@ class Rewriter:
 
     def _path(self, host: str) -> list[Rule]:
         """The rules that lead from `host` on."""
-        path: list[Rule] = []
-        if not self._moves:
-            return path
+        path: dict[str, Rule] = {}
         while (rule := self._moves.get(host)) is not None:
-            if rule in path:
-                raise ConfigurationError(f"rewrite rules lead in a circle: {' '.join(one.host for one in path)} {host}")
-            path.append(rule)
+            if host in path or len(path) == MOST_MOVES:
+                what = "lead in a circle" if host in path else f"lead on through more than {MOST_MOVES} hosts"
+                raise ConfigurationError(f"rewrite rules {what}: {' '.join(islice(path, 10))} … {host}")
+            path[host] = rule
             host = rule.to
-        return path
+        return list(path.values())
 
     def rewrite(self, url: str) -> Rewritten:
         """What becomes of `url`, which is canonical."""

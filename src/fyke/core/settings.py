@@ -20,8 +20,15 @@ def one_line(text: str) -> str:
     return text
 
 
+def _ascii_line(text: str) -> str:
+    if not text.isascii():
+        raise ValueError("it is sent in the User-Agent, so it has to be ASCII: an address, or a URL, with no accents")
+    return one_line(text)
+
+
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
-Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(gt=0)]
+Wait = Annotated[float, Field(gt=0, le=1e9)]  # seconds too, but never none
+Count = Annotated[int, Field(ge=0, le=10**15)]
+Positive = Annotated[int, Field(gt=0, le=10**15)]
 HoursText = Annotated[str, AfterValidator(valid_hours)]
-Line = Annotated[str, AfterValidator(one_line)]
+Line = Annotated[str, AfterValidator(_ascii_line)]

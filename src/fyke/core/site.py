@@ -6,6 +6,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from fyke.core.settings import Count, HoursText, Line, Seconds, Section, one_line
+from fyke.core.urls import canonical, split
 
 SECRET_PLACES = ("env:", "file:")
 _FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -22,6 +23,22 @@ def _media_range(text: str) -> str:
     return text
 
 
+def _match(text: str) -> str:
+    """`text` as hosts and URLs have it. Raises ValueError for what none is."""
+    if "://" in text:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#@]+(?:/[^?#]*)?", text):
+            raise ValueError(
+                "a URL here has no query, and no user or password: user and password have keys of their own"
+            )
+        return text
+    name = text.removeprefix("*.")
+    url = canonical(f"http://{name}/") if name and not re.search(r"[*@\s\\]", name) else None
+    host = split(url).host if url else ""
+    if text != "*" and url != f"http://{host}/":
+        raise ValueError("it is no host: say www.example.org, *.example.org, * for all, or a URL where there is a port")
+    return text if text == "*" else text[: len(text) - len(name)] + host
+
+
 def _secret(text: str) -> str:
     if text and not text.startswith(SECRET_PLACES):
         raise ValueError("a secret does not stand in settings: say env:NAME or file:PATH, where it is")
@@ -33,6 +50,8 @@ def _field_value(name: str, value: str) -> str:
         raise ValueError(f"{name!r} is no name of a header field")
     if name.lower() in _OUR_FIELDS:
         raise ValueError(f"{name} is Fyke's own to send; user_agent_suffix adds to the User-Agent")
+    if not value.strip():
+        raise ValueError(f"{name} is empty, and would not be sent")
     return _secret(value) if _SECRET_FIELD.search(name) else one_line(value)
 
 
@@ -46,7 +65,9 @@ class SiteSection(Section):
     A secret is given as env:NAME or file:PATH, and sent to the origin that `match` names alone.
     """
 
-    match: str = Field(description="A host, *.domain, * for all, or a URL: it and what is below it.")
+    match: Annotated[str, AfterValidator(_match)] = Field(
+        description="A host, *.domain, * for all, or a URL: it and what is below it."
+    )
     headers: dict[str, str] = Field({}, description="Header fields to send; secrets as env:NAME or file:PATH.")
     cookies: str = Field("", description="Cookies to send: a file as browsers export them (Netscape format).")
     user: str = Field("", description="User name for Basic authentication.")
@@ -78,9 +99,12 @@ class SiteSection(Section):
             raise ValueError("proxy, delay_s, hours and pages are a host's: let match be a host, *.domain or *")
         if self.has_secrets and not re.fullmatch(r"https?://[^/?#@]+(?:/[^?#]*)?", self.match):
             raise ValueError("secrets go to one origin: let match be a URL, such as https://example.org/")
+        if self.password and not self.user:
+            raise ValueError("it has a password and no user: give both")
         if self.bearer and self.user:
             raise ValueError("it has both bearer and user: give one of them")
-        if self.proxy and not re.fullmatch(r"(?:https?|socks5)://[^/?#@]+:\d+/?", self.proxy):
+        proxy = re.fullmatch(r"(?:https?|socks5)://[^/?#@]+:(\d{1,5})/?", self.proxy)
+        if self.proxy and not (proxy and 0 < int(proxy[1]) < 65536):
             raise ValueError("say proxy = http://host:port, https:// or socks5://; who it is for goes in proxy_user")
         return self
 

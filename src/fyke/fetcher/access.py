@@ -9,6 +9,7 @@ is a visit of its own, so it changes nothing of that. What is written down of a 
 """
 
 import os
+import re
 import time
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -18,8 +19,10 @@ from pathlib import Path
 from fyke.core.errors import ConfigurationError
 from fyke.core.site import SECRET_PLACES, SiteSection
 from fyke.core.urls import canonical, split
+from fyke.fetcher.addresses import literal
 
 HIDDEN = "(hidden)"
+_EXPIRES = re.compile(r"-?[0-9]{1,18}")
 _ENVIRONMENT = ("http_proxy", "https_proxy", "all_proxy")
 
 
@@ -63,7 +66,8 @@ class Cookie:
         """As browsers judge it (RFC 6265, 5.4)."""
         if self.secure and scheme != "https":
             return False
-        if host != self.domain and not (self.below and host.endswith(f".{self.domain}")):
+        is_below = self.below and host.endswith(f".{self.domain}") and literal(host) is None
+        if host != self.domain and not is_below:
             return False
         return path == self.path or path.startswith(self.path if self.path.endswith("/") else f"{self.path}/")
 
@@ -198,8 +202,8 @@ def _read(table: SiteSection, place: str, environment: Mapping[str, str]) -> str
 
 def _text_of(table: SiteSection, path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
         raise _wrong(table, f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
 
 
@@ -211,7 +215,7 @@ def _cookies(table: SiteSection) -> list[Cookie]:
         if not line.strip() or line.startswith("#"):
             continue
         columns = line.split("\t")
-        if len(columns) != 7 or not columns[4].lstrip("-").isdigit() or (not line.isprintable() and "\t" not in line):
+        if len(columns) != 7 or not _EXPIRES.fullmatch(columns[4]) or not "".join(columns).isprintable():
             raise _wrong(
                 table, f"line {number} of {table.cookies} is no cookie: export them in Netscape format, seven columns"
             )

@@ -41,6 +41,7 @@ _NOT_PUBLIC_6 = (
 )
 _NAT64 = "64:ff9b::/96"  # RFC 6052: an IPv4 address in the last four bytes
 _LOCAL = ("127.0.0.1",)
+_LOCAL_ENDS = (".local", ".home.arpa", ".internal", ".lan", ".localdomain", ".intranet", ".corp", ".home", ".private")
 
 PROXIED = "proxied:"  # before a host's name: stands for an address that only a proxy knows
 
@@ -92,6 +93,12 @@ def literal(host: str) -> str | None:
 def is_name(host: str) -> bool:
     """Whether the DNS can be asked for `host`: ASCII, labels of 1 to 63 bytes, 253 in all."""
     return len(host) <= 253 and _NAME.fullmatch(host) is not None
+
+
+def is_local_name(name: str) -> bool:
+    """Whether `name`, which is no address, can only be one of a network of its own: it has no dot, or ends as such
+    names do (RFC 6762, RFC 8375, and what ICANN set aside for private use)."""
+    return literal(name) is None and ("." not in name or name.endswith(_LOCAL_ENDS))
 
 
 def read_hosts_file(path: Path) -> dict[str, tuple[str, ...]]:

@@ -26,7 +26,7 @@ from pathlib import Path
 from fyke.core.clock import Clock
 from fyke.core.config import DnsSection
 from fyke.core.outcomes import Outcome
-from fyke.fetcher.addresses import PROXIED, is_name, is_public, literal, local, read_hosts_file
+from fyke.fetcher.addresses import PROXIED, is_local_name, is_name, is_public, literal, local, read_hosts_file
 from fyke.fetcher.dns_query import SOCKETS, DnsReply, NameServers
 
 LEAST_TTL_S, MOST_TTL_S = 60.0, 86400.0  # an answer is believed, whatever TTL it has
@@ -180,9 +180,12 @@ class Resolver:
     def _without_dns(self, name: str) -> Resolution | None:
         """The answer for a literal address, a local name, what cannot be a name, or what a proxy looks up."""
         answer = self._known_without_dns(name)
-        if self._by_proxy(name) and (answer is None or answer.ok):
-            return Resolution(name, Outcome.OK, (f"{PROXIED}{name}",), inf)
-        return answer
+        if not self._by_proxy(name) or not (answer is None or answer.ok):
+            return answer
+        if is_local_name(name) and not (self._trusted(name) or self._in_private_domain(name)):
+            why = "is a name of the proxy's own network, and no seed named it: --private allows a domain"
+            return Resolution(name, Outcome.ADDRESS_REFUSED, (), inf, f"{name} {why}")
+        return Resolution(name, Outcome.OK, (f"{PROXIED}{name}",), inf)
 
     def _known_without_dns(self, name: str) -> Resolution | None:
         address = literal(name)

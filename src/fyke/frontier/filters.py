@@ -159,11 +159,12 @@ class PatternFilter:
     def __init__(self, patterns: Sequence[str], *, wanted: bool) -> None:
         self._pattern = "|".join(f"(?:{pattern})" for pattern in patterns)
         self._wanted = wanted
-        for pattern in patterns:
+        for pattern in (*patterns, self._pattern):
             try:
                 pc.match_substring_regex(pa.array([b""]), pattern)
             except pa.ArrowInvalid as error:
-                raise ConfigurationError(f"{'allow' if wanted else 'deny'} {pattern!r}: {error}") from None
+                which = repr(pattern) if pattern in patterns else f"of {len(patterns):,} expressions together"
+                raise ConfigurationError(f"{'allow' if wanted else 'deny'} {which}: {str(error)[:200]}") from None
 
     def __repr__(self) -> str:
         return f"{'allow' if self._wanted else 'deny'} {self._pattern}"

@@ -62,9 +62,11 @@ class Http:
         self._engine = engine
         self._access = access
         self._name = " ".join(filter(None, (agent_name(agent), access.user_agent_suffix)))
-        fields = {"Accept": ACCEPT, "Accept-Encoding": ", ".join(accepted_codings()), **dict(access.headers)}
-        self._fields = [f"{name}: {value}".encode() for name, value in fields.items()]
-        self._shown = [f"{name}: {HIDDEN if name in access.hidden else value}" for name, value in fields.items()]
+        own = [("Accept", ACCEPT), ("Accept-Encoding", ", ".join(accepted_codings()))]
+        asked = {name.lower() for name, _ in access.headers}
+        fields = [*(field for field in own if field[0].lower() not in asked), *access.headers]
+        self._fields = [f"{name}: {value}".encode() for name, value in fields]
+        self._shown = [f"{name}: {HIDDEN if name in access.hidden else value}" for name, value in fields]
         self._lengthless: set[int] = set()  # keys of URLs whose Content-Length was no number
         self._broke: set[int] = set()  # of those that libcurl would have asked for again: maybe HTTP/2 is the reason
         self._old_ports: set[int] = set()  # our ends of connections whose last answer was HTTP/1.0
