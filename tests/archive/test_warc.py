@@ -27,7 +27,7 @@ from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
 from fyke.archive.cdxj import read_lines
 from fyke.archive.check import check_archive
 from fyke.archive.reading import read_table
-from fyke.archive.records import Dates, Original, RecordIds, digest_text, metadata_fields
+from fyke.archive.records import CHUNK_BYTES, Dates, Original, RecordIds, digest_text, metadata_fields, pack
 from fyke.archive.warc import WarcWriter
 from fyke.core.document import Document
 from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
@@ -99,6 +99,29 @@ def test_what_came_compressed_is_not_compressed_again(folder: Path, make_exchang
     assert body[:65_535] in member and place.length < 1.001 * size + 600
     assert_tools_agree(folder / NAME)
     assert not list(check_archive(folder))
+
+
+@pytest.mark.parametrize("size", [(1 << 20) + 1, 5 * CHUNK_BYTES, 5 * CHUNK_BYTES + 7, 3_000_000])
+@pytest.mark.parametrize("coded", [True, False])
+@pytest.mark.parametrize("before", [True, False])
+def test_a_large_body_may_be_packed_before(folder: Path, make_exchange, size: int, coded: bool, before: bool) -> None:
+    """By another thread, which knows nothing of the record."""
+    body = random.Random(size).randbytes(size // 3) + b"yes" * (size - size // 3)
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" if coded else b"HTTP/1.1 200 OK\r\n\r\n"
+    document = Document()
+    document.write(body)
+    exchange = make_exchange(body=document, head=head)
+    with WarcCloser(folder) as writer:
+        if before:
+            pack(exchange)
+        place = writer.write(exchange)
+    assert document.packed is None
+    document.close()
+    assert blocks(folder / NAME)["response"] == [head + body]
+    member = (folder / NAME).read_bytes()[place.offset : place.offset + place.length]
+    assert gzip.decompress(member).endswith(head + body + b"\r\n\r\n")
+    assert coded or place.length < size
+    assert_tools_agree(folder / NAME)
 
 
 class WarcCloser(WarcWriter):

@@ -22,7 +22,7 @@ from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor, Row
 from fyke.harvest.named_sitemaps import NamedSitemaps
 from fyke.harvest.sheaf import Sheaf
-from fyke.harvest.worker import STORED_BYTE_S, TOGETHER_BYTES, TURN_BYTES, TURN_S, Harvest
+from fyke.harvest.worker import PACKED_BYTES, STORED_BYTE_S, TOGETHER_BYTES, TURN_BYTES, TURN_S, Harvest
 
 PACE = Pace(SystemClock())  # nothing light is going on
 
@@ -151,6 +151,38 @@ def test_what_unfolds_to_a_large_page_is_unfolded_beside_the_loop(tmp_path) -> N
         exchange.body.close()
     assert [title for title, _ in found.values()] == ["10", "900", "1000", "5000", str(3 << 20)]
     assert max(opened_here) < 1000
+
+
+def test_large_bodies_are_packed_beside_the_loop(tmp_path) -> None:
+    """Also those of errors, which nobody reads; what cannot be packed comes out as it is."""
+    packed = []
+
+    def pack(exchange: Exchange) -> None:
+        assert threading.current_thread() is not threading.main_thread()
+        packed.append(exchange.visit.url)
+        raise OSError("the disk is full")
+
+    done = threading.Semaphore(0)
+    aside = Aside(done.release, PACE)
+    outcomes = [Outcome.OK, Outcome.TOO_LARGE, Outcome.SERVER_ERROR, Outcome.CLIENT_ERROR, Outcome.STALLED]
+    came = [
+        Exchange(visit_to(f"http://h.example/{outcome}-{size}"), outcome, 1e9, 0.1, status=200,
+                 head=b"HTTP/1.1 200 OK\r\n\r\n", body=Document(b"x" * size))
+        for outcome in outcomes for size in (10, PACKED_BYTES)
+    ]  # fmt: skip
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        harvest = Harvest(
+            Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside, pack=pack
+        )  # fmt: skip
+        found = facts(list(harvest.reap(came)))
+        while harvest.waiting:
+            assert done.acquire(timeout=60)
+            found |= facts(list(harvest.reap([])))
+        seen.close()
+    aside.close()
+    assert sorted(found) == sorted(exchange.visit.url for exchange in came)
+    assert sorted(packed) == sorted(url for url in found if url.endswith(f"-{PACKED_BYTES}"))
 
 
 def test_rows_that_take_long_are_made_beside_the_loop(tmp_path) -> None:

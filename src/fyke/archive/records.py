@@ -22,16 +22,17 @@ Invariant: a record's Content-Length and digest speak of exactly the bytes given
 import os
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from hashlib import sha1
-from itertools import chain, count
+from itertools import count
 from time import gmtime, strftime
 from typing import NamedTuple
 
 from isal import isal_zlib
 
 from fyke.core.batches import Kind
-from fyke.core.document import Document
+from fyke.core.document import Document, Packed
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose
 
@@ -64,6 +65,7 @@ _MEMBER = b"\x1f\x8b\x08" + bytes(6) + b"\xff"  # the header of a gzip member th
 _STORED = struct.Struct("<BHH")  # whether it is the last, its size, and that inverted
 _TRAILER = struct.Struct("<II")
 _MOST_STORED = 0xFFFF
+_ZEROS = bytes(CHUNK_BYTES)
 
 
 class Original(NamedTuple):
@@ -260,15 +262,63 @@ def body_member(header: str, head: bytes, body: bytes) -> tuple[bytes, str]:
     payload = digest_text(sha1(body, usedforsecurity=False).digest())
     start = _start(header, head, payload, len(body))
     if _CODED.search(head):
-        return b"".join(_stored(start, [body])), payload
+        return b"".join(_with_stored(start, body)), payload
     return isal_zlib.compress(b"".join((start, body, _END)), BODY_LEVEL, GZIP), payload
 
 
-def streamed_member(header: str, head: bytes, body: Document) -> tuple[Iterator[bytes], str]:
-    """As `body_member` for a body on disk: read twice, in pieces, never held whole."""
-    payload = _digest(body)
-    start = _start(header, head, payload, body.size)
-    return (_stored if _CODED.search(head) else _compressed)(start, _chunks(body)), payload
+def _with_stored(start: bytes, body: bytes) -> Iterator[bytes]:
+    """A member with `start` compressed and `body` as it is."""
+    packer = isal_zlib.compressobj(SMALL_LEVEL, isal_zlib.DEFLATED, -15)
+    yield _MEMBER + packer.compress(start) + packer.flush(isal_zlib.Z_SYNC_FLUSH)
+    yield from _stored(body)
+    yield from _stored(_END, last=True)
+    checksum = isal_zlib.crc32(_END, isal_zlib.crc32(body, isal_zlib.crc32(start)))
+    yield _TRAILER.pack(checksum, (len(start) + len(body) + len(_END)) & 0xFFFFFFFF)
+
+
+def pack(exchange: Exchange) -> None:
+    """Make a body that is on disk ready for its record: what takes long, and needs nothing of what the record says.
+    Raises OSError."""
+    body = exchange.body
+    sha, checksum, of_zeros = sha1(usedforsecurity=False), 0, 0
+    deflated = body.beside()
+    packer = isal_zlib.compressobj(BODY_LEVEL, isal_zlib.DEFLATED, -15)
+    came_coded = _CODED.search(exchange.head)
+    for chunk in _chunks(body):
+        sha.update(chunk)
+        checksum = isal_zlib.crc32(chunk, checksum)
+        of_zeros = isal_zlib.crc32(_ZEROS[: len(chunk)], of_zeros)
+        for piece in _stored(chunk) if came_coded else [packer.compress(chunk)]:
+            deflated.write(piece)
+    deflated.write(packer.flush(isal_zlib.Z_SYNC_FLUSH))
+    body.packed = Packed(digest_text(sha.digest()), deflated, checksum ^ of_zeros)
+
+
+def packed_member(header: str, exchange: Exchange) -> tuple[Iterator[bytes], str]:
+    """As `body_member` for a body on disk, in pieces, never held whole; quick where somebody did `pack` it."""
+    if exchange.body.packed is None:
+        pack(exchange)
+    packed, exchange.body.packed = exchange.body.packed, None
+    assert packed is not None
+    start = _start(header, exchange.head, packed.digest, exchange.body.size)
+    return _around(start, packed, exchange.body.size), packed.digest
+
+
+def _around(start: bytes, packed: Packed, size: int) -> Iterator[bytes]:
+    """A member (RFC 1952) with `start` before what is packed, of `size` bytes, and the end of a record behind it.
+
+    The checksum of bytes that follow others is theirs, xor that of zeros in their place after those others, xor that of
+    the zeros alone: CRC-32 is linear but for where it begins.
+    """
+    packer = isal_zlib.compressobj(SMALL_LEVEL, isal_zlib.DEFLATED, -15)
+    yield _MEMBER + packer.compress(start) + packer.flush(isal_zlib.Z_SYNC_FLUSH)
+    with closing(packed.deflated):
+        yield from _chunks(packed.deflated)
+    checksum = isal_zlib.crc32(start)
+    for at in range(0, size, CHUNK_BYTES):
+        checksum = isal_zlib.crc32(_ZEROS[: size - at], checksum)
+    checksum = isal_zlib.crc32(_END, checksum ^ packed.checksum)
+    yield b"".join(_stored(_END, last=True)) + _TRAILER.pack(checksum, (len(start) + size + len(_END)) & 0xFFFFFFFF)
 
 
 def _start(header: str, head: bytes, payload: str, size: int) -> bytes:
@@ -277,27 +327,12 @@ def _start(header: str, head: bytes, payload: str, size: int) -> bytes:
     return f"{header}WARC-{what}-Digest: {payload}\r\nContent-Length: {len(head) + size}\r\n\r\n".encode() + head
 
 
-def _compressed(start: bytes, body: Iterable[bytes]) -> Iterator[bytes]:
-    packer = isal_zlib.compressobj(BODY_LEVEL, isal_zlib.DEFLATED, GZIP)
-    yield packer.compress(start)
-    for chunk in body:
-        yield packer.compress(chunk)
-    yield packer.compress(_END)
-    yield packer.flush()
-
-
-def _stored(start: bytes, body: Iterable[bytes]) -> Iterator[bytes]:
-    """A member (RFC 1952) with `start` compressed and `body` as it is, in blocks of its own (RFC 1951, 3.2.4)."""
-    packer = isal_zlib.compressobj(SMALL_LEVEL, isal_zlib.DEFLATED, -15)
-    yield _MEMBER + packer.compress(start) + packer.flush(isal_zlib.Z_SYNC_FLUSH)
-    crc, size = isal_zlib.crc32(start), len(start)
-    for chunk in chain(body, [_END]):
-        crc, size = isal_zlib.crc32(chunk, crc), size + len(chunk)
-        for at in range(0, len(chunk), _MOST_STORED):
-            piece = chunk[at : at + _MOST_STORED]
-            yield _STORED.pack(0, len(piece), len(piece) ^ 0xFFFF)
-            yield piece
-    yield _STORED.pack(1, 0, 0xFFFF) + _TRAILER.pack(crc, size & 0xFFFFFFFF)
+def _stored(data: bytes, *, last: bool = False) -> Iterator[bytes]:
+    """`data` as it is, in blocks of its own (RFC 1951, 3.2.4); the `last` is the end of the stream."""
+    for at in range(0, len(data), _MOST_STORED):
+        piece = data[at : at + _MOST_STORED]
+        yield _STORED.pack(last and at + _MOST_STORED >= len(data), len(piece), len(piece) ^ 0xFFFF)
+        yield piece
 
 
 def _digest(body: Document) -> str:

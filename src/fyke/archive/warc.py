@@ -146,7 +146,7 @@ class WarcWriter:
             length = len(member)
             file.write(b"".join((before, member, after)))
         else:
-            pieces, digest = records.streamed_member(header, exchange.head, exchange.body)
+            pieces, digest = records.packed_member(header, exchange)
             file.write(before)
             length = sum(map(file.write, pieces))
             file.write(after)

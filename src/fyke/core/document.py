@@ -7,6 +7,7 @@ and the disk copy is an unnamed temporary file, so that nothing is left behind b
 
 import io
 import tempfile
+from dataclasses import dataclass
 from typing import BinaryIO
 
 MEMORY_BYTES = 1 << 20
@@ -36,7 +37,7 @@ class Document:
     `folder` (the system's temporary folder if None).
     """
 
-    __slots__ = ("_chunks", "_file", "_folder", "_held_bytes", "_memory_bytes", "_shared", "size")
+    __slots__ = ("_chunks", "_file", "_folder", "_held_bytes", "_memory_bytes", "_shared", "packed", "size")
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class Document:
         self._shared = shared
         self._held_bytes = 0  # of what is shared
         self.size = len(data)
+        self.packed: Packed | None = None  # where somebody made it ready for the archive
 
     def __repr__(self) -> str:
         return f"Document({self.size} bytes {'on disk' if self._file else 'in memory'})"
@@ -96,9 +98,16 @@ class Document:
         self._file.seek(0)
         return self._file
 
+    def beside(self) -> "Document":
+        """An empty one, held where this one is."""
+        return Document(memory_bytes=self._memory_bytes, folder=self._folder)
+
     def close(self) -> None:
         """Let go of the memory or the file."""
         self._let_go()
+        if self.packed is not None:
+            self.packed.deflated.close()
+            self.packed = None
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -112,3 +121,12 @@ class Document:
     def __del__(self) -> None:
         """Who drops one need not close it: what is shared is others' again."""
         self._let_go()
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What an archive needs of a body, whatever stands around it there."""
+
+    digest: str  # of the bytes, as records have it
+    deflated: Document  # they as raw DEFLATE, in whole bytes, to be followed by more (RFC 1951)
+    checksum: int  # their CRC-32, xor that of as many zeros

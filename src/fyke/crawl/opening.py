@@ -16,6 +16,7 @@ from typing import Any
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import Division
+from fyke.archive.records import pack
 from fyke.archive.table_files import series
 from fyke.archive.tables import ExtractedTable, LinksTable, PagesTable
 from fyke.archive.warc import WarcWriter
@@ -256,7 +257,7 @@ class Rooms:
         self.aside: Aside[Any] = Aside(lambda: loop.call_soon_threadsafe(self._news.set), self._pace)
         self._harvest = Harvest(
             self._parser, self.content_seen, self.named_sitemaps, config.fetch,
-            LinkResolver(prepared.schemes), self.aside, self._redirects, self._past.content,
+            LinkResolver(prepared.schemes), self.aside, self._redirects, self._past.content, pack,
         )  # fmt: skip
 
     def _open_post(self, saved: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ Invariant: every exchange that goes in comes out once, whatever its bytes; those
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -41,6 +42,7 @@ TOGETHER_BYTES = 2 << 20  # of links written out that are resolved together; a p
 TURN_BYTES = 4 << 20
 TURN_S = 0.05
 MOST_LATER = 256  # exchanges with large pages for which there is no room aside: each holds a file
+PACKED_BYTES = 1 << 20  # of a body; to make more ready for the archive would hold up the loop
 STORED_BYTE_S = 5e-9  # that a byte of a large page is expected to take until it is archived
 SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however short it is
 TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
@@ -55,6 +57,7 @@ class _PageRead(NamedTuple):
     level: int  # of sitemap indexes above those that it names
     hops: int = 0  # redirects in a row that it is the last of
     # What was done aside, of a large one:
+    is_told: bool = False  # it brought no page: its body was packed, and no more
     is_opened: bool = False  # that, and no more
     redirect: Sequence[str] = ()  # where it leads by its header
     found: Located | None = None  # its links, resolved
@@ -63,7 +66,7 @@ class _PageRead(NamedTuple):
 class Harvest:
     """Turns exchanges into pages and links."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - most are other rooms, each by its name
         self,
         parser: Parser,
         content_seen: ContentSeen,
@@ -73,8 +76,10 @@ class Harvest:
         aside: Aside["_PageRead"] | None = None,
         redirects: Redirects | None = None,
         copy_of: CopyOf | None = None,
+        pack: Callable[[Exchange], None] = lambda _: None,
     ) -> None:
-        """Without `aside` large pages are read as all others, and a turn may take however long."""
+        """Without `aside` large pages are read as all others, and a turn may take however long. `pack` makes the body
+        of a large one ready for the archive; it may raise OSError."""
         self._parser = parser
         self._content_seen = content_seen
         self._named = named
@@ -85,6 +90,7 @@ class Harvest:
         self._later: deque[tuple[Exchange, int]] = deque()
         self._redirects = redirects or Redirects({})
         self._copy_of = copy_of
+        self._pack = pack
         self._turn_ends_at = 0.0
         self._turn_bytes = 0  # of links written out
         self._next: list[tuple[Exchange, Page | None]] = []  # left of the last turn, some opened already
@@ -116,8 +122,7 @@ class Harvest:
         to_parse.extend((exchange, None) for exchange in exchanges if exchange.outcome in TO_PARSE)
         self._next = []
         yield from self._hand_on()
-        if told := [exchange for exchange in exchanges if exchange.outcome not in TO_PARSE]:
-            yield self._without_page(told)
+        yield from self._told([exchange for exchange in exchanges if exchange.outcome not in TO_PARSE])
         yield from self._open_later()
         batch: list[tuple[Exchange, Page]] = []
         size_bytes = 0
@@ -200,6 +205,7 @@ class Harvest:
         return None if is_cut else _page_with(self._parser, exchange, content)
 
     def _opened_aside(self, exchange: Exchange) -> _PageRead:
+        self._make_ready(exchange)
         return _PageRead(exchange, opened(self._parser, self._most_bytes, exchange), (), 0, is_opened=True)
 
     def _is_large(self, page: Page) -> bool:
@@ -207,6 +213,27 @@ class Harvest:
         return self._aside is not None and (
             len(page.content) >= self._aside.large_bytes or self._parser.takes_long(page)
         )
+
+    def _told(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
+        """Visits that brought nothing to read; those with large bodies later, when these are packed."""
+        at_once = []
+        for exchange in exchanges:
+            if self._aside is None or exchange.body.size < PACKED_BYTES:
+                at_once.append(exchange)
+            else:
+                self._aside.put(partial(self._told_aside, exchange), 1)  # it is on disk
+        if at_once:
+            yield self._without_page(at_once)
+
+    def _told_aside(self, exchange: Exchange) -> _PageRead:
+        self._make_ready(exchange)
+        return _PageRead(exchange, Page(exchange, "", b""), (), 0, is_told=True)
+
+    def _make_ready(self, exchange: Exchange) -> None:
+        """Pack the body of `exchange`, if it is large."""
+        if exchange.body.size >= PACKED_BYTES:
+            with suppress(OSError):  # who archives it meets that too, and knows what to do
+                self._pack(exchange)
 
     def _without_page(self, exchanges: Sequence[Exchange]) -> Sheaf:
         """Visits that brought nothing to read: half of all, where robots.txt forbids much."""
@@ -222,7 +249,9 @@ class Harvest:
         done = [] if self._aside is None else self._aside.take(wait=wait, most=most)
         while done:
             read = done.pop(0)
-            if read.is_opened:
+            if read.is_told:
+                yield from self._owing([self._without_page([read.exchange])])
+            elif read.is_opened:
                 yield from self._owing(self._read([(read.exchange, read.page)]))
             elif read.found is not None:
                 yield from self._owing([self._sheaf([read])])
