@@ -2,7 +2,7 @@
 
     Links      harvest -> frontier    what pages point at
     Visits     frontier -> fetcher    what may be fetched now: a batch of the schema `URLS`
-    Outcomes   fetcher, harvest -> frontier    how visits ended, which rules were learned, which visits have to wait
+    Outcomes   fetcher, harvest -> frontier    how visits ended, what was learned by them, which have to wait
 
 The loop (`fyke.crawl.loop`) alone moves them. A message holds columns and nothing else, so that it can cross
 to another process as it is.

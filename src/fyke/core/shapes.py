@@ -70,7 +70,7 @@ def shapes(of: Skeleton) -> Shapes:
         sharp.append(f"{LONG_URL} characters and more")
     kinds = "/".join(step if step in ("#", "*", "") else "word" for step in steps)
     coarse = [f"/{kinds}{asked}", *(f"/{'/'.join(steps[:depth])}/…" for depth in (1, 2) if depth < len(steps)), "/…"]
-    labels = of.host.rpartition("/")[2].rpartition("@")[2].partition(":")[0].split(".")
+    labels = of.host.rpartition("/")[2].partition(":")[0].split(".")
     hosts = f"{len(labels)} labels, the first {'with' if '#' in labels[0] else 'without'} numbers"
     return Shapes(f"/{'/'.join(steps)}{asked}", sharp, coarse, hosts)
 

@@ -276,7 +276,7 @@ class Agent:
         self._news.set()
 
     def add_seeds(self, urls: Iterable[str]) -> int:
-        """Take `urls` for seeds from now on, also after a restart; how many were none. Raises BadUrl: none is taken."""
+        """Take `urls` for seeds from now on, also after a restart; how many were new. Raises BadUrl: then none is."""
         count = self._steering.add_seeds(seeds_of(urls, self._prepared.schemes))
         self._news.set()
         return count

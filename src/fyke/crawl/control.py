@@ -68,7 +68,7 @@ class Steering:
         self._clock = clock
 
     def add_seeds(self, found: Iterable[Locator]) -> int:
-        """Take `found` for seeds, as if they had been asked for at the beginning; how many were none before."""
+        """Take `found` for seeds, as if they had been asked for at the beginning; how many were new."""
         known = {seed.url for seed in self._seeds}
         new = [at for at in dict.fromkeys(found) if at.url not in known]
         if new:

@@ -41,7 +41,7 @@ _Plugin = TypeVar("_Plugin")
 
 
 class CrawlOptions(TypedDict, total=False):
-    """What may be said of a crawl by keyword: the keys of `[crawl]` but the seeds."""
+    """What may be said of a crawl by keyword: the keys of `[crawl]` but seeds and agents."""
 
     scope: str  # seeds, prefix, host, domain or web
     pages: int
@@ -52,6 +52,7 @@ class CrawlOptions(TypedDict, total=False):
     allow: Sequence[str]
     deny: Sequence[str]
     sitemaps: bool
+    rewrite: str
     requisites: bool
 
 

@@ -345,7 +345,7 @@ class Supervisor:
             self._tell_all(do="stop", ending=ending.value)
 
     def add_seeds(self, urls: Iterable[str]) -> int:
-        """Take `urls` for seeds from now on; how many were none. Raises BadUrl: none is taken."""
+        """Take `urls` for seeds from now on; how many were new. Raises BadUrl: then none is taken."""
         known = {seed.url for seed in seeds_of([*self._config.crawl.seeds, *self._asked.seeds], self._schemes)}
         found = [seed for seed in dict.fromkeys(seeds_of(urls, self._schemes)) if seed.url not in known]
         if found:

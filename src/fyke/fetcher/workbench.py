@@ -329,11 +329,6 @@ class Workbench:
         if not host.visits and host.rests_until - now > FORGET_AFTER_S:
             self._forget(host)
 
-    def waiting(self) -> Iterator[Visit]:
-        """Every visit that waits here."""
-        for host in self._hosts.values():
-            yield from host.visits
-
     def _queue(self, host: Host) -> None:
         if not (host.queued or host.busy or host.parked):
             host.queued = True

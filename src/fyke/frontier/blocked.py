@@ -33,9 +33,6 @@ class Blocked:
         """URLs that wait."""
         return len(self._waiting)
 
-    def __contains__(self, host: int) -> bool:
-        return host in self._hosts
-
     def add(self, hosts: Iterable[int]) -> None:
         """Hosts with these keys are blocked from now on."""
         self._hosts.update(hosts)

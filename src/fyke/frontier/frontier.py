@@ -50,7 +50,6 @@ class Need(IntEnum):
     NONE = 0
     LOW = 1  # the fetcher soon has too little to choose from
     DRY = 2  # fewer visits are handed out than could be made at once
-    IDLE = 3  # nothing is handed out
 
 
 class Frontier:
@@ -204,9 +203,7 @@ class Frontier:
         """How much it wants for visits to hand out."""
         if not self.stages.window.low or self.stages.ready.waiting:
             return Need.NONE
-        if not len(self.stages.window):
-            return Need.IDLE
-        return Need.DRY if len(self.stages.window) < self._few_visits else Need.LOW
+        return Need.DRY if len(self.stages.window) < max(1, self._few_visits) else Need.LOW
 
     @property
     def known_share(self) -> float:
@@ -247,7 +244,7 @@ class Frontier:
         """Merge the URLs found with those seen; the new ones go on to their domain's budget."""
         for unique in self.stages.seen.merge():
             self.stages.again.met(u64(unique, "via"))
-            for start in range(0, unique.num_rows, self._sizes.batch):  # what comes at once is held at once, and copied
+            for start in range(0, unique.num_rows, self._sizes.batch):  # a merge may return millions
                 urls = unique.slice(start, self._sizes.batch)
                 if self._by_level:
                     near = numbers(urls, "depth") <= self.level
