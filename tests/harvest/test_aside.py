@@ -264,17 +264,22 @@ def test_pages_whose_links_are_long_wait_for_room_too(tmp_path) -> None:
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
         harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
-        came = []
-        todo = pages
-        while todo or harvest.waiting:
+        gate = threading.Event()
+        busy = aside._thread.submit(gate.wait)
+        came = [reaped.exchange.visit.url for sheaf in harvest.reap(pages) for reaped in sheaf.reaped]
+        assert harvest.waiting == len(pages), "the loop goes on while another page is read"
+        gate.set()
+        assert busy.result()
+        while harvest.waiting:
             pace.go_on()
-            came += [reaped.exchange.visit.url for sheaf in harvest.reap(todo) for reaped in sheaf.reaped]
+            came += [reaped.exchange.visit.url for sheaf in harvest.reap([]) for reaped in sheaf.reaped]
             assert len(aside) <= (16 << 20) // (1500 * 1900) + 1
-            todo = []
             clock.advance(60.0)
         assert sorted(came) == sorted(page.visit.url for page in pages)
         seen.close()
     aside.close()
+    for page in pages:
+        page.body.close()
 
 
 def test_large_pages_take_their_share_of_the_time(tmp_path) -> None:
@@ -373,6 +378,20 @@ def test_long_work_takes_its_share_piece_by_piece() -> None:
     assert breaths.acquire(timeout=60)
     aside._thread.submit(int).result()
     assert len(aside.take()) == 1
+    aside.close()
+
+
+def test_no_more_is_made_than_may_wait_to_be_taken() -> None:
+    """However little of it there was before: results may be larger than what they are made of."""
+    made: list[int] = []
+    aside = Aside(lambda: None, PACE, most_bytes=100)
+    for number in range(5):
+        aside.put(partial(made.append, number), 60)
+    for most in (2, 4, 5):
+        aside.go_on()
+        aside._thread.submit(int).result()
+        assert made == list(range(most))
+        aside.take()
     aside.close()
 
 

@@ -151,9 +151,10 @@ class RulesDesk:
         if not self._read_sitemaps or known.sitemaps_taken:
             return
         known.sitemaps_taken = True
-        base = robots_url(record.origin)
         named = record.rules(self._product).sitemaps[:MOST_SITEMAPS]
-        self.sitemaps += [url for url in (canonical(line, base) for line in named) if url]
+        if named:
+            base = robots_url(record.origin)
+            self.sitemaps += [url for url in (canonical(line, base) for line in named) if url]
 
     # -- visits that bring rules ---------------------------------------------------------------
 

@@ -5,9 +5,9 @@ a tree, so the loop goes on meanwhile, but not for all that is done to a page. S
 are read one by one, each no sooner than its share of the time allows what is expected of it, and what has many steps
 waits between them (`fyke.core.pace`).
 
-Invariant: results come in the order of the work. Its owner brings no more than it `has_room` for, or waits until it
-has: so `MOST_BYTES` of pages and their links are held at a time, those that nobody took yet among them, or one that is
-larger, alone.
+Invariants: results come in the order of the work. Its owner brings no more than it `has_room` for: so `MOST_BYTES` of
+pages and their links are held at a time, those that nobody took yet among them, or one that is larger, alone. Where
+results that nobody took are so many bytes by themselves, no more are made: they may be larger than what was brought.
 """
 
 import threading
@@ -43,9 +43,10 @@ class Aside(Generic[Result]):
         self.large_bytes = large_bytes  # what is smaller is not worth it
         self._most_bytes = most_bytes
         self._thread = ThreadPoolExecutor(1, "fyke-large-pages")
-        self._works: deque[tuple[Callable[[], Result], Future[Result], float]] = deque()  # not begun
+        self._works: deque[tuple[Callable[[], Result], Future[Result], int]] = deque()  # not begun; bytes
         self._waiting: deque[tuple[Future[Result], int]] = deque()  # begun or not
         self._under_way = False  # the thread takes the next by itself
+        self._made_bytes = 0  # of results that nobody took
         self._lock = threading.Lock()
         self.trimmer = Trimmer()
 
@@ -65,7 +66,7 @@ class Aside(Generic[Result]):
         """Have `work` done, on something of that size."""
         future: Future[Result] = Future()
         future.add_done_callback(lambda _: self._told())
-        self._works.append((work, future, size_bytes * BYTE_S))
+        self._works.append((work, future, size_bytes))
         self._waiting.append((future, size_bytes))
 
     def go_on(self, *, hurry: bool = False) -> None:
@@ -79,26 +80,29 @@ class Aside(Generic[Result]):
 
     @property
     def _may_begin(self) -> bool:
-        return bool(self._works) and not self._share.wait_s(self._works[0][2])
+        is_due = bool(self._works) and not self._share.wait_s(self._works[0][2] * BYTE_S)
+        return is_due and self._made_bytes < self._most_bytes
 
     def _run(self) -> None:
         """One after the other, as long as the next may begin."""
         while work := self._next():
             self._do(*work)
 
-    def _next(self) -> tuple[Callable[[], Result], "Future[Result]", float] | None:
+    def _next(self) -> tuple[Callable[[], Result], "Future[Result]", int] | None:
         with self._lock:
             self._under_way = self._may_begin
             return self._works.popleft() if self._under_way else None
 
-    def _do(self, work: Callable[[], Result], future: "Future[Result]", expected_s: float) -> None:
-        with self._share.taken_beside(expected_s):
+    def _do(self, work: Callable[[], Result], future: "Future[Result]", size_bytes: int) -> None:
+        with self._share.taken_beside(size_bytes * BYTE_S):
             try:
                 result = work()
             except BaseException as error:  # noqa: BLE001 - it is raised where the result is taken
                 future.set_exception(error)
                 return
             self.trimmer.trim()
+        with self._lock:
+            self._made_bytes += size_bytes
         future.set_result(result)
 
     def has_room(self, size_bytes: int) -> bool:
@@ -113,7 +117,10 @@ class Aside(Generic[Result]):
             self.go_on(hurry=True)
             self._waiting[0][0].exception()  # returns when it is done
         while self._waiting and self._waiting[0][0].done() and (most is None or len(done) < most):
-            done.append(self._waiting.popleft()[0].result())
+            future, size_bytes = self._waiting.popleft()
+            done.append(future.result())
+            with self._lock:
+                self._made_bytes -= size_bytes
         return done
 
     def close(self) -> None:

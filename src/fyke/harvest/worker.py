@@ -149,8 +149,6 @@ class Harvest:
         yield from self._read(batch)
         self._next += to_parse
         if self._aside is not None:
-            while len(self._aside) > 1 and not self._aside.has_room(0):  # what was large for its links was not counted
-                yield from self._read_aside(wait=True)
             if self._turn_bytes > TOGETHER_BYTES:
                 self._aside.trimmer.trim()
             self._aside.go_on(hurry=len(self._later) > MOST_LATER // 2)
@@ -294,12 +292,15 @@ class Harvest:
                 _judge_kind(page)
             read = _PageRead(exchange, page, keys, level, self._hops(exchange))
             to_read = exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate
-            if to_read and (self._is_large(page) or not self._processed_here(page)):
+            if to_read and self._is_large(page):
                 self._do_aside(self._parsed, read)
+                continue
+            if to_read and not self._processed_here(page):
+                self._do_aside_or_later(self._parsed, read)
                 continue
             page_bytes = _written_bytes(page)
             if self._aside is not None and page_bytes > TOGETHER_BYTES:
-                self._do_aside(self._resolved, read)
+                self._do_aside_or_later(self._resolved, read)
                 continue
             together.append(read)
             waiting.update(keys)
@@ -317,6 +318,18 @@ class Harvest:
     def _do_aside(self, work: Callable[[_PageRead], _PageRead], read: _PageRead) -> None:
         assert self._aside is not None
         self._aside.put(partial(work, read), self._read_bytes(read.page) + _written_bytes(read.page))
+
+    def _do_aside_or_later(self, work: Callable[[_PageRead], _PageRead], read: _PageRead) -> None:
+        """The same for a page of which nobody knew that it is large for what it holds: where there is no room for it
+        now, it is opened again when there is. Others than plain pages cannot be read twice, and are few."""
+        assert self._aside is not None
+        exchange, size_bytes = read.exchange, self._read_bytes(read.page) + _written_bytes(read.page)
+        is_plain = exchange.outcome is Outcome.OK and exchange.visit.kind is Kind.PAGE
+        if not is_plain or self._aside.has_room(size_bytes):
+            self._do_aside(work, read)
+        else:
+            exchange.body.to_disk()
+            self._later.append((exchange, size_bytes))
 
     def _parsed(self, read: _PageRead) -> _PageRead:
         return read._replace(redirect=self._parser.read(read.page))
