@@ -237,7 +237,8 @@ class Config(Section):
     def _explained(cls, values: Any, validated: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
         source = info.context["source"] if info.context else "fyke.Config"
         try:
-            _refuse_zeros(values)
+            if text := _with_nul(values):
+                raise ConfigurationError(f"{source}: {_shown(text)} holds a NUL, which nothing here may")
             return validated(values)
         except ValidationError as error:
             raise ConfigurationError(_explain(error, source)) from None
@@ -295,17 +296,13 @@ def _shown(value: Any) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
-def _refuse_zeros(value: Any) -> None:
-    """Raises ValueError where a text within `value` holds a NUL: no file, no header field and no expression may."""
+def _with_nul(value: Any) -> str:
+    """A text within `value` that holds a NUL, which no file's name and no header field may; empty: there is none."""
+    if isinstance(value, str):
+        return value if "\0" in value else ""
     if isinstance(value, dict):
-        for key, item in value.items():
-            _refuse_zeros(key)
-            _refuse_zeros(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            _refuse_zeros(item)
-    elif isinstance(value, str) and "\0" in value:
-        raise ValueError(f"{_shown(value)} holds a NUL")
+        value = [*value, *value.values()]
+    return next(filter(None, map(_with_nul, value)), "") if isinstance(value, list | tuple) else ""
 
 
 _TABLES: dict[str, type[Section]] = {"site": SiteSection, "extract": ExtractSection}
