@@ -16,7 +16,7 @@ from fyke.core.pace import LIGHT_S, PARTS, PIECE_S, Pace, breathe
 from fyke.core.resolve import LinkResolver
 from fyke.core.visits import Exchange, Page, visit_to
 from fyke.disk.checkpoint import Checkpoint
-from fyke.harvest import Parser
+from fyke.harvest import Parser, worker
 from fyke.harvest.aside import BYTE_S, Aside
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor, Row
@@ -280,6 +280,36 @@ def test_pages_whose_links_are_long_wait_for_room_too(tmp_path) -> None:
     aside.close()
     for page in pages:
         page.body.close()
+
+
+def test_few_wait_on_disk_for_room(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each holds a file: of pages that turned out to be large, and of errors with large bodies."""
+    monkeypatch.setattr(worker, "MOST_LATER", 3)
+    aside = Aside(lambda: None, PACE, most_bytes=4 << 20)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+    long = (
+        b"<base href='http://one.example/%s/'>" % (b"x" * 1900)
+        + b"<a href=a>" * 8
+        + b"".join(b"<a href=%d>a</a>" % number for number in range(1500))
+    )
+    came = [
+        Exchange(visit_to(f"http://one.example/{outcome}-{n}"), outcome, 1e9, 0.1, status=200, head=head,
+                 body=Document(body + b"%d" % n))
+        for n in range(12) for outcome, body in ((Outcome.OK, long), (Outcome.CLIENT_ERROR, b"x" * PACKED_BYTES))
+    ]  # fmt: skip
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        found = facts(list(harvest.reap(came)))
+        assert len(harvest._later) <= 3 and len(aside) <= 2 * 3
+        while harvest.waiting:
+            found |= facts(list(harvest.reap([])))
+            assert len(harvest._later) <= 3
+        seen.close()
+    aside.close()
+    for exchange in came:
+        exchange.body.close()
+    assert sorted(found) == sorted(exchange.visit.url for exchange in came)
 
 
 def test_large_pages_take_their_share_of_the_time(tmp_path) -> None:

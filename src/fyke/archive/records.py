@@ -268,8 +268,7 @@ def body_member(header: str, head: bytes, body: bytes) -> tuple[bytes, str]:
 
 def _with_stored(start: bytes, body: bytes) -> Iterator[bytes]:
     """A member with `start` compressed and `body` as it is."""
-    packer = isal_zlib.compressobj(SMALL_LEVEL, isal_zlib.DEFLATED, -15)
-    yield _MEMBER + packer.compress(start) + packer.flush(isal_zlib.Z_SYNC_FLUSH)
+    yield _begun(start)
     yield from _stored(body)
     yield from _stored(_END, last=True)
     checksum = isal_zlib.crc32(_END, isal_zlib.crc32(body, isal_zlib.crc32(start)))
@@ -310,8 +309,7 @@ def _around(start: bytes, packed: Packed, size: int) -> Iterator[bytes]:
     The checksum of bytes that follow others is theirs, xor that of zeros in their place after those others, xor that of
     the zeros alone: CRC-32 is linear but for where it begins.
     """
-    packer = isal_zlib.compressobj(SMALL_LEVEL, isal_zlib.DEFLATED, -15)
-    yield _MEMBER + packer.compress(start) + packer.flush(isal_zlib.Z_SYNC_FLUSH)
+    yield _begun(start)
     with closing(packed.deflated):
         yield from _chunks(packed.deflated)
     checksum = isal_zlib.crc32(start)
@@ -325,6 +323,12 @@ def _start(header: str, head: bytes, payload: str, size: int) -> bytes:
     """All before the body. Without a head the payload is the block, and fastwarc wants it to be called that."""
     what = "Payload" if head else "Block"
     return f"{header}WARC-{what}-Digest: {payload}\r\nContent-Length: {len(head) + size}\r\n\r\n".encode() + head
+
+
+def _begun(start: bytes) -> bytes:
+    """The beginning of a member (RFC 1952) that holds `start`, in whole bytes, to be followed by more."""
+    packer = isal_zlib.compressobj(SMALL_LEVEL, isal_zlib.DEFLATED, -15)
+    return _MEMBER + packer.compress(start) + packer.flush(isal_zlib.Z_SYNC_FLUSH)
 
 
 def _stored(data: bytes, *, last: bool = False) -> Iterator[bytes]:

@@ -115,13 +115,14 @@ class NewText:
         text = blocks(content)
         new = self._enter(text, visit.domain)
         cut_anew = self._is_cut_anew(new, visit.domain)
-        words = {word.encode() for word in _WORD.findall(visit.url.lower())[-MOST_WORDS:]}
+        words = sorted({word.encode() for word in _WORD.findall(visit.url.lower())[-MOST_WORDS:]})
+        words.sort(key=len, reverse=True)  # one may begin another
         least, brought = max(LEAST_LETTERS, sum(map(len, text)) / LEAST_SHARE), 0
         middle = _behind(new, FIRST_PART * least)
         for part in (new[:middle], new[middle:]):
             if brought < least:
                 said = b"\n".join(part)
-                for word in sorted(words, key=lambda word: (-len(word), word)):  # one may begin another
+                for word in words:
                     said = said.replace(word, b"")
                 # Apart from the others: most have none of those words.
                 brought += sum(map(len, self._enter(said.split(), visit.domain ^ 1)))

@@ -147,6 +147,7 @@ class Harvest:
                 yield from self._read(batch)
                 batch, size_bytes = [], 0
         yield from self._read(batch)
+        yield from self._open_later(MOST_LATER)
         self._next += to_parse
         if self._aside is not None:
             if self._turn_bytes > TOGETHER_BYTES:
@@ -213,10 +214,11 @@ class Harvest:
         )
 
     def _told(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
-        """Visits that brought nothing to read; those with large bodies later, when these are packed."""
+        """Visits that brought nothing to read; those with large bodies later, when these are packed, as far as there
+        are not too many: each holds a file."""
         at_once = []
         for exchange in exchanges:
-            if self._aside is None or exchange.body.size < PACKED_BYTES:
+            if self._aside is None or exchange.body.size < PACKED_BYTES or len(self._aside) >= MOST_LATER:
                 at_once.append(exchange)
             else:
                 self._aside.put(partial(self._told_aside, exchange), 1)  # it is on disk
