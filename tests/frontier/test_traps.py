@@ -15,7 +15,7 @@ from fyke.core.messages import judged_batch
 from fyke.core.urls import key_of, locate
 from fyke.core.visits import visits_of
 from fyke.disk.store import Store
-from fyke.frontier.traps import PROBE, RECENT, Traps
+from fyke.frontier.traps import LET_THROUGH, RECENT, Traps
 
 AFTER = 8
 
@@ -45,7 +45,7 @@ def learn(guard: Guard, urls: list[str], fresh: bool, via: str = "") -> list[int
 def numbered(path: str, count: int, begin: int = 0) -> list[str]:
     """Pages of which none is let through as a probe."""
     urls = (f"http://www.a.example{path}{number}" for number in range(begin, begin + 100 * count))
-    return [url for url in urls if key_of(url) % PROBE][:count]
+    return [url for url in urls if key_of(url) % LET_THROUGH][:count]
 
 
 def passed(guard: Guard, urls: list[str], via: str = "") -> int:
@@ -82,7 +82,7 @@ def test_a_name_a_repeated_part_depth_and_made_up_words_are_shapes(
         random = Random(pattern)
         words = ("".join(random.choices("abcdefgh", k=12)) for _ in range(100 * count))
         made = (f"http://www.a.example{pattern.format(n=n, w=word)}" for n, word in enumerate(words))
-        return [url for url in made if key_of(url) % PROBE][:count]
+        return [url for url in made if key_of(url) % LET_THROUGH][:count]
 
     read = "http://www.a.example/read"
     learn(guard, [read], True)
@@ -96,7 +96,7 @@ def test_a_name_a_repeated_part_depth_and_made_up_words_are_shapes(
 
 def test_hosts_without_end_are_a_shape_of_their_domain(guard: Guard) -> None:
     hosts = [f"http://{word}.a.example/" for word in ("".join(Random(n).choices("abcdefgh", k=9)) for n in range(99))]
-    hosts = [url for url in hosts if key_of(url) % PROBE]
+    hosts = [url for url in hosts if key_of(url) % LET_THROUGH]
     accused = learn(guard, hosts[: AFTER + 1], False)
     assert key_of("a.example") in accused
     assert passed(guard, hosts[AFTER + 1 :]) == 0
@@ -133,10 +133,10 @@ def test_what_is_fresh_after_all_goes_on_and_nothing_is_lost(guard: Guard) -> No
 
 def test_one_in_so_many_is_tried_again(guard: Guard) -> None:
     learn(guard, numbered("/day/", 2 * AFTER), False)
-    urls = batch([f"http://www.a.example/day/{number}" for number in range(20 * PROBE)])
+    urls = batch([f"http://www.a.example/day/{number}" for number in range(20 * LET_THROUGH)])
     probes = guard.stage.divert(urls)
     assert 5 <= probes.num_rows <= 60
-    assert not (u64(probes, "key") % np.uint64(PROBE)).any()
+    assert not (u64(probes, "key") % np.uint64(LET_THROUGH)).any()
     guard.close()
 
 

@@ -173,3 +173,35 @@ def test_pieces_are_the_same_compiled(text: list[bytes]) -> None:
     assert sorted(zip(*[iter(np.frombuffer(found, np.uint64).tolist())] * 2, strict=True)) == sorted(
         pieces_by_columns(joined[:READ_BYTES]).tolist()
     )
+
+
+FIRST = "Whoever has no umbrella stays at home and waits until the sun shines once more."
+INVENTED = [
+    "The harbour of glass was closed by seven silent ministers, who left no orders for the autumn.",
+    "Copper lanterns grow in every valley where a violin has been buried under the first snow.",
+    "He sold the bridge for eleven feathers and walked home along the bottom of the river.",
+]
+
+
+def probe(content: str, path: str) -> Page:
+    visit = visits_of(url_batch([locate(f"http://www.a.example{path}")], kind=Kind.PROBE))[0]
+    return Page(Exchange(visit, Outcome.OK, 0.0, 0.0), "text/html", (AROUND + content).encode())
+
+
+def test_text_that_is_new_under_each_name_is_made_up(reader: NewText) -> None:
+    assert reader.fresh(page(f"{AROUND}<title>Rain, the meaning of it</title><p>{FIRST}</p>", "/wiki/rain")) is True
+    for number, text in enumerate(INVENTED):
+        name = "many-hands" + "x" * number
+        assert reader.fresh(probe(f"<title>{name}, the meaning of it</title><p>{text}</p>", f"/wiki/{name}")) is True
+    assert reader.fresh(page(f"{AROUND}<p>{INVENTED[0]}</p>", "/real")) is True, (
+        "no page is held to what a probe brought"
+    )
+
+
+def test_what_says_no_is_not_made_up_whatever_stands_beside_it(reader: NewText) -> None:
+    """The second time, since nobody knows how a site says it."""
+    answers = [f"<p>Sorry, no page named q{n}x here.</p><p>{text}</p>" for n, text in enumerate(INVENTED)]
+    said = [reader.fresh(probe(answer, f"/wiki/q{n}x")) for n, answer in enumerate(answers)]
+    assert said[1:] == [False, False]
+    met = "<p>The first page has a few words of its own.</p>"
+    assert reader.fresh(probe(met, "/wiki/another")) is False, "the page that is shown for all"

@@ -174,6 +174,8 @@ def metadata_fields(exchange: Exchange, via: str, charset: str, duplicate: bool 
         text += f"tries: {visit.tries}\r\n" if visit.tries else ""
         text += f"viaKey: {visit.via}\r\n" if visit.via else ""
         text += "duplicate: yes\r\n" if duplicate else ""
+    elif visit.purpose is Purpose.PROBE:
+        text += f"kind: {KINDS[visit.kind]}\r\n"
     if not_modified(exchange):
         text += "".join(f"answered: {line}\r\n" for line in _lines(exchange.head))
     if charset:

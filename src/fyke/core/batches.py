@@ -28,6 +28,7 @@ class Kind(IntEnum):
     SEED = 2  # asked for by a person: no filter but robots applies
     LISTING = 3  # a sitemap or feed: read for its links, as robots.txt is for its rules, and no page
     RULES = 4  # robots.txt, to learn what an origin allows
+    PROBE = 5  # made up by the frontier: nothing should be there
 
 
 class LinkKind(IntEnum):

@@ -157,7 +157,9 @@ class FrontierSection(Section):
         [], description="For order = patterns: RE2 expressions, those for the first URLs first."
     )
     trap_pages: Annotated[int, Field(ge=0, le=10_000)] = Field(
-        16, description="Pages of like URLs, hardly one with new text, after which their like come last; 0: never."
+        16,
+        description="Pages of like URLs, hardly one with new text, after which their like come last, as do those of"
+        " hosts that show new text where no page can be; 0: never.",
     )
 
 

@@ -33,6 +33,7 @@ class Purpose(IntEnum):
 
     PAGE = 0
     ROBOTS = 1
+    PROBE = 2  # to see whether a server shows something where nothing should be
 
 
 SAME_TEXT = "its text is as it was"  # the detail of an answer whose bytes alone are others
@@ -89,10 +90,14 @@ class Visit:
 def visits_of(batch: pa.RecordBatch) -> list[Visit]:
     """The rows of a `URLS` batch as visits."""
     columns = (numbers(batch, name).tolist() for name in URLS.names[:-1])
-    return [
+    visits = [
         Visit(url, key, host, domain, via, depth, Kind(kind), *rest)
         for url, key, host, domain, via, depth, kind, *rest in zip(texts(batch), *columns, strict=True)
     ]
+    for visit in visits:
+        if visit.kind is Kind.PROBE:
+            visit.purpose = Purpose.PROBE
+    return visits
 
 
 def batch_of(visits: Iterable[Visit]) -> pa.RecordBatch:

@@ -96,9 +96,10 @@ class Gathering:
 
     def _tell(self, reaped: Reaped, outbox: Outbox) -> bool:
         visit, outcome = reaped.exchange.visit, reaped.exchange.outcome
-        if visit.purpose is Purpose.PAGE:
+        if visit.purpose is not Purpose.ROBOTS:
             outbox.put_ended(visit, outcome)
-            printed = None if self._printing is None else self._printing.of(visit, outcome, reaped.page)
+            page = visit.purpose is Purpose.PAGE
+            printed = self._printing.of(visit, outcome, reaped.page) if self._printing and page else None
             if printed is not None:
                 outbox.put_printed(printed)
             fresh = None if self._new_text is None else self._new_text.fresh(reaped.page)

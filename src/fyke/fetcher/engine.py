@@ -93,7 +93,7 @@ class Fetcher:
         elif host.rests_until - now > SOON_S:
             self._returns.put_off(visit, host.rests_until)
         else:
-            self.bench.add(host, visit)
+            self.bench.add(host, visit, first=visit.purpose is Purpose.PROBE)
             return
         self.bench.leave(host, now)
 

@@ -97,16 +97,16 @@ class FaultDesk:
     def abandon(self, host: Host, outcome: Outcome, detail: str) -> None:
         """End all that waits at `host`."""
         for visit in self._bench.drain(host):
-            if visit.purpose is Purpose.PAGE:
+            if visit.purpose is not Purpose.ROBOTS:
                 self._returns.end(visit, outcome, detail)
             else:
                 self._rules.unmade(visit, outcome, detail, self._clock.now())
         self._bench.rest(host)
 
     def pages_of(self, visits: Iterable[Visit]) -> Iterator[Visit]:
-        """Those of `visits`, which are not made here, that are to pages; the rules of robots.txt are put off."""
+        """Those of `visits`, which are not made here, that the frontier gave; the rules of robots.txt are put off."""
         for visit in visits:
-            if visit.purpose is Purpose.PAGE:
+            if visit.purpose is not Purpose.ROBOTS:
                 yield visit
             else:
                 self._rules.put_off(visit, self._clock.now())

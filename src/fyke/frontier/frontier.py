@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.core.batches import URLS, Kind, concat, first_of_each_key, keep, numbers, u64, url_batch
+from fyke.core.batches import EMPTY, URLS, Kind, concat, first_of_each_key, keep, numbers, u64, url_batch
 from fyke.core.config import FrontierSection
 from fyke.core.messages import LEARNED, OK, SOON_S, Links, Outcomes, Rules
 from fyke.core.site import SiteSection
@@ -173,7 +173,9 @@ class Frontier:
 
     def put_done(self, ended: pa.RecordBatch) -> None:
         """Visits that are over (schema `ENDED`) and out no more: their domains are told."""
+        ended = keep(ended, numbers(ended, "kind") != Kind.PROBE)
         self.stages.quota.count(ended)
+        self.stages.traps.probes.visited(u64(ended, "host"))
         self._ended.append(ended)
         self._ended_rows += ended.num_rows
         if self._ended_rows >= self._sizes.batch:
@@ -224,6 +226,7 @@ class Frontier:
         for released in self.stages.quota.released():
             self.stages.ready.put(released)
         self.supply.put(self.stages.traps.cleared(), now)
+        self.supply.put(self._probes(), now)
         moved = self.stages.seen.full or (hungry and self.stages.seen.pending > 0)
         if moved:
             self._advance()
@@ -240,10 +243,16 @@ class Frontier:
             return True
         return False
 
+    def _probes(self) -> pa.RecordBatch:
+        """Pages that cannot be there, to be asked for all the same (schema `URLS`)."""
+        urls = self.stages.traps.probes.take()
+        return self._filters.accept(url_batch(list(map(locate, urls)), kind=Kind.PROBE)) if urls else EMPTY
+
     def _advance(self) -> None:
         """Merge the URLs found with those seen; the new ones go on to their domain's budget."""
         for unique in self.stages.seen.merge():
             self.stages.again.met(u64(unique, "via"))
+            self.stages.traps.probes.found(u64(unique, "host"))
             for start in range(0, unique.num_rows, self._sizes.batch):  # a merge may return millions
                 urls = unique.slice(start, self._sizes.batch)
                 if self._by_level:

@@ -196,7 +196,7 @@ class Quota:
 
 def _brought_pages(ended: pa.RecordBatch) -> Mask:
     """Which visits (schema `ENDED`) brought pages, and were the first to theirs: bool[n]."""
-    fetched = (numbers(ended, "outcome") == OK) & (numbers(ended, "kind") != Kind.LISTING)
+    fetched = (numbers(ended, "outcome") == OK) & ~np.isin(numbers(ended, "kind"), (Kind.LISTING, Kind.PROBE))
     again = ended.column("again").to_numpy(zero_copy_only=False)
     first: Mask = fetched & ~again
     return first

@@ -12,10 +12,13 @@ fresh pages and on others, and of each own shape they count one page: they are f
 none when its own shape is *fertile*: where one page in `FERTILE` was fresh, or led to a page of another shape that was.
 So lists are read that say little themselves and lead to what says more.
 
-One in `PROBE` of a trap's URLs is let through, as if it were none: a shape that brings something after all is barren no
-more, and what waited for it goes on. The rest is released when nothing else is left but what sleeps. URLs are diverted
-before the rules of their hosts are asked for, and once more as they go out, since more is known by then; so whatever
-leaves here passes the robots gate.
+A host that makes up new text for whatever is asked of it is told by asking (`fyke.frontier.probes`): where it does, all
+URLs are traps.
+
+One in `LET_THROUGH` of a trap's URLs is let through, as if it were none: a shape that brings something after all is
+barren no more, and what waited for it goes on. The rest is released when nothing else is left but what sleeps. URLs
+are diverted before the rules of their hosts are asked for, and once more as they go out, since more is known by then;
+so whatever leaves here passes the robots gate.
 
 Bounded by `MOST_SHAPES` counters, of which those with the fewest pages are forgotten, and `RECENT` pages. Invariant: a
 URL that was diverted waits here until it is handed out or goes on.
@@ -33,13 +36,15 @@ from fyke.core.shapes import Skeleton, shape_keys, shapes, skeleton
 from fyke.disk.files import raw
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
+from fyke.frontier.probes import Probes, place_key
 
 MOST_SHAPES = 1 << 17
 RECENT = 1 << 15  # pages that are known to have been fresh or not, for what was met on them
 BARREN = 8  # of a barren shape less than one page in so many is fresh
 FERTILE = 4  # one is barren no more with so many
-PROBE = 64
+LET_THROUGH = 64
 ROWS = 8192
+MADE = 1 << 30  # in place of the place of a shape
 _COUNT = np.dtype([("key", "<u8"), ("owner", "<u8"), ("pages", "<u4"), ("fresh", "<f4"), ("barren", "?")])
 _PAGE = np.dtype([("key", "<u8"), ("own", "<u8"), ("fresh", "?")])
 
@@ -104,7 +109,7 @@ class Traps:
     def __init__(
         self, store: Store, after: int, state: Mapping[str, Any] | None = None, most: int = MOST_SHAPES
     ) -> None:
-        """`after` so many pages without new text a shape is barren; 0: none ever is."""
+        """`after` so many pages without new text a shape is barren; 0: none ever is, and nobody is asked."""
         saved = state or {}
         self._store = store
         self._after = after
@@ -120,12 +125,15 @@ class Traps:
         self._yields = Yields(after, counts, most)
         self._recent = np.zeros(RECENT, _PAGE)
         self._recent[recent["key"] % RECENT] = recent
-        self._owners = np.unique(self._yields.barren["owner"])
+        self.probes = Probes(store, saved.get("probes"), asks=after > 0)
+        self._note_owners()
         self._accused: set[int] = set()
         self._released: set[int] = set()  # lately, and for good
         self._changed = False
         self._left = int(saved.get("left", 0))  # rows that are still to be looked at, since a shape is barren no more
         self._looks = int(saved.get("looks", 0))  # that are granted
+        if self.probes.forgave:
+            self._left = self._looks = len(self._queue)
 
     def __repr__(self) -> str:
         return f"Traps({len(self)} URLs, {self.barren} barren shapes)"
@@ -136,8 +144,11 @@ class Traps:
 
     @property
     def barren(self) -> int:
-        """Shapes that bring nothing."""
-        return len(self._yields.barren)
+        """Shapes that bring nothing, and places where all is made up."""
+        return len(self._yields.barren) + len(self.probes)
+
+    def _note_owners(self) -> None:
+        self._owners = np.union1d(self._yields.barren["owner"], self.probes.hosts)
 
     def learn(self, judged: pa.RecordBatch) -> None:
         """Pages were read (schema `JUDGED`)."""
@@ -145,12 +156,20 @@ class Traps:
             return
         seen = []
         tried: set[int] = set()
+        probed = numbers(judged, "kind") == Kind.PROBE
+        self._learn_of_probes(keep(judged, probed))
+        judged = keep(judged, ~probed)
+        if not judged.num_rows:
+            return
         host_of, domain_of, via_of, key_of = (u64(judged, name).tolist() for name in ("host", "domain", "via", "key"))
         rows = zip(texts(judged), host_of, domain_of, via_of, key_of, judged.column("fresh").to_pylist(), strict=True)
         for url, host, domain, via, key, fresh in rows:
             parent = self._recent[via % RECENT]
             met_on_fresh = bool(parent["key"] == via and parent["fresh"])
-            sharp, coarse = shape_keys(shapes(skeleton(url)), host, domain, met_on_fresh=met_on_fresh)
+            found = shapes(skeleton(url))
+            if fresh:
+                self.probes.fresh(url, found, host)
+            sharp, coarse = shape_keys(found, host, domain, met_on_fresh=met_on_fresh)
             own = sharp[0]
             seen += [(shape, host, 0, fresh, False) for shape in sharp]
             if own not in tried and not self._yields.knows(own):
@@ -166,9 +185,16 @@ class Traps:
         barren = self._yields.barren
         if not before.issubset(barren["key"].tolist()):
             self._left = len(self._queue)
-        self._owners = np.unique(barren["owner"])
+        self._note_owners()
         accused = barren["owner"][~np.isin(barren["key"], np.fromiter(before, np.uint64, len(before)))]
         self._accused.update(accused.tolist())
+
+    def _learn_of_probes(self, judged: pa.RecordBatch) -> None:
+        rows = zip(texts(judged), u64(judged, "host").tolist(), judged.column("fresh").to_pylist(), strict=True)
+        for url, host, fresh in rows:
+            if self.probes.answered(url, shapes(skeleton(url)), host, made_up=fresh):
+                self._accused.add(host)
+                self._note_owners()
 
     def take_accused(self) -> set[int]:
         """Hosts and domains of shapes that became barren since this was last asked: what is out of them may be one."""
@@ -190,7 +216,7 @@ class Traps:
             return mask
         accused = np.isin(u64(urls, "host"), self._owners) | np.isin(u64(urls, "domain"), self._owners)
         keys = u64(urls, "key")
-        accused &= (numbers(urls, "kind") == Kind.PAGE) & (keys % np.uint64(PROBE) != 0)
+        accused &= (numbers(urls, "kind") == Kind.PAGE) & (keys % np.uint64(LET_THROUGH) != 0)
         if self._released:
             accused &= ~np.isin(keys, np.fromiter(self._released, np.uint64, len(self._released)))
         rows = np.flatnonzero(accused)
@@ -200,21 +226,25 @@ class Traps:
 
     def _deciding(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], Counts]:
         """For each of `urls` (n > 0 rows) the place among its shapes of the barren one that makes a trap of it, -1
-        where it is none; and the counts of the shapes of the first one, and of others."""
-        which, keys = self._alike(urls)
+        where it is none, `MADE` where its host makes it up; and the counts of the shapes of the first, and of others.
+        """
+        which, keys, places = self._alike(urls)
+        made_up = self.probes.make_up(places, u64(urls, "host"))
         lengths = np.array([len(some) for some in keys])
         counts = self._yields.of(np.array([key for some in keys for key in some], np.uint64))
         starts = np.cumsum(lengths) - lengths
-        places = np.arange(len(counts)) - np.repeat(starts, lengths)
-        first = np.minimum.reduceat(np.where(counts["barren"], places, len(counts)), starts)
+        at = np.arange(len(counts)) - np.repeat(starts, lengths)
+        first = np.minimum.reduceat(np.where(counts["barren"], at, len(counts)), starts)
         own = counts[starts]
         fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
-        return np.where(fertile | (first == len(counts)), -1, first)[which], counts
+        return np.where(made_up, MADE, np.where(fertile | (first == len(counts)), -1, first)[which]), counts
 
-    def _alike(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], list[list[int]]]:
-        """Which of `urls` (n rows) have all shapes in common, int64[n]; and the keys of those, lot by lot."""
+    def _alike(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], list[list[int]], U64]:
+        """Which of `urls` (n rows) have all shapes in common, int64[n]; the keys of those, lot by lot; and where each
+        lies, as probes have it, uint64[n]."""
         number: dict[tuple[Skeleton, int, bool], int] = {}
         keys: list[list[int]] = []
+        places: list[int] = []
         which = np.empty(urls.num_rows, np.int64)
         met_on = self._met_on_fresh(u64(urls, "via")).tolist()
         rows = zip(texts(urls), u64(urls, "host").tolist(), u64(urls, "domain").tolist(), met_on, strict=True)
@@ -222,10 +252,12 @@ class Traps:
             like = skeleton(url), host, fresh
             found = number.setdefault(like, len(keys))
             if found == len(keys):
-                sharp, coarse = shape_keys(shapes(like[0]), host, domain, met_on_fresh=fresh)
+                of_lot = shapes(like[0])
+                sharp, coarse = shape_keys(of_lot, host, domain, met_on_fresh=fresh)
                 keys.append(sharp + coarse)
+                places.append(place_key(of_lot, host))
             which[row] = found
-        return which, keys
+        return which, keys, np.array(places, np.uint64)[which]
 
     def _met_on_fresh(self, via: U64) -> Mask:
         """Whether the pages with these keys (uint64[n]) were fresh: what they lead to is apart from what others do."""
@@ -238,6 +270,8 @@ class Traps:
         places, counts = self._deciding(urls.slice(0, 1))
         if places[0] < 0:
             return ""
+        if places[0] == MADE:
+            return "its host makes pages up: it showed new text for each of several names that nobody can know"
         found = shapes(skeleton(texts(urls)[0]))
         words = (found.own, *found.sharp, *found.coarse, found.hosts)[places[0]]
         return (
@@ -284,6 +318,7 @@ class Traps:
             "counts": len(self._yields.counts),
             "pages_file": self._pages_file,
             "pages": len(recent),
+            "probes": self.probes.state(),
             "left": self._left,
             "looks": self._looks,
         }

@@ -13,13 +13,17 @@ fresh as well when `LEAST_ROWS` of its *rows*, with `LEAST_DIGITS` digits, were 
 together that stand between two tags that break lines. Who counts makes no row, so that a calendar has none, nor do the
 numbers in the page's own URL; what a list shows in another order has the same rows.
 
+A *probe* asks for a page that cannot be there (`fyke.frontier.probes`). What is shown for it is made up when it is
+fresh, and no block of it that no page has was shown for a probe before: "no such page" is said to everyone, also where
+other things are shown beside it.
+
 It is asked for every page (`fyke.crawl.gathering`), and reads few of them: not the first ones of a domain, and one in
 `ONE_IN` while all were fresh lately. Its memory is one table of places that newer blocks take over (bounded, and
 lost at a restart), and one of pieces: what was forgotten counts as new, which accuses nobody.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -45,6 +49,7 @@ ONE_IN = 8  # pages of a proven domain that is read
 READ_BYTES = 1 << 15  # of a page
 LEAST_LETTERS = 24
 LEAST_SHARE = 50
+LEAST_SAID = 8  # letters of a block that tells of what is said to every probe
 MOST_WORDS = 16  # of a URL
 LEAST_ROWS = 4
 LEAST_DIGITS = 32
@@ -70,6 +75,7 @@ _ENDS, _BEGINS = np.arange(256) % 5 < 2, np.arange(256) % 5 == 2  # letters betw
 _ENDS[ord("\n")] = False  # a block begins there, and no piece
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _NONE = np.zeros(1, np.uint64)
+_Sought = Callable[[npt.NDArray[np.uint32], U64, int], npt.NDArray[np.intp]]
 _PIECE = np.dtype([("key", np.uint64), ("length", np.int64)])
 # Of a polynomial hash of 64 bits (Karp and Rabin 1987): the code of each letter, and the powers of an odd number.
 _BASE = 0xD6E8FEB86659FD93
@@ -92,9 +98,13 @@ class NewText:
     def fresh(self, page: Page) -> bool | None:
         """Whether `page` brought new text; None for what was not read."""
         visit = page.exchange.visit
-        if page.exchange.outcome is not Outcome.OK or visit.purpose is not Purpose.PAGE or visit.kind is Kind.LISTING:
+        if page.exchange.outcome is not Outcome.OK or visit.purpose is Purpose.ROBOTS or visit.kind is Kind.LISTING:
             return None
-        if page.media_type not in HTML_TYPES or not self._wants(visit.domain):
+        if page.media_type not in HTML_TYPES:
+            return None
+        if visit.purpose is Purpose.PROBE:
+            return self._is_made_up(page.content, visit)
+        if not self._wants(visit.domain):
             return None
         place = visit.domain % DOMAINS
         if self._share[place] >= PROVEN and visit.key % ONE_IN:
@@ -114,47 +124,85 @@ class NewText:
         """Remember the blocks of `content`; whether enough of them is new, also without the words of the URL."""
         text = blocks(content)
         new = self._enter(text, visit.domain)
-        cut_anew = self._is_cut_anew(new, visit.domain)
-        words = sorted({word.encode() for word in _WORD.findall(visit.url.lower())[-MOST_WORDS:]})
-        words.sort(key=len, reverse=True)  # one may begin another
-        least, brought = max(LEAST_LETTERS, sum(map(len, text)) / LEAST_SHARE), 0
+        cut_anew = self._is_cut_anew(new, visit.domain, _enter)
+        words = _words_of(visit.url)
+        least, brought = _least(text), 0.0
         middle = _behind(new, FIRST_PART * least)
         for part in (new[:middle], new[middle:]):
             if brought < least:
-                said = b"\n".join(part)
-                for word in words:
-                    said = said.replace(word, b"")
                 # Apart from the others: most have none of those words.
-                brought += sum(map(len, self._enter(said.split(), visit.domain ^ 1)))
+                brought += sum(map(len, self._enter(_without(words, part), visit.domain ^ 1)))
         return not cut_anew and (brought >= least or self._has_new_rows(rows(content, visit.url), visit))
+
+    def _is_made_up(self, content: bytes, visit: Visit) -> bool:
+        """Whether `content`, which is shown where nothing should be, is text that is made for the one who asks. Pages
+        of the domain are not held against it afterwards."""
+        text = blocks(content)
+        unmet = [text[at] for at in _unmet(self._met, _hashes(text), visit.domain).tolist()]
+        left = _without(_words_of(visit.url), unmet)  # without the name that was asked for, a title may be as all are
+        new = [left[at] for at in _unmet(self._met, _hashes(left), visit.domain ^ 1).tolist()]
+        said = [block for block in new if len(block) >= LEAST_SAID]
+        said_before = len(self._enter(said, visit.domain ^ 3)) < len(said)
+        return not (said_before or self._is_cut_anew(new, visit.domain, _unmet)) and sum(map(len, new)) >= _least(text)
 
     def _has_new_rows(self, found: Sequence[bytes], visit: Visit) -> bool:
         """Remember the rows of numbers `found`; whether enough of them are new."""
         new = self._enter(found, visit.domain ^ 2)
         return len(new) >= LEAST_ROWS and sum(map(len, new)) - b"".join(new).count(b" ") >= LEAST_DIGITS
 
-    def _is_cut_anew(self, new: Sequence[bytes], domain: int) -> bool:
-        """Remember the pieces of the blocks `new`; whether most of them were met."""
+    def _is_cut_anew(self, new: Sequence[bytes], domain: int, sought: _Sought) -> bool:
+        """Whether most of the pieces of the blocks `new` were met, as `sought` finds them."""
         text = b"\n".join(new)[:READ_BYTES]
         found = pieces_by_columns(text) if pieces is None else np.frombuffer(pieces(text), _PIECE)
         there = int(found["length"].sum())
-        unmet = int(found["length"][_enter(self._met_pieces, found["key"], domain)].sum())
+        unmet = int(found["length"][sought(self._met_pieces, found["key"], domain)].sum())
         return there * JUDGED_SHARE >= sum(map(len, new)) > 0 and unmet * MET_SHARE < there
 
     def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
         """Remember the blocks `text`; those that were not met before."""
-        hashes = np.fromiter(map(xxhash.xxh3_64_intdigest, text), np.uint64, len(text))
-        return [text[at] for at in _enter(self._met, hashes, domain).tolist()]
+        return [text[at] for at in _enter(self._met, _hashes(text), domain).tolist()]
+
+
+def _hashes(text: Sequence[bytes]) -> U64:
+    return np.fromiter(map(xxhash.xxh3_64_intdigest, text), np.uint64, len(text))
+
+
+def _words_of(url: str) -> list[bytes]:
+    """The last words in a URL, the long ones first, since one may begin another."""
+    words = sorted({word.encode() for word in _WORD.findall(url.lower())[-MOST_WORDS:]})
+    return sorted(words, key=len, reverse=True)
+
+
+def _without(words: Sequence[bytes], text: Sequence[bytes]) -> list[bytes]:
+    """The blocks `text` without these words."""
+    said = b"\n".join(text)
+    for word in words:
+        said = said.replace(word, b"")
+    return said.split()
+
+
+def _least(text: Sequence[bytes]) -> float:
+    """How many letters of a page with the blocks `text` must be new."""
+    return max(LEAST_LETTERS, sum(map(len, text)) / LEAST_SHARE)
 
 
 def _enter(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.NDArray[np.intp]:
     """Remember `hashes` (uint64[n]) of texts of a domain in the table `met`; the places of those not met before."""
-    keys = (hashes ^ np.uint64(domain)) * _MIX
-    places = keys & np.uint64(len(met) - 1)
-    marks = (keys >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+    places, marks = _entries(met, hashes, domain)
     new = np.flatnonzero(met[places] != marks)
     met[places] = marks
     return new
+
+
+def _unmet(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.NDArray[np.intp]:
+    """The same, and nothing is remembered."""
+    places, marks = _entries(met, hashes, domain)
+    return np.flatnonzero(met[places] != marks)
+
+
+def _entries(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> tuple[U64, npt.NDArray[np.uint32]]:
+    keys = (hashes ^ np.uint64(domain)) * _MIX
+    return keys & np.uint64(len(met) - 1), (keys >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
 
 
 def _behind(text: Sequence[bytes], most: float) -> int:

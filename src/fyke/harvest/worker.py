@@ -414,10 +414,11 @@ def opened(parser: Parser, most_bytes: int, exchange: Exchange) -> Page:
 
 def _page_with(parser: Parser, exchange: Exchange, content: bytes) -> Page:
     """The page with that content; its fingerprint is 0 when it has no body to compare."""
-    if exchange.outcome not in TO_PARSE or exchange.visit.purpose is not Purpose.PAGE:
+    purpose = exchange.visit.purpose
+    if exchange.outcome not in TO_PARSE or purpose is Purpose.ROBOTS:
         return Page(exchange, "", b"")
     page = parser.page_of(exchange, content)
-    if not page.content or exchange.outcome is not Outcome.OK:
+    if not page.content or exchange.outcome is not Outcome.OK or purpose is Purpose.PROBE:
         page.fingerprint = 0
     return page
 

@@ -1,11 +1,14 @@
 """Sites without end as they are made, and a crawl among them."""
 
+import re
 from collections import deque
 from pathlib import Path
 from urllib.parse import urljoin
 
 import pytest
 
+from crawl.runs import archived, fyke
+from fyke.archive.warc_reading import read_records
 from fyke.lab.simweb.hostile import endless
 from fyke.lab.simweb.hostile.judge import GENTLE, judged
 from fyke.lab.simweb.hostile.servers import Cast
@@ -45,3 +48,36 @@ def test_a_crawl_fetches_what_is_real_before_it_goes_into_traps(tmp_path: Path) 
     assert len(set(fetches) - {""}) == real
     assert last < 2 * real
     assert len(fetches) > 890, "traps are fetched as well, at the end"
+
+
+def test_who_makes_pages_up_is_found_out_and_what_was_asked_on_purpose_is_no_page(tmp_path: Path) -> None:
+    """The archive has it; no table, no check and no repair takes it for a page; nor is it asked for where a person
+    does not want it."""
+    cast = Cast(endless=["made-up-numbers", "suggesting"], honest=3, pause_s=0.01)
+    done = judged(cast, tmp_path, GENTLE, options=["--pages", "700"], patience_s=100, asked_why=False)
+    assert done.status == 0, done.complaint
+    probes = {(host, path) for _, host, path in done.ledger if re.search(r"[a-z]{25}|\d{12}", path)}
+    assert 3 <= len(probes) <= 9 and {host for host, _ in probes} == {"made-up-numbers-0.hostile"}
+    paths = [(host, path) for _, host, path in done.ledger if path != "/robots.txt"]
+    real = sum(endless.real_pages(kind) for kind in cast.endless) + 3 * endless.real_pages("honest")
+    last = max(at for at, (host, path) in enumerate(paths) if endless.kind_of(host) and endless.answer(host, path).real)
+    assert last < 1.2 * real, "of some two hundred that would have been made up"
+    crawl = tmp_path / "crawl"
+    held = [record.get("warc-target-uri") for path in crawl.glob("warc/*.warc.gz") for record in read_records(path)]
+    assert all(any(url.endswith(path) for url in held) for _, path in probes)
+    for path in crawl.glob("tables/pages-*"):  # so that the archive alone says what there is
+        path.unlink()
+    pages = archived(crawl)
+    assert fyke("check", "--repair", str(crawl)).returncode == 0
+    again = archived(crawl)
+    assert len(again) > 600 >= 0 == len(pages)
+    assert not [url for url in again for _, path in probes if url.endswith(path)]
+    assert fyke("check", str(crawl)).returncode == 0
+
+
+def test_nobody_is_asked_for_what_cannot_be_there_unless_wanted(tmp_path: Path) -> None:
+    settings = {**GENTLE, "frontier": {"trap_pages": 0}}
+    cast = Cast(endless=["made-up-numbers"], honest=0)
+    done = judged(cast, tmp_path, settings, options=["--pages", "300"], patience_s=100, asked_why=False)
+    assert done.status == 0, done.complaint
+    assert len(done.ledger) > 300 and not [path for _, _, path in done.ledger if re.search(r"\d{12}", path)]

@@ -38,6 +38,7 @@ from fyke.harvest.worker import TO_PARSE, opened
 
 BATCH_ROWS = 500
 
+_PROBE = Kind.PROBE.name.lower()
 _UNREADABLE = (Broken, OSError, ValueError, zlib.error)
 
 
@@ -107,7 +108,7 @@ class Rereader:
         try:
             facts = _facts(path, beside) if beside is not None else {}
             url = record.get("warc-target-uri")
-            if "outcome" not in facts and url.endswith("/robots.txt"):
+            if "outcome" not in facts and (url.endswith("/robots.txt") or facts.get("kind") == _PROBE):
                 return None
             exchange = self._exchange(path, record.offset, record.length, facts)
         except _UNREADABLE:

@@ -1,8 +1,9 @@
 """Sites that never end, beside sites that do: what a crawler must tell apart.
 
-Twelve kinds of traps, each a site of a few real pages and of endlessly many that show nothing more; and seven kinds of
-honest sites, among them such as look like traps: numbered archives, galleries of short captions, lists of lists. Every
-page is a pure function of its address (`answer`), seeded by its host, and says which real page it is.
+Kinds of traps, each a site of a few real pages and of endlessly many that show nothing more, or what was made up for
+whoever asked; and kinds of honest sites, some of which look like traps: numbered archives, galleries of short
+captions, lists of lists, suggestions in place of what is not there. Every page is a pure function of its address
+(`answer`), seeded by its host, and says which real page it is.
 
 Nothing of the crawler is imported. `servers` plays them as hosts of the names in `KINDS`.
 """
@@ -44,6 +45,9 @@ class Made(NamedTuple):
     real: str = ""
 
 
+_NOTHING = Made("Nothing", ["There is no such page."], ["/"])
+
+
 def kind_of(host: str) -> str:
     """The kind of site that a host is; empty for none of these."""
     kind = re.sub(r"-\d+$", "", host.split(".")[-2]) if "." in host else ""
@@ -76,9 +80,8 @@ def label(link: str) -> str:
 
 def real_pages(kind: str) -> int:
     """How many real pages a host of this kind has."""
-    return {"honest": HONEST_PAGES + 1, "hosts": 1, "forum": DEEP_PAGES + 1, "results": DEEP_PAGES + 1}.get(
-        kind, REAL + 1
-    )
+    pages = {"honest": HONEST_PAGES, "suggesting": HONEST_PAGES, "hosts": 0, **dict.fromkeys(DEEP, DEEP_PAGES)}
+    return 1 + pages.get(kind, REAL)
 
 
 # --- text
@@ -210,6 +213,8 @@ def _calendar(host: str, path: str, query: Mapping[str, str]) -> Made:
     real = _articles(host, path, first=["/calendar/2026/5"])
     if real:
         return real
+    if not re.fullmatch(r"/calendar(/\d+){2,3}", path):
+        return _NOTHING
     year, month, *days = [int(part) for part in re.findall(r"\d+", path)]
     name = f"{MONTHS[(month - 1) % 12]} {year}"
     around = [divmod(year * 12 + month - 1 + step, 12) for step in (-1, 1)]
@@ -249,7 +254,7 @@ def _longer(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 def _session_in_query(host: str, path: str, query: Mapping[str, str]) -> Made:
     real = _articles(host, path, first=["/articles/1", "/articles/2"])
-    made = real or Made("Nothing", ["There is no such page."], ["/"])
+    made = real or _NOTHING
     session = f"{_number(host, path, sorted(query.items())):012x}"
     return made._replace(links=[f"{link}?sid={session}" for link in made.links])
 
@@ -257,7 +262,7 @@ def _session_in_query(host: str, path: str, query: Mapping[str, str]) -> Made:
 def _session_in_path(host: str, path: str, query: Mapping[str, str]) -> Made:
     inner = re.sub(r"^/s-[0-9a-f]+", "", path) or "/"
     real = _articles(host, inner, first=["/articles/1", "/articles/2"])
-    made = real or Made("Nothing", ["There is no such page."], ["/"])
+    made = real or _NOTHING
     return made._replace(links=[f"/s-{_number(host, path):012x}{link}" for link in made.links])
 
 
@@ -347,14 +352,48 @@ def _history(host: str, path: str, query: Mapping[str, str]) -> Made:
     return Made("Difference", [f"Revision {query['diff']}", *text[random.randint(0, 1) :]], other)
 
 
+def _made_up(host: str, path: str, query: Mapping[str, str]) -> Made:
+    """Whatever is asked for is there, and says something new."""
+    random = Random(_number(host, path))
+    folders = ["/".join(_words(random, random.randint(1, 3)).split()) for _ in range(4)]
+    links = [f"/{folder}/{_words(random, 1)}" for folder in folders]
+    return _articles(host, path, first=links[:2]) or _invented(host, path, links)
+
+
+def _made_up_numbers(host: str, path: str, query: Mapping[str, str]) -> Made:
+    """A page for every number, and each says something new."""
+    random = Random(_number(host, path, sorted(query.items())))
+    links = [f"/entry?id={random.randint(1, 10**6)}" for _ in range(5)]
+    return _articles(host, path, first=links[:2]) or _invented(host, query.get("id", path), links)
+
+
+def _invented(host: str, name: str, links: list[str]) -> Made:
+    return _real(host, f"invented {name}", links)._replace(real="")
+
+
+def _suggesting(host: str, path: str, query: Mapping[str, str]) -> Made:
+    """Honest: who asks for what is not there is told so, kindly, and shown how some other articles begin."""
+    found = re.fullmatch(r"/topics/([a-z]+)", path)
+    names = [_word(2001 + _number(host, number) % 15_000) for number in range(HONEST_PAGES)]
+    if path == "/":
+        return _real(host, path, [f"/topics/{name}" for name in names[:10]])
+    if found and found[1] in names:
+        at = names.index(found[1])
+        return _real(host, path, [f"/topics/{names[(at * k + k) % HONEST_PAGES]}" for k in range(1, 11)])
+    shown = Random(_number(host, path)).sample(names, 4)
+    teasers = [_real(host, f"/topics/{name}", []).text[0] for name in shown]
+    return Made("Nothing here", ["We could not find what you asked for.", *teasers], [f"/topics/{n}" for n in shown])
+
+
 KINDS: Mapping[str, Callable[[str, str, Mapping[str, str]], Made]] = {
     "honest": _honest, "calendar": _calendar, "repeated": _repeated, "deeper": _deeper, "longer": _longer,
     "session-in-query": _session_in_query, "session-in-path": _session_in_path, "soft-404": _soft_404,
     "hosts": _hosts, "facets": _facets, "past-the-end": _past_the_end, "search": _search, "history": _history,
-    "forum": _forum, "results": _results,
+    "forum": _forum, "results": _results, "made-up": _made_up, "made-up-numbers": _made_up_numbers,
+    "suggesting": _suggesting,
 }  # fmt: skip
 DEEP = ["forum", "results"]  # honest, with more pages
-LATER = ["search", "history", *DEEP]  # made when the guard had long been done
+LATER = ["search", "history", "made-up", "made-up-numbers", "suggesting", *DEEP]  # when the guard had long been done
 TRAPS = [kind for kind in KINDS if kind not in ("honest", *LATER)]
 HELD_BACK = ["longer", "session-in-path", "soft-404"]  # not played until the guard was done
 

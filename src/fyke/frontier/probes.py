@@ -1,0 +1,208 @@
+"""Which hosts make up a page for whatever is asked of them? Told by asking, rarely, for pages that cannot be there.
+
+Every page of a site that makes up its text is fresh, so what it yields never tells it from an archive. What tells it is
+what Bar-Yossef et al. ("Sic transit gloria telae", WWW 2004) do to find pages that are gone. A *place* is what kinds of
+parts a URL's path has and which names its query (`fyke.core.shapes`). Where `ASK_AFTER` pages of a place were fresh,
+and its host has *grown*, it is asked for a page there whose name nobody can know. No answer, an error, a redirect, a
+page met before, or one that says what the last such page said (`fyke.harvest.new_text`): that clears the place. New
+text leads to another try, and `TRIES` of them in a row convict it; `MANY` places convict their host.
+
+A host has grown when more was found of it, since its first fresh page, than `GROWTH` for each visit and `GROWN` more.
+A site of some hundred pages does not, so it is not asked, nor one whose pages each lead to the next; a site without end
+does. Other places are asked about after `REST_PAGES` fresh pages for each that was, unless the host was convicted
+before: then after `ASK_SOON`. Robots rules, the filters and rests hold for probes as for all visits; they are archived,
+and are no pages: nothing is counted, and no link of them followed.
+
+Bounded by `PLACES` records, which newer ones take over: a host that was forgotten is asked again.
+"""
+
+import re
+from collections.abc import Mapping
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from fyke.core.batches import U64, Mask
+from fyke.core.shapes import MOST_CHARS, Shapes
+from fyke.disk.files import raw
+from fyke.disk.store import Store
+
+PLACES = 1 << 15
+ASK_AFTER = 16
+ASK_SOON = 4
+GROWTH = 1.5  # URLs found, for each that was visited
+GROWN = 64
+REST_PAGES = 200
+TRIES = 3
+MANY = 2
+LETTERS = 25  # of a made-up name
+DIGITS = 12
+_COUNTS = [("fresh", "<u4"), ("found", "<u4"), ("visited", "<u4"), ("asked", "<u2"), ("made", "u1")]
+_RECORD = np.dtype([("key", "<u8"), ("host", "<u8"), *_COUNTS])  # of a place, or with the host's key of all of it
+_NUMBER = re.compile(r"[0-9]+")
+_VALUE = re.compile(r"=([^&]*)")
+_EXTENSION = re.compile(r"\.[a-z0-9]{1,5}$")
+
+Records = npt.NDArray[Any]
+
+
+class Probes:
+    """What is known of places, and the URLs to ask for."""
+
+    def __init__(self, store: Store, state: Mapping[str, Any] | None = None, *, asks: bool = True) -> None:
+        """Without `asks` nothing is asked for, nobody is convicted, and who was is so no more."""
+        saved = state or {}
+        self._store = store
+        self._asks = asks
+        self._file = str(saved.get("file", ""))
+        self._records = np.zeros(PLACES, _RECORD)
+        if self._file:
+            with store.read(self._file) as reader:
+                known = reader.array(_RECORD, 0, int(saved["records"]))
+                self._records[known["key"] % PLACES] = known
+        self._urls: list[str] = list(saved.get("urls", []))
+        self._changed = False
+        self._judge()
+        self.forgave = not asks and len(self) > 0  # at this opening
+        if self.forgave:
+            self._records["made"] = 0
+            self._changed = True
+            self._judge()
+
+    def __repr__(self) -> str:
+        return f"Probes({len(self)} places of {len(self.hosts)} hosts make up pages)"
+
+    def __len__(self) -> int:
+        """Places and hosts that are convicted."""
+        return len(self._convicted)
+
+    @property
+    def hosts(self) -> U64:
+        """Hosts with places that are convicted, sorted: uint64[n]."""
+        return self._hosts
+
+    def fresh(self, url: str, found: Shapes, host: int) -> None:
+        """The page `url` of these shapes brought new text."""
+        if not self._asks:
+            return
+        place, whole = self._record(place_key(found, host), host), self._record(host, host)
+        for record in (place, whole):
+            record["fresh"] += 1
+        self._changed = True
+        if place["asked"] or whole["made"] >= MANY:
+            return
+        least, rest = (ASK_SOON, 0) if whole["made"] else (ASK_AFTER, REST_PAGES)
+        grown = whole["found"] >= GROWN + GROWTH * whole["visited"]
+        if grown and place["fresh"] >= least and whole["fresh"] >= rest * whole["asked"]:
+            whole["asked"] += 1
+            self._ask(place, url)
+
+    def found(self, hosts: U64) -> None:
+        """URLs that nobody had met were found, at these hosts (uint64[n], with repeats)."""
+        self._count("found", hosts)
+
+    def visited(self, hosts: U64) -> None:
+        """Visits to URLs of these hosts (uint64[n], with repeats) are over."""
+        self._count("visited", hosts)
+
+    def _count(self, name: str, hosts: U64) -> None:
+        hosts, counts = np.unique(hosts, return_counts=True)
+        known = self._records["key"][hosts % PLACES] == hosts
+        self._records[name][hosts[known] % PLACES] += counts[known].astype(np.uint32)
+
+    def answered(self, url: str, found: Shapes, host: int, *, made_up: bool) -> bool:
+        """The made-up `url` of these shapes brought a page; whether somebody is convicted by it."""
+        place, whole = self._record(place_key(found, host), host), self._record(host, host)
+        if not (self._asks and made_up and place["asked"]) or place["made"] >= TRIES:
+            return False
+        place["made"] += 1
+        self._changed = True
+        if place["made"] < TRIES:
+            self._ask(place, url)
+            return False
+        whole["made"] = min(255, int(whole["made"]) + 1)
+        self._judge()
+        return True
+
+    def make_up(self, places: U64, hosts: U64) -> Mask:
+        """Which of these places (`place_key`, uint64[n]), or their hosts (uint64[n]), are convicted: bool[n]."""
+        convicted: Mask = np.isin(places, self._convicted) | np.isin(hosts, self._convicted)
+        return convicted
+
+    def take(self) -> list[str]:
+        """URLs to ask for, since this was last asked."""
+        urls, self._urls = self._urls, []
+        return urls
+
+    def _ask(self, place: Any, url: str) -> None:
+        place["asked"] += 1
+        made_up = made_up_like(url, xxhash.xxh3_128_intdigest(url.encode(), int(place["asked"])))
+        if made_up:
+            self._urls.append(made_up)
+
+    def _record(self, key: int, host: int) -> Any:
+        record = self._records[key % PLACES]
+        if record["key"] != key:
+            convicted = record["made"] > 0
+            record["key"], record["host"] = key, host
+            for name, _ in _COUNTS:
+                record[name] = 0
+            if convicted:
+                self._judge()
+        return record
+
+    def _judge(self) -> None:
+        are_hosts = self._records["key"] == self._records["host"]
+        convicted = self._records[self._records["made"] >= np.where(are_hosts, MANY, TRIES)]
+        self._convicted = convicted["key"]
+        self._hosts = np.unique(convicted["host"])
+
+    def state(self) -> dict[str, Any]:
+        records = self._records[self._records["key"] != 0]
+        if self._changed:
+            if self._file:
+                self._store.retire(self._file)
+            self._file = self._store.write("probes", "vals", [raw(records)])
+            self._changed = False
+        return {"file": self._file, "records": len(records), "urls": self._urls}
+
+
+def place_key(found: Shapes, host: int) -> int:
+    """The key of the place at `host` where URLs of these shapes lie."""
+    return xxhash.xxh3_64_intdigest(f"place {found.coarse[0]}".encode(), host)
+
+
+def made_up_like(url: str, number: int) -> str:
+    """A URL in the place of the canonical `url` that nobody can know, made by `number` (128 bits); empty where there
+    is no part to make up. The last value of the query is another, else the last part of the path: its numbers if it
+    has some, else its name."""
+    if len(url) > MOST_CHARS:
+        return ""
+    before, mark, query = url.partition("?")
+    if mark:
+        values = list(_VALUE.finditer(query))
+        if not values:
+            return ""
+        begin, end = values[-1].span(1)
+        return f"{before}?{query[:begin]}{_another(query[begin:end], number)}{query[end:]}"
+    begin = before.find("/", before.find("://") + 3)
+    path, slash = (before[:-1], "/") if before.endswith("/") else (before, "")
+    folder, _, name = path.rpartition("/")
+    if len(path) <= begin + 1 or not name:
+        return ""
+    extension = _EXTENSION.search(name)
+    end = extension.start() if extension and extension.start() else len(name)
+    return f"{folder}/{_another(name[:end], number)}{name[end:]}{slash}"
+
+
+def _another(name: str, number: int) -> str:
+    if "%" not in name and _NUMBER.search(name):
+        return _NUMBER.sub(str(number % 9 + 1) + str(number).zfill(DIGITS)[: DIGITS - 1], name)
+    letters = ""
+    while len(letters) < LETTERS:
+        number, letter = divmod(number, len(ascii_lowercase))
+        letters += ascii_lowercase[letter]
+    return letters

@@ -1,0 +1,177 @@
+"""The laws of probes: who makes pages up is told by three answers, who does not is hardly asked, memory is bounded."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontier.shard import Shard
+from fyke.core.batches import Kind, texts, url_batch
+from fyke.core.messages import judged_batch
+from fyke.core.shapes import shapes, skeleton
+from fyke.core.urls import key_of, locate
+from fyke.core.visits import visits_of
+from fyke.disk.store import Store
+from fyke.frontier.probes import ASK_AFTER, GROWN, PLACES, REST_PAGES, TRIES, made_up_like, place_key
+from fyke.frontier.traps import LET_THROUGH, Traps
+
+HOST = key_of("www.a.example")
+PARTS = st.lists(st.from_regex(r"[a-z0-9.-]{1,12}", fullmatch=True), max_size=6)
+NAMES = st.lists(st.from_regex(r"[a-z][a-z0-9]{0,5}=[a-z0-9]{0,9}", fullmatch=True), max_size=4)
+
+
+class Asking(Shard[Traps, None]):
+    """Traps, for their probes, on a directory of their own."""
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Asking:
+    def opened(store: Store, state: Mapping[str, Any]) -> Traps:
+        return Traps(store, 16, state)
+
+    return Asking(tmp_path, opened, None)
+
+
+def fresh_pages(asking: Asking, path: str, count: int) -> None:
+    urls = [f"http://www.a.example{path}{number}" for number in range(count)]
+    visits = visits_of(url_batch(list(map(locate, urls))))
+    asking.stage.learn(judged_batch([(visit, True) for visit in visits]))
+    asking.stage.probes.visited(np.full(count, HOST, np.uint64))
+
+
+def grow(asking: Asking, urls: int) -> None:
+    asking.stage.probes.found(np.full(urls, HOST, np.uint64))
+
+
+def answer(asking: Asking, urls: list[str], *, made_up: bool) -> None:
+    visits = visits_of(url_batch(list(map(locate, urls)), kind=Kind.PROBE))
+    asking.stage.learn(judged_batch([(visit, made_up) for visit in visits]))
+
+
+def convict(asking: Asking, path: str) -> None:
+    for _ in range(TRIES):
+        urls = asking.stage.probes.take()
+        assert len(urls) == 1
+        assert urls[0].startswith(f"http://www.a.example{path}")
+        answer(asking, urls, made_up=True)
+
+
+def passed(asking: Asking, path: str, host: str = "www.a.example") -> list[str]:
+    urls = [f"http://{host}{path}{number}" for number in range(7000, 7100)]
+    urls = [url for url in urls if key_of(url) % LET_THROUGH]
+    return texts(asking.stage.divert(url_batch(list(map(locate, urls)))))
+
+
+def test_new_text_under_three_made_up_names_convicts_a_place_and_two_places_their_host(asking: Asking) -> None:
+    fresh_pages(asking, "/entry/", 1)
+    grow(asking, 1000)
+    fresh_pages(asking, "/entry/", ASK_AFTER)
+    assert passed(asking, "/entry/")
+    convict(asking, "/entry/")
+    assert asking.stage.take_accused() == {HOST}
+    assert asking.stage.probes.take() == []
+    assert passed(asking, "/entry/") == []
+    assert passed(asking, "/a/b/c/d/")
+    assert passed(asking, "/entry/", "web.a.example"), "another host"
+    told = asking.stage.explain(url_batch([locate("http://www.a.example/entry/9999")]))
+    assert "makes pages up" in told
+    asking.save()
+    asking.restart()
+    assert passed(asking, "/entry/") == []
+    fresh_pages(asking, "/a/b/c/d/", ASK_AFTER // 2)
+    convict(asking, "/a/b/c/d/")
+    assert passed(asking, "/any/thing?else=") == []
+    fresh_pages(asking, "/any/thing?else=", 100)
+    assert asking.stage.probes.take() == [], "what is known is not asked"
+    asking.close()
+
+
+def test_whoever_says_no_once_is_cleared_and_left_alone(asking: Asking) -> None:
+    fresh_pages(asking, "/entry/", 1)
+    grow(asking, 100_000)
+    fresh_pages(asking, "/entry/", ASK_AFTER)
+    answer(asking, asking.stage.probes.take(), made_up=True)
+    answer(asking, asking.stage.probes.take(), made_up=False)
+    fresh_pages(asking, "/entry/", 10 * REST_PAGES)
+    assert asking.stage.probes.take() == []
+    assert passed(asking, "/entry/")
+    for place in range(20):
+        fresh_pages(asking, "/in" + place * "/in" + "/", ASK_AFTER)
+    assert len(asking.stage.probes.take()) <= 10 + 20 * ASK_AFTER / REST_PAGES, "no answer, no more questions"
+    asking.close()
+
+
+def test_a_site_that_ends_is_not_asked(asking: Asking) -> None:
+    """One of a hundred pages that all link to each other, and an archive whose pages each lead to the next two."""
+    fresh_pages(asking, "/page/", 1)
+    grow(asking, GROWN)
+    for number in range(100):
+        fresh_pages(asking, f"/page/{number}", 1)
+        grow(asking, 1)
+    fresh_pages(asking, "/page/", 5000)
+    assert asking.stage.probes.take() == []
+    asking.close()
+
+
+def test_without_a_guard_nobody_is_asked_or_convicted(asking: Asking, tmp_path: Path) -> None:
+    fresh_pages(asking, "/entry/", 1)
+    grow(asking, 1000)
+    fresh_pages(asking, "/entry/", ASK_AFTER)
+    convict(asking, "/entry/")
+    assert passed(asking, "/entry/") == []
+    asking.save()
+    asking.close()
+
+    def opened(store: Store, state: Mapping[str, Any]) -> Traps:
+        return Traps(store, 0, state)
+
+    again = Asking(tmp_path, opened, None)
+    assert passed(again, "/entry/")
+    back = again.stage.cleared()
+    assert back.num_rows == len(again.stage) + back.num_rows > 0, "what waited goes on"
+    fresh_pages(again, "/other/", 1000)
+    grow(again, 10_000)
+    fresh_pages(again, "/other/", 1000)
+    assert again.stage.probes.take() == []
+    again.close()
+
+
+def test_memory_is_bounded(asking: Asking) -> None:
+    probes = asking.stage.probes
+    found = shapes(skeleton("http://www.a.example/a/1"))
+    for host in range(1, 2 * PLACES, 7):
+        probes.fresh("http://www.a.example/a/1", found, host * 2654435761 % 2**64)
+    assert len(probes.state()["urls"]) == 0
+    assert probes.state()["records"] <= PLACES
+    asking.close()
+
+
+@given(PARTS, NAMES, st.integers(0, 2**128 - 1), st.booleans())
+def test_a_made_up_name_is_a_canonical_url_of_the_same_place(
+    parts: list[str], names: list[str], number: int, folder: bool
+) -> None:
+    query = f"?{'&'.join(names)}" if names else ""
+    url = locate(f"http://www.a.example/{'/'.join(parts)}{'/' if folder and parts else ''}{query}").url.decode()
+    made_up = made_up_like(url, number)
+    if not made_up:
+        assert url == "http://www.a.example/"
+        return
+    assert locate(made_up).url.decode() == made_up != url
+    assert _place(made_up) == _place(url)
+
+
+@pytest.mark.parametrize("name", ["caf%C3%A9", "%20", "a%2Fb", "x" * 300, "~a;b=c", ".htaccess", "1.2.3.html"])
+def test_odd_names_stay_urls(name: str) -> None:
+    url = locate(f"http://www.a.example/wiki/{name}").url.decode()
+    made_up = made_up_like(url, 2**127 + 12345)
+    assert locate(made_up).url.decode() == made_up != url
+    assert made_up.startswith("http://www.a.example/wiki/")
+    assert made_up_like(f"http://www.a.example/{'a/' * 400}", 1) == "", "too long to say where it lies"
+
+
+def _place(url: str) -> int:
+    return place_key(shapes(skeleton(url)), HOST)
