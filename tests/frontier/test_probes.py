@@ -1,5 +1,6 @@
 """The laws of probes: who makes pages up is told by three answers, who does not is hardly asked, memory is bounded."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,22 @@ from frontier.shard import Shard
 from fyke.core.batches import Kind, texts, url_batch
 from fyke.core.messages import judged_batch
 from fyke.core.shapes import shapes, skeleton
-from fyke.core.urls import key_of, locate
+from fyke.core.urls import key_of, locate, split
 from fyke.core.visits import visits_of
 from fyke.disk.store import Store
-from fyke.frontier.probes import ASK_AFTER, GROWN, PLACES, REST_PAGES, TRIES, made_up_like, place_key
+from fyke.frontier.probes import (
+    ASK_AFTER,
+    ASK_HOSTS,
+    GROWN,
+    PLACES,
+    REST_PAGES,
+    TRIES,
+    host_made_up_like,
+    made_up_like,
+)
 from fyke.frontier.traps import LET_THROUGH, Traps
 
-HOST = key_of("www.a.example")
+HOST, DOMAIN = key_of("www.a.example"), key_of("a.example")
 PARTS = st.lists(st.from_regex(r"[a-z0-9.-]{1,12}", fullmatch=True), max_size=6)
 NAMES = st.lists(st.from_regex(r"[a-z][a-z0-9]{0,5}=[a-z0-9]{0,9}", fullmatch=True), max_size=4)
 
@@ -40,24 +50,24 @@ def fresh_pages(asking: Asking, path: str, count: int) -> None:
     urls = [f"http://www.a.example{path}{number}" for number in range(count)]
     visits = visits_of(url_batch(list(map(locate, urls))))
     asking.stage.learn(judged_batch([(visit, True) for visit in visits]))
-    asking.stage.probes.visited(np.full(count, HOST, np.uint64))
+    asking.stage.probes.visited(np.full(count, HOST, np.uint64), np.full(count, DOMAIN, np.uint64))
 
 
 def grow(asking: Asking, urls: int) -> None:
-    asking.stage.probes.found(np.full(urls, HOST, np.uint64))
+    asking.stage.probes.found(np.full(urls, HOST, np.uint64), np.full(urls, DOMAIN, np.uint64))
 
 
-def answer(asking: Asking, urls: list[str], *, made_up: bool) -> None:
-    visits = visits_of(url_batch(list(map(locate, urls)), kind=Kind.PROBE))
+def answer(asking: Asking, wanted: list[tuple[str, int]], *, made_up: bool) -> None:
+    urls, about = zip(*wanted, strict=True)
+    visits = visits_of(url_batch(list(map(locate, urls)), via=about, kind=Kind.PROBE))
     asking.stage.learn(judged_batch([(visit, made_up) for visit in visits]))
 
 
 def convict(asking: Asking, path: str) -> None:
     for _ in range(TRIES):
-        urls = asking.stage.probes.take()
-        assert len(urls) == 1
-        assert urls[0].startswith(f"http://www.a.example{path}")
-        answer(asking, urls, made_up=True)
+        (wanted,) = asking.stage.probes.take()
+        assert wanted[0].startswith(f"http://www.a.example{path}")
+        answer(asking, [wanted], made_up=True)
 
 
 def passed(asking: Asking, path: str, host: str = "www.a.example") -> list[str]:
@@ -87,6 +97,28 @@ def test_new_text_under_three_made_up_names_convicts_a_place_and_two_places_thei
     assert passed(asking, "/any/thing?else=") == []
     fresh_pages(asking, "/any/thing?else=", 100)
     assert asking.stage.probes.take() == [], "what is known is not asked"
+    asking.close()
+
+
+def test_a_domain_that_has_a_host_for_every_name_is_convicted_and_its_proven_hosts_are_not(asking: Asking) -> None:
+    fresh_pages(asking, "/entry/", ASK_AFTER)
+    urls = [f"http://{'abcdefghij'[number]}.a.example:8080/" for number in range(ASK_HOSTS)]
+    for url in urls:
+        visits = visits_of(url_batch([locate(url)]))
+        asking.stage.probes.found(np.full(20, key_of("new.a.example"), np.uint64), np.full(20, DOMAIN, np.uint64))
+        asking.stage.learn(judged_batch([(visit, True) for visit in visits]))
+    wanted = asking.stage.probes.take()
+    assert len({url for url, _ in wanted}) == len(wanted) == TRIES
+    assert all(url.endswith(".a.example:8080/") and url not in urls for url, _ in wanted)
+    answer(asking, wanted[1:], made_up=True)
+    assert passed(asking, "/", "new.a.example")
+    answer(asking, wanted[:1], made_up=True)
+    assert asking.stage.take_accused() == {DOMAIN}
+    asking.save()
+    asking.restart()
+    assert passed(asking, "/", "new.a.example") == []
+    assert passed(asking, "/entry/"), "it had shown enough before"
+    assert passed(asking, "/", "a.other.example")
     asking.close()
 
 
@@ -144,14 +176,14 @@ def test_memory_is_bounded(asking: Asking) -> None:
     probes = asking.stage.probes
     found = shapes(skeleton("http://www.a.example/a/1"))
     for host in range(1, 2 * PLACES, 7):
-        probes.fresh("http://www.a.example/a/1", found, host * 2654435761 % 2**64)
+        probes.fresh("http://www.a.example/a/1", found, host * 2654435761 % 2**64, host)
     assert len(probes.state()["urls"]) == 0
     assert probes.state()["records"] <= PLACES
     asking.close()
 
 
 @given(PARTS, NAMES, st.integers(0, 2**128 - 1), st.booleans())
-def test_a_made_up_name_is_a_canonical_url_of_the_same_place(
+def test_a_made_up_name_is_a_canonical_url_in_the_same_folder(
     parts: list[str], names: list[str], number: int, folder: bool
 ) -> None:
     query = f"?{'&'.join(names)}" if names else ""
@@ -161,7 +193,50 @@ def test_a_made_up_name_is_a_canonical_url_of_the_same_place(
         assert url == "http://www.a.example/"
         return
     assert locate(made_up).url.decode() == made_up != url
-    assert _place(made_up) == _place(url)
+    assert split(made_up).target.count("/") == split(url).target.count("/")
+    assert re.sub("=[^&]*", "", made_up.partition("?")[2]) == re.sub("=[^&]*", "", url.partition("?")[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("wiki/River", r"wiki/[a-z]{8}"),
+        ("plumber-in-Ashford/", r"plumber-in-[a-z]{8}/"),
+        ("page12.html", r"page\d{12}.html"),
+        ("2026/11/23", r"2026/11/\d{12}"),
+        ("commit/0a1b2c3d4e", r"commit/[0-9a-f]{10}"),
+        ("o/550e8400-e29b-11d4-a716-44665544000f", r"o/[0-9a-f]{8}-e29b-11d4-a716-[0-9a-f]{12}"),
+        ("deadbeef", r"[a-z]{8}"),
+        ("?q=rain&page=7", r"\?q=rain&page=\d{12}"),
+        ("?q=heavy+rain", r"\?q=heavy\+[a-z]{8}"),
+        ("caf%C3%A9", r"[a-z]{25}"),
+    ],
+)
+def test_a_made_up_name_has_the_form_of_the_other(name: str, form: str) -> None:
+    made_up = made_up_like(f"http://www.a.example/{name}", 2**127 + 987654321987654321)
+    assert re.fullmatch(f"http://www.a.example/{form}", made_up), made_up
+    assert made_up != f"http://www.a.example/{name}"
+
+
+@pytest.mark.parametrize(
+    ("url", "beside"),
+    [
+        ("http://www.a.example/x?y", "a.example"),
+        ("https://w1.b.a.co.uk:444/", "b.a.co.uk:444"),
+        ("http://a.example/", ""),
+        ("http://127.0.0.1:80/", ""),
+        ("http://[::1]:8080/", ""),
+        ("http://localhost/", ""),
+    ],
+)
+def test_a_made_up_host_is_beside_the_other(url: str, beside: str) -> None:
+    made_up = host_made_up_like(url, 2**127 + 9)
+    if not beside:
+        assert made_up == ""
+        return
+    assert locate(made_up).url.decode() == made_up
+    assert made_up.endswith(f".{beside}/")
+    assert locate(made_up).domain == locate(url).domain
 
 
 @pytest.mark.parametrize("name", ["caf%C3%A9", "%20", "a%2Fb", "x" * 300, "~a;b=c", ".htaccess", "1.2.3.html"])
@@ -171,7 +246,3 @@ def test_odd_names_stay_urls(name: str) -> None:
     assert locate(made_up).url.decode() == made_up != url
     assert made_up.startswith("http://www.a.example/wiki/")
     assert made_up_like(f"http://www.a.example/{'a/' * 400}", 1) == "", "too long to say where it lies"
-
-
-def _place(url: str) -> int:
-    return place_key(shapes(skeleton(url)), HOST)

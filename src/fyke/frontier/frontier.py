@@ -175,7 +175,7 @@ class Frontier:
         """Visits that are over (schema `ENDED`) and out no more: their domains are told."""
         ended = keep(ended, numbers(ended, "kind") != Kind.PROBE)
         self.stages.quota.count(ended)
-        self.stages.traps.probes.visited(u64(ended, "host"))
+        self.stages.traps.probes.visited(u64(ended, "host"), u64(ended, "domain"))
         self._ended.append(ended)
         self._ended_rows += ended.num_rows
         if self._ended_rows >= self._sizes.batch:
@@ -245,14 +245,17 @@ class Frontier:
 
     def _probes(self) -> pa.RecordBatch:
         """Pages that cannot be there, to be asked for all the same (schema `URLS`)."""
-        urls = self.stages.traps.probes.take()
-        return self._filters.accept(url_batch(list(map(locate, urls)), kind=Kind.PROBE)) if urls else EMPTY
+        wanted = self.stages.traps.probes.take()
+        if not wanted:
+            return EMPTY
+        urls, about = zip(*wanted, strict=True)
+        return self._filters.accept(url_batch(list(map(locate, urls)), via=about, kind=Kind.PROBE))
 
     def _advance(self) -> None:
         """Merge the URLs found with those seen; the new ones go on to their domain's budget."""
         for unique in self.stages.seen.merge():
             self.stages.again.met(u64(unique, "via"))
-            self.stages.traps.probes.found(u64(unique, "host"))
+            self.stages.traps.probes.found(u64(unique, "host"), u64(unique, "domain"))
             for start in range(0, unique.num_rows, self._sizes.batch):  # a merge may return millions
                 urls = unique.slice(start, self._sizes.batch)
                 if self._by_level:

@@ -10,7 +10,10 @@ text leads to another try, and `TRIES` of them in a row convict it; `MANY` place
 A host has grown when more was found of it, since its first fresh page, than `GROWTH` for each visit and `GROWN` more.
 A site of some hundred pages does not, so it is not asked, nor one whose pages each lead to the next; a site without end
 does. Other places are asked about after `REST_PAGES` fresh pages for each that was, unless the host was convicted
-before: then after `ASK_SOON`. Robots rules, the filters and rests hold for probes as for all visits; they are archived,
+before: then after `ASK_SOON`. A domain of which `ASK_HOSTS` hosts were fresh, and which has grown like that, is asked
+at `TRIES` hosts that nobody can know; new text at each convicts all its hosts but those with `ASK_AFTER` fresh pages.
+
+Robots rules, the filters and rests hold for probes as for all visits; they are archived,
 and are no pages: nothing is counted, and no link of them followed.
 
 Bounded by `PLACES` records, which newer ones take over: a host that was forgotten is asked again.
@@ -27,22 +30,28 @@ import xxhash
 
 from fyke.core.batches import U64, Mask
 from fyke.core.shapes import MOST_CHARS, Shapes
+from fyke.core.urls import pay_level_domain, split
 from fyke.disk.files import raw
 from fyke.disk.store import Store
 
 PLACES = 1 << 15
 ASK_AFTER = 16
 ASK_SOON = 4
+ASK_HOSTS = 8
 GROWTH = 1.5  # URLs found, for each that was visited
 GROWN = 64
 REST_PAGES = 200
 TRIES = 3
 MANY = 2
-LETTERS = 25  # of a made-up name
+LETTERS = 25  # of a made-up name, at most
+LEAST_LETTERS = 8
 DIGITS = 12
 _COUNTS = [("fresh", "<u4"), ("found", "<u4"), ("visited", "<u4"), ("asked", "<u2"), ("made", "u1")]
-_RECORD = np.dtype([("key", "<u8"), ("host", "<u8"), *_COUNTS])  # of a place, or with the host's key of all of it
+_RECORD = np.dtype([("key", "<u8"), ("owner", "<u8"), *_COUNTS])  # of a place at a host, of a host, of a domain
+_DOMAIN = 0x9E3779B97F4A7C15  # apart from the key of a domain is that of the host with its name
 _NUMBER = re.compile(r"[0-9]+")
+_DIGEST = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}\b")
+_LAST_WORD = re.compile(r"[A-Za-z]*$")
 _VALUE = re.compile(r"=([^&]*)")
 _EXTENSION = re.compile(r"\.[a-z0-9]{1,5}$")
 
@@ -63,7 +72,7 @@ class Probes:
             with store.read(self._file) as reader:
                 known = reader.array(_RECORD, 0, int(saved["records"]))
                 self._records[known["key"] % PLACES] = known
-        self._urls: list[str] = list(saved.get("urls", []))
+        self._urls: list[tuple[str, int]] = [(url, about) for url, about in saved.get("urls", [])]
         self._changed = False
         self._judge()
         self.forgave = not asks and len(self) > 0  # at this opening
@@ -73,81 +82,97 @@ class Probes:
             self._judge()
 
     def __repr__(self) -> str:
-        return f"Probes({len(self)} places of {len(self.hosts)} hosts make up pages)"
+        return f"Probes({len(self)} places of {len(self.owners)} hosts and domains make up pages)"
 
     def __len__(self) -> int:
-        """Places and hosts that are convicted."""
+        """Places, hosts and domains that are convicted."""
         return len(self._convicted)
 
     @property
-    def hosts(self) -> U64:
-        """Hosts with places that are convicted, sorted: uint64[n]."""
-        return self._hosts
+    def owners(self) -> U64:
+        """Domains, and hosts with places, that are convicted, sorted: uint64[n]."""
+        return self._owners
 
-    def fresh(self, url: str, found: Shapes, host: int) -> None:
+    def fresh(self, url: str, found: Shapes, host: int, domain: int) -> None:
         """The page `url` of these shapes brought new text."""
         if not self._asks:
             return
         place, whole = self._record(place_key(found, host), host), self._record(host, host)
+        if not whole["fresh"]:
+            self._fresh_host(url, domain)
         for record in (place, whole):
             record["fresh"] += 1
         self._changed = True
         if place["asked"] or whole["made"] >= MANY:
             return
         least, rest = (ASK_SOON, 0) if whole["made"] else (ASK_AFTER, REST_PAGES)
-        grown = whole["found"] >= GROWN + GROWTH * whole["visited"]
-        if grown and place["fresh"] >= least and whole["fresh"] >= rest * whole["asked"]:
+        if _has_grown(whole) and place["fresh"] >= least and whole["fresh"] >= rest * whole["asked"]:
             whole["asked"] += 1
             self._ask(place, url)
 
-    def found(self, hosts: U64) -> None:
-        """URLs that nobody had met were found, at these hosts (uint64[n], with repeats)."""
-        self._count("found", hosts)
+    def _fresh_host(self, url: str, domain: int) -> None:
+        """The page `url` is the first of its host that brought new text."""
+        hosts = self._record(domain ^ _DOMAIN, domain)
+        hosts["fresh"] += 1
+        if hosts["fresh"] >= ASK_HOSTS and not hosts["asked"] and _has_grown(hosts):
+            for _ in range(TRIES):
+                self._ask(hosts, url)
 
-    def visited(self, hosts: U64) -> None:
-        """Visits to URLs of these hosts (uint64[n], with repeats) are over."""
-        self._count("visited", hosts)
+    def found(self, hosts: U64, domains: U64) -> None:
+        """URLs that nobody had met were found, of these hosts and domains (uint64[n] each, with repeats)."""
+        self._count("found", hosts, domains)
 
-    def _count(self, name: str, hosts: U64) -> None:
-        hosts, counts = np.unique(hosts, return_counts=True)
-        known = self._records["key"][hosts % PLACES] == hosts
-        self._records[name][hosts[known] % PLACES] += counts[known].astype(np.uint32)
+    def visited(self, hosts: U64, domains: U64) -> None:
+        """Visits to URLs of these hosts and domains (uint64[n] each, with repeats) are over."""
+        self._count("visited", hosts, domains)
 
-    def answered(self, url: str, found: Shapes, host: int, *, made_up: bool) -> bool:
-        """The made-up `url` of these shapes brought a page; whether somebody is convicted by it."""
-        place, whole = self._record(place_key(found, host), host), self._record(host, host)
-        if not (self._asks and made_up and place["asked"]) or place["made"] >= TRIES:
-            return False
-        place["made"] += 1
+    def _count(self, name: str, hosts: U64, domains: U64) -> None:
+        for keys in (hosts, domains ^ np.uint64(_DOMAIN)):
+            keys, counts = np.unique(keys, return_counts=True)
+            known = self._records["key"][keys % PLACES] == keys
+            self._records[name][keys[known] % PLACES] += counts[known].astype(np.uint32)
+
+    def answered(self, url: str, about: int, *, made_up: bool) -> None:
+        """The made-up `url`, which `take` gave with what it is `about`, brought a page, of new text or not."""
+        asked = self._records[about % PLACES]
+        if not (self._asks and made_up) or asked["key"] != about or asked["made"] >= TRIES:
+            return
+        asked["made"] += 1
         self._changed = True
-        if place["made"] < TRIES:
-            self._ask(place, url)
-            return False
-        whole["made"] = min(255, int(whole["made"]) + 1)
+        if asked["made"] < TRIES:
+            if asked["asked"] < TRIES:
+                self._ask(asked, url)
+            return
+        if not _is_domain(asked):
+            whole = self._record(int(asked["owner"]), int(asked["owner"]))
+            whole["made"] = min(255, int(whole["made"]) + 1)
         self._judge()
-        return True
 
-    def make_up(self, places: U64, hosts: U64) -> Mask:
-        """Which of these places (`place_key`, uint64[n]), or their hosts (uint64[n]), are convicted: bool[n]."""
-        convicted: Mask = np.isin(places, self._convicted) | np.isin(hosts, self._convicted)
+    def make_up(self, places: U64, hosts: U64, domains: U64) -> Mask:
+        """Which of these places (`place_key`), their hosts or domains (uint64[n] each) are convicted: bool[n]."""
+        known = self._records[hosts % PLACES]
+        proven = (known["key"] == hosts) & (known["fresh"] >= ASK_AFTER)
+        of_domain = np.isin(domains ^ np.uint64(_DOMAIN), self._convicted) & ~proven
+        convicted: Mask = np.isin(places, self._convicted) | np.isin(hosts, self._convicted) | of_domain
         return convicted
 
-    def take(self) -> list[str]:
-        """URLs to ask for, since this was last asked."""
+    def take(self) -> list[tuple[str, int]]:
+        """URLs to ask for, since this was last asked, and what each is about."""
         urls, self._urls = self._urls, []
         return urls
 
-    def _ask(self, place: Any, url: str) -> None:
-        place["asked"] += 1
-        made_up = made_up_like(url, xxhash.xxh3_128_intdigest(url.encode(), int(place["asked"])))
+    def _ask(self, about: Any, url: str) -> None:
+        about["asked"] += 1
+        number = xxhash.xxh3_128_intdigest(url.encode(), int(about["asked"]))
+        made_up = (host_made_up_like if _is_domain(about) else made_up_like)(url, number)
         if made_up:
-            self._urls.append(made_up)
+            self._urls.append((made_up, int(about["key"])))
 
-    def _record(self, key: int, host: int) -> Any:
+    def _record(self, key: int, owner: int) -> Any:
         record = self._records[key % PLACES]
         if record["key"] != key:
             convicted = record["made"] > 0
-            record["key"], record["host"] = key, host
+            record["key"], record["owner"] = key, owner
             for name, _ in _COUNTS:
                 record[name] = 0
             if convicted:
@@ -155,10 +180,10 @@ class Probes:
         return record
 
     def _judge(self) -> None:
-        are_hosts = self._records["key"] == self._records["host"]
+        are_hosts = self._records["key"] == self._records["owner"]
         convicted = self._records[self._records["made"] >= np.where(are_hosts, MANY, TRIES)]
         self._convicted = convicted["key"]
-        self._hosts = np.unique(convicted["host"])
+        self._owners = np.unique(convicted["owner"])
 
     def state(self) -> dict[str, Any]:
         records = self._records[self._records["key"] != 0]
@@ -175,10 +200,27 @@ def place_key(found: Shapes, host: int) -> int:
     return xxhash.xxh3_64_intdigest(f"place {found.coarse[0]}".encode(), host)
 
 
+def _is_domain(record: Any) -> bool:
+    return bool(record["key"] == record["owner"] ^ np.uint64(_DOMAIN))
+
+
+def _has_grown(record: Any) -> bool:
+    return bool(record["found"] >= GROWN + GROWTH * record["visited"])
+
+
+def host_made_up_like(url: str, number: int) -> str:
+    """The first page of a host, beside that of the canonical `url`, that nobody can know; empty for the domain itself
+    and for addresses, which have no name to make up."""
+    scheme, _, authority, _ = url.split("/", 3)
+    host = split(url).host
+    if pay_level_domain(host) == host:
+        return ""
+    return f"{scheme}//{_letters(number)}.{authority.partition('.')[2]}/"
+
+
 def made_up_like(url: str, number: int) -> str:
-    """A URL in the place of the canonical `url` that nobody can know, made by `number` (128 bits); empty where there
-    is no part to make up. The last value of the query is another, else the last part of the path: its numbers if it
-    has some, else its name."""
+    """A URL like the canonical `url` that nobody can know, made by `number` (128 bits); empty where there is no part to
+    make up. The last value of the query is another, else the last part of the path."""
     if len(url) > MOST_CHARS:
         return ""
     before, mark, query = url.partition("?")
@@ -199,8 +241,20 @@ def made_up_like(url: str, number: int) -> str:
 
 
 def _another(name: str, number: int) -> str:
-    if "%" not in name and _NUMBER.search(name):
+    """A name of the same form, as far as servers look at it: with other digests, else with numbers that are too great
+    to be counted up to, else with another last word."""
+    if "%" in name:
+        return _letters(number)
+    if _DIGEST.search(name):
+        digits = f"{number:032x}"
+        return _DIGEST.sub(lambda found: (digits * len(found[0]))[: len(found[0])], name)
+    if _NUMBER.search(name):
         return _NUMBER.sub(str(number % 9 + 1) + str(number).zfill(DIGITS)[: DIGITS - 1], name)
+    begin = len(name) - len(_LAST_WORD.search(name)[0])  # type: ignore[index]
+    return name[:begin] + _letters(number)[: max(LEAST_LETTERS, len(name) - begin)]
+
+
+def _letters(number: int) -> str:
     letters = ""
     while len(letters) < LETTERS:
         number, letter = divmod(number, len(ascii_lowercase))

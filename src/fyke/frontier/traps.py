@@ -148,7 +148,7 @@ class Traps:
         return len(self._yields.barren) + len(self.probes)
 
     def _note_owners(self) -> None:
-        self._owners = np.union1d(self._yields.barren["owner"], self.probes.hosts)
+        self._owners = np.union1d(self._yields.barren["owner"], self.probes.owners)
 
     def learn(self, judged: pa.RecordBatch) -> None:
         """Pages were read (schema `JUDGED`)."""
@@ -168,7 +168,7 @@ class Traps:
             met_on_fresh = bool(parent["key"] == via and parent["fresh"])
             found = shapes(skeleton(url))
             if fresh:
-                self.probes.fresh(url, found, host)
+                self.probes.fresh(url, found, host, domain)
             sharp, coarse = shape_keys(found, host, domain, met_on_fresh=met_on_fresh)
             own = sharp[0]
             seen += [(shape, host, 0, fresh, False) for shape in sharp]
@@ -190,11 +190,14 @@ class Traps:
         self._accused.update(accused.tolist())
 
     def _learn_of_probes(self, judged: pa.RecordBatch) -> None:
-        rows = zip(texts(judged), u64(judged, "host").tolist(), judged.column("fresh").to_pylist(), strict=True)
-        for url, host, fresh in rows:
-            if self.probes.answered(url, shapes(skeleton(url)), host, made_up=fresh):
-                self._accused.add(host)
-                self._note_owners()
+        before = len(self.probes)
+        for url, about, fresh in zip(
+            texts(judged), u64(judged, "via").tolist(), judged.column("fresh").to_pylist(), strict=True
+        ):
+            self.probes.answered(url, about, made_up=fresh)
+        if len(self.probes) != before:
+            self._accused.update(self.probes.owners.tolist())
+            self._note_owners()
 
     def take_accused(self) -> set[int]:
         """Hosts and domains of shapes that became barren since this was last asked: what is out of them may be one."""
@@ -229,7 +232,7 @@ class Traps:
         where it is none, `MADE` where its host makes it up; and the counts of the shapes of the first, and of others.
         """
         which, keys, places = self._alike(urls)
-        made_up = self.probes.make_up(places, u64(urls, "host"))
+        made_up = self.probes.make_up(places, u64(urls, "host"), u64(urls, "domain"))
         lengths = np.array([len(some) for some in keys])
         counts = self._yields.of(np.array([key for some in keys for key in some], np.uint64))
         starts = np.cumsum(lengths) - lengths

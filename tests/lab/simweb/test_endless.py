@@ -56,7 +56,7 @@ def test_who_makes_pages_up_is_found_out_and_what_was_asked_on_purpose_is_no_pag
     cast = Cast(endless=["made-up-numbers", "suggesting"], honest=3, pause_s=0.01)
     done = judged(cast, tmp_path, GENTLE, options=["--pages", "700"], patience_s=100, asked_why=False)
     assert done.status == 0, done.complaint
-    probes = {(host, path) for _, host, path in done.ledger if re.search(r"[a-z]{25}|\d{12}", path)}
+    probes = {(host, path) for _, host, path in done.ledger if re.search(r"\d{12}", path)}
     assert 3 <= len(probes) <= 9 and {host for host, _ in probes} == {"made-up-numbers-0.hostile"}
     paths = [(host, path) for _, host, path in done.ledger if path != "/robots.txt"]
     real = sum(endless.real_pages(kind) for kind in cast.endless) + 3 * endless.real_pages("honest")
