@@ -250,7 +250,6 @@ def test_groups_for_us_are_merged_and_hide_those_for_everyone():
     assert [t for t in ("/one", "/two") if allows(body, t)] == []
     assert not allows(body, "/everyone", "Other") and allows(body, "/one", "Other")
     assert not allows(body, "/one", "Bar") and not allows(body, "/bar", "Bar")
-    assert RobotsRules.parse(body.encode(), AGENT).specific
 
 
 def test_a_group_for_us_without_rules_allows_all():

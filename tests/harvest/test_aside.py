@@ -18,6 +18,7 @@ from fyke.core.visits import Exchange, Page, visit_to
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser, worker
 from fyke.harvest.aside import BYTE_S, Aside
+from fyke.harvest.binder import Binder
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor, Row
 from fyke.harvest.named_sitemaps import NamedSitemaps
@@ -55,7 +56,9 @@ def test_a_turn_ends_when_it_took_long_enough(tmp_path, clock: VirtualClock) -> 
     """What is left comes first in the next, and everything comes once, in order."""
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
-        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), Aside(print, Pace(clock)))
+        harvest = Harvest(
+            Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), Aside(print, Pace(clock))
+        )
         given = exchanges()
         turns = [[one.page.url for sheaf in harvest.reap(given[:5]) for one in sheaf.reaped]]
         turns += [[one.page.url for sheaf in harvest.reap(given[5:]) for one in sheaf.reaped]]
@@ -73,7 +76,7 @@ def test_a_turn_ends_when_its_links_are_long_enough(tmp_path) -> None:
     base, body = f"http://h.example/{'a' * 2000}/", b"".join(b"<a href=?%d>" % number for number in range(1000))
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
-        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver())
+        harvest = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection())
         given = []
         for number in range(30):
             visit = visit_to(f"{base}{number}")
@@ -95,12 +98,12 @@ def test_large_pages_come_later_and_are_the_same(tmp_path) -> None:
     aside = Aside(done.release, PACE, large_bytes=400)
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
-        plain = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver())
+        plain = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection())
         wanted = facts(list(plain.reap(exchanges())))
         seen.close()
     with Checkpoint(tmp_path / "other") as checkpoint:
         seen, parser = ContentSeen(checkpoint.store, 1 << 16), Parser()
-        harvest = Harvest(parser, seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        harvest = Harvest(parser, seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
         at_once = list(harvest.reap(exchanges()))
         large = sum(len(body) >= 400 for body in BODIES)
         assert len(facts(at_once)) == len(BODIES) - large
@@ -139,7 +142,7 @@ def test_what_unfolds_to_a_large_page_is_unfolded_beside_the_loop(tmp_path) -> N
     ]  # fmt: skip
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
-        harvest = Harvest(Watched(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        harvest = Harvest(Watched(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
         found = facts(list(harvest.reap(came)))
         assert len(found) == 2 and harvest.waiting == 3
         while harvest.waiting:
@@ -173,7 +176,7 @@ def test_large_bodies_are_packed_beside_the_loop(tmp_path) -> None:
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
         harvest = Harvest(
-            Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside, pack=pack
+            Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside, pack=pack
         )  # fmt: skip
         found = facts(list(harvest.reap(came)))
         while harvest.waiting:
@@ -207,7 +210,7 @@ def test_rows_that_take_long_are_made_beside_the_loop(tmp_path) -> None:
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
         parser = Parser(extractors=[extractor])
-        harvest = Harvest(parser, seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        harvest = Harvest(parser, seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
         reaped = [one for sheaf in harvest.reap(came) for one in sheaf.reaped]
         while harvest.waiting:
             assert done.acquire(timeout=60)
@@ -228,7 +231,7 @@ def test_while_there_is_no_room_for_large_pages_small_ones_go_on(tmp_path) -> No
     small = sum(len(body) < 400 for body in BODIES)
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
-        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        harvest = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
         busy = aside._thread.submit(gate.wait)
         at_once = list(harvest.reap(exchanges()))
         assert len(facts(at_once)) == small
@@ -263,7 +266,7 @@ def test_pages_whose_links_are_long_wait_for_room_too(tmp_path) -> None:
     ]  # fmt: skip
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
-        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        harvest = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
         gate = threading.Event()
         busy = aside._thread.submit(gate.wait)
         came = [reaped.exchange.visit.url for sheaf in harvest.reap(pages) for reaped in sheaf.reaped]
@@ -299,7 +302,7 @@ def test_few_wait_on_disk_for_room(tmp_path, monkeypatch: pytest.MonkeyPatch) ->
     ]  # fmt: skip
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
-        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        harvest = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
         found = facts(list(harvest.reap(came)))
         assert len(harvest._later) <= 3 and len(aside) <= 2 * 3
         while harvest.waiting:
@@ -323,7 +326,7 @@ def test_large_pages_take_their_share_of_the_time(tmp_path) -> None:
         exchange.body = Document(exchange.body.read() + b" " * 100_000)
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
-        harvest = Harvest(Parser(), seen, NamedSitemaps({}), FetchSection(), LinkResolver(), aside)
+        harvest = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
         assert list(harvest.reap(large)) == []
         handed_on = []
         for _ in range(3000):

@@ -16,6 +16,7 @@ from fyke.core.urls import canonical
 from fyke.core.visits import Exchange, visit_to
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser
+from fyke.harvest.binder import Binder
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.link_groups import NOT_FOLLOWED
 from fyke.harvest.named_sitemaps import NamedSitemaps
@@ -41,7 +42,7 @@ def taken_in(rounds: list[list[Exchange]]) -> tuple[set[bytes], int, list[bool]]
     """What a harvest of `rounds` finds to follow, how many pages it parses, and which it takes for duplicates."""
     with tempfile.TemporaryDirectory() as name, Checkpoint(Path(name) / "shard") as checkpoint:
         parser, seen = Parser(), ContentSeen(checkpoint.store, 1 << 16)
-        harvest = Harvest(parser, seen, NamedSitemaps({}), FetchSection(), LinkResolver())
+        harvest = Harvest(parser, seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection())
         sheaves = []
         for exchanges in rounds:
             sheaves += harvest.reap(exchanges)

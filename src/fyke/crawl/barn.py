@@ -59,7 +59,7 @@ class Barn:
             self._store(reaped)
         pointers = sheaf.pointers
         if self._links is not None and len(pointers.via):
-            self._links.add(links_batch(pointers.via, pointers.found.key, pointers.found.url, pointers.row))
+            self._links.add(links_batch(pointers.via, pointers.found.key, pointers.found.url, pointers.link_kind))
 
     def _store(self, reaped: Reaped) -> None:
         exchange, page = reaped.exchange, reaped.page

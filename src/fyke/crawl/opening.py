@@ -66,6 +66,7 @@ from fyke.frontier.frontier import Frontier
 from fyke.frontier.order import crawl_order
 from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
+from fyke.harvest.binder import Binder
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor
 from fyke.harvest.named_sitemaps import NamedSitemaps
@@ -255,10 +256,11 @@ class Rooms:
             extractors=prepared.extractors,
         )
         self.aside: Aside[Any] = Aside(lambda: loop.call_soon_threadsafe(self._news.set), self._pace)
+        links = LinkResolver(prepared.schemes)
+        binder = Binder(links, self.named_sitemaps, self.content_seen, self._redirects)
         self._harvest = Harvest(
-            self._parser, self.content_seen, self.named_sitemaps, config.fetch,
-            LinkResolver(prepared.schemes), self.aside, self._redirects, self._past.content, pack,
-        )  # fmt: skip
+            self._parser, self.content_seen, binder, config.fetch, self.aside, self._past.content, pack
+        )
 
     def _open_post(self, saved: dict[str, Any]) -> None:
         prepared, seat = self._prepared, self._seat

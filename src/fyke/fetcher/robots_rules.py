@@ -190,18 +190,14 @@ class RobotsRules:
     """The rules of one robots.txt for one product token.
 
     `crawl_delay_s` is the group's Crawl-delay (None when it names none), `sitemaps` the values of
-    all Sitemap lines as written, `specific` whether a group names the token itself, `size_bytes` about how much memory
-    all of it takes.
+    all Sitemap lines as written, `size_bytes` about how much memory all of it takes.
     """
 
-    __slots__ = ("_plain", "_sizes", "_wild", "closed", "crawl_delay_s", "sitemaps", "size_bytes", "specific")
+    __slots__ = ("_plain", "_sizes", "_wild", "closed", "crawl_delay_s", "sitemaps", "size_bytes")
 
-    def __init__(
-        self, *, crawl_delay_s: float | None = None, sitemaps: tuple[str, ...] = (), specific: bool = False
-    ) -> None:
+    def __init__(self, *, crawl_delay_s: float | None = None, sitemaps: tuple[str, ...] = ()) -> None:
         self.crawl_delay_s = crawl_delay_s
         self.sitemaps = sitemaps
-        self.specific = specific
         self.size_bytes = 0
         self.closed = False  # nothing may be fetched, whatever its path (but robots.txt itself)
         self._plain: dict[str, _RobotsRule] = {}
@@ -264,7 +260,7 @@ class RobotsRules:
                 yield steps
                 steps = 0
         yield steps
-        rules = cls(crawl_delay_s=groups.delay_s, sitemaps=tuple(groups.sitemaps), specific=groups.named)
+        rules = cls(crawl_delay_s=groups.delay_s, sitemaps=tuple(groups.sitemaps))
         rules.size_bytes = groups.sitemap_bytes
         yield from rules._take(groups.lines)
         return rules

@@ -3,8 +3,8 @@
 The frontier fills it from the ready queues as it runs low, and empties it by the outcomes that come back. A host
 holds only its share, which is what it comes to soon: the longer it rests after a visit, the less. What exceeds that
 waits in the spill queues, so that a slow giant delays only its own pages and never crowds out the rest (IRLbot,
-section 1.3). A host that runs low while more of it was spilled is *hungry*: the spill queue it belongs to is read, in
-turn with those of other hungry hosts. What belongs to a host that sleeps goes to `fyke.frontier.asleep`.
+section 1.3). Where a host *runs low* while more of it was spilled, the spill queue it belongs to is read, in turn with
+those of other such hosts. What belongs to a host that sleeps goes to `fyke.frontier.asleep`.
 
 Bounded by `window_visits` rows in memory. Invariants: a row that was admitted is out until its outcome comes;
 what is out is what a checkpoint must write down as waiting.
@@ -60,11 +60,6 @@ class Window:
         """Whether more should be handed out."""
         return len(self) < self._visits // 2
 
-    @property
-    def hosts(self) -> int:
-        """Hosts with rows out."""
-        return len(self._of_host)
-
     def of_host(self, host: int) -> int:
         """Rows of `host` that are out."""
         return self._of_host.get(host, 0)
@@ -85,7 +80,7 @@ class Window:
         share = self._shares.get(host, self._usual)
         return min(share, self._rooms.get(host, share)) if self._rooms else share
 
-    def hungry(self, host: int) -> bool:
+    def runs_low(self, host: int) -> bool:
         """Whether `host` has so few rows out that it should be given more."""
         return self.of_host(host) < max(1, self.share(host) // 4)
 
@@ -245,7 +240,7 @@ class Refill:
         return concat([owed, admitted]) if owed.num_rows else admitted
 
     def spill(self, urls: pa.RecordBatch) -> None:
-        """Let `urls`, for which their hosts have no room, wait until these are hungry."""
+        """Let `urls`, for which their hosts have no room, wait until these run low."""
         if urls.num_rows:
             self._ready.put_back(urls)
             hosts = distinct(u64(urls, "host"))
@@ -254,18 +249,19 @@ class Refill:
                 self._spills[place].put(hosts[places == place].tolist(), self._window.of_host)
 
     def _spilled(self, now: float) -> Iterator[pa.RecordBatch]:
-        """Visits out of the spill queues of hungry hosts; of all that may help, when nothing else fills the window."""
+        """Visits out of the spill queues of hosts that run low; of all that may help, when nothing else fills the
+        window."""
         low = self._window.low and not self._ready.waiting
         left = SPILLED_ROWS
         for place in (*range(self._place + 1, SPILLS), *range(self._place + 1)):
             spill = self._spills[place]
             if left <= 0:
                 break
-            hungry = (host for host in spill.overflowed if self._window.hungry(host))
+            low_hosts = (host for host in spill.overflowed if self._window.runs_low(host))
             if self._ready.spilled_at(place) and (
                 (low and spill.others)
                 or not len(self._window)  # what is here belongs to hosts that sleep, and waits there from now on
-                or not all(self._asleep.holds(host, now) for host in hungry)
+                or not all(self._asleep.holds(host, now) for host in low_hosts)
             ):
                 self._place = place
                 urls = self._ready.take_spilled(place, REFILL_ROWS)

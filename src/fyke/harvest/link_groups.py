@@ -18,7 +18,7 @@ NOT_FOLLOWED = 255  # in place of a `Kind`
 class Group(NamedTuple):
     """Links of one kind as they are written in one page."""
 
-    row: LinkKind  # what they are in the table of links
+    link_kind: LinkKind  # what they are in the table of links
     hrefs: Sequence[str]
     depth: int
     kind: int  # the `Kind` as which they go to the frontier; NOT_FOLLOWED: they do not

@@ -25,7 +25,7 @@ class Pointers:
     found: Located
     via: U64  # keys of the pages
     source: U64  # and of their domains
-    row: Int  # a `LinkKind`
+    link_kind: Int  # a `LinkKind`
     depth: Int
     kind: Int  # a `Kind`, or NOT_FOLLOWED
     dated: Times  # unix seconds: when it changed, as the page says; 0: it does not

@@ -16,25 +16,18 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
 
-import numpy as np
-
-from fyke.core.batches import Kind, LinkKind
+from fyke.core.batches import Kind
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body, unfolds
 from fyke.core.outcomes import Outcome
-from fyke.core.resolve import MOST_WRITTEN_BYTES, LinkResolver, Located
-from fyke.core.urls import key_of
 from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
 from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
-from fyke.harvest.content_seen import ContentSeen, depends_on_name, places_of
-from fyke.harvest.link_groups import NOT_FOLLOWED, Group, groups_of
-from fyke.harvest.named_sitemaps import NamedSitemaps
-from fyke.harvest.redirects import MOST_HOPS, Redirects
+from fyke.harvest.binder import Binder, PageRead, written_bytes
+from fyke.harvest.content_seen import ContentSeen, places_of
 from fyke.harvest.same_text import CopyOf, compare
-from fyke.harvest.sheaf import NO_POINTERS, Pointers, Reaped, Sheaf, Times
+from fyke.harvest.sheaf import Reaped, Sheaf
 
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
@@ -48,33 +41,16 @@ SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however
 TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
 
 
-class _PageRead(NamedTuple):
-    """A page whose links are not resolved yet."""
-
-    exchange: Exchange
-    page: Page
-    places: tuple[int, ...]
-    level: int  # of sitemap indexes above those that it names
-    hops: int = 0  # redirects in a row that it is the last of
-    # What was done aside, of a large one:
-    is_told: bool = False  # it brought no page: its body was packed, and no more
-    is_opened: bool = False  # that, and no more
-    redirect: Sequence[str] = ()  # where it leads by its header
-    found: Located | None = None  # its links, resolved
-
-
 class Harvest:
     """Turns exchanges into pages and links."""
 
-    def __init__(  # noqa: PLR0913 - most are other rooms, each by its name
+    def __init__(
         self,
         parser: Parser,
         content_seen: ContentSeen,
-        named: NamedSitemaps,
+        binder: Binder,
         limits: FetchSection,
-        links: LinkResolver,
-        aside: Aside["_PageRead"] | None = None,
-        redirects: Redirects | None = None,
+        aside: Aside[PageRead] | None = None,
         copy_of: CopyOf | None = None,
         pack: Callable[[Exchange], None] = lambda _: None,
     ) -> None:
@@ -82,13 +58,11 @@ class Harvest:
         of a large one ready for the archive; it may raise OSError."""
         self._parser = parser
         self._content_seen = content_seen
-        self._named = named
+        self._binder = binder
         self._most_bytes = limits.max_body_bytes
-        self._links = links
         self._aside = aside
         # There was no room aside for their pages, which have so many bytes.
         self._later: deque[tuple[Exchange, int]] = deque()
-        self._redirects = redirects or Redirects({})
         self._copy_of = copy_of
         self._pack = pack
         self._turn_ends_at = 0.0
@@ -203,9 +177,9 @@ class Harvest:
         content, _, is_cut = decode_body(exchange, min(self._most_bytes, self._aside.large_bytes))
         return None if is_cut else _page_with(self._parser, exchange, content)
 
-    def _opened_aside(self, exchange: Exchange) -> _PageRead:
+    def _opened_aside(self, exchange: Exchange) -> PageRead:
         self._make_ready(exchange)
-        return _PageRead(exchange, opened(self._parser, self._most_bytes, exchange), (), 0, is_opened=True)
+        return PageRead(exchange, opened(self._parser, self._most_bytes, exchange), (), 0, is_opened=True)
 
     def _is_large(self, page: Page) -> bool:
         """Whether `page` is read aside, if it is read."""
@@ -225,9 +199,9 @@ class Harvest:
         if at_once:
             yield self._without_page(at_once)
 
-    def _told_aside(self, exchange: Exchange) -> _PageRead:
+    def _told_aside(self, exchange: Exchange) -> PageRead:
         self._make_ready(exchange)
-        return _PageRead(exchange, Page(exchange, "", b""), (), 0, is_told=True)
+        return PageRead(exchange, Page(exchange, "", b""), (), 0, is_told=True)
 
     def _make_ready(self, exchange: Exchange) -> None:
         """Pack the body of `exchange`, if it is large."""
@@ -240,9 +214,12 @@ class Harvest:
         reaped = [Reaped(exchange, Page(exchange, "", b"")) for exchange in exchanges]
         for each in reaped:
             compare(each.page, self._copy_of, self._most_bytes)
-            if each.exchange.outcome is not Outcome.UNCHANGED:
-                self._redirects.ended(each.exchange.visit.key)
-        return Sheaf(reaped, NO_POINTERS)
+        return self._binder.without_pages(reaped)
+
+    def _sheaf(self, together: Sequence[PageRead]) -> Sheaf:
+        sheaf = self._binder.sheaf(together)
+        self._turn_bytes += sheaf.pointers.found.url.nbytes
+        return sheaf
 
     def _read_aside(self, *, wait: bool = False, most: int | None = None) -> Iterator[Sheaf]:
         """What was done of large pages meanwhile, `most` of them."""
@@ -274,25 +251,25 @@ class Harvest:
         depends on the links of the first; and no more than memory may hold when they are written out."""
         places = [places_of(page) for _, page in batch]
         known = self._content_seen.known([key for keys in places for key in keys])
-        together: list[_PageRead] = []
+        together: list[PageRead] = []
         waiting: set[int] = set()
-        written_bytes = 0
+        together_bytes = 0
         for at, ((exchange, page), keys) in enumerate(zip(batch, places, strict=True)):
             if at and self._late:
                 self._next = list(batch[at:])
                 break
             compare(page, self._copy_of, self._most_bytes)
             if exchange.outcome is Outcome.UNCHANGED:  # its links are known
-                together.append(_PageRead(exchange, page, (), 0))
+                together.append(PageRead(exchange, page, (), 0))
                 continue
-            if written_bytes > TOGETHER_BYTES or not waiting.isdisjoint(keys):
+            if together_bytes > TOGETHER_BYTES or not waiting.isdisjoint(keys):
                 yield self._sheaf(together)
-                together, waiting, written_bytes = [], set(), 0
+                together, waiting, together_bytes = [], set(), 0
             page.duplicate = any(key in known or self._content_seen.entered(key) for key in keys)
             level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
             if exchange.outcome is Outcome.OK:
                 _judge_kind(page)
-            read = _PageRead(exchange, page, keys, level, self._hops(exchange))
+            read = PageRead(exchange, page, keys, level, self._binder.hops(exchange))
             to_read = exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate
             if to_read and self._is_large(page):
                 self._do_aside(self._parsed, read)
@@ -300,13 +277,13 @@ class Harvest:
             if to_read and not self._processed_here(page):
                 self._do_aside_or_later(self._parsed, read)
                 continue
-            page_bytes = _written_bytes(page)
+            page_bytes = written_bytes(page)
             if self._aside is not None and page_bytes > TOGETHER_BYTES:
                 self._do_aside_or_later(self._resolved, read)
                 continue
             together.append(read)
             waiting.update(keys)
-            written_bytes += page_bytes
+            together_bytes += page_bytes
         if together:
             yield self._sheaf(together)
 
@@ -317,15 +294,15 @@ class Harvest:
         self._parser.process(page)
         return True
 
-    def _do_aside(self, work: Callable[[_PageRead], _PageRead], read: _PageRead) -> None:
+    def _do_aside(self, work: Callable[[PageRead], PageRead], read: PageRead) -> None:
         assert self._aside is not None
-        self._aside.put(partial(work, read), self._read_bytes(read.page) + _written_bytes(read.page))
+        self._aside.put(partial(work, read), self._read_bytes(read.page) + written_bytes(read.page))
 
-    def _do_aside_or_later(self, work: Callable[[_PageRead], _PageRead], read: _PageRead) -> None:
+    def _do_aside_or_later(self, work: Callable[[PageRead], PageRead], read: PageRead) -> None:
         """The same for a page of which nobody knew that it is large for what it holds: where there is no room for it
         now, it is opened again when there is. Others than plain pages cannot be read twice, and are few."""
         assert self._aside is not None
-        exchange, size_bytes = read.exchange, self._read_bytes(read.page) + _written_bytes(read.page)
+        exchange, size_bytes = read.exchange, self._read_bytes(read.page) + written_bytes(read.page)
         is_plain = exchange.outcome is Outcome.OK and exchange.visit.kind is Kind.PAGE
         if not is_plain or self._aside.has_room(size_bytes):
             self._do_aside(work, read)
@@ -333,78 +310,13 @@ class Harvest:
             exchange.body.to_disk()
             self._later.append((exchange, size_bytes))
 
-    def _parsed(self, read: _PageRead) -> _PageRead:
+    def _parsed(self, read: PageRead) -> PageRead:
         return read._replace(redirect=self._parser.read(read.page))
 
-    def _resolved(self, read: _PageRead) -> _PageRead:
+    def _resolved(self, read: PageRead) -> PageRead:
         if not read.page.rows:  # only now: rows may be longer than the page, and wait for nothing more here
             self._parser.extract(read.page)
-        groups = groups_of(read.page, read.level)
-        return read._replace(found=self._links.resolve([(read.page.links.base, group.hrefs) for group in groups]))
-
-    def _hops(self, exchange: Exchange) -> int:
-        """How many redirects in a row `exchange` is the last of; where these are too many, that is its outcome."""
-        if exchange.outcome is not Outcome.REDIRECTED:
-            self._redirects.ended(exchange.visit.key)
-            return 0
-        hops = self._redirects.followed(exchange.visit.key)
-        if hops > MOST_HOPS:
-            exchange.outcome = Outcome.REDIRECTED_TOO_OFTEN
-            exchange.detail = f"it is redirect {hops} in a row, and no more are followed"
-        return hops
-
-    def _sheaf(self, together: Sequence[_PageRead]) -> Sheaf:
-        """The links of pages, resolved."""
-        of_pages = [groups_of(read.page, read.level) for read in together]
-        groups = [(read, group) for read, some in zip(together, of_pages, strict=True) for group in some]
-        found = together[0].found
-        if found is None:
-            found = self._links.resolve([(read.page.links.base, group.hrefs) for read, group in groups])
-        self._turn_bytes += found.url.nbytes
-        of = np.searchsorted(np.cumsum([len(group.hrefs) for _, group in groups]), found.link, "right")
-        ends = iter(np.searchsorted(of, np.arange(len(groups)), "right").tolist())
-        kind = np.array([group.kind for _, group in groups], np.int64)[of]
-        reaped = []
-        end = 0
-        for read, some in zip(together, of_pages, strict=True):
-            first = end
-            for group in some:
-                begin, end = end, next(ends)
-                if group.row is LinkKind.PAGE and group.kind == Kind.LISTING:
-                    host = read.exchange.visit.host
-                    kind[begin + self._named.admitted(host, end - begin, group.depth) : end] = NOT_FOLLOWED
-            reaped.append(self._reaped(read, found.urls[first:end]))
-        pointers = Pointers(
-            found,
-            np.array([read.exchange.visit.key for read, _ in groups], np.uint64)[of],
-            np.array([read.exchange.visit.domain for read, _ in groups], np.uint64)[of],
-            np.array([group.row for _, group in groups], np.int64)[of],
-            np.array([group.depth for _, group in groups], np.int64)[of],
-            kind,
-            _dates(groups)[found.link],
-        )
-        return Sheaf(reaped, pointers)
-
-    def _reaped(self, read: _PageRead, urls: Sequence[bytes]) -> Reaped:
-        exchange, page, places = read.exchange, read.page, read.places
-        if places and not page.duplicate:
-            self._content_seen.enter(places[depends_on_name(page, urls)])
-        redirected = exchange.outcome is Outcome.REDIRECTED and urls
-        if redirected:
-            self._redirects.lead_to(key_of(urls[0]), read.hops)
-        return Reaped(exchange, page, len(urls), urls[0].decode() if redirected else None)
-
-
-def _written_bytes(page: Page) -> int:
-    """About what the links of `page`, as far as it was parsed, are when they are written out."""
-    return min(len(page.links) * len(page.links.base), MOST_WRITTEN_BYTES)
-
-
-def _dates(groups: Sequence[tuple[_PageRead, Group]]) -> Times:
-    """The dates of all links of `groups`, in order."""
-    if not any(group.dated for _, group in groups):
-        return np.zeros(sum(len(group.hrefs) for _, group in groups))
-    return np.array([group.dated.get(href, 0.0) for _, group in groups for href in group.hrefs])
+        return self._binder.resolved(read)
 
 
 def opened(parser: Parser, most_bytes: int, exchange: Exchange) -> Page:

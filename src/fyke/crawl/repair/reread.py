@@ -207,7 +207,7 @@ class Rereader:
             self._parser.process(page)
         groups = groups_of(page)
         found = self._links.resolve([(page.links.base, group.hrefs) for group in groups])
-        kinds = [int(group.row) for group in groups for _ in group.hrefs]
+        kinds = [int(group.link_kind) for group in groups for _ in group.hrefs]
         return found.locators(), [kinds[link] for link in found.link.tolist()]
 
 

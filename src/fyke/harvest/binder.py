@@ -1,0 +1,131 @@
+"""How do the links of some pages become one sheaf of columns? They are resolved together, which costs least.
+
+Called by `fyke.harvest.worker`, on its thread, but for `resolved`, which large pages go through beside it. What was
+learned of other pages counts here: how many redirects in a row lead to one, how many sitemaps its host has named.
+Invariant: a page's key is entered in content-seen no sooner than its links are in a sheaf.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fyke.core.batches import Kind, LinkKind
+from fyke.core.outcomes import Outcome
+from fyke.core.resolve import MOST_WRITTEN_BYTES, LinkResolver, Located
+from fyke.core.urls import key_of
+from fyke.core.visits import Exchange, Page
+from fyke.harvest.content_seen import ContentSeen, depends_on_name
+from fyke.harvest.link_groups import NOT_FOLLOWED, Group, groups_of
+from fyke.harvest.named_sitemaps import NamedSitemaps
+from fyke.harvest.redirects import MOST_HOPS, Redirects
+from fyke.harvest.sheaf import NO_POINTERS, Pointers, Reaped, Sheaf, Times
+
+
+class PageRead(NamedTuple):
+    """A page whose links are not resolved yet."""
+
+    exchange: Exchange
+    page: Page
+    places: tuple[int, ...]
+    level: int  # of sitemap indexes above those that it names
+    hops: int = 0  # redirects in a row that it is the last of
+    # What was done aside, of a large one:
+    is_told: bool = False  # it brought no page: its body was packed, and no more
+    is_opened: bool = False  # that, and no more
+    redirect: Sequence[str] = ()  # where it leads by its header
+    found: Located | None = None  # its links, resolved
+
+
+class Binder:
+    """Binds pages into sheaves."""
+
+    def __init__(
+        self,
+        links: LinkResolver,
+        named: NamedSitemaps,
+        content_seen: ContentSeen,
+        redirects: Redirects | None = None,
+    ) -> None:
+        self._links = links
+        self._named = named
+        self._content_seen = content_seen
+        self._redirects = redirects or Redirects({})
+
+    def __repr__(self) -> str:
+        return f"Binder({self._links!r})"
+
+    def hops(self, exchange: Exchange) -> int:
+        """How many redirects in a row `exchange` is the last of; where these are too many, that is its outcome."""
+        if exchange.outcome is not Outcome.REDIRECTED:
+            self._redirects.ended(exchange.visit.key)
+            return 0
+        hops = self._redirects.followed(exchange.visit.key)
+        if hops > MOST_HOPS:
+            exchange.outcome = Outcome.REDIRECTED_TOO_OFTEN
+            exchange.detail = f"it is redirect {hops} in a row, and no more are followed"
+        return hops
+
+    def resolved(self, read: PageRead) -> PageRead:
+        """The same with its links resolved: what takes long of a large page."""
+        groups = groups_of(read.page, read.level)
+        return read._replace(found=self._links.resolve([(read.page.links.base, group.hrefs) for group in groups]))
+
+    def without_pages(self, reaped: Sequence[Reaped]) -> Sheaf:
+        """Exchanges that brought nothing to read."""
+        for each in reaped:
+            if each.exchange.outcome is not Outcome.UNCHANGED:
+                self._redirects.ended(each.exchange.visit.key)
+        return Sheaf(reaped, NO_POINTERS)
+
+    def sheaf(self, together: Sequence[PageRead]) -> Sheaf:
+        """The links of pages, resolved."""
+        of_pages = [groups_of(read.page, read.level) for read in together]
+        groups = [(read, group) for read, some in zip(together, of_pages, strict=True) for group in some]
+        found = together[0].found
+        if found is None:
+            found = self._links.resolve([(read.page.links.base, group.hrefs) for read, group in groups])
+        of = np.searchsorted(np.cumsum([len(group.hrefs) for _, group in groups]), found.link, "right")
+        ends = iter(np.searchsorted(of, np.arange(len(groups)), "right").tolist())
+        kind = np.array([group.kind for _, group in groups], np.int64)[of]
+        reaped = []
+        end = 0
+        for read, some in zip(together, of_pages, strict=True):
+            first = end
+            for group in some:
+                begin, end = end, next(ends)
+                if group.link_kind is LinkKind.PAGE and group.kind == Kind.LISTING:
+                    host = read.exchange.visit.host
+                    kind[begin + self._named.admitted(host, end - begin, group.depth) : end] = NOT_FOLLOWED
+            reaped.append(self._reaped(read, found.urls[first:end]))
+        pointers = Pointers(
+            found,
+            np.array([read.exchange.visit.key for read, _ in groups], np.uint64)[of],
+            np.array([read.exchange.visit.domain for read, _ in groups], np.uint64)[of],
+            np.array([group.link_kind for _, group in groups], np.int64)[of],
+            np.array([group.depth for _, group in groups], np.int64)[of],
+            kind,
+            _dates(groups)[found.link],
+        )
+        return Sheaf(reaped, pointers)
+
+    def _reaped(self, read: PageRead, urls: Sequence[bytes]) -> Reaped:
+        exchange, page, places = read.exchange, read.page, read.places
+        if places and not page.duplicate:
+            self._content_seen.enter(places[depends_on_name(page, urls)])
+        redirected = exchange.outcome is Outcome.REDIRECTED and urls
+        if redirected:
+            self._redirects.lead_to(key_of(urls[0]), read.hops)
+        return Reaped(exchange, page, len(urls), urls[0].decode() if redirected else None)
+
+
+def written_bytes(page: Page) -> int:
+    """About what the links of `page`, as far as it was parsed, are when they are written out."""
+    return min(len(page.links) * len(page.links.base), MOST_WRITTEN_BYTES)
+
+
+def _dates(groups: Sequence[tuple[PageRead, Group]]) -> Times:
+    """The dates of all links of `groups`, in order."""
+    if not any(group.dated for _, group in groups):
+        return np.zeros(sum(len(group.hrefs) for _, group in groups))
+    return np.array([group.dated.get(href, 0.0) for _, group in groups for href in group.hrefs])
