@@ -93,7 +93,14 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
         raise damage[0]
     if refusal:
         return Explanation(url, f"filtered: it does not pass the rule {refusal}", facts)
-    return Explanation(url, "not seen: no page fetched so far links to it, nor does a sitemap", [*facts, *how])
+    facts += [*_unread_ends(directory), *how]
+    return Explanation(url, "not seen: no page fetched so far links to it, nor does a sitemap", facts)
+
+
+def _unread_ends(directory: CrawlDirectory) -> list[str]:
+    """That there may be links which nobody read, if so."""
+    cut = sum(state.get("totals", {}).get("cut", 0) for state in _states(directory))
+    return [f"the ends of {counted(cut, 'page')} were not read for links"] if cut else []
 
 
 def _states(directory: CrawlDirectory) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -13,10 +14,10 @@ from archive.conftest import link_rows
 from fyke.archive.reading import read_table, scan_table, segments
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.summaries import HostRow, write_hosts
-from fyke.archive.table_files import TableFiles
-from fyke.archive.tables import LinksTable, PagesTable
+from fyke.archive.table_files import GROUP_BYTES, TableFiles
+from fyke.archive.tables import BYTES_IN_MEMORY, LinksTable, PagesTable, links_batch
 from fyke.archive.warc import RecordPlace
-from fyke.core.batches import LinkKind
+from fyke.core.batches import LinkKind, binary_array
 from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import OWN_CODECS, Page
@@ -204,3 +205,19 @@ def test_what_must_be_synced_is_named(folder: Path) -> None:
     table.close()
     table.state()
     assert {path.name for path in table.dirty_files()} == {"tables", "links-00000.parquet", "links-00000.parquet.xxh3"}
+
+
+def test_what_memory_holds_of_long_rows_is_bounded_in_bytes(folder: Path) -> None:
+    """In the table that is written, and in the groups of its file."""
+    table = LinksTable(folder, 10_000)
+    kinds = np.zeros(500, np.uint64)
+    for number in range(40):
+        urls = binary_array([b"http://h/%s/%d" % (b"x" * 2000, at) for at in range(500)])
+        table.add(links_batch(kinds, kinds, urls, kinds))
+        assert table.rows == 500 * (number + 1)
+        assert sum(rows.nbytes for rows in table._waiting) < BYTES_IN_MEMORY
+    table.close()
+    file = pq.ParquetFile(next((folder / "tables").glob("links-*.parquet")))
+    groups = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
+    assert sum(group.num_rows for group in groups) == 20_000
+    assert len(groups) > 1 and max(group.num_rows * 2000 for group in groups) < GROUP_BYTES + 2 * BYTES_IN_MEMORY

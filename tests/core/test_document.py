@@ -1,5 +1,8 @@
 """Documents that share what memory there is: whatever is written, read, closed and dropped, they hold no more."""
 
+import tempfile
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,3 +49,17 @@ def test_large_ones_leave_room_for_small_ones() -> None:
     assert sum(each._file is None for each in large) == 5
     for each in [*large, *small]:
         each.close()
+
+
+def test_what_does_not_fit_on_the_disk_stays_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And whole: nobody reads half of it as if it were all."""
+    document = Document(b"begin", memory_bytes=1 << 20)
+    document.write(b", and the rest of it")
+    with monkeypatch.context() as full:
+        full.setattr(tempfile, "TemporaryFile", lambda dir: open("/dev/full", "r+b"))  # noqa: SIM115, PTH123
+        with pytest.raises(OSError, match="No space"):
+            document.to_disk()
+    assert document.read() == b"begin, and the rest of it"
+    document.to_disk()
+    assert document.read() == b"begin, and the rest of it"
+    document.close()

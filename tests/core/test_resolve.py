@@ -150,13 +150,23 @@ def test_short_links_below_a_long_base_are_bounded(href: str) -> None:
     assert len(b"".join(found.urls)) <= 2 * 200_000 + 10
     assert found.locators()[:5] == slowly(base, links[:5])
     assert b"http://h/x" in found.urls
+    dropped = len(found.urls) < 2 * len(links) + 1
+    assert found.cut == ({0, 2} if dropped else set()), "it is said of which pages some were dropped"
 
 
 @pytest.mark.parametrize("host", ["http://h/", "//h/", "http://é.example/"])
 def test_long_links_that_are_written_out_are_all_taken(host: str) -> None:
     """A sitemap of long URLs is as long as they are."""
     links = [f"{host}{number}/{'a' * 200}" for number in range(2000)]
-    assert len(LinkResolver(most_bytes=100_000).resolve([("http://h/sitemap.xml", links)]).urls) == len(links)
+    found = LinkResolver(most_bytes=100_000).resolve([("http://h/sitemap.xml", links)])
+    assert len(found.urls) == len(links) and not found.cut
+
+
+def test_links_that_lack_only_their_root_are_all_taken() -> None:
+    host = "http://" + "long." * 40 + "example"
+    links = [f"/{number}/{'a' * 200}" for number in range(2000)]
+    found = LinkResolver(most_bytes=100_000).resolve([(f"{host}/map", links)])
+    assert len(found.urls) == len(links) and not found.cut
 
 
 def test_what_memory_holds_does_not_grow_with_what_was_met() -> None:

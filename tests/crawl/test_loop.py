@@ -130,7 +130,7 @@ class DictWorker:
         return bool(self.kept)
 
     waiting = 0
-    behind = False
+    behind = crowded = False
 
     def gather(self, fetched: tuple[list[tuple[Visit, Outcome]], list[str]], outbox: Outbox) -> int:
         ended, origins = fetched

@@ -2,6 +2,7 @@
 
 import gzip
 import threading
+from collections import deque
 from functools import partial
 from itertools import pairwise
 
@@ -285,10 +286,15 @@ def test_pages_whose_links_are_long_wait_for_room_too(tmp_path) -> None:
         page.body.close()
 
 
-def test_few_wait_on_disk_for_room(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each holds a file: of pages that turned out to be large, and of errors with large bodies."""
+def test_nobody_waits_for_large_pages_and_no_more_come_while_many_wait(
+    tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each may hold a file: pages that turned out to be large, and errors with large bodies. What is done beside the
+    loop may take however long."""
     monkeypatch.setattr(worker, "MOST_LATER", 3)
     aside = Aside(lambda: None, PACE, most_bytes=4 << 20)
+    may_go_on = threading.Event()
+    aside._thread.submit(may_go_on.wait)
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
     long = (
         b"<base href='http://one.example/%s/'>" % (b"x" * 1900)
@@ -303,10 +309,14 @@ def test_few_wait_on_disk_for_room(tmp_path, monkeypatch: pytest.MonkeyPatch) ->
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
         harvest = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
-        found = facts(list(harvest.reap(came)))
-        assert len(harvest._later) <= 3 and len(aside) <= 2 * 3
-        while harvest.waiting:
-            found |= facts(list(harvest.reap([])))
+        found, left = {}, deque(came)
+        while left and not harvest.crowded:  # the thread stands still meanwhile
+            found |= facts(list(harvest.reap([left.popleft()])))
+        assert harvest.crowded and len(harvest._later) == 3 and len(aside) <= 2 * 3
+        may_go_on.set()
+        while harvest.waiting or left:
+            more = [] if harvest.crowded or not left else [left.popleft()]
+            found |= facts(list(harvest.reap(more)))
             assert len(harvest._later) <= 3
         seen.close()
     aside.close()
@@ -437,7 +447,9 @@ def test_what_waits_is_bounded() -> None:
     taken: list[int] = []
     while not aside.has_room(11):  # more than there ever is: alone
         assert not aside.has_room(1 if len(taken) == 0 else 11)
-        taken += aside.take(wait=True)
+        aside.go_on()
+        aside._thread.submit(int).result()
+        taken += aside.take(1)
     aside._thread.shutdown()
     taken += aside.take()
     assert taken == [1, 2]

@@ -22,7 +22,7 @@ from fyke.archive.checksum import checksum_holds, checksum_path, write_checksum
 from fyke.archive.journal import read_journal
 from fyke.archive.reading import BATCH_ROWS, reading, segments
 from fyke.archive.schemas import SCHEMAS, journalled
-from fyke.archive.table_files import GROUP_ROWS, journal_path, parquet_path, parquet_writer, series
+from fyke.archive.table_files import journal_path, parquet_path, parquet_writer, series, write_rows
 from fyke.core.errors import StateDamaged
 from fyke.core.urls import key_of
 from fyke.disk.files import put_in_place, sync_file, verify_file, writing
@@ -258,21 +258,10 @@ def write_anew(folder: Path, name: str, found: list[RowsPiece], fill: Fill, asid
 def _write(target: Path, parts: list[tuple[int, RowsPiece]], fill: Fill, aside: DamagedFolder) -> int:
     """One file of `parts`; how many rows it has."""
     schema = SCHEMAS[parts[0][1].name]
-    part, count, group = target.with_name(target.name + ".part"), 0, list[pa.RecordBatch]()
+    part = target.with_name(target.name + ".part")
+    batches = (batch for place, piece in parts for batch in (piece.batches() if piece.path else fill(place)))
     with writing(target), parquet_writer(part, schema) as writer:
-
-        def write() -> None:
-            if group:
-                writer.write_table(pa.Table.from_batches(group).cast(schema), GROUP_ROWS)
-            group.clear()
-
-        for place, piece in parts:
-            for batch in piece.batches() if piece.path else fill(place):
-                group.append(batch)
-                count += batch.num_rows
-                if sum(one.num_rows for one in group) >= GROUP_ROWS:
-                    write()
-        write()
+        count = write_rows(writer, batches, schema)
     with writing(target):
         if os.path.lexists(checksum_path(target)):
             aside.take(checksum_path(target))  # and not only kept: what is written over it would be the same file

@@ -14,7 +14,8 @@ Invariant: after `restore(state)` the rows in files and segments are those of th
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from fyke.disk.files import cut, damaged, verify_file, writing, written_whole
 
 TABLES = "tables"
 GROUP_ROWS = 1 << 16
+GROUP_BYTES = 16 << 20
 ZSTD_LEVEL = 1
 
 
@@ -51,21 +53,28 @@ def seal(source: Path, target: Path, schema: pa.Schema, rows: int) -> None:
 
     Raises StateDamaged when the segment holds another number of rows.
     """
-    found = 0
     with written_whole(target, synced=False) as part:
         with parquet_writer(part, schema) as writer:
-            group: list[pa.RecordBatch] = []
-            for batch in read_journal(source, journalled(schema)):
-                group.append(batch)
-                found += batch.num_rows
-                if sum(b.num_rows for b in group) >= GROUP_ROWS:
-                    writer.write_table(pa.Table.from_batches(group).cast(schema), GROUP_ROWS)
-                    group = []
-            if group:
-                writer.write_table(pa.Table.from_batches(group).cast(schema), GROUP_ROWS)
+            found = write_rows(writer, read_journal(source, journalled(schema)), schema)
         if found != rows:
             raise damaged(source, f"it holds {found:,} rows, but {rows:,} were written")
         write_checksum(part, target)
+
+
+def write_rows(writer: pq.ParquetWriter, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
+    """Write `batches`, which hold words in full; how many rows they have. A row group is bounded in rows and bytes."""
+    written = 0
+    group: list[pa.RecordBatch] = []
+    for batch in chain(batches, [None]):
+        if batch is not None:
+            group.append(batch)
+        rows = sum(one.num_rows for one in group)
+        full = rows >= GROUP_ROWS or sum(one.nbytes for one in group) >= GROUP_BYTES
+        if rows and (full or batch is None):
+            writer.write_table(pa.Table.from_batches(group).cast(schema), GROUP_ROWS)
+            written += rows
+            group = []
+    return written
 
 
 def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:

@@ -25,13 +25,14 @@ from fyke.core.visits import Exchange, Page
 
 PAGES_IN_MEMORY = 2_000
 LINKS_IN_MEMORY = 16_000
+BYTES_IN_MEMORY = 4 << 20  # of rows: a link below a long base is as long as that
 LINKS_PER_PAGE = 20  # how many times more rows a file of links has
 
 PAGE_ROWS = journalled(PAGES)
 
 
 class _JournaledTable(ABC):
-    """What all tables share: rows in memory, `in_memory` of them at most; files below."""
+    """What all tables share: rows in memory, `in_memory` of them or `BYTES_IN_MEMORY` at most; files below."""
 
     def __init__(
         self, folder: Path, name: str, schema: pa.Schema, table_rows: int, part: int, *, in_memory: int
@@ -48,10 +49,11 @@ class _JournaledTable(ABC):
         """Rows of the table, also those in memory."""
         return self._files.rows + self._waiting_rows
 
-    def _put(self, pieces: Sequence[Any], rows: int) -> None:
+    def _put(self, pieces: Sequence[Any], rows: int, size_bytes: int = 0) -> None:
         self._waiting += pieces
         self._waiting_rows += rows
-        if self._waiting_rows >= self._in_memory:
+        self._waiting_bytes += size_bytes
+        if self._waiting_rows >= self._in_memory or self._waiting_bytes >= BYTES_IN_MEMORY:
             self.flush()
 
     def flush(self) -> None:
@@ -62,7 +64,7 @@ class _JournaledTable(ABC):
 
     def _forget(self) -> None:
         self._waiting: list[Any] = []
-        self._waiting_rows = 0
+        self._waiting_rows = self._waiting_bytes = 0
 
     @abstractmethod
     def _joined(self, pieces: list[Any]) -> pa.RecordBatch: ...
@@ -160,7 +162,7 @@ class LinksTable(_JournaledTable):
     def add(self, links: pa.RecordBatch) -> None:
         """Links (schema `LINKS`) of some pages."""
         if links.num_rows:
-            self._put([links], links.num_rows)
+            self._put([links], links.num_rows, links.nbytes)
 
     def _joined(self, pieces: list[Any]) -> pa.RecordBatch:
         return pa.concat_batches(pieces)
@@ -182,7 +184,7 @@ class ExtractedTable(_JournaledTable):
 
     def add(self, rows: Sequence[tuple[object, ...]]) -> None:
         """Rows of a page."""
-        self._put(rows, len(rows))
+        self._put(rows, len(rows), sum(len(value) for row in rows for value in row if isinstance(value, str)))
 
     def _joined(self, pieces: list[Any]) -> pa.RecordBatch:
         return rows_batch(pieces, self._schema)

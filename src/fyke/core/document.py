@@ -7,6 +7,7 @@ and the disk copy is an unnamed temporary file, so that nothing is left behind b
 
 import io
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -75,8 +76,15 @@ class Document:
     def to_disk(self) -> None:
         """Hold it on disk, whatever its size. Raises OSError when that is full."""
         if self._file is None:
-            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed by `close`
-            self._file.writelines(self._chunks)
+            file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed by `close`
+            try:
+                file.writelines(self._chunks)
+                file.flush()
+            except OSError:
+                with suppress(OSError):  # what it could not write it tries once more
+                    file.close()
+                raise
+            self._file = file
             self._let_go()
 
     def read(self, limit: int = -1) -> bytes:

@@ -185,10 +185,11 @@ static int join(Page *page, Py_ssize_t number, PyObject *text) {
 }
 
 PyDoc_STRVAR(join_doc,
-             "join(hrefs, (scheme, root, folder, file), url_size, room, known, keys_of_root) -> (urls, left, named)\n\n"
+             "join(hrefs, (scheme, root, folder, file), url_size, room, known, keys_of_root) -> (urls, left, named, cut)\n\n"
              "The URLs of the plain links in the list `hrefs`, b'' for others; the numbers of those that a parser must\n"
              "read; and for links that name their host its keys, as (number, keys). `known` has the keys of roots met.\n"
-             "`room` bounds what all come to, and `url_size` is that of the base: links behind are dropped.");
+             "`room` bounds what all come to, and `url_size` is that of the base: links behind are dropped, which `cut`\n"
+             "says.");
 
 static PyObject *join_links(PyObject *module, PyObject *args) {
     PyObject *hrefs, *found = NULL;
@@ -203,7 +204,7 @@ static PyObject *join_links(PyObject *module, PyObject *args) {
     int failed = !page.urls || !page.left || !page.named;
     for (Py_ssize_t number = 0; !failed && number < PyList_GET_SIZE(hrefs); number++)
         failed = join(&page, number, PyList_GET_ITEM(hrefs, number));
-    if (!failed) found = PyTuple_Pack(3, page.urls, page.left, page.named);
+    if (!failed) found = PyTuple_Pack(4, page.urls, page.left, page.named, page.room < 0 ? Py_True : Py_False);
     Py_XDECREF(page.urls);
     Py_XDECREF(page.left);
     Py_XDECREF(page.named);

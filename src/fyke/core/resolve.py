@@ -8,7 +8,8 @@ same, in three times the time. The others go to the WHATWG parser, one by one. N
 hosts, so a link costs the same however many different ones there are.
 
 A short link below a long base is a long URL: what the links of one page come to is bounded by `most_bytes`, or by
-what they are as written where that is more, up to `MOST_WRITTEN_BYTES`; links behind that are dropped.
+what they are as written where that is more, up to `MOST_WRITTEN_BYTES`; links behind that are dropped, and it is said
+of which pages.
 
 Invariant: within that bound, `resolve` gives exactly what `canonical` and `locate` of `fyke.core.urls` give of the
 schemes that are fetched, in order, repeats included.
@@ -36,7 +37,7 @@ except ImportError:  # there was no compiler when Fyke was installed
 
 MOST_BYTES = 8 << 20
 MOST_WRITTEN_BYTES = 12 << 20  # of those that are written out, as in a sitemap of 50,000 with 250 bytes each
-SLACK = 8  # bytes that a link written out may lack of its URL
+SLACK = 8  # bytes that a link written out may lack of its URL, beside the root
 
 Int = npt.NDArray[np.int64]
 
@@ -70,7 +71,8 @@ _PLAIN_PATH = re.compile(r"(?:/(?!\.)[A-Za-z0-9_~!$&()*+,;=@.-]*)+")
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Canonical URLs with their keys, a row each; `link` is the number of the link that a row came from."""
+    """Canonical URLs with their keys, a row each; `link` is the number of the link that a row came from, and `cut` has
+    the numbers of the pages of which links were dropped."""
 
     urls: list[bytes]
     url: pa.BinaryArray  # the same
@@ -78,6 +80,7 @@ class Located:
     host: U64
     domain: U64
     link: Int
+    cut: frozenset[int] = frozenset()
 
     def locators(self) -> list[Locator]:
         """The rows as objects."""
@@ -106,34 +109,38 @@ class LinkResolver:
         """Where the links of `pages` lead: of each page its base URL and its hrefs. Links count through all pages."""
         bases = [_base(url, self._schemes) for url, _ in pages]
         read = self._by_columns if join is None else self._one_by_one
-        urls, keys, others = read(bases, [hrefs for _, hrefs in pages])
+        urls, keys, others, cut = read(bases, [hrefs for _, hrefs in pages])
         room = MOST_WRITTEN_BYTES
-        for at, href, base in others:
-            found = self._parsed(href, base.url)
+        for at, href, page in others:
+            found = self._parsed(href, bases[page].url) if room >= 0 else None
             if found is not None:
                 room -= len(found.url)
-                if room < 0:  # a letter of another alphabet becomes nine bytes
-                    break
-                urls[at] = found.url
-                keys[at] = found[2:]
-        return _located(urls, keys)
+                if room >= 0:  # a letter of another alphabet becomes nine bytes
+                    urls[at] = found.url
+                    keys[at] = found[2:]
+            if room < 0:
+                cut.add(page)
+        return _located(urls, keys, frozenset(cut))
 
     def _one_by_one(self, bases: Sequence["_Base"], hrefs_of: Sequence[Sequence[str]]) -> "_Resolved":
         """With `joiner`, in C: a page at a time."""
         urls: list[bytes] = []
-        others: list[tuple[int, str, _Base]] = []
+        others: list[tuple[int, str, int]] = []
+        cut: set[int] = set()
         named: list[tuple[int, tuple[int, int]]] = []
         known: dict[bytes, tuple[int, int] | None] = {}
-        for base, hrefs in zip(bases, hrefs_of, strict=True):
-            first = len(urls)
-            found, left, own = join([*hrefs], base[1:5], len(base.url), self._room(hrefs), known, _keys_of_root)
+        for page, (base, hrefs) in enumerate(zip(bases, hrefs_of, strict=True)):
+            first, room = len(urls), self._room(base, hrefs)
+            found, left, own, is_cut = join([*hrefs], base[1:5], len(base.url), room, known, _keys_of_root)
             urls += found
-            others += [(first + at, hrefs[at], base) for at in left]
+            others += [(first + at, hrefs[at], page) for at in left]
+            if is_cut:
+                cut.add(page)
             named += [(first + at, keys) for at, keys in own]
         keys = _keys_of_bases(bases, hrefs_of)
         if named:
             keys[[at for at, _ in named]] = [own for _, own in named]
-        return urls, keys, others
+        return urls, keys, others, cut
 
     def _by_columns(self, bases: Sequence["_Base"], hrefs_of: Sequence[Sequence[str]]) -> "_Resolved":
         """With NumPy: all pages at once."""
@@ -150,18 +157,19 @@ class LinkResolver:
         base_bytes = np.array([len(base.url) for base in bases], np.int64)[page]
         size = np.where(links.plain, prefixes.sizes() - links.begin, base_bytes - links.start) + links.end
         before = np.cumsum(size) - size
-        room = np.array([self._room(hrefs) for hrefs in hrefs_of], np.int64)[page]
+        room = np.array([self._room(*each) for each in zip(bases, hrefs_of, strict=True)], np.int64)[page]
         within = before + size - before[(np.cumsum(counts) - counts)[page]] <= room
         urls = _joined(text, links, prefixes, links.plain & within & (size <= MAX_URL_BYTES))
         left = np.flatnonzero(~links.plain & within)
-        others = [(at, hrefs[at], bases[number]) for at, number in zip(left.tolist(), page[left].tolist(), strict=True)]
-        return urls, keys, others
+        others = [(at, hrefs[at], number) for at, number in zip(left.tolist(), page[left].tolist(), strict=True)]
+        return urls, keys, others, set(page[~within].tolist())
 
-    def _room(self, hrefs: Sequence[str]) -> int:
+    def _room(self, base: "_Base", hrefs: Sequence[str]) -> int:
         """Bytes that the URLs of one page may come to."""
         if len(hrefs) * MAX_URL_BYTES <= self._most_bytes:
             return self._most_bytes
-        return max(self._most_bytes, min(sum(map(len, hrefs)) + SLACK * len(hrefs), MOST_WRITTEN_BYTES))
+        slack = SLACK + len(base.root)
+        return max(self._most_bytes, min(sum(map(len, hrefs)) + slack * len(hrefs), MOST_WRITTEN_BYTES))
 
     def _parsed(self, href: str, base: str) -> Locator | None:
         """`href` by the WHATWG parser; None when it is no URL that can be fetched."""
@@ -204,8 +212,9 @@ def _base(url: str, schemes: frozenset[str]) -> _Base:
     return _Base(url, scheme.encode(), root.encode(), f"{root}{path}".encode(), whole.encode(), keys)
 
 
-# URLs, empty where there is none yet; keys of host and domain, a row each; what a parser must read: number, link, base.
-_Resolved = tuple[list[bytes], npt.NDArray[np.uint64], list[tuple[int, str, _Base]]]
+# URLs, empty where there is none yet; keys of host and domain, a row each; what a parser must read: number, link, page;
+# pages of which links were dropped.
+_Resolved = tuple[list[bytes], npt.NDArray[np.uint64], list[tuple[int, str, int]], set[int]]
 
 
 def _keys_of_bases(bases: Sequence[_Base], hrefs_of: Sequence[Sequence[str]]) -> npt.NDArray[np.uint64]:
@@ -357,10 +366,10 @@ def _joined(text: bytes, links: _LinkText, prefixes: _Prefixes, wanted: Mask) ->
     return [texts[before] + text[first:last] for before, first, last in zip(of, begin, end, strict=True)]
 
 
-def _located(urls: list[bytes], keys: npt.NDArray[np.uint64]) -> Located:
+def _located(urls: list[bytes], keys: npt.NDArray[np.uint64], cut: frozenset[int]) -> Located:
     link = np.arange(len(urls))
     if b"" in urls:
         link = np.flatnonzero(np.fromiter(map(len, urls), np.int64, len(urls)))
         urls = list(filter(None, urls))
     key = np.fromiter(map(xxh3_64_intdigest, urls), np.uint64, len(urls))
-    return Located(urls, binary_array(urls), key, keys[link, 0], keys[link, 1], link)
+    return Located(urls, binary_array(urls), key, keys[link, 0], keys[link, 1], link, cut)

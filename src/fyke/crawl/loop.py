@@ -118,7 +118,10 @@ class Worker(Protocol):
     @property
     def behind(self) -> bool: ...
 
-    def gather(self, fetched: Any, outbox: Outbox) -> int: ...
+    @property
+    def crowded(self) -> bool: ...
+
+    def gather(self, fetched: Any | None, outbox: Outbox) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +239,8 @@ class Loop:
     def _gather(self) -> None:
         if self._remote is not None:
             self._remote.run_errands()
-        self._fetcher.give_back(self._gathering.gather(self._fetcher.take(), self._outbox))
+        fetched = None if self._gathering.crowded else self._fetcher.take()
+        self._fetcher.give_back(self._gathering.gather(fetched, self._outbox))
 
     async def _empty_outbox(self) -> None:
         """Deliver all of it, while others have their turns."""

@@ -34,6 +34,7 @@ from fyke.fetcher.rules_desk import RulesDesk
 from fyke.fetcher.wire.curl import KEPT_BROKE
 from fyke.fetcher.wiring import Wiring
 
+MOST_UNTAKEN = 512  # exchanges that nobody takes, at which nothing more is begun
 MOST_RULES = 4096  # origins that wait for their rules at a time
 UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
 STOOD_STILL_S = 2.0  # between two looks at the clock: the process was stopped, or the machine asleep
@@ -237,7 +238,8 @@ class Fetcher:
 
     @property
     def _may_start(self) -> bool:
-        return self._places.free and self.pages_left != 0 and not (self.stopping or self.held)
+        behind = self._returns.exchanges >= MOST_UNTAKEN
+        return self._places.free and self.pages_left != 0 and not (self.stopping or self.held or behind)
 
     @property
     def quiet(self) -> bool:

@@ -109,13 +109,9 @@ class Aside(Generic[Result]):
         """Whether something of that size may be held beside what is, or alone."""
         return not self._waiting or sum(size for _, size in self._waiting) + size_bytes <= self._most_bytes
 
-    def take(self, *, wait: bool = False, most: int | None = None) -> list[Result]:
-        """The results there are by now, `most` of them; where it shall `wait`, one at least if there is work. Raises
-        what that did."""
+    def take(self, most: int | None = None) -> list[Result]:
+        """The results there are by now, `most` of them. Raises what their work did."""
         done: list[Result] = []
-        if wait and self._waiting:
-            self.go_on(hurry=True)
-            self._waiting[0][0].exception()  # returns when it is done
         while self._waiting and self._waiting[0][0].done() and (most is None or len(done) < most):
             future, size_bytes = self._waiting.popleft()
             done.append(future.result())

@@ -21,6 +21,8 @@ from fyke.harvest.named_sitemaps import NamedSitemaps
 from fyke.harvest.redirects import MOST_HOPS, Redirects
 from fyke.harvest.sheaf import NO_POINTERS, Pointers, Reaped, Sheaf, Times
 
+CUT_SHORT = "its end was not read for links: it would have cost too much"
+
 
 class PageRead(NamedTuple):
     """A page whose links are not resolved yet."""
@@ -85,6 +87,8 @@ class Binder:
         found = together[0].found
         if found is None:
             found = self._links.resolve([(read.page.links.base, group.hrefs) for read, group in groups])
+        for number in found.cut:
+            groups[number][0].page.cut = True
         of = np.searchsorted(np.cumsum([len(group.hrefs) for _, group in groups]), found.link, "right")
         ends = iter(np.searchsorted(of, np.arange(len(groups)), "right").tolist())
         kind = np.array([group.kind for _, group in groups], np.int64)[of]
@@ -111,6 +115,8 @@ class Binder:
 
     def _reaped(self, read: PageRead, urls: Sequence[bytes]) -> Reaped:
         exchange, page, places = read.exchange, read.page, read.places
+        if page.cut and not exchange.detail:
+            exchange.detail = CUT_SHORT
         if places and not page.duplicate:
             self._content_seen.enter(places[depends_on_name(page, urls)])
         redirected = exchange.outcome is Outcome.REDIRECTED and urls

@@ -8,6 +8,8 @@ the folder, and for a page with links like `?page=2`, which keep the page's own 
 Large pages are handed on one in a turn while light work is going on, and no sooner than their share of the time allows
 (`fyke.core.pace`), so that archiving them does not hold up the others; and all of them where there are no others.
 A turn ends when it took `TURN_S`, or its links are `TURN_BYTES` written out: what is left of it goes first in the next.
+Nobody waits for what is done beside the loop; while `MOST_LATER` large pages wait for that, no more exchanges should be
+handed in (`crowded`).
 
 Invariant: every exchange that goes in comes out once, whatever its bytes; those with large pages come out later.
 """
@@ -34,7 +36,7 @@ BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of l
 TOGETHER_BYTES = 2 << 20  # of links written out that are resolved together; a page that has more is large
 TURN_BYTES = 4 << 20
 TURN_S = 0.05
-MOST_LATER = 256  # exchanges with large pages for which there is no room aside: each holds a file
+MOST_LATER = 512  # exchanges with large pages for which there is no room aside: each may hold a file
 PACKED_BYTES = 1 << 20  # of a body; to make more ready for the archive would hold up the loop
 STORED_BYTE_S = 5e-9  # that a byte of a large page is expected to take until it is archived
 SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however short it is
@@ -78,6 +80,11 @@ class Harvest:
         return len(self._next) + len(self._later) + (len(self._aside) if self._aside is not None else 0)
 
     @property
+    def crowded(self) -> bool:
+        """Whether so many large pages wait that no more exchanges should come in."""
+        return len(self._later) >= MOST_LATER
+
+    @property
     def behind(self) -> bool:
         """Whether there is more to reap at once."""
         return bool(self._next)
@@ -97,7 +104,7 @@ class Harvest:
         self._next = []
         yield from self._hand_on()
         yield from self._told([exchange for exchange in exchanges if exchange.outcome not in TO_PARSE])
-        yield from self._open_later()
+        self._open_later()
         batch: list[tuple[Exchange, Page]] = []
         size_bytes = 0
         while to_parse and not self._next:
@@ -107,21 +114,19 @@ class Harvest:
             aside_bytes = self._aside_bytes(exchange, page)
             if aside_bytes and not self._has_room(aside_bytes):
                 del page
-                exchange.body.to_disk()
-                self._later.append((exchange, aside_bytes))
-                yield from self._open_later(MOST_LATER)
-                continue
-            if page is None:
+                self._put_later(exchange, aside_bytes)
+            elif page is None:
                 self._open_aside(exchange, aside_bytes)
-                continue
-            batch.append((exchange, page))
-            size_bytes += exchange.body.size + len(page.content)
-            del page
-            if aside_bytes or len(batch) >= BATCH_PAGES or size_bytes >= BATCH_BYTES:
-                yield from self._read(batch)
-                batch, size_bytes = [], 0
+            else:
+                batch.append((exchange, page))
+                size_bytes += exchange.body.size + len(page.content)
+                del page
+                if aside_bytes or len(batch) >= BATCH_PAGES or size_bytes >= BATCH_BYTES:
+                    yield from self._read(batch)
+                    batch, size_bytes = [], 0
+            if self._late:
+                break
         yield from self._read(batch)
-        yield from self._open_later(MOST_LATER)
         self._next += to_parse
         if self._aside is not None:
             if self._turn_bytes > TOGETHER_BYTES:
@@ -136,18 +141,16 @@ class Harvest:
         if not share.wait_s(self._aside.next_bytes * STORED_BYTE_S):
             yield from self._read_aside(most=1 if share.busy else None)
 
-    def _open_later(self, most: int | None = None) -> Iterator[Sheaf]:
-        """Open those with large pages that had to wait, in order, while there is room for them. Where no more than
-        `most` may wait, that is waited for."""
-        while self._later and self._aside is not None:
-            exchange, size_bytes = self._later[0]
-            if self._aside.has_room(size_bytes):
-                self._later.popleft()
-                self._open_aside(exchange, size_bytes)
-            elif most is None or len(self._later) <= most:
-                return
-            else:
-                yield from self._read_aside(wait=True)
+    def _open_later(self) -> None:
+        """Open those with large pages that had to wait, in order, while there is room for them."""
+        while self._later and self._aside is not None and self._aside.has_room(self._later[0][1]):
+            self._open_aside(*self._later.popleft())
+
+    def _put_later(self, exchange: Exchange, size_bytes: int) -> None:
+        """Let `exchange` wait, whose page takes so many bytes aside."""
+        with suppress(OSError):  # it stays in memory; who archives it meets the full disk too, and knows what to do
+            exchange.body.to_disk()
+        self._later.append((exchange, size_bytes))
 
     def _has_room(self, size_bytes: int) -> bool:
         """Whether a page of that size may be read aside now; nobody overtakes those that had to wait."""
@@ -221,9 +224,9 @@ class Harvest:
         self._turn_bytes += sheaf.pointers.found.url.nbytes
         return sheaf
 
-    def _read_aside(self, *, wait: bool = False, most: int | None = None) -> Iterator[Sheaf]:
+    def _read_aside(self, *, most: int | None = None) -> Iterator[Sheaf]:
         """What was done of large pages meanwhile, `most` of them."""
-        done = [] if self._aside is None else self._aside.take(wait=wait, most=most)
+        done = [] if self._aside is None else self._aside.take(most)
         while done:
             read = done.pop(0)
             if read.is_told:
@@ -307,8 +310,7 @@ class Harvest:
         if not is_plain or self._aside.has_room(size_bytes):
             self._do_aside(work, read)
         else:
-            exchange.body.to_disk()
-            self._later.append((exchange, size_bytes))
+            self._put_later(exchange, size_bytes)
 
     def _parsed(self, read: PageRead) -> PageRead:
         return read._replace(redirect=self._parser.read(read.page))

@@ -259,7 +259,7 @@ class VirtualHarvest:
     answered = True
     body_bytes = 0
     waiting = 0  # pages that are being read
-    behind = False
+    behind = crowded = False
 
     def __init__(
         self, web: VirtualWeb, tally: Tally, told: Callable[[Text], None] | None, clock: Clock, copies: Copies | None
