@@ -63,3 +63,12 @@ def test_what_does_not_fit_on_the_disk_stays_in_memory(monkeypatch: pytest.Monke
     document.to_disk()
     assert document.read() == b"begin, and the rest of it"
     document.close()
+
+
+def test_a_full_disk_is_met_by_who_writes_and_not_by_who_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = Document()
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: open("/dev/full", "r+b"))  # noqa: SIM115, PTH123
+    document.to_disk()
+    with pytest.raises(OSError, match="No space"):
+        document.write(b"x")
+    document.close()

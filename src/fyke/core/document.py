@@ -65,6 +65,7 @@ class Document:
         self.size += len(chunk)
         if self._file is not None:
             self._file.write(chunk)
+            self._file.flush()  # who writes is told that the disk is full, and nobody else
             return
         self._chunks.append(chunk)
         if self._shared is not None:
@@ -81,7 +82,7 @@ class Document:
                 file.writelines(self._chunks)
                 file.flush()
             except OSError:
-                with suppress(OSError):  # what it could not write it tries once more
+                with suppress(OSError):  # what did not fit is tried once more
                     file.close()
                 raise
             self._file = file
@@ -113,12 +114,12 @@ class Document:
     def close(self) -> None:
         """Let go of the memory or the file."""
         self._let_go()
-        if self.packed is not None:
-            self.packed.deflated.close()
-            self.packed = None
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        files = [self._file] if self.packed is None else [self._file, self.packed.deflated]
+        self._file = self.packed = None
+        for file in files:
+            if file is not None:
+                with suppress(OSError):  # what did not fit is tried once more
+                    file.close()
 
     def _let_go(self) -> None:
         self._chunks = []
