@@ -66,7 +66,7 @@ class Remote:
                 self._outbox.pass_on(links)
             case Ended(keys, ended, told):
                 urls = frontier.let_go(keys)
-                frontier.note_rests(ended)
+                frontier.note_ended(ended)
                 if told is None:
                     frontier.put_done(ended)
                 else:

@@ -145,7 +145,7 @@ class Frontier:
         ended = outcomes.ended
         if ended.num_rows:
             self.stages.window.ended(u64(ended, "key"), u64(ended, "host"))
-            self.note_rests(ended)
+            self.note_ended(ended)
             self.put_done(ended)
         columns = (outcomes.learned.column(name).to_pylist() for name in LEARNED.names)
         for origin, rules, until in zip(*columns, strict=True):
@@ -155,8 +155,11 @@ class Frontier:
         self.stages.traps.learn(outcomes.judged)
         self.stages.again.note(outcomes.dated)
 
-    def note_rests(self, ended: pa.RecordBatch) -> None:
-        """Visits that ended (schema `ENDED`) say how long their hosts rest, which is how much they may have out."""
+    def note_ended(self, ended: pa.RecordBatch) -> None:
+        """Visits ended (schema `ENDED`): how long their hosts rest is how much they may have out, and what was found of
+        them is held against their number."""
+        planned = keep(ended, numbers(ended, "kind") != Kind.PROBE)
+        self.stages.traps.probes.visited(u64(planned, "host"), u64(planned, "domain"))
         asked = keep(ended, numbers(ended, "rest_s") >= 0)
         self.stages.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())
 
@@ -175,7 +178,6 @@ class Frontier:
         """Visits that are over (schema `ENDED`) and out no more: their domains are told."""
         ended = keep(ended, numbers(ended, "kind") != Kind.PROBE)
         self.stages.quota.count(ended)
-        self.stages.traps.probes.visited(u64(ended, "host"), u64(ended, "domain"))
         self._ended.append(ended)
         self._ended_rows += ended.num_rows
         if self._ended_rows >= self._sizes.batch:
