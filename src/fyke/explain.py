@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from fyke.archive.asked import AskedLater
+from fyke.archive.captures import Captures
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import division
 from fyke.archive.inspect import in_use
@@ -93,8 +94,8 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
         raise damage[0]
     if refusal:
         return Explanation(url, f"filtered: it does not pass the rule {refusal}", facts)
-    facts += [*_unread_ends(directory), *how]
-    return Explanation(url, "not seen: no page fetched so far links to it, nor does a sitemap", facts)
+    verdict = _probed(directory, url) or "not seen: no page fetched so far links to it, nor does a sitemap"
+    return Explanation(url, verdict, [*facts, *_unread_ends(directory), *how])
 
 
 def _unread_ends(directory: CrawlDirectory) -> list[str]:
@@ -293,6 +294,18 @@ def _rules_fetched(record: RobotsRecord, facts: list[str]) -> tuple[str, list[st
         *facts,
         f"it is asked for again after {until}, when its host is visited",
     ]
+
+
+def _probed(directory: CrawlDirectory, url: str) -> str:
+    """The verdict on `url` where the crawl made it up: the archive has it, and no table."""
+    copies = Captures(directory.path).of(url)
+    if not copies:
+        return ""
+    last = max(copies, key=lambda copy: copy.taken_at)
+    return (
+        f"asked for {last.taken_at:%Y-%m-%d %H:%M:%S} UTC, status {last.status}, though no page links to it: its name"
+        " is made up, to see whether its host makes pages up"
+    )
 
 
 def _url_of(directory: CrawlDirectory, key: int) -> str:

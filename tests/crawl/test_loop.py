@@ -91,7 +91,9 @@ class DictFetcher:
     def refuse(self, visits: pa.RecordBatch) -> None:
         self.over += [(visit, Outcome.ROBOTS_FORBADE) for visit in visits_of(visits)]
 
-    def take(self) -> tuple[list[tuple[Visit, Outcome]], list[str]]:
+    def take(self, *, exchanges: bool = True) -> tuple[list[tuple[Visit, Outcome]], list[str]]:
+        if not exchanges:
+            return [], []
         taken = self.over, self.rules
         self.over, self.rules = [], []
         return taken
@@ -183,9 +185,9 @@ class OneByOne(DictFetcher):
             self.news.set()
             asyncio.get_running_loop().call_soon(self.end_one)
 
-    def take(self) -> tuple[list[tuple[Visit, Outcome]], list[str]]:
+    def take(self, *, exchanges: bool = True) -> tuple[list[tuple[Visit, Outcome]], list[str]]:
         self.takes.append(len(self.over))
-        return super().take()
+        return super().take(exchanges=exchanges)
 
 
 class SmallCrawl(Shard[Frontier, Counter[str]]):
@@ -436,4 +438,33 @@ def test_links_of_other_agents_are_in_the_frontier_before_a_checkpoint(tmp_path:
     loop.settle()
     assert crawl.stage.stages.seen.pending == accepted + 2
     assert not outbox
+    crawl.close()
+
+
+def test_who_is_crowded_is_given_no_exchanges_and_others_have_their_turns(tmp_path: Path) -> None:
+    """Until there is room again, which sets the news; nobody spins meanwhile."""
+    crawl = SmallCrawl(tmp_path, small_web(2))
+
+    async def turns() -> tuple[int, int]:
+        news = asyncio.Event()
+        loop = Loop(crawl.engines, ASKED, crawl.clock, news)
+        while not crawl.engines.fetcher.ended:
+            loop.turn()
+        crawl.worker.crowded = True
+        kept = crawl.worker.kept.total()
+        running = asyncio.create_task(loop.run(Keeper(crawl.checkpoint, {}, {}, crawl.clock, 1e9)))
+        for _ in range(5):
+            await asyncio.sleep(0)
+            news.set()
+        while_crowded = crawl.worker.kept.total() - kept
+        crawl.worker.crowded = False
+        news.set()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        loop.stop()
+        await running
+        return while_crowded, crawl.worker.kept.total() - kept
+
+    while_crowded, after = asyncio.run(asyncio.wait_for(turns(), 20))
+    assert while_crowded == 0 < after
     crawl.close()

@@ -163,8 +163,8 @@ def test_without_a_guard_nobody_is_asked_or_convicted(asking: Asking, tmp_path: 
 
     again = Asking(tmp_path, opened, None)
     assert passed(again, "/entry/")
-    back = again.stage.cleared()
-    assert back.num_rows == len(again.stage) + back.num_rows > 0, "what waited goes on"
+    assert again.stage.cleared().num_rows > 0, "what waited goes on"
+    assert len(again.stage) == 0
     fresh_pages(again, "/other/", 1000)
     grow(again, 10_000)
     fresh_pages(again, "/other/", 1000)
@@ -172,13 +172,48 @@ def test_without_a_guard_nobody_is_asked_or_convicted(asking: Asking, tmp_path: 
     again.close()
 
 
-def test_memory_is_bounded(asking: Asking) -> None:
+def test_memory_is_bounded_and_who_is_convicted_stays_so_however_many_come(asking: Asking) -> None:
+    fresh_pages(asking, "/entry/", 1)
+    grow(asking, 1000)
+    fresh_pages(asking, "/entry/", ASK_AFTER)
+    convict(asking, "/entry/")
     probes = asking.stage.probes
-    found = shapes(skeleton("http://www.a.example/a/1"))
-    for host in range(1, 2 * PLACES, 7):
-        probes.fresh("http://www.a.example/a/1", found, host * 2654435761 % 2**64, host)
-    assert len(probes.state()["urls"]) == 0
+    like = shapes(skeleton("http://www.a.example/a/1"))
+    for host in range(1, 2 * PLACES):
+        probes.fresh("http://www.a.example/a/1", like, host * 2654435761 % 2**64, host)
+    assert probes.take() == [], "none of them grew"
     assert probes.state()["records"] <= PLACES
+    assert passed(asking, "/entry/") == []
+    asking.close()
+
+
+def test_a_trial_that_is_not_over_begins_anew_after_a_restart(asking: Asking) -> None:
+    """What its answers were held against is lost, and what is under way counts for nothing."""
+    fresh_pages(asking, "/entry/", 1)
+    grow(asking, 100_000)
+    fresh_pages(asking, "/entry/", ASK_AFTER)
+    for _ in range(TRIES - 1):
+        wanted = asking.stage.probes.take()
+        answer(asking, wanted, made_up=True)
+    under_way = asking.stage.probes.take()
+    asking.save()
+    asking.restart()
+    assert asking.stage.probes.take() == []
+    answer(asking, under_way, made_up=True)
+    assert asking.stage.take_accused() == set() and passed(asking, "/entry/")
+    fresh_pages(asking, "/entry/", REST_PAGES)
+    convict(asking, "/entry/")
+    assert asking.stage.take_accused() == {HOST}
+    asking.close()
+
+
+def test_urls_of_which_no_other_can_be_made_do_not_clear_their_place(asking: Asking) -> None:
+    fresh_pages(asking, "/a", 1)
+    grow(asking, 1000)
+    fresh_pages(asking, f"/{'a' * 600}", 2 * ASK_AFTER)
+    assert asking.stage.probes.take() == []
+    fresh_pages(asking, "/a", ASK_AFTER)
+    assert len(asking.stage.probes.take()) == 1
     asking.close()
 
 

@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frontier.small_web import Crawl, SmallWeb, small_web
-from fyke.core.batches import texts
+from fyke.core.batches import Kind, texts, url_batch
 from fyke.core.errors import ConfigurationError
 from fyke.core.messages import ended_batch
+from fyke.core.outcomes import Outcome
 from fyke.core.site import SiteSection
-from fyke.core.urls import split
+from fyke.core.urls import locate, split
 from fyke.core.visits import visits_of
 from fyke.frontier.sizes import Sizes
 
@@ -156,3 +157,15 @@ def test_what_came_before_the_limit_was_not_counted(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="began without it"):
         crawl.restart()
     crawl.checkpoint.close()
+
+
+def test_a_probe_that_was_held_for_is_let_go_of(tmp_path: Path) -> None:
+    """Where another agent makes it, it may be under way at a restart; it brings no page."""
+    crawl = Crawl(tmp_path, small_web(1), sizes=SIZES, sites=TABLES)
+    quota = crawl.stage.stages.quota
+    probe = visits_of(url_batch([locate("http://a.example/nothing")], kind=Kind.PROBE))[0]
+    quota.hold([(probe.key, probe.host)])
+    assert quota._held
+    crawl.stage.put_done(ended_batch([(probe, Outcome.OK)]))
+    assert not quota._held
+    crawl.close()

@@ -175,3 +175,19 @@ def test_what_is_released_goes_out(guard: Guard) -> None:
     assert texts(guard.stage.divert(released)) == texts(released), "also at the second look"
     assert len(guard.stage) == 30
     guard.close()
+
+
+def test_without_a_guard_what_waited_goes_on(guard: Guard, tmp_path: Path) -> None:
+    learn(guard, numbered("/day/", 2 * AFTER), False)
+    assert passed(guard, numbered("/day/", 50, 10_000)) == 0
+    guard.save()
+    guard.close()
+
+    def opened(store: Store, state: Mapping[str, Any]) -> Traps:
+        return Traps(store, 0, state)
+
+    without = Guard(tmp_path, opened, None)
+    assert passed(without, numbered("/day/", 50, 20_000)) == 50
+    assert without.stage.cleared().num_rows == 50
+    assert len(without.stage) == 0
+    without.close()

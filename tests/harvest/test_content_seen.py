@@ -4,16 +4,18 @@ import tempfile
 from itertools import chain
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from fyke.core.batches import Kind, url_batch
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import LinkResolver
-from fyke.core.urls import canonical
-from fyke.core.visits import Exchange, visit_to
+from fyke.core.urls import canonical, locate
+from fyke.core.visits import Exchange, visit_to, visits_of
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser
 from fyke.harvest.binder import Binder
@@ -100,3 +102,14 @@ def test_copies_whose_links_keep_their_names_are_all_parsed() -> None:
     found, count, _ = taken_in([[exchange_of(name, body) for name in ("x", "y", "x?page=2", "y?page=2", "b/x")]])
     assert found == {b"http://h.example/a/%b?page=2" % name for name in (b"x", b"y", b"b/x")}
     assert count == 3
+
+
+@pytest.mark.parametrize("body", [b"<rss><channel><item><link>/x</link></item></channel></rss>", b"<a href=/x>x</a>"])
+def test_what_a_probe_brings_is_no_page_and_no_list(body: bytes) -> None:
+    """Nobody has seen it, no link of it leads anywhere, and it stays what it is."""
+    probe, page = (exchange_of(name, body, "application/xml" if b"rss" in body else "text/html") for name in ("p", "q"))
+    (visit,) = visits_of(url_batch([locate(probe.visit.url)], kind=Kind.PROBE))
+    probe.visit = visit
+    found, parsed_pages, duplicates = taken_in([[probe], [page]])
+    assert found and parsed_pages == 1 and duplicates == [False, False]
+    assert visit.kind is Kind.PROBE

@@ -109,7 +109,8 @@ class PagesTable(_JournaledTable):
         redirect_to: str | None = None,
     ) -> None:
         """The end of a visit: its exchange, where it is archived, and what was read in it."""
-        self._put([page_row(exchange, place, page, links, redirect_to)], 1)
+        long_bytes = len(exchange.visit.url) + len(redirect_to or "") + len(page.title if page else "")
+        self._put([page_row(exchange, place, page, links, redirect_to)], 1, long_bytes)
 
     def _joined(self, pieces: list[Any]) -> pa.RecordBatch:
         return rows_batch(pieces, PAGE_ROWS)

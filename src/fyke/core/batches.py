@@ -45,7 +45,7 @@ URLS = pa.schema(
         ("key", pa.uint64()),  # xxh3-64 of the canonical URL
         ("host", pa.uint64()),  # xxh3-64 of its host name
         ("domain", pa.uint64()),  # xxh3-64 of its pay-level domain
-        ("via", pa.uint64()),  # key of the page it was found on, 0 for a seed
+        ("via", pa.uint64()),  # key of the page it was found on, 0 for a seed; of a probe, what it is about
         ("depth", pa.uint16()),  # links from a seed
         ("kind", pa.uint8()),  # a `Kind`
         ("tries", pa.uint8()),  # visits that failed so far

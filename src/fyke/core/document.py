@@ -82,7 +82,7 @@ class Document:
                 file.writelines(self._chunks)
                 file.flush()
             except OSError:
-                with suppress(OSError):  # what did not fit is tried once more
+                with suppress(OSError):  # closing flushes again, and fails again
                     file.close()
                 raise
             self._file = file
@@ -118,7 +118,7 @@ class Document:
         self._file = self.packed = None
         for file in files:
             if file is not None:
-                with suppress(OSError):  # what did not fit is tried once more
+                with suppress(OSError):  # closing flushes again, and fails again
                     file.close()
 
     def _let_go(self) -> None:

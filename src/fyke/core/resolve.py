@@ -110,8 +110,10 @@ class LinkResolver:
         bases = [_base(url, self._schemes) for url, _ in pages]
         read = self._by_columns if join is None else self._one_by_one
         urls, keys, others, cut = read(bases, [hrefs for _, hrefs in pages])
-        room = MOST_WRITTEN_BYTES
+        room, of = MOST_WRITTEN_BYTES, 0
         for at, href, page in others:
+            if page != of:
+                room, of = MOST_WRITTEN_BYTES, page
             found = self._parsed(href, bases[page].url) if room >= 0 else None
             if found is not None:
                 room -= len(found.url)

@@ -101,7 +101,7 @@ def visits_of(batch: pa.RecordBatch) -> list[Visit]:
 
 
 def batch_of(visits: Iterable[Visit]) -> pa.RecordBatch:
-    """Page visits as a `URLS` batch, in order."""
+    """Visits that the frontier gave as a `URLS` batch, in order."""
     rows = list(visits)
     if not rows:
         return EMPTY

@@ -71,13 +71,13 @@ class Gathering:
         """Whether there is more to gather at once."""
         return self._harvest.behind
 
-    def gather(self, fetched: Fetched | None, outbox: Outbox) -> int:
-        """Keep what came of visits, and put what the frontier is to know into `outbox`; None: go on with those before.
+    def gather(self, fetched: Fetched, outbox: Outbox) -> int:
+        """Keep what came of visits, and put what the frontier is to know into `outbox`.
 
         Returns how many visits that were begun as pages turned out to be sitemaps or feeds, or no news.
         """
         errands = 0
-        for sheaf in self._harvest.reap(fetched.exchanges if fetched is not None else ()):
+        for sheaf in self._harvest.reap(fetched.exchanges):
             self._barn.store(sheaf)
             if len(sheaf.pointers.via):
                 outbox.put_links(self._links(sheaf.pointers))
@@ -85,18 +85,13 @@ class Gathering:
                     outbox.put_dated(dates_of(sheaf.pointers))
             errands += sum(self._tell(reaped, outbox) for reaped in sheaf.reaped)
             del sheaf  # before the next is read: each may be large
-        if fetched is not None:
-            self._pass_on(fetched, outbox)
-        return errands
-
-    def _pass_on(self, fetched: Fetched, outbox: Outbox) -> None:
-        """What was learned of rules, and visits that come back."""
         for origin, rules, until in fetched.learned:
             outbox.put_learned(origin, rules, until)
         outbox.put_off(fetched.put_off)
         if fetched.sitemaps:  # links from nowhere, as near as a seed
             sitemaps = [locate(url) for url in fetched.sitemaps]
             outbox.put_links(Links(url_batch(sitemaps, kind=Kind.LISTING), np.zeros(len(sitemaps), np.uint64)))
+        return errands
 
     def _links(self, pointers: Pointers) -> Links:
         links = links_to_follow(pointers)

@@ -92,7 +92,7 @@ class FetcherEngine(Protocol):
 
     def recall(self, host: int) -> pa.RecordBatch: ...
 
-    def take(self) -> Any: ...
+    def take(self, *, exchanges: bool = True) -> Any: ...
 
     def give_back(self, pages: int) -> None: ...
 
@@ -121,7 +121,7 @@ class Worker(Protocol):
     @property
     def crowded(self) -> bool: ...
 
-    def gather(self, fetched: Any | None, outbox: Outbox) -> int: ...
+    def gather(self, fetched: Any, outbox: Outbox) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ class Loop:
     def _gather(self) -> None:
         if self._remote is not None:
             self._remote.run_errands()
-        fetched = None if self._gathering.crowded else self._fetcher.take()
+        fetched = self._fetcher.take(exchanges=not self._gathering.crowded)
         self._fetcher.give_back(self._gathering.gather(fetched, self._outbox))
 
     async def _empty_outbox(self) -> None:
@@ -329,11 +329,12 @@ class Loop:
         if self._gathering.behind or self._outbox.full or (self.idle and self.moved):
             await asyncio.sleep(0)
             return
-        if not self._fetcher.ended:
+        ended = 0 if self._gathering.crowded else self._fetcher.ended
+        if not ended:
             timer = asyncio.get_running_loop().call_later(BEAT_S, self._news.set)
             await self._news.wait()
             timer.cancel()
-        if self._fetcher.in_flight and self._fetcher.ended < ENOUGH:
+        if self._fetcher.in_flight and ended < ENOUGH:
             await asyncio.sleep(self._linger_s)
 
     async def _wind_down(self) -> None:

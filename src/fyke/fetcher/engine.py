@@ -104,10 +104,10 @@ class Fetcher:
             self._rooms.past.recall(rows)
         return rows
 
-    def take(self) -> Fetched:
-        """What came of visits since this was last asked."""
-        exchanges, put_off = self._returns.take()
-        fetched = Fetched(exchanges, self._rules.learned, self._rules.sitemaps, put_off)
+    def take(self, *, exchanges: bool = True) -> Fetched:
+        """What came of visits since this was last asked, with or without the `exchanges`, which wait else."""
+        brought, put_off = self._returns.take(exchanges=exchanges)
+        fetched = Fetched(brought, self._rules.learned, self._rules.sitemaps, put_off)
         self._rules.learned, self._rules.sitemaps = [], []
         return fetched
 

@@ -72,11 +72,13 @@ class Returns:
         self._strayed += (batch_of(pages), errands_of(errands))
         self._news.set()
 
-    def take(self) -> tuple[list[Exchange], list[tuple[Visit, float]]]:
-        """Exchanges, and visits that come back with until when."""
-        taken = self._exchanges, self._put_off
-        self._exchanges, self._put_off = [], []
-        return taken
+    def take(self, *, exchanges: bool = True) -> tuple[list[Exchange], list[tuple[Visit, float]]]:
+        """Exchanges, none where these are to wait, and visits that come back, since this was last asked."""
+        put_off, self._put_off = self._put_off, []
+        taken: list[Exchange] = []
+        if exchanges:
+            taken, self._exchanges = self._exchanges, taken
+        return taken, put_off
 
     def take_strayed(self) -> list[pa.RecordBatch]:
         """Visits (schema `URLS`) that are not made here."""

@@ -10,8 +10,8 @@ With a depth limit the crawl goes level by level: a URL waits in `later` until a
 seeds are done. Else a page met first by a long way round would pass its greater depth on to its links,
 and pages within the limit would be lost.
 
-Invariant: every URL that the filters accepted is in `seen`, and when it was new in exactly one queue, or in the
-window until its outcome comes.
+Invariant: every URL that the filters accepted, but for probes, is in `seen`, and when it was new in exactly one queue,
+or in the window until its outcome comes.
 """
 
 from collections import Counter
@@ -176,8 +176,8 @@ class Frontier:
 
     def put_done(self, ended: pa.RecordBatch) -> None:
         """Visits that are over (schema `ENDED`) and out no more: their domains are told."""
-        ended = keep(ended, numbers(ended, "kind") != Kind.PROBE)
         self.stages.quota.count(ended)
+        ended = keep(ended, numbers(ended, "kind") != Kind.PROBE)
         self._ended.append(ended)
         self._ended_rows += ended.num_rows
         if self._ended_rows >= self._sizes.batch:

@@ -8,15 +8,19 @@ page met before, or one that says what the last such page said (`fyke.harvest.ne
 text leads to another try, and `TRIES` of them in a row convict it; `MANY` places convict their host.
 
 A host has grown when more was found of it, since its first fresh page, than `GROWTH` for each visit and `GROWN` more.
-A site of some hundred pages does not, so it is not asked, nor one whose pages each lead to the next; a site without end
-does. Other places are asked about after `REST_PAGES` fresh pages for each that was, unless the host was convicted
-before: then after `ASK_SOON`. A domain of which `ASK_HOSTS` hosts were fresh, and which has grown like that, is asked
+A site of some hundred pages seldom does, nor one whose pages each lead to the next; a site without end does. Other
+places of a host are asked about after `REST_PAGES` fresh pages for each before, and where one is convicted as soon as
+`ASK_SOON` were fresh there. A domain of which `ASK_HOSTS` hosts were fresh, and which has grown like that, is asked
 at `TRIES` hosts that nobody can know; new text at each convicts all its hosts but those with `ASK_AFTER` fresh pages.
 
 Robots rules, the filters and rests hold for probes as for all visits; they are archived,
 and are no pages: nothing is counted, and no link of them followed.
 
-Bounded by `PLACES` records, which newer ones take over: a host that was forgotten is asked again.
+Who is convicted stays so, while the guard is on. What a probe's answer is held against is lost at a restart, so that
+trials that are not over begin anew then.
+
+Bounded by `PLACES` records. One gives way when it was met less often than those that would have its seat, or is
+convicted while more than half of all are.
 """
 
 import re
@@ -72,14 +76,13 @@ class Probes:
             with store.read(self._file) as reader:
                 known = reader.array(_RECORD, 0, int(saved["records"]))
                 self._records[known["key"] % PLACES] = known
-        self._urls: list[tuple[str, int]] = [(url, about) for url, about in saved.get("urls", [])]
+        self._urls: list[tuple[str, int]] = []
         self._changed = False
+        open_trials = (self._records["made"] < TRIES) & (self._records["key"] != self._records["owner"])
+        self._records["asked"][open_trials] = 0
+        self._records["made"][open_trials | (not asks)] = 0
+        self._changed |= not asks
         self._judge()
-        self.forgave = not asks and len(self) > 0  # at this opening
-        if self.forgave:
-            self._records["made"] = 0
-            self._changed = True
-            self._judge()
 
     def __repr__(self) -> str:
         return f"Probes({len(self)} places of {len(self.owners)} hosts and domains make up pages)"
@@ -93,11 +96,11 @@ class Probes:
         """Domains, and hosts with places, that are convicted, sorted: uint64[n]."""
         return self._owners
 
-    def fresh(self, url: str, found: Shapes, host: int, domain: int) -> None:
-        """The page `url` of these shapes brought new text."""
+    def fresh(self, url: str, like: Shapes, host: int, domain: int) -> None:
+        """The page `url`, of the shapes `like`, brought new text."""
         if not self._asks:
             return
-        place, whole = self._record(place_key(found, host), host), self._record(host, host)
+        place, whole = self._record(place_key(like, host), host), self._record(host, host)
         if not whole["fresh"]:
             self._fresh_host(url, domain)
         for record in (place, whole):
@@ -106,17 +109,16 @@ class Probes:
         if place["asked"] or whole["made"] >= MANY:
             return
         least, rest = (ASK_SOON, 0) if whole["made"] else (ASK_AFTER, REST_PAGES)
-        if _has_grown(whole) and place["fresh"] >= least and whole["fresh"] >= rest * whole["asked"]:
-            whole["asked"] += 1
-            self._ask(place, url)
+        if _has_grown(whole) and place["fresh"] >= least and whole["fresh"] >= rest * int(whole["asked"]):
+            whole["asked"] += self._ask(place, url)
 
     def _fresh_host(self, url: str, domain: int) -> None:
         """The page `url` is the first of its host that brought new text."""
         hosts = self._record(domain ^ _DOMAIN, domain)
         hosts["fresh"] += 1
         if hosts["fresh"] >= ASK_HOSTS and not hosts["asked"] and _has_grown(hosts):
-            for _ in range(TRIES):
-                self._ask(hosts, url)
+            while hosts["asked"] < TRIES and self._ask(hosts, url):
+                pass
 
     def found(self, hosts: U64, domains: U64) -> None:
         """URLs that nobody had met were found, of these hosts and domains (uint64[n] each, with repeats)."""
@@ -131,22 +133,26 @@ class Probes:
             keys, counts = np.unique(keys, return_counts=True)
             known = self._records["key"][keys % PLACES] == keys
             self._records[name][keys[known] % PLACES] += counts[known].astype(np.uint32)
+            self._changed |= bool(known.any())
 
-    def answered(self, url: str, about: int, *, made_up: bool) -> None:
-        """The made-up `url`, which `take` gave with what it is `about`, brought a page, of new text or not."""
+    def answered(self, url: str, about: int, *, made_up: bool) -> int:
+        """The made-up `url`, which `take` gave with what it is `about`, brought a page, of new text or not; the host or
+        domain that is convicted by that, 0 for none."""
         asked = self._records[about % PLACES]
-        if not (self._asks and made_up) or asked["key"] != about or asked["made"] >= TRIES:
-            return
+        if not made_up or asked["key"] != about or asked["made"] >= min(asked["asked"], TRIES):
+            return 0
         asked["made"] += 1
         self._changed = True
         if asked["made"] < TRIES:
             if asked["asked"] < TRIES:
                 self._ask(asked, url)
-            return
+            return 0
+        owner = int(asked["owner"])
         if not _is_domain(asked):
-            whole = self._record(int(asked["owner"]), int(asked["owner"]))
+            whole = self._record(owner, owner)
             whole["made"] = min(255, int(whole["made"]) + 1)
         self._judge()
+        return owner
 
     def make_up(self, places: U64, hosts: U64, domains: U64) -> Mask:
         """Which of these places (`place_key`), their hosts or domains (uint64[n] each) are convicted: bool[n]."""
@@ -161,22 +167,29 @@ class Probes:
         urls, self._urls = self._urls, []
         return urls
 
-    def _ask(self, about: Any, url: str) -> None:
-        about["asked"] += 1
+    def _ask(self, about: Any, url: str) -> bool:
+        """Ask for a URL like `url`, if one can be made of it."""
         number = xxhash.xxh3_128_intdigest(url.encode(), int(about["asked"]))
         made_up = (host_made_up_like if _is_domain(about) else made_up_like)(url, number)
         if made_up:
+            about["asked"] += 1
             self._urls.append((made_up, int(about["key"])))
+        return bool(made_up)
 
     def _record(self, key: int, owner: int) -> Any:
+        """The record with this key; one that nobody keeps, where another has its seat."""
         record = self._records[key % PLACES]
-        if record["key"] != key:
-            convicted = record["made"] > 0
-            record["key"], record["owner"] = key, owner
-            for name, _ in _COUNTS:
-                record[name] = 0
-            if convicted:
-                self._judge()
+        if record["key"] == key:
+            return record
+        convicted = bool(record["made"])
+        if (convicted and len(self) < PLACES // 2) or record["fresh"] > 1:
+            record["fresh"] -= record["fresh"] > 1
+            record = np.zeros(1, _RECORD)[0]
+        record["key"], record["owner"] = key, owner
+        for name, _ in _COUNTS:
+            record[name] = 0
+        if convicted:
+            self._judge()
         return record
 
     def _judge(self) -> None:
@@ -192,12 +205,12 @@ class Probes:
                 self._store.retire(self._file)
             self._file = self._store.write("probes", "vals", [raw(records)])
             self._changed = False
-        return {"file": self._file, "records": len(records), "urls": self._urls}
+        return {"file": self._file, "records": len(records)}
 
 
-def place_key(found: Shapes, host: int) -> int:
+def place_key(like: Shapes, host: int) -> int:
     """The key of the place at `host` where URLs of these shapes lie."""
-    return xxhash.xxh3_64_intdigest(f"place {found.coarse[0]}".encode(), host)
+    return xxhash.xxh3_64_intdigest(f"place {like.coarse[0]}".encode(), host)
 
 
 def _is_domain(record: Any) -> bool:
@@ -220,15 +233,13 @@ def host_made_up_like(url: str, number: int) -> str:
 
 def made_up_like(url: str, number: int) -> str:
     """A URL like the canonical `url` that nobody can know, made by `number` (128 bits); empty where there is no part to
-    make up. The last value of the query is another, else the last part of the path."""
+    make up. The last value of the query is another, or all of it without one; else the last part of the path."""
     if len(url) > MOST_CHARS:
         return ""
     before, mark, query = url.partition("?")
     if mark:
         values = list(_VALUE.finditer(query))
-        if not values:
-            return ""
-        begin, end = values[-1].span(1)
+        begin, end = values[-1].span(1) if values else (0, len(query))
         return f"{before}?{query[:begin]}{_another(query[begin:end], number)}{query[end:]}"
     begin = before.find("/", before.find("://") + 3)
     path, slash = (before[:-1], "/") if before.endswith("/") else (before, "")

@@ -13,7 +13,7 @@ none when its own shape is *fertile*: where one page in `FERTILE` was fresh, or 
 So lists are read that say little themselves and lead to what says more.
 
 A host that makes up new text for whatever is asked of it is told by asking (`fyke.frontier.probes`): where it does, all
-URLs are traps.
+URLs are traps, for as long as the guard is on.
 
 One in `LET_THROUGH` of a trap's URLs is let through, as if it were none: a shape that brings something after all is
 barren no more, and what waited for it goes on. The rest is released when nothing else is left but what sleeps. URLs
@@ -116,7 +116,7 @@ class Traps:
         self._queue = DiskQueue(store, "traps", URLS, saved.get("queue"))
         self._file = str(saved.get("file", ""))
         counts, recent = np.zeros(0, _COUNT), np.zeros(0, _PAGE)
-        if self._file:
+        if self._file and after:
             with store.read(self._file) as reader:
                 counts = reader.array(_COUNT, 0, int(saved["counts"])).copy()
             with store.read(str(saved["pages_file"])) as reader:
@@ -130,9 +130,9 @@ class Traps:
         self._accused: set[int] = set()
         self._released: set[int] = set()  # lately, and for good
         self._changed = False
-        self._left = int(saved.get("left", 0))  # rows that are still to be looked at, since a shape is barren no more
+        self._left = int(saved.get("left", 0))  # rows that are still to be looked at, since less is barren
         self._looks = int(saved.get("looks", 0))  # that are granted
-        if self.probes.forgave:
+        if not after and len(self._queue):
             self._left = self._looks = len(self._queue)
 
     def __repr__(self) -> str:
@@ -144,7 +144,7 @@ class Traps:
 
     @property
     def barren(self) -> int:
-        """Shapes that bring nothing, and places where all is made up."""
+        """Shapes that bring nothing, and places, hosts and domains where all is made up."""
         return len(self._yields.barren) + len(self.probes)
 
     def _note_owners(self) -> None:
@@ -190,14 +190,10 @@ class Traps:
         self._accused.update(accused.tolist())
 
     def _learn_of_probes(self, judged: pa.RecordBatch) -> None:
-        before = len(self.probes)
-        for url, about, fresh in zip(
-            texts(judged), u64(judged, "via").tolist(), judged.column("fresh").to_pylist(), strict=True
-        ):
-            self.probes.answered(url, about, made_up=fresh)
-        if len(self.probes) != before:
-            self._accused.update(self.probes.owners.tolist())
-            self._note_owners()
+        about_of, fresh_of = u64(judged, "via").tolist(), judged.column("fresh").to_pylist()
+        answers = zip(texts(judged), about_of, fresh_of, strict=True)
+        self._accused |= {self.probes.answered(url, about, made_up=fresh) for url, about, fresh in answers} - {0}
+        self._note_owners()
 
     def take_accused(self) -> set[int]:
         """Hosts and domains of shapes that became barren since this was last asked: what is out of them may be one."""

@@ -34,7 +34,7 @@ class PageRead(NamedTuple):
     hops: int = 0  # redirects in a row that it is the last of
     # What was done aside, of a large one:
     is_told: bool = False  # it brought no page: its body was packed, and no more
-    is_opened: bool = False  # that, and no more
+    is_opened: bool = False  # its body was decoded, and no more
     redirect: Sequence[str] = ()  # where it leads by its header
     found: Located | None = None  # its links, resolved
 

@@ -1,6 +1,6 @@
 """The links of one page, by kind: as what they go into the table of links, and to the frontier.
 
-Called by `fyke.harvest.worker` for every page, and by a repair that reads pages again.
+Called by `fyke.harvest.binder` for every page, and by a repair that reads pages again.
 """
 
 from collections.abc import Mapping, Sequence

@@ -14,8 +14,8 @@ together that stand between two tags that break lines. Who counts makes no row, 
 numbers in the page's own URL; what a list shows in another order has the same rows.
 
 A *probe* asks for a page that cannot be there (`fyke.frontier.probes`). What is shown for it is made up when it is
-fresh, and no block of it that no page has was shown for a probe before: "no such page" is said to everyone, also where
-other things are shown beside it.
+fresh, and of what no page says nothing was said to a probe before: "no such page" is said to everyone, also where other
+things are shown beside it.
 
 It is asked for every page (`fyke.crawl.gathering`), and reads few of them: not the first ones of a domain, and one in
 `ONE_IN` while all were fresh lately. Its memory is one table of places that newer blocks take over (bounded, and

@@ -1,6 +1,6 @@
 """What comes out of the harvest: exchanges, what is in each, and where their links lead, as columns.
 
-Bound by `fyke.harvest.worker`; the crawl keeps them (`fyke.crawl.barn`) and tells the frontier of them
+Bound by `fyke.harvest.binder`; the crawl keeps them (`fyke.crawl.barn`) and tells the frontier of them
 (`fyke.crawl.gathering`).
 """
 

@@ -270,10 +270,11 @@ class Harvest:
                 together, waiting, together_bytes = [], set(), 0
             page.duplicate = any(key in known or self._content_seen.entered(key) for key in keys)
             level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
-            if exchange.outcome is Outcome.OK:
+            is_page = exchange.visit.purpose is Purpose.PAGE
+            if exchange.outcome is Outcome.OK and is_page:
                 _judge_kind(page)
             read = PageRead(exchange, page, keys, level, self._binder.hops(exchange))
-            to_read = exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate
+            to_read = exchange.outcome in TO_PARSE and is_page and not page.duplicate
             if to_read and self._is_large(page):
                 self._do_aside(self._parsed, read)
                 continue
@@ -307,7 +308,7 @@ class Harvest:
         assert self._aside is not None
         exchange, size_bytes = read.exchange, self._read_bytes(read.page) + written_bytes(read.page)
         is_plain = exchange.outcome is Outcome.OK and exchange.visit.kind is Kind.PAGE
-        if not is_plain or self._aside.has_room(size_bytes):
+        if not is_plain or self._has_room(size_bytes):
             self._do_aside(work, read)
         else:
             self._put_later(exchange, size_bytes)

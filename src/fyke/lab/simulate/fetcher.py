@@ -165,7 +165,7 @@ class VirtualFetcher:
             else:
                 self.bench.add(host, visit)
 
-    def take(self) -> VirtuallyFetched:
+    def take(self, *, exchanges: bool = True) -> VirtuallyFetched:
         """What has ended by now."""
         self._end(self._calendar.due(self._clock.now()))
         fetched = VirtuallyFetched(self._ended, self._put_off, self._origins)
