@@ -11,14 +11,14 @@ from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Page, visits_of
 from fyke.harvest import new_text
 from fyke.harvest.new_text import (
-    LEAST_PIECE,
+    GRAM,
     ONE_IN,
-    READ_BYTES,
     SMALL_DOMAIN,
+    WINDOW,
     NewText,
     blocks,
+    fingerprints_by_columns,
     letters_by_patterns,
-    pieces_by_columns,
     rows,
 )
 
@@ -32,6 +32,10 @@ def page(content: str, path: str = "/", host: str = "www.a.example", kind: Kind 
 
 @pytest.fixture
 def reader() -> NewText:
+    return one_that_read()
+
+
+def one_that_read() -> NewText:
     """Has met the domain already, and what stands around each of its pages."""
     reader = NewText()
     for number in range(SMALL_DOMAIN):
@@ -139,48 +143,90 @@ def test_work_grows_with_length(piece: bytes) -> None:
     assert len(rows(piece * (1 << 20), "http://h/1")) < 1 << 16
 
 
-def test_text_that_was_met_and_is_cut_anew_is_not_new() -> None:
-    """What a search shows of pages: other pieces each time."""
-    words = " ".join(letter * 2 + word for letter in "bcdfghjklmnp" for word in ["anker", "udine", "ospak", "ifamu"])
-    reader, told = NewText(), words.split()
-    for number in range(SMALL_DOMAIN + 1):
-        reader.fresh(page(f"<p>{words}</p>", f"/{number}"))
-    found = [reader.fresh(page(f"<p>{' '.join(told[at : at + 24])}</p>", f"/search/{at}")) for at in range(1, 24)]
-    assert sum(map(bool, found)) <= 2
-    other = " ".join(letter * 3 + word for letter in "bcdfghjklmnp" for word in ["anker", "udine", "ospak", "ifamu"])
-    assert reader.fresh(page(f"<p>{other}</p>", "/other")) is True
-
-
-BLOCKS = st.lists(st.binary(max_size=200).map(lambda text: text.replace(b"\n", b"")), max_size=5)
-
-
-@given(BLOCKS)
-@example([b"", b"\x98" + bytes(7) + b"a"])
-def test_pieces_are_of_one_block_and_wherever_it_begins(text: list[bytes]) -> None:
-    found = pieces_by_columns(b"\n".join(text))
-    alone = [set(pieces_by_columns(block)["key"].tolist()) for block in text]
-    assert set(found["key"].tolist()) == set().union(*alone)
-    assert found["length"].sum() <= sum(map(len, text)) and (found["length"] >= LEAST_PIECE).all()
-    for block, keys in zip(text, alone, strict=True):
-        assert set(pieces_by_columns(b"anything at all" + block)["key"].tolist()) >= keys
-
-
-@pytest.mark.skipif(new_text.pieces is None, reason="it was not compiled: there was no compiler")
-@given(BLOCKS | st.lists(st.sampled_from([b"fghfghfgh", b"afabcdefgha", b"ah", b"a"]), max_size=200))
-def test_pieces_are_the_same_compiled(text: list[bytes]) -> None:
-    joined = b"\n".join(text) + b"".join(text)
-    found = new_text.pieces(joined[:READ_BYTES])
-    assert sorted(zip(*[iter(np.frombuffer(found, np.uint64).tolist())] * 2, strict=True)) == sorted(
-        pieces_by_columns(joined[:READ_BYTES]).tolist()
-    )
-
-
-FIRST = "Whoever has no umbrella stays at home and waits until the sun shines once more."
 INVENTED = [
     "The harbour of glass was closed by seven silent ministers, who left no orders for the autumn.",
     "Copper lanterns grow in every valley where a violin has been buried under the first snow.",
     "He sold the bridge for eleven feathers and walked home along the bottom of the river.",
 ]
+SEEN = GRAM + WINDOW - 1  # letters of met text that are seen
+
+
+@st.composite
+def cuts(draw: st.DrawFn, least: int = SEEN) -> str:
+    """Words in a row of one of the sentences, with so many letters."""
+    told = draw(st.sampled_from(INVENTED)).split()
+    firsts = [first for first in range(len(told)) if len(letters_of(told[first:])) >= least]
+    first = draw(st.sampled_from(firsts))
+    ends = [end for end in range(first, len(told) + 1) if len(letters_of(told[first:end])) >= least]
+    return " ".join(told[first : draw(st.sampled_from(ends))])
+
+
+def letters_of(told: list[str]) -> str:
+    return "".join(filter(str.isalpha, "".join(told)))
+
+
+def brings(content: str) -> bool | None:
+    """Whether a page brings something where all sentences were met."""
+    reader = one_that_read()
+    assert reader.fresh(page("".join(f"<p>{text}</p>" for text in INVENTED), "/first")) is True
+    return reader.fresh(page(f"{AROUND}<p>{content}</p>", "/anew"))
+
+
+@given(st.lists(cuts(), max_size=6), st.sampled_from(["</p><p>", "<br>", " <mark>", "</mark> "]))
+def test_met_text_cut_anew_and_parted_by_tags_is_not_new(parts: list[str], tag: str) -> None:
+    assert brings(tag.join(parts)) is False
+
+
+@given(st.permutations(INVENTED), st.sampled_from(["", "Domu: ", "Print, "]), st.integers(1, 3))
+def test_met_text_joined_anew_and_behind_a_word_is_not_new(told: list[str], before: str, count: int) -> None:
+    assert brings(before + " ".join(told[:count])) is False
+
+
+def test_a_caption_among_much_that_was_met_is_new(reader: NewText) -> None:
+    told = "".join(f"<p>{text}</p>" for text in INVENTED * 4)
+    assert reader.fresh(page(told, "/first")) is True
+    caption = "Two old boats on the shore below the red cliffs"
+    assert reader.fresh(page(f"{told}<p>{caption}</p>", "/photo/1")) is True
+    assert reader.fresh(page(f"{told}<p>Photo: {caption}</p>", "/photo/2")) is False
+
+
+BLOCKS = st.lists(
+    st.lists(st.binary(max_size=200) | st.sampled_from([b"a" * 40, b"abc" * 20, bytes(range(100, 130))]), max_size=3)
+    .map(b"".join)
+    .map(lambda text: text.replace(b"\n", b"")),
+    max_size=5,
+)
+
+
+@given(BLOCKS, st.binary(max_size=60), st.binary(min_size=SEEN, max_size=60), st.binary(max_size=60))
+def test_fingerprints_are_of_one_block_and_shared_wherever_a_text_stands(
+    text: list[bytes], before: bytes, shared: bytes, behind: bytes
+) -> None:
+    found = fingerprints_by_columns(b"\n".join(text))
+    alone = [fingerprints_by_columns(block) for block in text]
+    assert found["key"].tolist() == [key for keys in alone for key in keys["key"].tolist()]
+    assert all(len(keys) > 0 if len(block) >= GRAM else len(keys) == 0 for block, keys in zip(text, alone, strict=True))
+    before, shared, behind = (part.replace(b"\n", b"x") for part in (before, shared, behind))
+    keys = set(fingerprints_by_columns(shared)["key"].tolist())
+    assert keys & set(fingerprints_by_columns(before + shared + behind)["key"].tolist())
+
+
+@pytest.mark.skipif(new_text.fingerprints is None, reason="it was not compiled: there was no compiler")
+@given(BLOCKS)
+@example([b"", b"a" * GRAM, b"ab" * SEEN, b"", b"b" * (GRAM - 1), b"c" * (SEEN - 1)])
+def test_fingerprints_are_the_same_compiled(text: list[bytes]) -> None:
+    joined = b"\n".join(text)
+    found = np.frombuffer(new_text.fingerprints(joined), np.uint64).reshape(-1, 2)
+    assert found.tolist() == [list(one) for one in fingerprints_by_columns(joined).tolist()]
+
+
+@pytest.mark.parametrize("text", [b"a" * (1 << 20), bytes(range(11, 255)) * 4200, b"a\n" * (1 << 19)])
+def test_fingerprints_of_a_megabyte_are_no_more_than_its_letters(text: bytes) -> None:
+    assert len(fingerprints_by_columns(text)) <= len(text)
+    assert new_text.fingerprints is None or len(new_text.fingerprints(text)) <= 16 * len(text)
+
+
+FIRST = "Whoever has no umbrella stays at home and waits until the sun shines once more."
 
 
 def probe(content: str, path: str) -> Page:

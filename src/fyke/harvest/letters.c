@@ -1,7 +1,7 @@
-/* The letters of a page's texts, and the pieces of a text, for fyke.harvest.new_text: what its `letters_by_patterns` and
-   `pieces_by_columns` do in Python, in one pass each.
+/* The letters of a page's texts, and the fingerprints of a text, for fyke.harvest.new_text: what its
+   `letters_by_patterns` and `fingerprints_by_columns` do in Python, in one pass each.
 
-   Optional. Invariant: the same as there, but that pieces are in the order of the text. Time and memory are linear. */
+   Optional. Invariant: the same as there. Time and memory are linear. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -86,77 +86,73 @@ static PyObject *letters(PyObject *module, PyObject *content) {
     return result;
 }
 
-/* A piece: its hash, and how many letters it has. */
+/* The hash of a gram, and where it is: its place in a block, or the line of that. */
 typedef struct {
     uint64_t key;
-    int64_t length;
-} piece;
+    int64_t at;
+} gram;
 
-enum { LEAST_PIECE = 8 };
+enum { GRAM = 18, WINDOW = 8 };
 static const uint64_t base = 0xD6E8FEB86659FD93u;
-static uint64_t codes[256];
-static byte ends[256], starts[256]; /* there is a cut between one that ends a piece and one that starts one */
+static uint64_t codes[256], left[256]; /* of a letter; and of one that leaves a gram */
 
 static void know_codes(void) {
+    uint64_t power = 1;
+    for (int n = 0; n < GRAM; n++) power *= base;
     for (uint64_t c = 0; c < 256; c++) {
-        ends[c] = c != '\n' && c % 5 < 2;
-        starts[c] = c % 5 == 2;
         uint64_t mixed = (c + 1) * 0x9E3779B97F4A7C15u;
         codes[c] = mixed ^ mixed >> 29;
+        left[c] = codes[c] * power;
     }
 }
 
-/* Puts `found` behind the `count` pieces at `all`, unless it is among them; `seats` (a power of two, with `mask`) has
-   the number of each, from 1 on, near the place that its hash says. */
-static Py_ssize_t put_piece(piece *all, Py_ssize_t count, uint32_t *seats, size_t mask, piece found) {
-    size_t seat = found.key >> 20 & mask;
-    for (; seats[seat]; seat = (seat + 1) & mask)
-        if (all[seats[seat] - 1].key == found.key) return count;
-    all[count++] = found;
-    seats[seat] = (uint32_t)count;
-    return count;
+/* Puts the fingerprints of a block of `size` letters, GRAM or more, at `put`: where they end. In `open` are those grams
+   of the window that have none behind them that is as little: the first is the least, and each other one is the least
+   once those before it are out of the window. */
+static gram *put_block(gram *put, const byte *block, int64_t size, int64_t line) {
+    gram open[WINDOW];
+    int64_t first = 0, behind = 0, last = -1; /* the first two count all that ever were in `open` */
+    uint64_t key = 0;
+    for (int64_t at = 0; at < GRAM - 1; at++) key = key * base + codes[block[at]];
+    for (int64_t at = 0; at <= size - GRAM; at++) {
+        key = key * base + codes[block[at + GRAM - 1]] - (at ? left[block[at - 1]] : 0);
+        if (behind > first && open[first % WINDOW].at == at - WINDOW) first++;
+        while (behind > first && open[(behind - 1) % WINDOW].key >= key) behind--;
+        open[behind++ % WINDOW] = (gram){key, at};
+        if (at < WINDOW - 1 && at < size - GRAM) continue; /* the first window is not whole yet */
+        if (open[first % WINDOW].at == last) continue;
+        last = open[first % WINDOW].at;
+        *put++ = (gram){open[first % WINDOW].key, line};
+    }
+    return put;
 }
 
-PyDoc_STRVAR(pieces_doc,
-             "pieces(text) -> bytes\n\n"
-             "The pieces of blocks of letters, a line each (`text`, bytes, less than 4 GiB), each once: pairs of their\n"
-             "hash and their length (native uint64, int64).");
+PyDoc_STRVAR(fingerprints_doc,
+             "fingerprints(text) -> bytes\n\n"
+             "The fingerprints of blocks of letters, a line each (`text`, bytes), in order: pairs of the hash of a gram\n"
+             "and the number of its line (native uint64, int64).");
 
-static PyObject *pieces(PyObject *module, PyObject *text) {
+static PyObject *fingerprints(PyObject *module, PyObject *text) {
     char *given;
-    Py_ssize_t size, count = 0;
+    Py_ssize_t size;
     (void)module;
     if (PyBytes_AsStringAndSize(text, &given, &size)) return NULL;
-    size_t seats_there = 16;
-    while (seats_there < (size_t)size / LEAST_PIECE * 2) seats_there *= 2;
-    piece *all = PyMem_Malloc((size / LEAST_PIECE + 1) * sizeof *all);
-    uint32_t *seats = PyMem_Calloc(seats_there, sizeof *seats);
-    if (all && seats) {
-        piece open = {0, -1}; /* none is open */
-        uint64_t power = 1;
-        byte before = '\n';
-        for (const byte *at = (const byte *)given, *end = at + size; at < end; before = *at++) {
-            if (*at == '\n') {
-                open.length = -1;
-            } else if (ends[before] & starts[*at]) {
-                if (open.length >= LEAST_PIECE) count = put_piece(all, count, seats, seats_there - 1, open);
-                open = (piece){0, 0};
-                power = 1;
-            }
-            if (open.length < 0) continue;
-            open.key += codes[*at] * power;
-            open.length++;
-            power *= base;
-        }
+    gram *all = PyMem_Malloc((size + 1) * sizeof *all), *put = all;
+    if (!all) return PyErr_NoMemory();
+    const byte *at = (const byte *)given, *end = at + size;
+    for (int64_t line = 0; at < end; line++) {
+        const byte *behind = memchr(at, '\n', end - at);
+        if (!behind) behind = end;
+        if (behind - at >= GRAM) put = put_block(put, at, behind - at, line);
+        at = behind + (behind < end);
     }
-    PyObject *result = all && seats ? PyBytes_FromStringAndSize((char *)all, count * sizeof *all) : PyErr_NoMemory();
+    PyObject *result = PyBytes_FromStringAndSize((const char *)all, (put - all) * sizeof *all);
     PyMem_Free(all);
-    PyMem_Free(seats);
     return result;
 }
 
 static PyMethodDef functions[] = {
-    {"letters", letters, METH_O, letters_doc}, {"pieces", pieces, METH_O, pieces_doc}, {NULL, NULL, 0, NULL}};
+    {"letters", letters, METH_O, letters_doc}, {"fingerprints", fingerprints, METH_O, fingerprints_doc}, {NULL, NULL, 0, NULL}};
 static struct PyModuleDef module_of = {PyModuleDef_HEAD_INIT, "letters", NULL, 0, functions, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit_letters(void) {

@@ -3,10 +3,15 @@
 A page's text is cut at its tags into blocks; of each block only the letters count, in small, so that the dates of a
 calendar and the prices of a list make nothing new. What is written in a link says something of another page, and the
 words of the page's own URL something of whoever asked ("no page named so"): neither counts. A page is *fresh* when
-blocks with `LEAST_LETTERS` letters, and with one in `LEAST_SHARE` of all, were not met before at its domain; unless
-these are met text cut anew, as a search shows a piece of each page that it found. To see that, they are cut into pieces
-at places that their letters choose (Manber, "Finding similar files in a large file system", USENIX 1994), which
-are the same wherever a block begins. Where most pieces were met, the page is not fresh.
+blocks bring `LEAST_LETTERS` letters, and one in `LEAST_SHARE` of all, that were not met before at its domain.
+
+A block that was not met may be met text all the same: cut anew, as a search shows a part of each page that it found;
+joined anew; parted by other tags; with a word before it. So of each block fingerprints are remembered by winnowing
+(Schleimer, Wilkerson and Aiken, "Winnowing: local algorithms for document fingerprinting", SIGMOD 2003, section 3): of
+all `GRAM` letters in a row a hash, and of each `WINDOW` of these that begin one after the other the least, the last
+where several are. Met text of `GRAM + WINDOW - 1` letters has one that was met, wherever it stands. What a block
+brings is its letters times the share of its fingerprints that neither its domain had nor the page before it, and
+nothing where that is less than one in `MET_SHARE`; one with less than `GRAM` letters has none, and brings them all.
 
 Some pages have next to nothing but numbers: the weather of a day, what things cost. So a page whose words were met is
 fresh as well when `LEAST_ROWS` of its *rows*, with `LEAST_DIGITS` digits, were not: a row is what several numbers make
@@ -19,7 +24,7 @@ things are shown beside it.
 
 It is asked for every page (`fyke.crawl.gathering`), and reads few of them: not the first ones of a domain, and one in
 `ONE_IN` while all were fresh lately. Its memory is one table of places that newer blocks take over (bounded, and
-lost at a restart), and one of pieces: what was forgotten counts as new, which accuses nobody.
+lost at a restart), and one of fingerprints: what was forgotten counts as new, which accuses nobody.
 """
 
 import re
@@ -30,17 +35,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import xxhash
+from numpy.lib.stride_tricks import sliding_window_view
 
 from fyke.core.batches import U64, Kind
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES, Page, Purpose, Visit
 
 try:
-    from fyke.harvest.letters import letters, pieces
+    from fyke.harvest.letters import fingerprints, letters
 except ImportError:  # there was no compiler when Fyke was installed
-    letters = pieces = None  # type: ignore[assignment]
+    fingerprints = letters = None  # type: ignore[assignment]
 
 PLACES = 1 << 20  # blocks remembered, at most
+PRINTS = 1 << 21  # fingerprints, of nine million letters
 DOMAINS = 1 << 16  # counters, which domains share when there are more
 SMALL_DOMAIN = 4  # pages of a domain that are not read
 PROVEN = 0.97  # share of fresh pages, the latest counting most, from which on a domain is: some 60 in a row
@@ -54,10 +61,9 @@ MOST_WORDS = 16  # of a URL
 LEAST_ROWS = 4
 LEAST_DIGITS = 32
 LEAST_NUMBERS = 3  # of a row
-LEAST_PIECE = 8  # letters of a piece: what is shorter stands in other texts too
-JUDGED_SHARE = 3  # one in so many letters of new blocks must be in pieces, for these to say something
-MET_SHARE = 4  # all but one in so many letters of pieces met: the text is cut anew
-FIRST_PART = 8  # times the letters that are enough: so many new ones are read before the others
+GRAM = 18  # letters: what is shorter stands in other texts too
+WINDOW = 8  # grams of which one is kept; no more than `GRAM`, see `fingerprints_by_columns`
+MET_SHARE = 4  # all but one in so many fingerprints of a block met: what is new are places where met texts meet
 _LETTERS = frozenset(range(ord("a"), ord("z") + 1)) | frozenset(range(128, 256))
 _DROPPED = bytes(byte for byte in range(256) if byte not in _LETTERS | {ord("\n")})
 # Linear, all: a match ends where the next one may begin, and a failure at the next < or >.
@@ -71,16 +77,13 @@ _TAG = re.compile(rb"<[^<>]*>?")
 _BREAK = re.compile(rb"<(?:tr|li|p|div|dl|dt|h[1-6]|br|section|article)\b")
 _NUMBER = re.compile(rb"[0-9]+")
 _WORD = re.compile(r"[a-z]{2,}")
-_ENDS, _BEGINS = np.arange(256) % 5 < 2, np.arange(256) % 5 == 2  # letters between which there is a cut: one in 12
-_ENDS[ord("\n")] = False  # a block begins there, and no piece
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-_NONE = np.zeros(1, np.uint64)
 _Sought = Callable[[npt.NDArray[np.uint32], U64, int], npt.NDArray[np.intp]]
-_PIECE = np.dtype([("key", np.uint64), ("length", np.int64)])
-# Of a polynomial hash of 64 bits (Karp and Rabin 1987): the code of each letter, and the powers of an odd number.
-_BASE = 0xD6E8FEB86659FD93
+_PRINT = np.dtype([("key", np.uint64), ("line", np.int64)])
+# Of a polynomial hash of 64 bits (Karp and Rabin 1987): an odd number, and the code of each letter.
+_BASE = np.uint64(0xD6E8FEB86659FD93)
 _CODES = (np.arange(1, 257, dtype=np.uint64) * _MIX) ^ (np.arange(1, 257, dtype=np.uint64) * _MIX >> np.uint64(29))
-_POWERS, _INVERSES = (np.cumprod(np.full(READ_BYTES, base, np.uint64)) for base in (_BASE, pow(_BASE, -1, 1 << 64)))
+_NONE = np.uint64((1 << 64) - 1)  # more than any that is kept
 
 
 class NewText:
@@ -88,7 +91,7 @@ class NewText:
 
     def __init__(self) -> None:
         self._met = np.zeros(PLACES, np.uint32)
-        self._met_pieces = np.zeros(PLACES, np.uint32)
+        self._met_prints = np.zeros(PRINTS, np.uint32)
         self._of_domain = np.zeros(DOMAINS, np.uint8)  # pages met, up to `SMALL_DOMAIN`
         self._share = np.zeros(DOMAINS, np.float32)  # of its pages that were fresh
 
@@ -124,39 +127,38 @@ class NewText:
         """Remember the blocks of `content`; whether enough of them is new, also without the words of the URL."""
         text = blocks(content)
         new = self._enter(text, visit.domain)
-        cut_anew = self._is_cut_anew(new, visit.domain, _enter)
-        words = _words_of(visit.url)
-        least, brought = _least(text), 0.0
-        middle = _behind(new, FIRST_PART * least)
-        for part in (new[:middle], new[middle:]):
-            if brought < least:
-                # Apart from the others: most have none of those words.
-                brought += sum(map(len, self._enter(_without(words, part), visit.domain ^ 1)))
-        return not cut_anew and (brought >= least or self._has_new_rows(rows(content, visit.url), visit))
+        brought = self._brought(new, _without(_words_of(visit.url), new), visit.domain, _enter) if new else 0
+        return brought >= _least(text) or self._has_new_rows(rows(content, visit.url), visit)
 
     def _is_made_up(self, content: bytes, visit: Visit) -> bool:
         """Whether `content`, which is shown where nothing should be, is text that is made for the one who asks. Pages
         of the domain are not held against it afterwards."""
         text = blocks(content)
-        unmet = [text[at] for at in _unmet(self._met, _hashes(text), visit.domain).tolist()]
-        left = _without(_words_of(visit.url), unmet)  # without the name that was asked for, a title may be as all are
-        new = [left[at] for at in _unmet(self._met, _hashes(left), visit.domain ^ 1).tolist()]
-        said = [block for block in new if len(block) >= LEAST_SAID]
+        new = [text[at] for at in _unmet(self._met, _hashes(text), visit.domain).tolist()]
+        left = _without(_words_of(visit.url), new)  # without the name that was asked for, a title may be as all are
+        unmet = _unmet(self._met, _hashes(left), visit.domain ^ 1).tolist()
+        said = [left[at] for at in unmet if len(left[at]) >= LEAST_SAID]
         said_before = len(self._enter(said, visit.domain ^ 3)) < len(said)
-        return not (said_before or self._is_cut_anew(new, visit.domain, _unmet)) and sum(map(len, new)) >= _least(text)
+        return not said_before and self._brought(new, left, visit.domain, _unmet) >= _least(text)
 
     def _has_new_rows(self, found: Sequence[bytes], visit: Visit) -> bool:
         """Remember the rows of numbers `found`; whether enough of them are new."""
         new = self._enter(found, visit.domain ^ 2)
         return len(new) >= LEAST_ROWS and sum(map(len, new)) - b"".join(new).count(b" ") >= LEAST_DIGITS
 
-    def _is_cut_anew(self, new: Sequence[bytes], domain: int, sought: _Sought) -> bool:
-        """Whether most of the pieces of the blocks `new` were met, as `sought` finds them."""
-        text = b"\n".join(new)[:READ_BYTES]
-        found = pieces_by_columns(text) if pieces is None else np.frombuffer(pieces(text), _PIECE)
-        there = int(found["length"].sum())
-        unmet = int(found["length"][sought(self._met_pieces, found["key"], domain)].sum())
-        return there * JUDGED_SHARE >= sum(map(len, new)) > 0 and unmet * MET_SHARE < there
+    def _brought(self, new: Sequence[bytes], left: Sequence[bytes], domain: int, sought: _Sought) -> float:
+        """How many letters of the blocks `new` say something new, as `sought` finds what was not met: of each the share
+        of its fingerprints that is, but no more than are `left` of it without the words of the URL."""
+        said = np.fromiter(map(len, left), np.int64, len(left))
+        unmet = sought(self._met, _hashes(left), domain ^ 1)
+        text = b"\n".join(new)
+        found = fingerprints_by_columns(text) if fingerprints is None else np.frombuffer(fingerprints(text), _PRINT)
+        strange = found[sought(self._met_prints, found["key"], domain)]
+        strange = strange[np.unique(strange["key"], return_index=True)[1]]  # once: a title is a heading as well
+        all_of, new_of = (np.bincount(some["line"], minlength=len(new)) for some in (found, strange))
+        share = np.where(all_of, new_of / np.maximum(all_of, 1), 1)
+        share[share * MET_SHARE < 1] = 0
+        return float(np.minimum(said, share * np.fromiter(map(len, new), np.int64, len(new)))[unmet].sum())
 
     def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
         """Remember the blocks `text`; those that were not met before."""
@@ -174,11 +176,11 @@ def _words_of(url: str) -> list[bytes]:
 
 
 def _without(words: Sequence[bytes], text: Sequence[bytes]) -> list[bytes]:
-    """The blocks `text` without these words."""
+    """Each of the blocks `text` without these words."""
     said = b"\n".join(text)
     for word in words:
         said = said.replace(word, b"")
-    return said.split()
+    return said.split(b"\n") if text else []
 
 
 def _least(text: Sequence[bytes]) -> float:
@@ -205,28 +207,25 @@ def _entries(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> tuple[U64
     return keys & np.uint64(len(met) - 1), (keys >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
 
 
-def _behind(text: Sequence[bytes], most: float) -> int:
-    """How many of the first blocks have `most` letters together, or more."""
-    for count, block in enumerate(text, 1):
-        most -= len(block)
-        if most <= 0:
-            return count
-    return len(text)
-
-
-def pieces_by_columns(text: bytes) -> npt.NDArray[Any]:
-    """The pieces of blocks of letters, a line each, without what lies before the first cut of a block and behind its
-    last (dtype `_PIECE`, each once). At most `READ_BYTES` are read."""
+def fingerprints_by_columns(text: bytes) -> npt.NDArray[Any]:
+    """The fingerprints of blocks of letters, a line each (dtype `_PRINT`, in order): the hashes of `GRAM` letters each,
+    of these the least in each `WINDOW`, the last of such, once for each place where it begins."""
     read = np.frombuffer(text, np.uint8)
-    cuts = np.flatnonzero(_ENDS[read[:-1]] & _BEGINS[read[1:]]) + 1
-    breaks = np.cumsum(read == ord("\n"))
-    begins, ends = cuts[:-1], cuts[1:]
-    whole = (ends - begins >= LEAST_PIECE) & (breaks[begins] == breaks[ends - 1])
-    begins, ends = begins[whole], ends[whole]
-    sums = np.concatenate([_NONE, np.cumsum(_CODES[read] * _POWERS[: len(read)])])
-    keys, first = np.unique((sums[ends] - sums[begins]) * _INVERSES[begins], return_index=True)
-    found = np.empty(len(keys), _PIECE)
-    found["key"], found["length"] = keys, (ends - begins)[first]
+    grams = len(read) - GRAM + 1
+    if grams <= 0:
+        return np.zeros(0, _PRINT)
+    keys = np.zeros(grams, np.uint64)
+    for at in range(GRAM):
+        keys = keys * _BASE + _CODES[read[at : at + grams]]
+    # What has the end of a line in it is no gram; so many of these lie between two blocks that no window has both.
+    lines = np.cumsum(read == ord("\n"))
+    line = np.where((lines[:grams] == lines[GRAM - 1 :]) & (read[:grams] != ord("\n")), lines[:grams], -1)
+    windows = sliding_window_view(np.append(np.where(line >= 0, keys, _NONE), np.full(WINDOW - 1, _NONE)), WINDOW)
+    is_whole = line == np.append(line, np.full(WINDOW - 1, -1))[WINDOW - 1 :]
+    begins = np.flatnonzero((line >= 0) & (is_whole | (line != np.append(-1, line[:-1]))))
+    places = np.unique(begins + WINDOW - 1 - windows[begins, ::-1].argmin(1))
+    found = np.empty(len(places), _PRINT)
+    found["key"], found["line"] = keys[places], line[places]
     return found
 
 
