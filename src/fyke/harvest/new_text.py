@@ -158,7 +158,9 @@ class NewText:
         all_of, new_of = (np.bincount(some["line"], minlength=len(new)) for some in (found, strange))
         share = np.where(all_of, new_of / np.maximum(all_of, 1), 1)
         share[share * MET_SHARE < 1] = 0
-        return float(np.minimum(said, share * np.fromiter(map(len, new), np.int64, len(new)))[unmet].sum())
+        lengths = np.fromiter(map(len, new), np.int64, len(new))
+        brought = float(np.minimum(said, share * lengths)[unmet].sum())
+        return brought if brought * MET_SHARE >= said[unmet].sum() else 0.0
 
     def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
         """Remember the blocks `text`; those that were not met before."""
