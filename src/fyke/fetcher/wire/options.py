@@ -17,6 +17,7 @@ from fyke.fetcher.wire.transfer import HTTP_VERSION, Option
 
 BUFFER_BYTES = 128 << 10
 LEAST_RATE_BYTES_S = 64  # a download that is slower for `stall_s` is broken off
+CIPHERS = "DEFAULT:!kDHE"  # with DHE a server chooses how large the numbers are: 10,000 bits take a second
 _SYSTEM_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",  # Debian, Arch
     "/etc/pki/tls/certs/ca-bundle.crt",  # Fedora
@@ -44,6 +45,8 @@ def constant_options(config: FetchSection) -> list[Option]:
         (pycurl.LOW_SPEED_LIMIT, LEAST_RATE_BYTES_S),
         (pycurl.LOW_SPEED_TIME, config.stall_s),
         (pycurl.HTTP_VERSION, HTTP_VERSION),
+        (pycurl.SSL_CIPHER_LIST, CIPHERS),
+        (pycurl.PROXY_SSL_CIPHER_LIST, CIPHERS),
         (pycurl.SSL_VERIFYPEER, int(config.verify_tls)),
         (pycurl.SSL_VERIFYHOST, 2 if config.verify_tls else 0),
     ]
