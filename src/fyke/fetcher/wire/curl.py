@@ -313,7 +313,7 @@ class CurlEngine:
         elif slot.endless_head:
             self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, slot.endless_head))
         elif slot.idle:
-            self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, "it sends and sends, and nothing of an answer"))
+            self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, slot.idle))
         elif slot.disk_error is not None:
             self._failure = DiskFull(f"cannot write a body to {self._folder or 'the temporary folder'}: free some room")
             self._failure.__cause__ = slot.disk_error

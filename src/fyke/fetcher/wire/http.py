@@ -128,6 +128,10 @@ class Http:
                 self._lengthless, exchange
             )  # browsers pass over such a length, libcurl does so when it is told before
             exchange.outcome = Outcome.BROKEN_OFF
+        if self._access.proxy and PROXY_REFUSED in (
+            curl.getinfo(pycurl.HTTP_CONNECTCODE), curl.getinfo(pycurl.RESPONSE_CODE)
+        ):  # fmt: skip
+            exchange.outcome, exchange.detail = Outcome.CONNECT_FAILED, "the proxy asks for a user name and password"
         head = final_head(lines)
         if self._old_ports or head.startswith(b"HTTP/1.0"):
             self._note_version(exchange, head, curl)
@@ -142,9 +146,6 @@ class Http:
         exchange.head = head
         exchange.effective_protocol = protocol
         exchange.status = code = curl.getinfo(pycurl.RESPONSE_CODE)
-        if code == PROXY_REFUSED and self._access.proxy:
-            exchange.outcome, exchange.detail = Outcome.CONNECT_FAILED, "the proxy asks for a user name and password"
-            return
         if exchange.outcome is Outcome.OK and not 200 <= code < 300:
             asked = code == 304 and condition_of(exchange.visit)
             exchange.outcome = Outcome.UNCHANGED if asked else outcome_of(code, exchange)

@@ -26,7 +26,10 @@ MOST_HEAD_BYTES = 64 << 10  # of an answer's heads, where libcurl takes 300 KB: 
 MOST_STEPS = 200  # behind TLS, that brought nothing: each may read a hundred kilobytes of frames
 STEPS_A_SECOND = 10  # more of them; who is silent takes two
 MOST_STEPS_AT_ONCE = 100  # the same, before libcurl returns; an ordinary answer takes some seven
+MOST_TUNNEL_STEPS = 24 << 10  # of a proxy that is asked for a way: libcurl takes what it says byte by byte
 PIECE_STEPS = 4  # that a piece of a body makes up for
+_ENDLESS = "it sends and sends, and nothing of an answer"
+_ENDLESS_TUNNEL = "the proxy sends and sends, and its answer to CONNECT does not end"
 HTTP_VERSION = pycurl.CURL_HTTP_VERSION_2TLS
 Option = tuple[int, Any]
 Done = Callable[[Exchange], None]
@@ -61,7 +64,7 @@ class Request:
     """One URL to fetch from the server at `address`, in the words of `dialect`."""
 
     visit: Visit
-    address: str
+    address: str  # empty for one that only a proxy knows
     dialect: Dialect
     head: bytes = b""  # the request as it will be on the wire, for the archive
     fields: Sequence[bytes] = ()  # header fields beside those that libcurl writes
@@ -122,7 +125,7 @@ class Slot:
         self._steps = self._steps_at_once = 0  # that brought nothing: in all, and since the last of `calls`
         self._came_bytes = 0
         self._calls, self._call = calls, 0
-        self.idle = False  # too many steps that brought nothing
+        self.idle = ""  # what there was in place of an answer, in too many steps that brought nothing
         self.lines: list[bytes] = []
         self._head_bytes = 0
         self.body: Document
@@ -179,6 +182,7 @@ class Slot:
         """A request is about to be sent. Not twice: libcurl asks again at once where a kept connection breaks, and a
         host rests after each request."""
         self.asked += 1
+        self._steps = self._steps_at_once = 0  # what a proxy said is over
         return int(pycurl.PREREQFUNC_OK if self.asked == 1 else pycurl.PREREQFUNC_ABORT)
 
     def step(self, _total: int, came_bytes: int, *_: int) -> int:
@@ -190,9 +194,13 @@ class Slot:
         step = 1 if came_bytes == self._came_bytes else -PIECE_STEPS
         self._came_bytes = came_bytes
         self._steps, self._steps_at_once = max(0, self._steps + step), max(0, self._steps_at_once + step)
-        most_steps = MOST_STEPS + STEPS_A_SECOND * (self._calls.at - self.started)
-        self.idle = self._steps > most_steps or self._steps_at_once > MOST_STEPS_AT_ONCE
-        return int(self.idle)
+        if not self.asked and not self.request.address:
+            self.idle = _ENDLESS_TUNNEL if self._steps > MOST_TUNNEL_STEPS else ""
+        else:
+            most_steps = MOST_STEPS + STEPS_A_SECOND * (self._calls.at - self.started)
+            too_many = self._steps > most_steps or self._steps_at_once > MOST_STEPS_AT_ONCE
+            self.idle = _ENDLESS if too_many else ""
+        return int(bool(self.idle))
 
     def head(self, line: bytes) -> int | None:
         """Take a line of the head, or a reply on a control connection, which libcurl does not count; 0: break off."""
@@ -250,9 +258,9 @@ class Slot:
         self._turn_bytes = self.turns = self._steps = self._steps_at_once = self._came_bytes = 0
         self.lines.clear()
         self._head_bytes = 0
-        self.cut = self.idle = False
+        self.cut = False
         self.asked = 0
-        self.refused = self._why = ""
+        self.idle = self.refused = self._why = ""
         self._room_bytes = self._limit_bytes
         self.disk_error = None
         del self.body, self.request, self.done
