@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+import trustme
 from tests.fetcher.wire.conftest import LOCAL, Client, listening, saying, tls, web
 
 from fyke.core.outcomes import Outcome
@@ -46,14 +47,14 @@ async def carry(source, sink):
     sink.close()
 
 
-async def asked_through(authority, handler, *paths, proxy_tls=None):
+async def asked_through(authority, handler, *paths, proxy_tls=None, **limits):
     """The answers of an https server to requests for `paths` in turn, by way of the proxy that `handler` plays."""
     issuer, ca_file = authority
     scheme = "https" if proxy_tls else "http"
     async with (
         web(SMALL, ssl=tls(issuer, "site.test", "http/1.1")) as server,
         listening(handler, ssl=proxy_tls) as port,
-        Client(ca_file=ca_file, site=SiteSection(match="*", proxy=f"{scheme}://{LOCAL}:{port}")) as client,
+        Client(ca_file=ca_file, site=SiteSection(match="*", proxy=f"{scheme}://{LOCAL}:{port}"), **limits) as client,
     ):
         urls = [server.url(path).replace("http:", "https:") for path in paths]
         return [await client.get(url, f"{PROXIED}site.test") for url in urls]
@@ -94,3 +95,19 @@ async def test_an_answer_to_connect_that_does_not_end_is_left(authority, said, m
     (answer,) = await asked_through(authority, answering(said, more), "/")
     assert answer.outcome in (Outcome.BAD_ANSWER, Outcome.CONNECT_FAILED)
     assert "CONNECT" in answer.detail
+
+
+@pytest.mark.parametrize("named", [LOCAL, "other.test"])
+@pytest.mark.parametrize("verify", [True, False])
+async def test_a_proxy_behind_tls_is_trusted_as_servers_are(authority, named, verify):
+    """By `fetch.ca_file`, under its own name, and not asked who it is where `verify_tls` is false."""
+    issuer, _ = authority
+    way, context = answering(CONNECTED + b"\r\n"), tls(issuer, named)
+    (answer,) = await asked_through(authority, way, "/", proxy_tls=context, verify_tls=verify)
+    assert answer.outcome is (Outcome.OK if named == LOCAL or not verify else Outcome.TLS_FAILED), answer.detail
+
+
+async def test_a_proxy_behind_tls_that_nobody_vouches_for(authority):
+    stranger = tls(trustme.CA(), LOCAL)
+    (answer,) = await asked_through(authority, answering(CONNECTED + b"\r\n"), "/", proxy_tls=stranger)
+    assert answer.outcome is Outcome.TLS_FAILED

@@ -6,6 +6,7 @@ also when the environment names a proxy.
 """
 
 import ssl
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,7 +29,7 @@ _SYSTEM_BUNDLES = (
 
 def constant_options(config: FetchSection) -> list[Option]:
     """The options of every handle. Raises ConfigurationError when `ca_file` cannot be read."""
-    options: list[Option] = [
+    return [
         (pycurl.NOSIGNAL, 1),
         (pycurl.PROXY, ""),
         (pycurl.NOPROXY, "*"),
@@ -45,15 +46,19 @@ def constant_options(config: FetchSection) -> list[Option]:
         (pycurl.LOW_SPEED_LIMIT, LEAST_RATE_BYTES_S),
         (pycurl.LOW_SPEED_TIME, config.stall_s),
         (pycurl.HTTP_VERSION, HTTP_VERSION),
-        (pycurl.SSL_CIPHER_LIST, CIPHERS),
-        (pycurl.PROXY_SSL_CIPHER_LIST, CIPHERS),
-        (pycurl.SSL_VERIFYPEER, int(config.verify_tls)),
-        (pycurl.SSL_VERIFYHOST, 2 if config.verify_tls else 0),
+        *_trust(config),
     ]
+
+
+def _trust(config: FetchSection) -> Iterable[Option]:
+    """How TLS is spoken with servers, and with proxies."""
+    yield from ((pycurl.SSL_CIPHER_LIST, CIPHERS), (pycurl.PROXY_SSL_CIPHER_LIST, CIPHERS))
+    peer, host = (1, 2) if config.verify_tls else (0, 0)
+    yield from ((pycurl.SSL_VERIFYPEER, peer), (pycurl.PROXY_SSL_VERIFYPEER, peer))
+    yield from ((pycurl.SSL_VERIFYHOST, host), (pycurl.PROXY_SSL_VERIFYHOST, host))
     bundle = certificate_bundle(config.ca_file)
     if config.verify_tls and bundle:
-        options.append((pycurl.CAINFO, bundle))
-    return options
+        yield from ((pycurl.CAINFO, bundle), (pycurl.PROXY_CAINFO, bundle))
 
 
 def certificate_bundle(ca_file: str) -> str:
