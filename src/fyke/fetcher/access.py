@@ -36,7 +36,8 @@ class Access:
     key: str = ""
     key_password: str = field(default="", repr=False)
     proxy: str = ""
-    proxy_login: str = field(default="", repr=False)
+    proxy_user: str = ""
+    proxy_password: str = field(default="", repr=False)
     user_agent_suffix: str = ""
     media_bytes: tuple[tuple[str, int], ...] = ()  # longest answers, by media range; the last counts
 
@@ -108,9 +109,13 @@ class _SiteAccess:
                 key_password=self.key_password,
             )
         if table.proxy:
-            proxy = table.proxy.replace("socks5://", "socks5h://").rstrip("/")  # names are the proxy's to look up
-            login = f"{table.proxy_user}:{self.proxy_password}" if table.proxy_user else ""
-            access = replace(access, proxy=proxy, proxy_login=login)
+            proxy = table.proxy.replace("socks5://", "socks5h://")  # names are the proxy's to look up
+            access = replace(
+                access,
+                proxy=proxy,
+                proxy_user=table.proxy_user,
+                proxy_password=self.proxy_password if table.proxy_user else "",
+            )
         if table.user_agent_suffix:
             access = replace(access, user_agent_suffix=table.user_agent_suffix)
         if table.media_bytes:

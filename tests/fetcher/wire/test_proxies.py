@@ -1,6 +1,7 @@
 """What a proxy may say before there is a way through it to a server."""
 
 import asyncio
+from base64 import b64encode
 
 import pytest
 import trustme
@@ -111,3 +112,16 @@ async def test_a_proxy_behind_tls_that_nobody_vouches_for(authority):
     stranger = tls(trustme.CA(), LOCAL)
     (answer,) = await asked_through(authority, answering(CONNECTED + b"\r\n"), "/", proxy_tls=stranger)
     assert answer.outcome is Outcome.TLS_FAILED
+
+
+@pytest.mark.parametrize("user", ["me", "jürgen", "me%41"])
+@pytest.mark.parametrize("password", ["hüntersecret", "50%25 + 1", "a:b"])
+async def test_a_login_reaches_the_proxy_as_it_is_written(monkeypatch, user, password):
+    monkeypatch.setenv("PASSWORD", password)
+    async with web(SMALL) as proxy:
+        login = {"proxy_user": user, "proxy_password": "env:PASSWORD"}
+        table = SiteSection(match="*", proxy=f"http://{LOCAL}:{proxy.port}", **login)
+        async with Client(site=table) as client:
+            answer = await client.get("http://site.test/", f"{PROXIED}site.test")
+            assert answer.outcome is Outcome.OK, answer.detail
+    assert b64encode(f"{user}:{password}".encode()) in proxy.heads[0]

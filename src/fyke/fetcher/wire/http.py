@@ -19,6 +19,7 @@ no HTTP (RFC 9110, 15.2.2), and since we never ask for another protocol it is a 
 import re
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
+from os import fsencode
 from typing import Any
 
 import pycurl
@@ -111,12 +112,14 @@ class Http:
         access = self._access
         options: list[Option] = [(pycurl.USERAGENT, self._name)]
         if access.certificate:
-            options += [(pycurl.SSLCERT, access.certificate), (pycurl.SSLKEY, access.key)]
-            options += [(pycurl.KEYPASSWD, access.key_password)] if access.key_password else []
+            options += [(pycurl.SSLCERT, fsencode(access.certificate)), (pycurl.SSLKEY, fsencode(access.key))]
+            options += [(pycurl.KEYPASSWD, access.key_password.encode())] if access.key_password else []
         if access.proxy:
             options += [(pycurl.PROXY, access.proxy), (pycurl.NOPROXY, ""), (_SUPPRESS_CONNECT_HEADERS, 1)]
             options += [(pycurl.HEADEROPT, pycurl.HEADER_SEPARATE)]  # none of ours to the proxy, when it makes a tunnel
-            options += [(pycurl.PROXYUSERPWD, access.proxy_login)] if access.proxy_login else []
+        if access.proxy_user:  # not PROXYUSERPWD, which takes %41 for A
+            options += [(pycurl.PROXYUSERNAME, access.proxy_user.encode())]
+            options += [(pycurl.PROXYPASSWORD, access.proxy_password.encode())]
         return options
 
     def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:

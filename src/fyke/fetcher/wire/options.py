@@ -8,6 +8,7 @@ also when the environment names a proxy.
 import ssl
 from collections.abc import Iterable
 from importlib.util import find_spec
+from os import fsencode
 from pathlib import Path
 
 import pycurl
@@ -58,7 +59,7 @@ def _trust(config: FetchSection) -> Iterable[Option]:
     yield from ((pycurl.SSL_VERIFYHOST, host), (pycurl.PROXY_SSL_VERIFYHOST, host))
     bundle = certificate_bundle(config.ca_file)
     if config.verify_tls and bundle:
-        yield from ((pycurl.CAINFO, bundle), (pycurl.PROXY_CAINFO, bundle))
+        yield from ((pycurl.CAINFO, fsencode(bundle)), (pycurl.PROXY_CAINFO, fsencode(bundle)))
 
 
 def certificate_bundle(ca_file: str) -> str:
