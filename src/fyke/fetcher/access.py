@@ -20,6 +20,7 @@ from fyke.core.errors import ConfigurationError
 from fyke.core.site import SECRET_PLACES, SiteSection
 from fyke.core.urls import canonical, split
 from fyke.fetcher.addresses import literal
+from fyke.fetcher.client_keys import why_unusable
 
 HIDDEN = "(hidden)"
 _EXPIRES = re.compile(r"-?[0-9]{1,18}")
@@ -177,13 +178,20 @@ def _site(table: SiteSection, environment: Mapping[str, str]) -> _SiteAccess:
     if table.user:
         login = f"{table.user}:{_read(table, table.password, environment)}"
         fields.append(("Authorization", f"Basic {b64encode(login.encode()).decode()}", True))
+    key_password = _read(table, table.key_password, environment)
+    _try_certificate(table, key_password)
+    return _SiteAccess(
+        match, origin, table, tuple(fields), tuple(_cookies(table)) if table.cookies else (),
+        key_password, _read(table, table.proxy_password, environment),
+    )  # fmt: skip
+
+
+def _try_certificate(table: SiteSection, password: str) -> None:
     for path in (table.certificate, table.key):
         if path:
             _text_of(table, Path(path))
-    return _SiteAccess(
-        match, origin, table, tuple(fields), tuple(_cookies(table)) if table.cookies else (),
-        _read(table, table.key_password, environment), _read(table, table.proxy_password, environment),
-    )  # fmt: skip
+    if table.certificate and (why := why_unusable(table.certificate, table.key, password)):
+        raise _wrong(table, why)
 
 
 def _value(table: SiteSection, value: str, environment: Mapping[str, str]) -> tuple[str, bool]:

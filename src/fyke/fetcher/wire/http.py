@@ -113,7 +113,7 @@ class Http:
         options: list[Option] = [(pycurl.USERAGENT, self._name)]
         if access.certificate:
             options += [(pycurl.SSLCERT, fsencode(access.certificate)), (pycurl.SSLKEY, fsencode(access.key))]
-            options += [(pycurl.KEYPASSWD, access.key_password.encode())] if access.key_password else []
+            options += [(pycurl.KEYPASSWD, access.key_password.encode())]  # empty too: else OpenSSL asks the terminal
         if access.proxy:
             options += [(pycurl.PROXY, access.proxy), (pycurl.NOPROXY, ""), (_SUPPRESS_CONNECT_HEADERS, 1)]
             options += [(pycurl.HEADEROPT, pycurl.HEADER_SEPARATE)]  # none of ours to the proxy, when it makes a tunnel
