@@ -29,8 +29,8 @@ from fyke.core.decoding import accepted_codings
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose, Visit, headers_of
 from fyke.fetcher.access import HIDDEN, Access, Sites
-from fyke.fetcher.wire.curl import KEPT_BROKE, CurlEngine
-from fyke.fetcher.wire.transfer import Done, Option, Request
+from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.transfer import KEPT_BROKE, Done, Option, Request
 
 PROXY_REFUSED = 407
 ORDINARY = Access()

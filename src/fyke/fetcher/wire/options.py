@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from os import fsencode
 from pathlib import Path
+from typing import Any
 
 import pycurl
 
@@ -81,3 +82,10 @@ def certificate_bundle(ca_file: str) -> str:
     found = find_spec("certifi")  # not asked for by Fyke, but often there
     bundle = Path(found.origin).with_name("cacert.pem") if found and found.origin else None
     return str(bundle) if bundle and bundle.is_file() else ""
+
+
+def session_cache() -> Any:
+    """A share of TLS sessions between handles."""
+    cache = pycurl.CurlShare()
+    cache.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_SSL_SESSION)
+    return cache

@@ -11,13 +11,15 @@ beginning of a long body is worth archiving.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pycurl
 
 from fyke.core.document import Document
+from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
+from fyke.fetcher.wire.curl_errors import TransferEnd
 
 TURN_BYTES = 256 << 10  # that an answer brings at a time; few pages have as much
 PIECE_BYTES = 1024  # that a piece of a body counts for beside its own: it takes as long
@@ -28,8 +30,11 @@ STEPS_A_SECOND = 10  # more of them; who is silent takes two
 MOST_STEPS_AT_ONCE = 100  # the same, before libcurl returns; an ordinary answer takes some seven
 MOST_TUNNEL_STEPS = 24 << 10  # of a proxy that is asked for a way: libcurl takes what it says byte by byte
 PIECE_STEPS = 4  # that a piece of a body makes up for
-_ENDLESS = "it sends and sends, and nothing of an answer"
+KEPT_BROKE = "the connection broke, or the server would not answer on it"  # maybe it does on another
+ENDLESS = "it sends and sends, and nothing of an answer"
 _ENDLESS_TUNNEL = "the proxy sends and sends, and its answer to CONNECT does not end"
+ANY = pycurl.SOCKET_TIMEOUT  # in place of a descriptor: whatever has waited
+IDLE = -2  # in place of a descriptor: libcurl is about nothing
 HTTP_VERSION = pycurl.CURL_HTTP_VERSION_2TLS
 Option = tuple[int, Any]
 Done = Callable[[Exchange], None]
@@ -37,10 +42,13 @@ Done = Callable[[Exchange], None]
 
 @dataclass(slots=True)
 class Calls:
-    """How often libcurl was told to go on, and when last (unix seconds)."""
+    """How often libcurl was told to go on, when last (unix seconds), and what it is about."""
 
     count: int = 0
     at: float = 0.0
+    about: int = IDLE  # the descriptor that it goes on with, or ANY, or IDLE
+    heard: int = 0  # pieces of bodies that it brought, and steps behind TLS
+    sockets: set[int] = field(default_factory=set)  # descriptors that it ever named
 
 
 class Dialect(Protocol):
@@ -188,6 +196,7 @@ class Slot:
     def step(self, _total: int, came_bytes: int, *_: int) -> int:
         """libcurl went on with the transfer; 1: break off. While a server sends frames of HTTP/2 that hold nothing
         (GOAWAY), libcurl may not return: all others would wait until that one counts as stalled."""
+        self._calls.heard += 1
         if self._call != self._calls.count:
             self._call, self._steps_at_once = self._calls.count, 0
         came_bytes += self._head_bytes
@@ -199,7 +208,7 @@ class Slot:
         else:
             most_steps = MOST_STEPS + STEPS_A_SECOND * (self._calls.at - self.started)
             too_many = self._steps > most_steps or self._steps_at_once > MOST_STEPS_AT_ONCE
-            self.idle = _ENDLESS if too_many else ""
+            self.idle = ENDLESS if too_many else ""
         return int(bool(self.idle))
 
     def head(self, line: bytes) -> int | None:
@@ -209,6 +218,18 @@ class Slot:
         if self.request.longest is not None and not line.strip():
             self._limit(self.request.longest(self.lines))
         return 0 if self.endless_head or self.refused else None
+
+    @property
+    def broken_off(self) -> TransferEnd | None:
+        """How the transfer ended where we would not have more of it; None where we would."""
+        ends = (
+            (self.asked > 1, Outcome.BROKEN_OFF, KEPT_BROKE),
+            (self.refused, Outcome.MEDIA_REFUSED, self.refused),
+            (self.cut, Outcome.TOO_LARGE, f"cut at {self._limit_bytes} bytes"),
+            (self.endless_head, Outcome.BAD_ANSWER, self.endless_head),
+            (self.idle, Outcome.BAD_ANSWER, self.idle),
+        )
+        return next((TransferEnd(outcome, why) for so, outcome, why in ends if so), None)
 
     @property
     def endless_head(self) -> str:
