@@ -246,6 +246,9 @@ def test_a_secret_is_for_one_origin_and_what_is_below_a_path(origin: str, path: 
         ({"match": "https://a.example/", "password": "env:TOKEN"}, ["no user"]),
         ({"match": "https://a.example/", "headers": {"X-Empty": ""}}, ["Empty is empty"]),
         ({"match": "*", "proxy": "http://p:99999"}, ["host:port"]),
+        *(({"match": "*", "proxy": f"http://{host}:1"}, ["http://host:port"]) for host in (
+            "a b", "ü" * 300, "a<b", "\u00ad"
+        )),
         ({"match": "http://me:hunter2@a.example/"}, ["password"]),
         *(({"match": none}, ["no host"]) for none in (
             "", " ", "*.", "**", "a.example:8080", " a.example", "127.0.0.*", "a.example/x", "me@a.example", "a b"
@@ -271,6 +274,19 @@ def test_mistakes(tmp_path: Path, table: dict[str, object], words: list[str]) ->
 )
 def test_a_host_is_meant_however_it_is_written(match: str, host: str) -> None:
     assert SiteSection(match=match).has_host(host)
+
+
+@pytest.mark.parametrize(
+    ("proxy", "meant"),
+    [
+        ("http://pröxy.test:3128", "http://xn--prxy-6qa.test:3128"),
+        ("socks5://PROXY:1080/", "socks5://proxy:1080"),
+        ("https://[::1]:443", "https://[::1]:443"),
+        ("http://localhost:80", "http://localhost:80"),
+    ],
+)
+def test_a_proxy_is_meant_however_it_is_written(proxy: str, meant: str) -> None:
+    assert SiteSection(match="*", proxy=proxy).proxy == meant
 
 
 def test_a_cookies_file_is_read_as_browsers_write_it(tmp_path: Path) -> None:

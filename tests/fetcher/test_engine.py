@@ -19,7 +19,7 @@ from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.names import Resolution
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.robots_rules import RobotsRules
-from fyke.fetcher.wire.curl import KEPT_BROKE
+from fyke.fetcher.wire.transfer import KEPT_BROKE
 from fyke.fetcher.wiring import Wiring
 from fyke.fetcher.workbench import Workbench
 

@@ -39,6 +39,18 @@ def _match(text: str) -> str:
     return text if text == "*" else text[: len(text) - len(name)] + host
 
 
+def _proxy(text: str) -> str:
+    """`text` with its host as names on the wire are written. Raises ValueError for what is no proxy."""
+    if not text:
+        return text
+    parts = re.fullmatch(r"(https?|socks5)://([^/?#@\s\\]+):(\d{1,5})/?", text)
+    url = canonical(f"http://{parts[2]}/") if parts else None
+    host = split(url).host if url else ""
+    if not parts or not 0 < int(parts[3]) < 65536 or not host or url != f"http://{host}/":
+        raise ValueError("say proxy = http://host:port, https:// or socks5://; who it is for goes in proxy_user")
+    return f"{parts[1]}://{host}:{parts[3]}"
+
+
 def _secret(text: str) -> str:
     if text and not text.startswith(SECRET_PLACES):
         raise ValueError("a secret does not stand in settings: say env:NAME or file:PATH, where it is")
@@ -76,7 +88,9 @@ class SiteSection(Section):
     certificate: str = Field("", description="Client certificate, a PEM file; it may hold the key as well.")
     key: str = Field("", description="Its key, a PEM file.")
     key_password: Secret = Field("", description="The key's password.")
-    proxy: str = Field("", description="Proxy: http://, https:// or socks5:// with host and port.")
+    proxy: Annotated[str, AfterValidator(_proxy)] = Field(
+        "", description="Proxy: http://, https:// or socks5:// with host and port."
+    )
     proxy_user: str = Field("", description="User name for the proxy.")
     proxy_password: Secret = Field("", description="Its password.")
     user_agent_suffix: Line = Field("", description="Added to the User-Agent.")
@@ -103,9 +117,6 @@ class SiteSection(Section):
             raise ValueError("it has a password and no user: give both")
         if self.bearer and self.user:
             raise ValueError("it has both bearer and user: give one of them")
-        proxy = re.fullmatch(r"(?:https?|socks5)://[^/?#@]+:(\d{1,5})/?", self.proxy)
-        if self.proxy and not (proxy and 0 < int(proxy[1]) < 65536):
-            raise ValueError("say proxy = http://host:port, https:// or socks5://; who it is for goes in proxy_user")
         return self
 
     def has_host(self, host: str) -> bool:

@@ -20,6 +20,7 @@ from fyke.core.errors import ConfigurationError
 from fyke.core.site import SECRET_PLACES, SiteSection
 from fyke.core.urls import canonical, split
 from fyke.fetcher.addresses import literal
+from fyke.fetcher.client_keys import why_unusable
 
 HIDDEN = "(hidden)"
 _EXPIRES = re.compile(r"-?[0-9]{1,18}")
@@ -36,7 +37,8 @@ class Access:
     key: str = ""
     key_password: str = field(default="", repr=False)
     proxy: str = ""
-    proxy_login: str = field(default="", repr=False)
+    proxy_user: str = ""
+    proxy_password: str = field(default="", repr=False)
     user_agent_suffix: str = ""
     media_bytes: tuple[tuple[str, int], ...] = ()  # longest answers, by media range; the last counts
 
@@ -108,9 +110,13 @@ class _SiteAccess:
                 key_password=self.key_password,
             )
         if table.proxy:
-            proxy = table.proxy.replace("socks5://", "socks5h://").rstrip("/")  # names are the proxy's to look up
-            login = f"{table.proxy_user}:{self.proxy_password}" if table.proxy_user else ""
-            access = replace(access, proxy=proxy, proxy_login=login)
+            proxy = table.proxy.replace("socks5://", "socks5h://")  # names are the proxy's to look up
+            access = replace(
+                access,
+                proxy=proxy,
+                proxy_user=table.proxy_user,
+                proxy_password=self.proxy_password if table.proxy_user else "",
+            )
         if table.user_agent_suffix:
             access = replace(access, user_agent_suffix=table.user_agent_suffix)
         if table.media_bytes:
@@ -172,13 +178,20 @@ def _site(table: SiteSection, environment: Mapping[str, str]) -> _SiteAccess:
     if table.user:
         login = f"{table.user}:{_read(table, table.password, environment)}"
         fields.append(("Authorization", f"Basic {b64encode(login.encode()).decode()}", True))
+    key_password = _read(table, table.key_password, environment)
+    _try_certificate(table, key_password)
+    return _SiteAccess(
+        match, origin, table, tuple(fields), tuple(_cookies(table)) if table.cookies else (),
+        key_password, _read(table, table.proxy_password, environment),
+    )  # fmt: skip
+
+
+def _try_certificate(table: SiteSection, password: str) -> None:
     for path in (table.certificate, table.key):
         if path:
             _text_of(table, Path(path))
-    return _SiteAccess(
-        match, origin, table, tuple(fields), tuple(_cookies(table)) if table.cookies else (),
-        _read(table, table.key_password, environment), _read(table, table.proxy_password, environment),
-    )  # fmt: skip
+    if table.certificate and (why := why_unusable(table.certificate, table.key, password)):
+        raise _wrong(table, why)
 
 
 def _value(table: SiteSection, value: str, environment: Mapping[str, str]) -> tuple[str, bool]:

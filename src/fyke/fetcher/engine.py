@@ -31,7 +31,7 @@ from fyke.fetcher.name_desk import NameDesk
 from fyke.fetcher.returns import Fetched, Returns
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.fetcher.rules_desk import RulesDesk
-from fyke.fetcher.wire.curl import KEPT_BROKE
+from fyke.fetcher.wire.transfer import KEPT_BROKE
 from fyke.fetcher.wiring import Wiring
 
 MOST_UNTAKEN = 512  # exchanges that nobody takes, at which nothing more is begun

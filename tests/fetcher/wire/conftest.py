@@ -1,17 +1,21 @@
 """A web server that says whatever a test wants, and an engine to ask it."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
+import trustme
 
 from fyke.core.clock import SystemClock
 from fyke.core.config import AgentSection, FetchSection
 from fyke.core.pace import Pace
 from fyke.core.plugins import ProtocolModule
+from fyke.core.site import SiteSection
 from fyke.core.visits import Exchange, visit_to
+from fyke.fetcher.access import Sites
 from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.registry import Registry, build_registry
 from looping import on_loop
@@ -100,12 +104,15 @@ class Client:
         loop=None,
         kept: int | None = None,
         pace: Pace | None = None,
+        site: SiteSection | None = None,
         **limits,
     ) -> None:  # type: ignore[assignment]
         loop = loop or asyncio.get_running_loop()
         settings = {"connect_timeout_s": 2, "timeout_s": 5, "connections": 32} | limits
         self.engine = CurlEngine(loop, FetchSection(**settings), SystemClock(), folder, pace, kept=kept)
-        self.registry: Registry = build_registry(loop, self.engine, AGENT, SystemClock(), plugins)
+        self.registry: Registry = build_registry(
+            loop, self.engine, AGENT, SystemClock(), plugins, sites=Sites([site] if site else [])
+        )
         self.answers: list[Exchange] = []
 
     async def get(self, url: str, address: str = LOCAL) -> Exchange:
@@ -144,3 +151,18 @@ class Client:
 def run():
     """Runs a coroutine on a loop of its own."""
     return on_loop
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    authority = trustme.CA()
+    path = tmp_path_factory.mktemp("ca") / "ca.pem"
+    authority.cert_pem.write_to_path(path)
+    return authority, str(path)
+
+
+def tls(authority, name="site.test", *protocols):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(name).configure_cert(context)
+    context.set_alpn_protocols(list(protocols))
+    return context

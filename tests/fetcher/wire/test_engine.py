@@ -17,9 +17,9 @@ from fyke.core.config import FetchSection
 from fyke.core.errors import ConfigurationError, DiskFull
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import PARTS, Pace
-from fyke.fetcher.wire.curl import CLOSED, KEPT_BROKE, CurlEngine
+from fyke.fetcher.wire.curl import CLOSED, CurlEngine
 from fyke.fetcher.wire.registry import build_registry
-from fyke.fetcher.wire.transfer import MOST_HEAD_BYTES, TURN_BYTES
+from fyke.fetcher.wire.transfer import KEPT_BROKE, MOST_HEAD_BYTES, TURN_BYTES
 
 SMALL = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 

@@ -1,14 +1,12 @@
 """What each protocol's answers mean, and who is asked: http, https, plug-ins."""
 
 import asyncio
-import ssl
 import struct
 from collections import Counter
 from contextlib import suppress
 
 import pytest
-import trustme
-from tests.fetcher.wire.conftest import LOCAL, Client, listening, saying, visit_to, web
+from tests.fetcher.wire.conftest import LOCAL, Client, listening, saying, tls, visit_to, web
 
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical, robots_url, split
@@ -70,21 +68,6 @@ async def test_user_agent_says_who_we_are():
 
 
 # https
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    authority = trustme.CA()
-    path = tmp_path_factory.mktemp("ca") / "ca.pem"
-    authority.cert_pem.write_to_path(path)
-    return authority, str(path)
-
-
-def tls(authority, name="site.test", *protocols):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert(name).configure_cert(context)
-    context.set_alpn_protocols(list(protocols))
-    return context
 
 
 @pytest.mark.parametrize("code", [7, 13], ids=["REFUSED_STREAM", "HTTP_1_1_REQUIRED"])

@@ -35,13 +35,13 @@ from fyke.core.outcomes import Outcome
 from fyke.core.pace import Pace
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
-from fyke.fetcher.wire.options import constant_options
-from fyke.fetcher.wire.transfer import Calls, Dialect, Done, Request, Slot
+from fyke.fetcher.wire.options import constant_options, session_cache
+from fyke.fetcher.wire.transfer import ANY, ENDLESS, IDLE, Calls, Dialect, Done, Request, Slot
+from fyke.fetcher.wire.watchdog import Watchdog
 
 SESSION_CACHES = 64  # each of them holds 25 hosts' TLS sessions: libcurl's bound
 BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived yet; the rest is in files
 MOST_DETAIL_CHARS = 300  # servers of FTP and Gopher say what went wrong
-KEPT_BROKE = "the connection broke, or the server would not answer on it"  # maybe it does on another
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
 
 _FINE = TransferEnd(Outcome.OK, "")
@@ -92,7 +92,7 @@ class CurlEngine:
         self._limit_bytes = config.max_body_bytes
         self._max_idle = config.connections
         self._options = constant_options(config)
-        self._sessions = [_session_cache() for _ in range(SESSION_CACHES)]
+        self._sessions = [session_cache() for _ in range(SESSION_CACHES)]
         self._active: dict[Any, Slot] = {}
         self._idle: dict[Dialect, list[Slot]] = {}
         self._idle_count = 0
@@ -110,6 +110,8 @@ class CurlEngine:
         self._share = self._pace.share()  # of the time, for those that take turns
         self._paused: deque[Slot] = deque()  # they wait for their turn
         self._calls = Calls()
+        self._watchdog = Watchdog(self._calls)
+        loop.call_soon(self._watchdog.start)
         self._turns: asyncio.Handle | None = None  # when the next of them has it
         self._epoll = select.epoll()
         self._multi = pycurl.CurlMulti()
@@ -189,9 +191,11 @@ class CurlEngine:
                 slot.curl.close()
         self._idle.clear()
         self._idle_count = 0
+        self._calls.count, self._calls.about = self._calls.count + 1, ANY
         self._multi.close()
         for cache in self._sessions:
             cache.close()
+        self._watchdog.close()
         self._watched.clear()
         self._epoll.close()
 
@@ -210,6 +214,7 @@ class CurlEngine:
         else:
             self._epoll.register(fd, _EVENTS[what])
             self._watched.add(fd)
+            self._calls.sockets.add(fd)
 
     def _set_timer(self, timeout_ms: int) -> None:
         if timeout_ms <= 0:
@@ -260,7 +265,9 @@ class CurlEngine:
 
     def _act(self, fd: int, selected: int) -> None:
         self._calls.count, self._calls.at = self._calls.count + 1, self._clock.now()
+        self._calls.about = fd
         _, running = self._multi.socket_action(fd, selected)
+        self._calls.about = IDLE
         if running < len(self._active):
             self._drain()
         if self._paused and self._turns is None and not self._closed:
@@ -304,16 +311,10 @@ class CurlEngine:
             if slot.turns == 0:
                 self._pace.light()
             self._deliver(slot, _FINE)
-        elif slot.asked > 1:
-            self._deliver(slot, TransferEnd(Outcome.BROKEN_OFF, KEPT_BROKE))
-        elif slot.refused:
-            self._deliver(slot, TransferEnd(Outcome.MEDIA_REFUSED, slot.refused))
-        elif slot.cut:
-            self._deliver(slot, TransferEnd(Outcome.TOO_LARGE, f"cut at {self._limit_bytes} bytes"))
-        elif slot.endless_head:
-            self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, slot.endless_head))
-        elif slot.idle:
-            self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, "it sends and sends, and nothing of an answer"))
+        elif broken_off := slot.broken_off:
+            self._deliver(slot, broken_off)
+        elif self._watchdog.ended(curl.getinfo(pycurl.LOCAL_PORT)):
+            self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, ENDLESS))
         elif slot.disk_error is not None:
             self._failure = DiskFull(f"cannot write a body to {self._folder or 'the temporary folder'}: free some room")
             self._failure.__cause__ = slot.disk_error
@@ -388,9 +389,3 @@ class CurlEngine:
             self._idle_count += 1
         else:
             slot.curl.close()
-
-
-def _session_cache() -> Any:
-    cache = pycurl.CurlShare()
-    cache.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_SSL_SESSION)
-    return cache

@@ -19,6 +19,7 @@ no HTTP (RFC 9110, 15.2.2), and since we never ask for another protocol it is a 
 import re
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
+from os import fsencode
 from typing import Any
 
 import pycurl
@@ -28,8 +29,8 @@ from fyke.core.decoding import accepted_codings
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose, Visit, headers_of
 from fyke.fetcher.access import HIDDEN, Access, Sites
-from fyke.fetcher.wire.curl import KEPT_BROKE, CurlEngine
-from fyke.fetcher.wire.transfer import Done, Option, Request
+from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.transfer import KEPT_BROKE, Done, Option, Request
 
 PROXY_REFUSED = 407
 ORDINARY = Access()
@@ -111,12 +112,14 @@ class Http:
         access = self._access
         options: list[Option] = [(pycurl.USERAGENT, self._name)]
         if access.certificate:
-            options += [(pycurl.SSLCERT, access.certificate), (pycurl.SSLKEY, access.key)]
-            options += [(pycurl.KEYPASSWD, access.key_password)] if access.key_password else []
+            options += [(pycurl.SSLCERT, fsencode(access.certificate)), (pycurl.SSLKEY, fsencode(access.key))]
+            options += [(pycurl.KEYPASSWD, access.key_password.encode())]  # empty too: else OpenSSL asks the terminal
         if access.proxy:
             options += [(pycurl.PROXY, access.proxy), (pycurl.NOPROXY, ""), (_SUPPRESS_CONNECT_HEADERS, 1)]
             options += [(pycurl.HEADEROPT, pycurl.HEADER_SEPARATE)]  # none of ours to the proxy, when it makes a tunnel
-            options += [(pycurl.PROXYUSERPWD, access.proxy_login)] if access.proxy_login else []
+        if access.proxy_user:  # not PROXYUSERPWD, which takes %41 for A
+            options += [(pycurl.PROXYUSERNAME, access.proxy_user.encode())]
+            options += [(pycurl.PROXYPASSWORD, access.proxy_password.encode())]
         return options
 
     def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
@@ -128,6 +131,10 @@ class Http:
                 self._lengthless, exchange
             )  # browsers pass over such a length, libcurl does so when it is told before
             exchange.outcome = Outcome.BROKEN_OFF
+        if self._access.proxy and PROXY_REFUSED in (
+            curl.getinfo(pycurl.HTTP_CONNECTCODE), curl.getinfo(pycurl.RESPONSE_CODE)
+        ):  # fmt: skip
+            exchange.outcome, exchange.detail = Outcome.CONNECT_FAILED, "the proxy asks for a user name and password"
         head = final_head(lines)
         if self._old_ports or head.startswith(b"HTTP/1.0"):
             self._note_version(exchange, head, curl)
@@ -142,9 +149,6 @@ class Http:
         exchange.head = head
         exchange.effective_protocol = protocol
         exchange.status = code = curl.getinfo(pycurl.RESPONSE_CODE)
-        if code == PROXY_REFUSED and self._access.proxy:
-            exchange.outcome, exchange.detail = Outcome.CONNECT_FAILED, "the proxy asks for a user name and password"
-            return
         if exchange.outcome is Outcome.OK and not 200 <= code < 300:
             asked = code == 304 and condition_of(exchange.visit)
             exchange.outcome = Outcome.UNCHANGED if asked else outcome_of(code, exchange)

@@ -6,8 +6,11 @@ also when the environment names a proxy.
 """
 
 import ssl
+from collections.abc import Iterable
 from importlib.util import find_spec
+from os import fsencode
 from pathlib import Path
+from typing import Any
 
 import pycurl
 
@@ -17,6 +20,7 @@ from fyke.fetcher.wire.transfer import HTTP_VERSION, Option
 
 BUFFER_BYTES = 128 << 10
 LEAST_RATE_BYTES_S = 64  # a download that is slower for `stall_s` is broken off
+CIPHERS = "DEFAULT:!kDHE"  # with DHE a server chooses how large the numbers are: 10,000 bits take a second
 _SYSTEM_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",  # Debian, Arch
     "/etc/pki/tls/certs/ca-bundle.crt",  # Fedora
@@ -27,7 +31,7 @@ _SYSTEM_BUNDLES = (
 
 def constant_options(config: FetchSection) -> list[Option]:
     """The options of every handle. Raises ConfigurationError when `ca_file` cannot be read."""
-    options: list[Option] = [
+    return [
         (pycurl.NOSIGNAL, 1),
         (pycurl.PROXY, ""),
         (pycurl.NOPROXY, "*"),
@@ -44,13 +48,19 @@ def constant_options(config: FetchSection) -> list[Option]:
         (pycurl.LOW_SPEED_LIMIT, LEAST_RATE_BYTES_S),
         (pycurl.LOW_SPEED_TIME, config.stall_s),
         (pycurl.HTTP_VERSION, HTTP_VERSION),
-        (pycurl.SSL_VERIFYPEER, int(config.verify_tls)),
-        (pycurl.SSL_VERIFYHOST, 2 if config.verify_tls else 0),
+        *_trust(config),
     ]
+
+
+def _trust(config: FetchSection) -> Iterable[Option]:
+    """How TLS is spoken with servers, and with proxies."""
+    yield from ((pycurl.SSL_CIPHER_LIST, CIPHERS), (pycurl.PROXY_SSL_CIPHER_LIST, CIPHERS))
+    peer, host = (1, 2) if config.verify_tls else (0, 0)
+    yield from ((pycurl.SSL_VERIFYPEER, peer), (pycurl.PROXY_SSL_VERIFYPEER, peer))
+    yield from ((pycurl.SSL_VERIFYHOST, host), (pycurl.PROXY_SSL_VERIFYHOST, host))
     bundle = certificate_bundle(config.ca_file)
     if config.verify_tls and bundle:
-        options.append((pycurl.CAINFO, bundle))
-    return options
+        yield from ((pycurl.CAINFO, fsencode(bundle)), (pycurl.PROXY_CAINFO, fsencode(bundle)))
 
 
 def certificate_bundle(ca_file: str) -> str:
@@ -72,3 +82,10 @@ def certificate_bundle(ca_file: str) -> str:
     found = find_spec("certifi")  # not asked for by Fyke, but often there
     bundle = Path(found.origin).with_name("cacert.pem") if found and found.origin else None
     return str(bundle) if bundle and bundle.is_file() else ""
+
+
+def session_cache() -> Any:
+    """A share of TLS sessions between handles."""
+    cache = pycurl.CurlShare()
+    cache.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_SSL_SESSION)
+    return cache

@@ -11,13 +11,15 @@ beginning of a long body is worth archiving.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pycurl
 
 from fyke.core.document import Document
+from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
+from fyke.fetcher.wire.curl_errors import TransferEnd
 
 TURN_BYTES = 256 << 10  # that an answer brings at a time; few pages have as much
 PIECE_BYTES = 1024  # that a piece of a body counts for beside its own: it takes as long
@@ -26,7 +28,13 @@ MOST_HEAD_BYTES = 64 << 10  # of an answer's heads, where libcurl takes 300 KB: 
 MOST_STEPS = 200  # behind TLS, that brought nothing: each may read a hundred kilobytes of frames
 STEPS_A_SECOND = 10  # more of them; who is silent takes two
 MOST_STEPS_AT_ONCE = 100  # the same, before libcurl returns; an ordinary answer takes some seven
+MOST_TUNNEL_STEPS = 24 << 10  # of a proxy that is asked for a way: libcurl takes what it says byte by byte
 PIECE_STEPS = 4  # that a piece of a body makes up for
+KEPT_BROKE = "the connection broke, or the server would not answer on it"  # maybe it does on another
+ENDLESS = "it sends and sends, and nothing of an answer"
+_ENDLESS_TUNNEL = "the proxy sends and sends, and its answer to CONNECT does not end"
+ANY = pycurl.SOCKET_TIMEOUT  # in place of a descriptor: whatever has waited
+IDLE = -2  # in place of a descriptor: libcurl is about nothing
 HTTP_VERSION = pycurl.CURL_HTTP_VERSION_2TLS
 Option = tuple[int, Any]
 Done = Callable[[Exchange], None]
@@ -34,10 +42,13 @@ Done = Callable[[Exchange], None]
 
 @dataclass(slots=True)
 class Calls:
-    """How often libcurl was told to go on, and when last (unix seconds)."""
+    """How often libcurl was told to go on, when last (unix seconds), and what it is about."""
 
     count: int = 0
     at: float = 0.0
+    about: int = IDLE  # the descriptor that it goes on with, or ANY, or IDLE
+    heard: int = 0  # pieces of bodies that it brought, and steps behind TLS
+    sockets: set[int] = field(default_factory=set)  # descriptors that it ever named
 
 
 class Dialect(Protocol):
@@ -61,7 +72,7 @@ class Request:
     """One URL to fetch from the server at `address`, in the words of `dialect`."""
 
     visit: Visit
-    address: str
+    address: str  # empty for one that only a proxy knows
     dialect: Dialect
     head: bytes = b""  # the request as it will be on the wire, for the archive
     fields: Sequence[bytes] = ()  # header fields beside those that libcurl writes
@@ -122,7 +133,7 @@ class Slot:
         self._steps = self._steps_at_once = 0  # that brought nothing: in all, and since the last of `calls`
         self._came_bytes = 0
         self._calls, self._call = calls, 0
-        self.idle = False  # too many steps that brought nothing
+        self.idle = ""  # what there was in place of an answer, in too many steps that brought nothing
         self.lines: list[bytes] = []
         self._head_bytes = 0
         self.body: Document
@@ -179,20 +190,26 @@ class Slot:
         """A request is about to be sent. Not twice: libcurl asks again at once where a kept connection breaks, and a
         host rests after each request."""
         self.asked += 1
+        self._steps = self._steps_at_once = 0  # what a proxy said is over
         return int(pycurl.PREREQFUNC_OK if self.asked == 1 else pycurl.PREREQFUNC_ABORT)
 
     def step(self, _total: int, came_bytes: int, *_: int) -> int:
         """libcurl went on with the transfer; 1: break off. While a server sends frames of HTTP/2 that hold nothing
         (GOAWAY), libcurl may not return: all others would wait until that one counts as stalled."""
+        self._calls.heard += 1
         if self._call != self._calls.count:
             self._call, self._steps_at_once = self._calls.count, 0
         came_bytes += self._head_bytes
         step = 1 if came_bytes == self._came_bytes else -PIECE_STEPS
         self._came_bytes = came_bytes
         self._steps, self._steps_at_once = max(0, self._steps + step), max(0, self._steps_at_once + step)
-        most_steps = MOST_STEPS + STEPS_A_SECOND * (self._calls.at - self.started)
-        self.idle = self._steps > most_steps or self._steps_at_once > MOST_STEPS_AT_ONCE
-        return int(self.idle)
+        if not self.asked and not self.request.address:
+            self.idle = _ENDLESS_TUNNEL if self._steps > MOST_TUNNEL_STEPS else ""
+        else:
+            most_steps = MOST_STEPS + STEPS_A_SECOND * (self._calls.at - self.started)
+            too_many = self._steps > most_steps or self._steps_at_once > MOST_STEPS_AT_ONCE
+            self.idle = ENDLESS if too_many else ""
+        return int(bool(self.idle))
 
     def head(self, line: bytes) -> int | None:
         """Take a line of the head, or a reply on a control connection, which libcurl does not count; 0: break off."""
@@ -201,6 +218,18 @@ class Slot:
         if self.request.longest is not None and not line.strip():
             self._limit(self.request.longest(self.lines))
         return 0 if self.endless_head or self.refused else None
+
+    @property
+    def broken_off(self) -> TransferEnd | None:
+        """How the transfer ended where we would not have more of it; None where we would."""
+        ends = (
+            (self.asked > 1, Outcome.BROKEN_OFF, KEPT_BROKE),
+            (self.refused, Outcome.MEDIA_REFUSED, self.refused),
+            (self.cut, Outcome.TOO_LARGE, f"cut at {self._limit_bytes} bytes"),
+            (self.endless_head, Outcome.BAD_ANSWER, self.endless_head),
+            (self.idle, Outcome.BAD_ANSWER, self.idle),
+        )
+        return next((TransferEnd(outcome, why) for so, outcome, why in ends if so), None)
 
     @property
     def endless_head(self) -> str:
@@ -250,9 +279,9 @@ class Slot:
         self._turn_bytes = self.turns = self._steps = self._steps_at_once = self._came_bytes = 0
         self.lines.clear()
         self._head_bytes = 0
-        self.cut = self.idle = False
+        self.cut = False
         self.asked = 0
-        self.refused = self._why = ""
+        self.idle = self.refused = self._why = ""
         self._room_bytes = self._limit_bytes
         self.disk_error = None
         del self.body, self.request, self.done

@@ -1,0 +1,42 @@
+"""Can this client certificate be shown, and its key be opened?
+
+Asked by `access` for each `[[site]]` table when a crawl begins: libcurl would say so at the first host that wants the
+certificate, as a fault of that host, and OpenSSL ask the terminal for a password that is missing, and wait.
+
+Invariant: nobody is asked for a password, and no password is in what is said.
+"""
+
+import ssl
+from pathlib import Path
+
+_CERTIFICATE = "CERTIFICATE-----"
+_PRIVATE_KEY = "PRIVATE KEY-----"
+
+
+def why_unusable(certificate: str, key: str, password: str) -> str:
+    """What is wrong with the PEM files `certificate` and `key` (empty: in the same file), and what to do about it;
+    empty for nothing. Raises OSError or ValueError where one cannot be read, or is not UTF-8."""
+    key_file = key or certificate
+    asked = False
+
+    def given_password() -> str:
+        nonlocal asked
+        asked = True
+        return password
+
+    if _CERTIFICATE not in Path(certificate).read_text(encoding="utf-8-sig"):
+        return f"{certificate} holds no certificate in PEM form"
+    if _PRIVATE_KEY not in Path(key_file).read_text(encoding="utf-8-sig"):
+        elsewhere = "" if key else ", and no key = names another file"
+        return f"{key_file} holds no private key in PEM form{elsewhere}"
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(certificate, key_file, given_password)
+    except (ssl.SSLError, ValueError) as error:  # ValueError: a password that is longer than OpenSSL takes
+        if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
+            return f"{key_file} is the key of another certificate than {certificate}: name the one it was made with"
+        if asked and not password:
+            return f"{key_file} is behind a password: say where that is, key_password = env:NAME or file:PATH"
+        if asked:
+            return f"{key_file} is not opened by what key_password names: the password is wrong"
+        return f"{certificate} and {key_file} cannot be read as a certificate and its key, in PEM form"
+    return ""

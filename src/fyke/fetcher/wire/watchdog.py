@@ -1,0 +1,117 @@
+"""Ends connections that libcurl reads and reads without an end, and nothing of an answer in them.
+
+In TLS 1.3 a server may send what is for the protocol alone, session tickets or new keys, and OpenSSL takes as many as
+come inside of one call. So libcurl does not return, the loop stands still, and no bound of ours is asked. That call
+gives up the interpreter's lock: a thread of its own looks at it each `LOOK_S`, and where it must, shuts the connection
+down and drops what waits in it. `CurlEngine` says in `Calls` what it is about.
+
+Invariant: a connection is ended only where, in one call, look after look found more of it read, the loop's thread had
+`MOST_BUSY_S` of a processor between them, and hardly a callback of ours was called. So a busy machine, a process
+that was stopped, a slow disk and a callback that takes long end nothing.
+"""
+
+import fcntl
+import os
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from termios import FIONREAD
+
+from fyke.fetcher.wire.transfer import IDLE, Calls
+
+LOOK_S = 0.02
+MOST_BUSY_S = 0.08  # of processor time; what an honest server sends in one call takes a hundredth of it
+NEXT_BUSY_S = 0.04  # the same, for the next connection of a call in which one was ended
+CALLBACK_S = 0.005  # that one callback makes up for
+_PIECE_BYTES = 1 << 20
+_RECEIVED = struct.Struct("128xQ")  # tcpi_bytes_received in the kernel's tcp_info
+
+
+class Watchdog:
+    """Looks at `calls` from a thread of its own, from `start` to `close`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._clock = 0  # of the processor time of the loop's thread
+        self._count = -1  # of the call that was looked at last, and what was so then:
+        self._busy_s = 0.0
+        self._heard = 0  # at the first look
+        self._read_bytes: dict[int, int] = {}  # by descriptor
+        self._reading_s: dict[int, float] = {}  # the same: of a processor, between looks that found more of it read
+        self._ports: dict[int, int] = {}  # our ends of what was ended in this call, and which that is
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __repr__(self) -> str:
+        return f"Watchdog({'looking' if self._thread else 'not looking'})"
+
+    def start(self) -> None:
+        """Begin to look. Called in the loop's thread, whose time counts."""
+        if not self._over.is_set():
+            self._clock = time.pthread_getcpuclockid(threading.get_ident())
+            self._thread = threading.Thread(target=self._look_on, name="fyke-watchdog", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def ended(self, port: int) -> bool:
+        """Whether it ended, in the last call, the connection whose end on our side is at `port`."""
+        return self._ports.pop(port, -1) == self._calls.count
+
+    def _look_on(self) -> None:
+        while not self._over.wait(LOOK_S):
+            self.look(time.clock_gettime(self._clock))
+
+    def look(self, busy_s: float) -> None:
+        """Look once, when the loop's thread has had `busy_s` of a processor."""
+        calls = self._calls
+        count, fd = calls.count, calls.about
+        if fd == IDLE:
+            return
+        if count != self._count:
+            self._count, self._busy_s, self._heard = count, busy_s, calls.heard
+            self._read_bytes, self._reading_s = read_bytes((fd,)), {}
+            self._ports.clear()
+            return
+        before, self._read_bytes = self._read_bytes, read_bytes(calls.sockets)  # libcurl goes on with others as well
+        took_s, self._busy_s = min(LOOK_S, busy_s - self._busy_s), busy_s
+        most_s = NEXT_BUSY_S if self._ports else MOST_BUSY_S
+        most_s = max(most_s, (calls.heard - self._heard) * CALLBACK_S)
+        for one, read in self._read_bytes.items():
+            if read > before.get(one, read):
+                self._reading_s[one] = self._reading_s.get(one, 0.0) + took_s
+                if self._reading_s[one] >= most_s:
+                    self._end(one)
+
+    def _end(self, fd: int) -> None:
+        """Shut down the connection at `fd` by a descriptor of our own, which nobody else closes."""
+        with suppress(OSError), socket.socket(fileno=os.dup(fd)) as connection:
+            if self._calls.about == IDLE or self._calls.count != self._count:
+                return
+            self._ports[connection.getsockname()[1]] = self._count
+            connection.shutdown(socket.SHUT_RDWR)
+            piece = bytearray(_PIECE_BYTES)
+            while connection.recv_into(piece, 0, socket.MSG_DONTWAIT | socket.MSG_TRUNC):
+                pass
+
+
+def read_bytes(descriptors: Iterable[int]) -> dict[int, int]:
+    """How many bytes of each TCP connection among `descriptors` were read; what else they are is left out."""
+    found = {}
+    for fd in tuple(descriptors):
+        with suppress(OSError, ValueError, struct.error):  # ValueError: no descriptor
+            connection = socket.socket(fileno=fd)
+            try:
+                (received,) = _RECEIVED.unpack_from(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256))
+            finally:
+                connection.detach()
+            (waiting,) = struct.unpack("i", fcntl.ioctl(fd, FIONREAD, b"    "))
+            found[fd] = received - waiting
+    return found
