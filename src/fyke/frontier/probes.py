@@ -55,6 +55,7 @@ _RECORD = np.dtype([("key", "<u8"), ("owner", "<u8"), *_COUNTS])  # of a place a
 _DOMAIN = 0x9E3779B97F4A7C15  # apart from the key of a domain is that of the host with its name
 _NUMBER = re.compile(r"[0-9]+")
 _DIGEST = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}\b")
+_WORD = re.compile(r"[a-z]+")
 _LAST_WORD = re.compile(r"[A-Za-z]*$")
 _VALUE = re.compile(r"=([^&]*)")
 _EXTENSION = re.compile(r"\.[a-z0-9]{1,5}$")
@@ -228,7 +229,9 @@ def host_made_up_like(url: str, number: int) -> str:
     host = split(url).host
     if pay_level_domain(host) == host:
         return ""
-    return f"{scheme}//{_letters(number)}.{authority.partition('.')[2]}/"
+    label, _, beside = authority.partition(".")
+    word = max(_WORD.findall(label), key=len, default=label)  # what stands beside it may have to be there
+    return f"{scheme}//{label.replace(word, _letters(number)[: max(LEAST_LETTERS, len(word))], 1)}.{beside}/"
 
 
 def made_up_like(url: str, number: int) -> str:
