@@ -25,7 +25,7 @@ convicted while more than half of all are.
 
 import re
 from collections.abc import Mapping
-from string import ascii_lowercase
+from string import ascii_letters, ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,6 @@ _DOMAIN = 0x9E3779B97F4A7C15  # apart from the key of a domain is that of the ho
 _NUMBER = re.compile(r"[0-9]+")
 _DIGEST = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}\b")
 _WORD = re.compile(r"[a-z]+")
-_LAST_WORD = re.compile(r"[A-Za-z]*$")
 _VALUE = re.compile(r"=([^&]*)")
 _EXTENSION = re.compile(r"\.[a-z0-9]{1,5}$")
 
@@ -264,7 +263,7 @@ def _another(name: str, number: int) -> str:
         return _DIGEST.sub(lambda found: (digits * len(found[0]))[: len(found[0])], name)
     if _NUMBER.search(name):
         return _NUMBER.sub(str(number % 9 + 1) + str(number).zfill(DIGITS)[: DIGITS - 1], name)
-    begin = len(name) - len(_LAST_WORD.search(name)[0])  # type: ignore[index]
+    begin = len(name.rstrip(ascii_letters))
     return name[:begin] + _letters(number)[: max(LEAST_LETTERS, len(name) - begin)]
 
 

@@ -308,7 +308,7 @@ class Harvest:
         assert self._aside is not None
         exchange, size_bytes = read.exchange, self._read_bytes(read.page) + written_bytes(read.page)
         is_plain = exchange.outcome is Outcome.OK and exchange.visit.kind is Kind.PAGE
-        if not is_plain or self._has_room(size_bytes):
+        if not is_plain or self._aside.has_room(size_bytes):  # it had its turn: to wait behind others again has no end
             self._do_aside(work, read)
         else:
             self._put_later(exchange, size_bytes)
