@@ -12,7 +12,6 @@ from fyke.lab.simweb.child import RunningWeb
 CEILING_S = 60.0
 NOTICED_S = 0.05
 UNREAD_S = 0.25  # what came so shortly before a kill may not have been read
-PROBES = 500  # requests of which one may be for what cannot be there, on purpose
 NAMED = 4  # of those that broke a law
 
 
@@ -37,9 +36,7 @@ def _broken(web: RunningWeb, into: Path, host_delay_s: float, kills: Sequence[fl
     }
     yield from _named("were asked for and are forbidden", asked & expected.forbidden)
     yield from _named("were asked for and only linked where links do not count", asked & expected.avoided)
-    outside = asked - expected.requested - expected.auxiliary
-    if len(outside) > len(asked) / PROBES:
-        yield from _named("were asked for and are outside", outside)
+    yield from _named("were asked for and are outside", asked - expected.requested - expected.auxiliary)
     for violation in too_soon(rows, host_delay_s, web.crawl_delays(), kills)[:NAMED]:
         yield f"too soon: {violation}"
 

@@ -41,7 +41,7 @@ class Asking(Shard[Traps, None]):
 @pytest.fixture
 def asking(tmp_path: Path) -> Asking:
     def opened(store: Store, state: Mapping[str, Any]) -> Traps:
-        return Traps(store, 16, state)
+        return Traps(store, 16, state, probes=True)
 
     return Asking(tmp_path, opened, None)
 
@@ -149,7 +149,8 @@ def test_a_site_that_ends_is_not_asked(asking: Asking) -> None:
     asking.close()
 
 
-def test_without_a_guard_nobody_is_asked_or_convicted(asking: Asking, tmp_path: Path) -> None:
+@pytest.mark.parametrize("after", [0, 16])
+def test_where_nobody_wants_it_no_host_is_asked_or_convicted(asking: Asking, tmp_path: Path, after: int) -> None:
     fresh_pages(asking, "/entry/", 1)
     grow(asking, 1000)
     fresh_pages(asking, "/entry/", ASK_AFTER)
@@ -159,7 +160,7 @@ def test_without_a_guard_nobody_is_asked_or_convicted(asking: Asking, tmp_path: 
     asking.close()
 
     def opened(store: Store, state: Mapping[str, Any]) -> Traps:
-        return Traps(store, 0, state)
+        return Traps(store, after, state)
 
     again = Asking(tmp_path, opened, None)
     assert passed(again, "/entry/")

@@ -158,8 +158,13 @@ class FrontierSection(Section):
     )
     trap_pages: Annotated[int, Field(ge=0, le=10_000)] = Field(
         16,
-        description="Pages of like URLs, hardly one with new text, after which their like come last, as do those of"
-        " hosts that show new text where no page can be; 0: never.",
+        description="Pages of like URLs, hardly one with new text, after which their like come last, as do the hosts of"
+        " a domain that has one for every name; 0: never.",
+    )
+    probes: bool = Field(
+        False,
+        description="Ask hosts of which more is found than read, rarely, for a page that cannot be there; where new"
+        " text comes each time, its like come last.",
     )
 
 

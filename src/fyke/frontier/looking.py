@@ -94,7 +94,8 @@ class FrontierSeen(Closing):
 
     def trap(self, key: int) -> str:
         """Why the URL with this key waits as a trap, in words; empty where it is none any more."""
-        traps = Traps(self._store, self._config.trap_pages, self._state.get("traps"))
+        config = self._config
+        traps = Traps(self._store, config.trap_pages, self._state.get("traps"), probes=config.probes)
         self._opened.append(traps)
         for urls in traps.scan():
             for row in np.flatnonzero(u64(urls, "key") == np.uint64(key)).tolist():

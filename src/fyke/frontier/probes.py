@@ -16,7 +16,9 @@ at `TRIES` hosts that nobody can know; new text at each convicts all its hosts b
 Robots rules, the filters and rests hold for probes as for all visits; they are archived,
 and are no pages: nothing is counted, and no link of them followed.
 
-Who is convicted stays so, while the guard is on. What a probe's answer is held against is lost at a restart, so that
+An honest site logs such a request as a fault, and who counts what was asked for as one too many: so hosts are asked
+where a person wants it (`frontier.probes`), domains in any case, since a name that is not there is nobody's server.
+Who is convicted stays so as long. What a probe's answer is held against is lost at a restart, so that
 trials that are not over begin anew then.
 
 Bounded by `PLACES` records. One gives way when it was met less often than those that would have its seat, or is
@@ -65,11 +67,18 @@ Records = npt.NDArray[Any]
 class Probes:
     """What is known of places, and the URLs to ask for."""
 
-    def __init__(self, store: Store, state: Mapping[str, Any] | None = None, *, asks: bool = True) -> None:
-        """Without `asks` nothing is asked for, nobody is convicted, and who was is so no more."""
+    def __init__(
+        self,
+        store: Store,
+        state: Mapping[str, Any] | None = None,
+        *,
+        asks_domains: bool = True,
+        asks_hosts: bool = True,
+    ) -> None:
+        """Who is not asked is not convicted, and no more so if it was: domains, hosts."""
         saved = state or {}
         self._store = store
-        self._asks = asks
+        self._asks_domains, self._asks_hosts = asks_domains, asks_hosts
         self._file = str(saved.get("file", ""))
         self._records = np.zeros(PLACES, _RECORD)
         if self._file:
@@ -80,9 +89,12 @@ class Probes:
         self._changed = False
         open_trials = (self._records["made"] < TRIES) & (self._records["key"] != self._records["owner"])
         self._records["asked"][open_trials] = 0
-        self._records["made"][open_trials | (not asks)] = 0
-        self._changed |= not asks
+        are_domains = self._records["key"] == self._records["owner"] ^ np.uint64(_DOMAIN)
+        forgiven = np.where(are_domains, not asks_domains, not asks_hosts) & (self._records["made"] > 0)
+        self._records["made"][open_trials | forgiven] = 0
+        self._changed |= bool(forgiven.any())
         self._judge()
+        self.forgave = bool(forgiven.any())  # who waits for them may go on
 
     def __repr__(self) -> str:
         return f"Probes({len(self)} places of {len(self.owners)} hosts and domains make up pages)"
@@ -98,7 +110,7 @@ class Probes:
 
     def fresh(self, url: str, like: Shapes, host: int, domain: int) -> None:
         """The page `url`, of the shapes `like`, brought new text."""
-        if not self._asks:
+        if not self._asks_domains:
             return
         place, whole = self._record(place_key(like, host), host), self._record(host, host)
         if not whole["fresh"]:
@@ -106,7 +118,7 @@ class Probes:
         for record in (place, whole):
             record["fresh"] += 1
         self._changed = True
-        if place["asked"] or whole["made"] >= MANY:
+        if not self._asks_hosts or place["asked"] or whole["made"] >= MANY:
             return
         least, rest = (ASK_SOON, 0) if whole["made"] else (ASK_AFTER, REST_PAGES)
         if _has_grown(whole) and place["fresh"] >= least and whole["fresh"] >= rest * int(whole["asked"]):

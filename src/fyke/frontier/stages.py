@@ -88,7 +88,7 @@ class Stages:
         alone = kind is Enforcement.NONE
         self.beast: Enforcer = self.backlog if alone else enforcer(kind, store, saved.get("beast"), sizes)
         self.again = Again(store, memory, saved.get("again"), self.domains)
-        self.traps = Traps(store, config.trap_pages, saved.get("traps"))
+        self.traps = Traps(store, config.trap_pages, saved.get("traps"), probes=config.probes)
         self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"), sizes)
         self.ready = Ready(store, order, saved.get("ready"))
         self.blocked = Blocked(store, saved.get("blocked"))

@@ -13,7 +13,7 @@ none when its own shape is *fertile*: where one page in `FERTILE` was fresh, or 
 So lists are read that say little themselves and lead to what says more.
 
 A host that makes up new text for whatever is asked of it is told by asking (`fyke.frontier.probes`): where it does, all
-URLs are traps, for as long as the guard is on.
+URLs are traps, for as long as that is wanted.
 
 One in `LET_THROUGH` of a trap's URLs is let through, as if it were none: a shape that brings something after all is
 barren no more, and what waited for it goes on. The rest is released when nothing else is left but what sleeps. URLs
@@ -107,9 +107,16 @@ class Traps:
     """The guard, and the queue of what waits."""
 
     def __init__(
-        self, store: Store, after: int, state: Mapping[str, Any] | None = None, most: int = MOST_SHAPES
+        self,
+        store: Store,
+        after: int,
+        state: Mapping[str, Any] | None = None,
+        most: int = MOST_SHAPES,
+        *,
+        probes: bool = False,
     ) -> None:
-        """`after` so many pages without new text a shape is barren; 0: none ever is, and nobody is asked."""
+        """`after` so many pages without new text a shape is barren; 0: none ever is, and nobody is asked. `probes`:
+        whether hosts are asked for pages that cannot be there; domains are for hosts in any case."""
         saved = state or {}
         self._store = store
         self._after = after
@@ -125,14 +132,14 @@ class Traps:
         self._yields = Yields(after, counts, most)
         self._recent = np.zeros(RECENT, _PAGE)
         self._recent[recent["key"] % RECENT] = recent
-        self.probes = Probes(store, saved.get("probes"), asks=after > 0)
+        self.probes = Probes(store, saved.get("probes"), asks_domains=after > 0, asks_hosts=probes and after > 0)
         self._note_owners()
         self._accused: set[int] = set()
         self._released: set[int] = set()  # lately, and for good
         self._changed = False
         self._left = int(saved.get("left", 0))  # rows that are still to be looked at, since less is barren
         self._looks = int(saved.get("looks", 0))  # that are granted
-        if not after and len(self._queue):
+        if (not after or self.probes.forgave) and len(self._queue):
             self._left = self._looks = len(self._queue)
 
     def __repr__(self) -> str:
