@@ -161,11 +161,12 @@ def test_a_crawl_delay_of_31_years_is_cut_to_a_day_and_why_says_so(tmp_path: Pat
     assert "\x1b" not in fyke("why", str(tmp_path / "crawl"), f"{site.url}p1%1B[2J").stdout
 
 
-def test_of_a_page_with_more_links_than_are_taken_why_says_so(tmp_path: Path, site: SmallSite) -> None:
+def test_of_a_page_with_more_links_than_are_taken_why_says_so(tmp_path: Path) -> None:
     links = "".join(f"<a href={number}.html>{number}</a>" for number in range(12_000))
     page = f"<base href='/deep/{'y' * 900}/'>{links}<a href=/last>last</a>"
-    site.answers["/many"] = (200, HTML, page.encode())
-    run, _ = crawled(tmp_path, f"{site.url}many", "--deny", "/deep/")
+    with small_site(pages=1) as site:
+        site.answers["/many"] = (200, HTML, page.encode())
+        run, _ = crawled(tmp_path, f"{site.url}many", "--deny", "/deep/")
     assert run.summary["cut"] == 1
     into = str(tmp_path / "crawl")
     assert "its end was not read for links" in fyke("why", into, f"{site.url}many").stdout
