@@ -94,14 +94,17 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
         raise damage[0]
     if refusal:
         return Explanation(url, f"filtered: it does not pass the rule {refusal}", facts)
-    verdict = _probed(directory, url) or "not seen: no page fetched so far links to it, nor does a sitemap"
-    return Explanation(url, verdict, [*facts, *_unread_ends(directory), *how])
+    return _not_linked_to(directory, url, [*facts, *how])
 
 
-def _unread_ends(directory: CrawlDirectory) -> list[str]:
-    """That there may be links which nobody read, if so."""
+def _not_linked_to(directory: CrawlDirectory, url: str, facts: list[str]) -> Explanation:
+    probe = Captures(directory.path).probe(url)
+    if probe is not None:
+        asked = f"asked for {probe.taken_at:%Y-%m-%d %H:%M:%S} UTC, status {probe.status}, though no page links to it"
+        return Explanation(url, f"{asked}: its name is made up, to see whether its host makes pages up", facts)
     cut = sum(state.get("totals", {}).get("cut", 0) for state in _states(directory))
-    return [f"the ends of {counted(cut, 'page')} were not read for links"] if cut else []
+    unread = [f"the ends of {counted(cut, 'page')} were not read for links"] if cut else []
+    return Explanation(url, "not seen: no page fetched so far links to it, nor does a sitemap", [*facts, *unread])
 
 
 def _states(directory: CrawlDirectory) -> list[dict[str, Any]]:
@@ -294,18 +297,6 @@ def _rules_fetched(record: RobotsRecord, facts: list[str]) -> tuple[str, list[st
         *facts,
         f"it is asked for again after {until}, when its host is visited",
     ]
-
-
-def _probed(directory: CrawlDirectory, url: str) -> str:
-    """The verdict on `url` where the crawl made it up: the archive has it, and no table."""
-    copies = Captures(directory.path).of(url)
-    if not copies:
-        return ""
-    last = max(copies, key=lambda copy: copy.taken_at)
-    return (
-        f"asked for {last.taken_at:%Y-%m-%d %H:%M:%S} UTC, status {last.status}, though no page links to it: its name"
-        " is made up, to see whether its host makes pages up"
-    )
 
 
 def _url_of(directory: CrawlDirectory, key: int) -> str:

@@ -171,3 +171,13 @@ def test_of_a_page_with_more_links_than_are_taken_why_says_so(tmp_path: Path) ->
     into = str(tmp_path / "crawl")
     assert "its end was not read for links" in fyke("why", into, f"{site.url}many").stdout
     assert "the ends of 1 page were not read" in fyke("why", into, f"{site.url}last").stdout
+
+
+def test_rules_that_lie_elsewhere_are_not_said_to_be_made_up(tmp_path: Path) -> None:
+    """The archive has them and no table, as it has what a probe brought; the record beside tells which is which."""
+    with small_site(pages=2) as site:
+        site.answers["/robots.txt"] = (301, {"Location": "/rules.txt"}, b"")
+        site.answers["/rules.txt"] = (200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /no\n")
+        crawled(tmp_path, site.url)
+        told = fyke("why", str(tmp_path / "crawl"), f"{site.url}rules.txt").stdout
+    assert "not seen" in told and "made up" not in told

@@ -6,15 +6,19 @@ be read is left out or None, never raised: one bad line costs one copy.
 """
 
 import json
+import zlib
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
 from fyke.archive.records import Original
 from fyke.archive.surt import surt
+from fyke.archive.warc_reading import Broken, metadata_of, read_records
+from fyke.core.batches import Kind
 
 MOST_CAPTURES = 200  # of a URL, in each file
 LINE_BYTES = 64 << 10
@@ -62,6 +66,21 @@ class Captures:
             if path.suffix in (".cdxj", ".open"):
                 found += [capture for line in _lines(path, key) if (capture := _capture(line, url)) is not None]
         return list({(one.file, one.offset): one for one in found}.values())
+
+    def probe(self, url: str) -> Capture | None:
+        """The newest copy of `url` that was asked for though nothing should be there: the record beside it says so."""
+        probes = [one for one in self.of(url) if self._kind(one) == Kind.PROBE.name.lower()]
+        return max(probes, key=lambda one: one.taken_at, default=None)
+
+    def _kind(self, capture: Capture) -> str:
+        """The `Kind` that the metadata beside `capture` has, in small; empty where it has none, or cannot be read."""
+        path = self._folder / capture.file
+        with suppress(Broken, OSError, zlib.error):
+            itself, *others = islice(read_records(path, begin=capture.offset), 3)
+            for one in others:
+                if one.get("warc-type") == "metadata" and one.get("warc-concurrent-to") == itself.get("warc-record-id"):
+                    return metadata_of(path, one).get("kind", "")
+        return ""
 
     def original(self, revisit: Original) -> Capture | None:
         """The record whose body the one that refers to `revisit` found again: that with its digest, nearest in time."""

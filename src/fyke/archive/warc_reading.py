@@ -163,6 +163,18 @@ def read_block(path: Path, offset: int, length: int, most_bytes: int = 0) -> tup
     return fields, rest[: int(fields["content-length"])]
 
 
+def metadata_of(path: Path, record: Record) -> dict[str, str]:
+    """The fields in the block of a metadata record of the file at `path`; of one that is repeated all values, a line
+    each. Raises Broken, OSError, zlib.error."""
+    _, block = read_block(path, record.offset, record.length)
+    facts: dict[str, str] = {}
+    for line in block.decode("utf-8", "replace").split("\r\n"):
+        name, _, value = line.partition(": ")
+        if name:
+            facts[name] = f"{facts[name]}\r\n{value}" if name in facts else value
+    return facts
+
+
 def read_head(path: Path, offset: int, length: int) -> tuple[dict[str, str], bytes]:
     """The header fields of the record at `offset`, and the head of the HTTP message in it; its body is not unpacked.
 

@@ -31,7 +31,6 @@ from string import ascii_letters, ascii_lowercase
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xxhash
 
 from fyke.core.batches import U64, Mask
@@ -60,8 +59,6 @@ _DIGEST = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}\b")
 _WORD = re.compile(r"[a-z]+")
 _VALUE = re.compile(r"=([^&]*)")
 _EXTENSION = re.compile(r"\.[a-z0-9]{1,5}$")
-
-Records = npt.NDArray[Any]
 
 
 class Probes:

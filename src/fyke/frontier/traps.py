@@ -277,7 +277,7 @@ class Traps:
         if places[0] < 0:
             return ""
         if places[0] == MADE:
-            return "its host makes pages up: it showed new text for each of several names that nobody can know"
+            return "its host, or domain, makes it up: it showed new text under several names that nobody can know"
         found = shapes(skeleton(texts(urls)[0]))
         words = (found.own, *found.sharp, *found.coarse, found.hosts)[places[0]]
         return (

@@ -271,8 +271,7 @@ class Harvest:
             page.duplicate = any(key in known or self._content_seen.entered(key) for key in keys)
             level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
             is_page = exchange.visit.purpose is Purpose.PAGE
-            if exchange.outcome is Outcome.OK and is_page:
-                _judge_kind(page)
+            _judge_kind(page)
             read = PageRead(exchange, page, keys, level, self._binder.hops(exchange))
             to_read = exchange.outcome in TO_PARSE and is_page and not page.duplicate
             if to_read and self._is_large(page):
@@ -341,6 +340,8 @@ def _page_with(parser: Parser, exchange: Exchange, content: bytes) -> Page:
 def _judge_kind(page: Page) -> None:
     """What an answer is decides, not who named it: a page that a robots.txt calls a sitemap is one."""
     visit = page.exchange.visit
+    if page.exchange.outcome is not Outcome.OK or visit.purpose is not Purpose.PAGE:
+        return
     if page.listing:
         visit.kind = Kind.LISTING
     elif visit.kind is Kind.LISTING and page.media_type in HTML_TYPES:

@@ -21,7 +21,7 @@ from fyke.archive.reindexing import REPLAYABLE, serial_of
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.tables import PAGE_ROWS, page_row, rows_batch
 from fyke.archive.warc import FOLDER, RecordPlace
-from fyke.archive.warc_reading import Broken, Record, read_block, read_records, taken_apart
+from fyke.archive.warc_reading import Broken, Record, metadata_of, read_block, read_records, taken_apart
 from fyke.core.batches import Kind
 from fyke.core.config import Config
 from fyke.core.document import Document
@@ -106,7 +106,7 @@ class Rereader:
     def _page_row(self, found: tuple[Path, Record, Record | None]) -> tuple[object, ...] | None:
         path, record, beside = found
         try:
-            facts = _facts(path, beside) if beside is not None else {}
+            facts = metadata_of(path, beside) if beside is not None else {}
             url = record.get("warc-target-uri")
             if "outcome" not in facts and (url.endswith("/robots.txt") or facts.get("kind") == _PROBE):
                 return None
@@ -209,17 +209,6 @@ class Rereader:
         found = self._links.resolve([(page.links.base, group.hrefs) for group in groups])
         kinds = [int(group.link_kind) for group in groups for _ in group.hrefs]
         return found.locators(), [kinds[link] for link in found.link.tolist()]
-
-
-def _facts(path: Path, record: Record) -> dict[str, str]:
-    """The fields of a metadata record."""
-    _, block = read_block(path, record.offset, record.length)
-    facts: dict[str, str] = {}
-    for line in block.decode("utf-8", "replace").split("\r\n"):
-        name, _, value = line.partition(": ")
-        if name:
-            facts[name] = f"{facts[name]}\r\n{value}" if name in facts else value
-    return facts
 
 
 def _outcome(exchange: Exchange) -> Outcome:

@@ -114,12 +114,16 @@ class CurlEngine:
         loop.call_soon(self._watchdog.start)
         self._turns: asyncio.Handle | None = None  # when the next of them has it
         self._epoll = select.epoll()
-        self._multi = pycurl.CurlMulti()
-        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
-        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
-        self._multi.setopt(pycurl.M_MAXCONNECTS, 2 * config.connections if kept is None else kept)
-        self._multi.setopt(pycurl.M_PIPELINING, 0)
+        self._multi = self._new_multi(2 * config.connections if kept is None else kept)
         loop.add_reader(self._epoll.fileno(), self._ready)
+
+    def _new_multi(self, kept: int) -> Any:
+        multi = pycurl.CurlMulti()
+        multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
+        multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
+        multi.setopt(pycurl.M_MAXCONNECTS, kept)
+        multi.setopt(pycurl.M_PIPELINING, 0)
+        return multi
 
     def __repr__(self) -> str:
         return f"CurlEngine({self.in_flight} in flight{', closed' if self._closed else ''})"

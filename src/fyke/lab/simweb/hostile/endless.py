@@ -19,20 +19,8 @@ from urllib.parse import parse_qsl, urlencode
 REAL = 40  # real pages of a trap's host, beside the first one
 HONEST_PAGES = 100  # of an honest host, beside the first one
 DEEP_PAGES = 600  # of an honest host of a kind of its own
-MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
+_FIRST_HALF = "January February March April May June"
+MONTHS = f"{_FIRST_HALF} July August September October November December".split()
 _SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "il", "os", "un")]
 
 
