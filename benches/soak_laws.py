@@ -37,13 +37,20 @@ def _broken(web: RunningWeb, into: Path, host_delay_s: float, kills: Sequence[fl
     yield from _named("were asked for and are forbidden", asked & expected.forbidden)
     yield from _named("were asked for and only linked where links do not count", asked & expected.avoided)
     yield from _named("were asked for and are outside", asked - expected.requested - expected.auxiliary)
-    for violation in too_soon(rows, host_delay_s, web.crawl_delays(), kills)[:NAMED]:
+    for violation in too_soon(rows, host_delay_s, web.crawl_delays(), kills, web.stalls())[:NAMED]:
         yield f"too soon: {violation}"
 
 
-def too_soon(rows: Any, host_delay_s: float, crawl_delays: dict[str, float], kills: Sequence[float]) -> list[Violation]:
-    """The violations in a ledger's `rows`. Where the crawler broke a request off, a server notices that late; what an
-    answer asked for that came as the crawler was killed, nobody read."""
+def too_soon(
+    rows: Any,
+    host_delay_s: float,
+    crawl_delays: dict[str, float],
+    kills: Sequence[float],
+    stalls: Sequence[tuple[float, float]] = (),
+) -> list[Violation]:
+    """The violations in a ledger's `rows`. Where the crawler broke a request off, a server notices that late, and no
+    sooner than its `stalls` end (from and until, unix seconds); what an answer asked for that came as the crawler was
+    killed, nobody read."""
     found = audit_politeness(rows, host_delay_s, 0.0, 0.0, crawl_delays, CEILING_S)
     if not found:
         return []
@@ -51,15 +58,21 @@ def too_soon(rows: Any, host_delay_s: float, crawl_delays: dict[str, float], kil
     ends: dict[str, list[tuple[float, float, int]]] = {}
     for host, arrived, ended, status in zip(*columns.values(), strict=True):
         ends.setdefault(host, []).append((ended, arrived, status))
-    return [one for one in found if not _is_excused(one, ends[one.place], kills)]
+    return [one for one in found if not _is_excused(one, ends[one.place], kills, stalls)]
 
 
-def _is_excused(one: Violation, ends: list[tuple[float, float, int]], kills: Sequence[float]) -> bool:
+def _is_excused(
+    one: Violation,
+    ends: list[tuple[float, float, int]],
+    kills: Sequence[float],
+    stalls: Sequence[tuple[float, float]],
+) -> bool:
     """Whether the crawler could not know better, by the request that ended last before."""
     ended, _, status = max(end for end in ends if end[1] < one.arrived)
     if one.rule is AuditRule.RETRY_AFTER:
         return any(ended <= kill < ended + UNREAD_S for kill in kills)
-    return not status and one.due_s - one.gap_s < NOTICED_S
+    late_s = max((ended - begun for begun, end in stalls if begun <= ended <= end + NOTICED_S), default=0)
+    return not status and one.due_s - one.gap_s < NOTICED_S + late_s
 
 
 def _named(what: str, urls: set[str] | frozenset[str]) -> Iterator[str]:

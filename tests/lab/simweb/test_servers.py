@@ -2,7 +2,9 @@
 
 import asyncio
 import io
+import os
 import re
+import signal
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -300,3 +302,14 @@ def test_weather_passes():
         assert exchange(web, address, request(web, page)) == whole
         assert answer_of(ask(web, name)) == [address]
         assert sorted(web.ledger()["status"].to_pylist()) == [0, 0, 200, 200]
+
+
+def test_a_web_says_when_it_did_not_get_to_run():
+    with running_web(plain(pages=20, hosts=4)) as web:
+        web.stalls()
+        os.kill(web.pid, signal.SIGSTOP)
+        stopped_at = time.time()
+        time.sleep(0.3)
+        went_on_at = time.time()
+        os.kill(web.pid, signal.SIGCONT)
+        assert any(begun <= stopped_at + 0.1 and went_on_at <= until for begun, until in web.stalls())

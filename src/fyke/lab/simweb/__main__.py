@@ -1,8 +1,8 @@
 """`python -m fyke.lab.simweb`: a web in a process of its own.
 
 Prints one line of JSON (`WebReady`) when it can be crawled. With `--control` it obeys lines on standard
-input (`flush`, `statistics`, `weather [server, names, share]`) with a line of JSON each, and ends when that closes;
-without, it runs until SIGINT or SIGTERM.
+input (`flush`, `statistics`, `stalls`, `weather [server, names, share]`) with a line of JSON each, and ends when that
+closes; without, it runs until SIGINT or SIGTERM.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from fyke.lab.simweb.ledger import Ledger
 from fyke.lab.simweb.spec import WebSpec, lively, plain
@@ -51,9 +52,15 @@ async def _obey(web: Web) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
         web.ledger.flush()
-        if line.startswith(b"weather"):
-            web.weather.change(*json.loads(line[len(b"weather") :]))
-        _say(json.dumps(web.statistics()._asdict() if line.strip() == b"statistics" else {}))
+        word, _, said = line.strip().partition(b" ")
+        answer: Any = {}
+        if word == b"weather":
+            web.weather.change(*json.loads(said))
+        elif word == b"statistics":
+            answer = web.statistics()._asdict()
+        elif word == b"stalls":
+            answer = web.stalls
+        _say(json.dumps(answer))
 
 
 if __name__ == "__main__":

@@ -33,14 +33,13 @@ class RunningWeb(Guide):
         self.path = path
         self.authority_pem: bytes | None = ready["authority"].encode() or None
 
-    def _ask(self, word: str) -> dict[str, Any]:
+    def _ask(self, word: str) -> Any:
         stdin, stdout = self._process.stdin, self._process.stdout
         if stdin is None or stdout is None:
             raise RuntimeError("the web was started without pipes")
         stdin.write(word + "\n")
         stdin.flush()
-        answer: dict[str, Any] = json.loads(stdout.readline())
-        return answer
+        return json.loads(stdout.readline())
 
     def ledger(self) -> Any:
         """All requests that have ended by now: a pyarrow Table, columns as `ledger.REQUESTS`."""
@@ -59,6 +58,10 @@ class RunningWeb(Guide):
     def statistics(self) -> LedgerStatistics:
         """Requests, queries and bytes by now."""
         return LedgerStatistics(**self._ask("statistics"))
+
+    def stalls(self) -> list[tuple[float, float]]:
+        """The latest times, from and until (unix seconds), when it did not get to run, as `Web.stalls`."""
+        return [(begun, ended) for begun, ended in self._ask("stalls")]
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import signal
 import socket
 import ssl
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
@@ -32,6 +33,8 @@ from fyke.lab.simweb.weather import Weather
 
 DNS_ADDRESS = "127.0.0.1"
 BACKLOG = 1024
+BEAT_S = 0.01
+MOST_STALLS = 10_000
 PORT_TRIES = 50
 
 
@@ -86,6 +89,7 @@ class Web(Guide):
         self._datagrams: asyncio.DatagramTransport | None = None
         self._site: WebState | None = None
         self._streams: set[asyncio.Task[None]] = set()
+        self._stalls: deque[tuple[float, float]] = deque(maxlen=MOST_STALLS)
 
     def __repr__(self) -> str:
         return f"<Web of {self.spec.pages} pages at {self.seeds[0]}, dns {self.dns}>"
@@ -156,6 +160,12 @@ class Web(Guide):
         """Requests, queries and bytes so far."""
         return self.ledger.statistics()
 
+    @property
+    def stalls(self) -> list[tuple[float, float]]:
+        """The latest times, from and until (unix seconds), when this process did not get to run: what ended then was
+        noted at their end."""
+        return list(self._stalls)
+
     def run(self, on_ready: Callable[["Web"], None], control: Callable[["Web"], Any] | None = None) -> None:
         """Run until SIGINT or SIGTERM; `control`, if given, is started in the loop and may end it."""
 
@@ -166,14 +176,14 @@ class Web(Guide):
                 loop.add_signal_handler(one, stop.set)
             async with self:
                 on_ready(self)
-                flusher = asyncio.ensure_future(self._flush_often())
+                others = [asyncio.ensure_future(work) for work in (self._flush_often(), self._note_stalls())]
                 waits = [asyncio.ensure_future(stop.wait())]
                 if control is not None:
                     waits.append(asyncio.ensure_future(control(self)))
                 _, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-                for task in (*pending, flusher):
+                for task in (*pending, *others):
                     task.cancel()
-                await asyncio.gather(*pending, flusher, return_exceptions=True)
+                await asyncio.gather(*pending, *others, return_exceptions=True)
 
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(until_told())
@@ -183,6 +193,17 @@ class Web(Guide):
         while True:
             await asyncio.sleep(0.5)
             self.ledger.flush()
+
+    async def _note_stalls(self) -> None:
+        before = self._now()
+        while True:
+            await asyncio.sleep(BEAT_S)
+            now = self._now()
+            if now - before > 2 * BEAT_S:
+                touches = self._stalls and before - self._stalls[-1][1] <= 2 * BEAT_S
+                begun = self._stalls.pop()[0] if touches else before
+                self._stalls.append((begun, now))
+            before = now
 
 
 class WebReady(NamedTuple):
