@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 from fyke.core.batches import Kind, url_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Page, visits_of
+from fyke.core.visits import Earlier, Exchange, Page, Purpose, visits_of
 from fyke.harvest import new_text
 from fyke.harvest.new_text import (
     GRAM,
     ONE_IN,
-    SMALL_DOMAIN,
     WINDOW,
     NewText,
     blocks,
@@ -30,6 +29,12 @@ def page(content: str, path: str = "/", host: str = "www.a.example", kind: Kind 
     return Page(Exchange(visit, Outcome.OK, 0.0, 0.0), "text/html", content.encode())
 
 
+def answered(outcome: Outcome, status: int, purpose: Purpose = Purpose.PAGE, kind: Kind = Kind.PAGE) -> Page:
+    visit = visits_of(url_batch([locate("http://www.a.example/there")], kind=kind))[0]
+    visit.purpose = purpose
+    return Page(Exchange(visit, outcome, 0.0, 0.0, status=status), "text/html", b"<p>What nobody had said before, here")
+
+
 @pytest.fixture
 def reader() -> NewText:
     return one_that_read()
@@ -38,8 +43,8 @@ def reader() -> NewText:
 def one_that_read() -> NewText:
     """Has met the domain already, and what stands around each of its pages."""
     reader = NewText()
-    for number in range(SMALL_DOMAIN):
-        assert reader.fresh(page(AROUND, f"/{number}")) is None
+    assert reader.fresh(page(AROUND)) is None
+    assert reader.fresh(page(AROUND, "/1")) is True
     assert reader.fresh(page(f"{AROUND}<p>The first page has a few words of its own.</p>")) is True
     return reader
 
@@ -65,8 +70,41 @@ def test_what_is_new_once(reader: NewText) -> None:
     said = f"{AROUND}<p>Beyond the second bend the water slows down.</p>"
     assert reader.fresh(page(said, "/bend")) is True
     assert reader.fresh(page(said, "/again")) is False
-    other = [reader.fresh(page(said, "/", host="www.b.example")) for _ in range(SMALL_DOMAIN + 2)]
-    assert other == [*[None] * SMALL_DOMAIN, True, False], "another domain may say the same"
+    other = [reader.fresh(page(said, "/", host="www.b.example")) for _ in range(3)]
+    assert other == [None, True, False], "another domain may say the same"
+
+
+@pytest.mark.parametrize(
+    ("page", "is_fresh"),
+    [
+        (answered(Outcome.REDIRECTED, 302), False),
+        (answered(Outcome.REDIRECTED_TOO_OFTEN, 302), False),
+        (answered(Outcome.CLIENT_ERROR, 404), False),
+        (answered(Outcome.GONE, 410), False),
+        (answered(Outcome.CLIENT_ERROR, 403), None),
+        (answered(Outcome.THROTTLED, 503), None),
+        (answered(Outcome.REDIRECTED, 302, Purpose.ROBOTS), None),
+        (answered(Outcome.REDIRECTED, 302, kind=Kind.LISTING), None),
+        (answered(Outcome.REDIRECTED, 302, Purpose.PROBE), None),
+    ],
+)
+def test_where_there_is_no_page_there_is_no_news_and_a_server_in_need_accuses_nobody(
+    reader: NewText, page: Page, is_fresh: bool | None
+) -> None:
+    assert reader.fresh(page) is is_fresh
+
+
+def test_who_is_visited_again_is_not_judged(reader: NewText) -> None:
+    """Of a page that changed a little the text was met: that says nothing of what else its site has."""
+    again = page(f"{AROUND}<p>The first page has a few words of its own.</p>", "/1")
+    again.exchange.visit.earlier = Earlier()
+    assert reader.fresh(again) is None
+
+
+def test_the_first_page_of_a_domain_is_remembered_from_its_second_on() -> None:
+    reader = NewText()
+    said = "<p>Above the third bridge the banks are steep."
+    assert [reader.fresh(page(said, path)) for path in ("/", "/again", "/and/again")] == [None, True, False]
 
 
 def test_words_of_the_url_of_which_one_begins_another_are_no_news(reader: NewText) -> None:

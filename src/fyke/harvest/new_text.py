@@ -18,11 +18,14 @@ fresh as well when `LEAST_ROWS` of its *rows*, with `LEAST_DIGITS` digits, were 
 together that stand between two tags that break lines. Who counts makes no row, so that a calendar has none, nor do the
 numbers in the page's own URL; what a list shows in another order has the same rows.
 
+A redirect, and a URL where no page is, bring nothing: what leads somewhere in the end is counted for where it led to
+(`fyke.frontier.traps`). Who is visited again is not judged: of a page of which little changed the text was met.
+
 A *probe* asks for a page that cannot be there (`fyke.frontier.probes`). What is shown for it is made up when it is
 fresh, and of what no page says nothing was said to a probe before: "no such page" is said to everyone, also where other
 things are shown beside it.
 
-It is asked for every page (`fyke.crawl.gathering`), and reads few of them: not the first ones of a domain, and one in
+It is asked for every page (`fyke.crawl.gathering`), and reads few of them: not the first one of a domain, and one in
 `ONE_IN` while all were fresh lately. Its memory is one table of places that newer blocks take over (bounded, and
 lost at a restart), and one of fingerprints: what was forgotten counts as new, which accuses nobody.
 """
@@ -39,7 +42,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from fyke.core.batches import U64, Kind
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import HTML_TYPES, Page, Purpose, Visit
+from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose, Visit
 
 try:
     from fyke.harvest.letters import fingerprints, letters
@@ -49,7 +52,6 @@ except ImportError:  # there was no compiler when Fyke was installed
 PLACES = 1 << 20  # blocks remembered, at most
 PRINTS = 1 << 21  # fingerprints, of nine million letters
 DOMAINS = 1 << 16  # counters, which domains share when there are more
-SMALL_DOMAIN = 4  # pages of a domain that are not read
 PROVEN = 0.97  # share of fresh pages, the latest counting most, from which on a domain is: some 60 in a row
 WEIGHT = 1 / 16  # of the latest page in that
 ONE_IN = 8  # pages of a proven domain that is read
@@ -58,6 +60,7 @@ LEAST_LETTERS = 24
 LEAST_SHARE = 50
 LEAST_SAID = 8  # letters of a block that tells of what is said to every probe
 MOST_WORDS = 16  # of a URL
+REDIRECTS = frozenset({Outcome.REDIRECTED, Outcome.REDIRECTED_TOO_OFTEN})
 LEAST_ROWS = 4
 LEAST_DIGITS = 32
 LEAST_NUMBERS = 3  # of a row
@@ -92,7 +95,7 @@ class NewText:
     def __init__(self) -> None:
         self._met = np.zeros(PLACES, np.uint32)
         self._met_prints = np.zeros(PRINTS, np.uint32)
-        self._of_domain = np.zeros(DOMAINS, np.uint8)  # pages met, up to `SMALL_DOMAIN`
+        self._is_known = np.zeros(DOMAINS, np.bool_)  # whether a page of the domain came
         self._share = np.zeros(DOMAINS, np.float32)  # of its pages that were fresh
 
     def __repr__(self) -> str:
@@ -101,27 +104,22 @@ class NewText:
     def fresh(self, page: Page) -> bool | None:
         """Whether `page` brought new text; None for what was not read."""
         visit = page.exchange.visit
-        if page.exchange.outcome is not Outcome.OK or visit.purpose is Purpose.ROBOTS or visit.kind is Kind.LISTING:
+        if visit.purpose is Purpose.ROBOTS or visit.kind is Kind.LISTING or visit.earlier is not None:
             return None
-        if page.media_type not in HTML_TYPES:
+        has_text = page.exchange.outcome is Outcome.OK and page.media_type in HTML_TYPES
+        if not has_text and not _leads_nowhere(page.exchange):
             return None
         if visit.purpose is Purpose.PROBE:
-            return self._is_made_up(page.content, visit)
-        if not self._wants(visit.domain):
-            return None
+            return self._is_made_up(page.content, visit) if has_text else None
         place = visit.domain % DOMAINS
-        if self._share[place] >= PROVEN and visit.key % ONE_IN:
+        if not self._is_known[place]:
+            self._is_known[place] = True
             return None
-        fresh = not page.duplicate and self._is_new(page.content, visit)
+        if has_text and self._share[place] >= PROVEN and visit.key % ONE_IN:
+            return None
+        fresh = has_text and not page.duplicate and self._is_new(page.content, visit)
         self._share[place] += WEIGHT * (fresh - self._share[place])
         return fresh
-
-    def _wants(self, domain: int) -> bool:
-        place = domain % DOMAINS
-        if self._of_domain[place] >= SMALL_DOMAIN:
-            return True
-        self._of_domain[place] += 1
-        return False
 
     def _is_new(self, content: bytes, visit: Visit) -> bool:
         """Remember the blocks of `content`; whether enough of them is new, also without the words of the URL."""
@@ -165,6 +163,11 @@ class NewText:
     def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
         """Remember the blocks `text`; those that were not met before."""
         return [text[at] for at in _enter(self._met, _hashes(text), domain).tolist()]
+
+
+def _leads_nowhere(exchange: Exchange) -> bool:
+    """Whether there is no page at this URL: a redirect, or that there is none."""
+    return exchange.outcome in REDIRECTS or exchange.status in (404, 410)
 
 
 def _hashes(text: Sequence[bytes]) -> U64:

@@ -50,6 +50,18 @@ def test_a_crawl_fetches_what_is_real_before_it_goes_into_traps(tmp_path: Path) 
     assert len(fetches) > 890, "traps are fetched as well, at the end"
 
 
+@pytest.mark.timeout(200)
+def test_links_that_only_lead_to_others_wait_and_those_that_lead_to_pages_do_not(tmp_path: Path) -> None:
+    cast = Cast(endless=["redirecting", "moved"], honest=3, pause_s=0.02)
+    done = judged(cast, tmp_path, GENTLE, options=["--pages", "1000"], patience_s=100, asked_why=False)
+    assert done.status == 0, done.complaint
+    paths = [(host, path) for _, host, path in done.ledger if endless.kind_of(host) and path != "/robots.txt"]
+    reals = [endless.answer(host, path).real for host, path in paths]
+    last = max(reals.index(name) for name in set(reals) - {""})
+    assert len(set(reals) - {""}) == sum(map(endless.real_pages, ("redirecting", "moved"))) + 3 * 101
+    assert reals[:last].count("") < 120, "of some 200, as others have"
+
+
 @pytest.mark.parametrize("agents", ["1", "2"])
 def test_who_makes_pages_up_is_found_out_and_what_was_asked_on_purpose_is_no_page(tmp_path: Path, agents: str) -> None:
     """The archive has it; no table, no check and no repair takes it for a page; nor is it asked for where a person

@@ -22,6 +22,7 @@ from typing import Any
 
 from fyke.lab.simweb.dns import NXDOMAIN, answer, parse
 from fyke.lab.simweb.hostile import answers, documents, endless, http2, resolving, rules
+from fyke.lab.simweb.hostile.honest import sentence
 from fyke.lab.simweb.hostile.script import NO_RULES, Behaviour, Many, Numbered, Pause, Reset, Script, Step, whole
 
 BEHAVIOURS: Mapping[str, Behaviour] = {
@@ -191,15 +192,17 @@ class HostileServers:
         if path == "/robots.txt":
             return NO_RULES[0].replace(b"Connection: close\r\n", b"")  # type: ignore[union-attr]
         if endless.kind_of(host):
-            made = endless.html(endless.answer(host, path), host).replace("%PORT%", f":{self.port}")
-            answer: bytes = whole(made.encode())[0]  # type: ignore[assignment]
+            made = endless.answer(host, path)
+            moved = [f"Location: {made.leads_to}"] if made.leads_to else []
+            text = endless.html(made, host).replace("%PORT%", f":{self.port}")
+            answer: bytes = whole(text.encode(), *moved, status="302 Found" if moved else "200 OK")[0]  # type: ignore[assignment]
             return answer.replace(b"Connection: close\r\n", b"")
         links: Iterable[str] = ()
         if host.startswith(START):
             links = self._all_urls()
         elif path == "/":
             links = (f"/{number}" for number in range(1, self._cast.normal_pages))
-        text = f"<!doctype html><title>{host}{path}</title><p>{endless.sentence(host, path)}</p>"
+        text = f"<!doctype html><title>{host}{path}</title><p>{sentence(host, path)}</p>"
         body = text + "".join(f"<a href='{link}'>x</a>" for link in links)
         page: bytes = whole(body.encode())[0]  # type: ignore[assignment]
         return page.replace(b"Connection: close\r\n", b"")
