@@ -26,8 +26,9 @@ from fyke.core.urls import locate, split
 from fyke.core.visits import Visit, visits_of
 from fyke.crawl.keeper import Keeper
 from fyke.crawl.loop import GRACE_S, LINK_BYTES, Ending, Engines, Loop
-from fyke.crawl.mail import Alone, LinkCache, Outbox
+from fyke.crawl.outbox import LinkCache, Outbox
 from fyke.crawl.passes import Past
+from fyke.crawl.post.alone import Alone
 from fyke.crawl.post.events import LinksCame
 from fyke.crawl.post.office import Office
 from fyke.crawl.remote import Remote

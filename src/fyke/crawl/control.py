@@ -31,7 +31,8 @@ from fyke.core.batches import concat
 from fyke.core.clock import Clock
 from fyke.core.errors import BadUrl, FykeError
 from fyke.core.urls import Locator, host_keys
-from fyke.crawl.mail import Alone, Outbox, Post
+from fyke.crawl.outbox import Outbox
+from fyke.crawl.post.alone import Alone, Post
 from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.host import Host
 from fyke.frontier.frontier import Frontier

@@ -14,7 +14,7 @@ from fyke.core.clock import Clock
 from fyke.core.memory import MemoryGauge
 from fyke.core.outcomes import Outcome
 from fyke.crawl.barn import Barn
-from fyke.crawl.mail import Outbox
+from fyke.crawl.outbox import Outbox
 from fyke.crawl.passes import Passes
 from fyke.crawl.rewriting import Rewriting
 from fyke.fetcher.engine import Fetcher

@@ -14,7 +14,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Purpose
 from fyke.crawl.barn import Barn
-from fyke.crawl.mail import Outbox
+from fyke.crawl.outbox import Outbox
 from fyke.crawl.printing import Printing
 from fyke.fetcher.returns import Fetched
 from fyke.harvest.link_groups import NOT_FOLLOWED

@@ -37,7 +37,8 @@ from fyke.core.config import CrawlSection
 from fyke.core.hours import HostHours
 from fyke.core.messages import Links, Outcomes, links_of
 from fyke.crawl.keeper import Keeper
-from fyke.crawl.mail import Alone, Outbox, Post
+from fyke.crawl.outbox import Outbox
+from fyke.crawl.post.alone import Alone, Post
 from fyke.crawl.remote import Remote
 from fyke.crawl.revisits import Revisits
 from fyke.crawl.rewriting import Rewriting

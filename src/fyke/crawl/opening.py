@@ -37,8 +37,9 @@ from fyke.crawl.counts import Counts
 from fyke.crawl.gathering import Gathering
 from fyke.crawl.keeper import Keeper, Stateful, Writer
 from fyke.crawl.loop import Engines
-from fyke.crawl.mail import SENT_LINKS, Alone, LinkCache, Outbox, Post
+from fyke.crawl.outbox import SENT_LINKS, LinkCache, Outbox
 from fyke.crawl.passes import Pass, Passes, Past, learn, learn_own
+from fyke.crawl.post.alone import Alone, Post
 from fyke.crawl.post.mailbag import Transport
 from fyke.crawl.post.office import Office
 from fyke.crawl.printing import Printing

@@ -8,7 +8,7 @@ outbox: one message with those of this agent costs less than a message each.
 from fyke.core.batches import concat
 from fyke.core.clock import Clock
 from fyke.core.messages import Outcomes
-from fyke.crawl.mail import Outbox
+from fyke.crawl.outbox import Outbox
 from fyke.crawl.passes import Past
 from fyke.crawl.post.events import (
     Done,

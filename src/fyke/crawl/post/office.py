@@ -5,7 +5,7 @@
     transport ─► dealings ─► events ─► the loop moves them
 
 The rules are those of `dealings`; here they are acted on with columns, and `state` is what a checkpoint keeps. With one
-agent there is none of this: the loop has `fyke.crawl.mail.Alone` in its place.
+agent there is none of this: the loop has `fyke.crawl.post.alone.Alone` in its place.
 
 Invariant: what the loop put in is in a letter, or waits here, or was given back; and a checkpoint finds nothing of it
 in memory but what the frontier has as handed out.

@@ -13,7 +13,7 @@ from fyke.archive.division import Division
 from fyke.core.batches import U64, Mask, keep, u64
 from fyke.core.messages import Links, Outcomes, links_of
 from fyke.core.urls import locate
-from fyke.crawl.mail import MESSAGE_ROWS
+from fyke.crawl.outbox import MESSAGE_ROWS
 from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Mail
 from fyke.crawl.post.mailbag import Mailbag

@@ -23,7 +23,7 @@ from fyke.core.messages import SOON_S, Links, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import split
 from fyke.core.visits import Visit, visits_of
-from fyke.crawl.mail import Outbox
+from fyke.crawl.outbox import Outbox
 from fyke.fetcher.faults import FaultPolicy
 from fyke.fetcher.host import Host
 from fyke.fetcher.workbench import Workbench

@@ -18,7 +18,7 @@ from fyke.core.config import Config
 from fyke.core.hours import HostHours
 from fyke.core.messages import Links
 from fyke.crawl.loop import Engines, Loop
-from fyke.crawl.mail import LinkCache, Outbox
+from fyke.crawl.outbox import LinkCache, Outbox
 from fyke.crawl.revisits import Revisits
 from fyke.disk.store import Store
 from fyke.frontier.filters import filters_for

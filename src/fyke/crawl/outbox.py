@@ -17,13 +17,12 @@ given or not alike. The outcome of a visit is never in a message before its link
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.core.batches import EMPTY, U64, Kind, Mask, numbers, u64
+from fyke.core.batches import U64, Kind, Mask, numbers, u64
 from fyke.core.messages import (
     NONE_DATED,
     NONE_PRINTED,
@@ -37,7 +36,6 @@ from fyke.core.messages import (
     put_off_batch,
 )
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import Locator
 from fyke.core.visits import Visit
 
 MESSAGE_ROWS = 4096  # links, enough for a message
@@ -213,92 +211,3 @@ class Outbox:
     def forget_links(self) -> None:
         """The scope grew: links sent lately are sent again."""
         self._cache.clear()
-
-
-class Post(Protocol):
-    """What takes out of what the loop moves what is for other agents."""
-
-    @property
-    def lent(self) -> bool: ...
-
-    @property
-    def quiet(self) -> bool: ...
-
-    @property
-    def ready(self) -> bool: ...
-
-    def rules_room(self, here: int) -> int: ...
-
-    def post(self, links: Links, outcomes: Outcomes, now: float) -> tuple[Links, Outcomes]: ...
-
-    def route(self, visits: pa.RecordBatch, now: float) -> pa.RecordBatch: ...
-
-    def refuse(self, visits: pa.RecordBatch) -> pa.RecordBatch: ...
-
-    def flush(self) -> None: ...
-
-    def send(self, now: float, *, idle: bool) -> None: ...
-
-    def owns(self, address: str) -> bool: ...
-
-    def own_seeds(self, seeds: Sequence[Locator]) -> Sequence[Locator]: ...
-
-    def give_back(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch: ...
-
-    def block(self, host: int) -> pa.RecordBatch: ...
-
-    def unblock(self, host: int) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class Alone:
-    """The post of a crawl with one agent (`fyke.crawl.post` has that of many): there is nobody else."""
-
-    lent = False
-    quiet = True
-    ready = True
-
-    def rules_room(self, here: int) -> int:
-        """How many more origins may be asked for their rules."""
-        return here
-
-    def post(self, links: Links, outcomes: Outcomes, now: float) -> tuple[Links, Outcomes]:
-        """All is for the shard that is here."""
-        return links, outcomes
-
-    def route(self, visits: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        """All are made here."""
-        return visits
-
-    def refuse(self, visits: pa.RecordBatch) -> pa.RecordBatch:
-        """All hosts are known here."""
-        return visits
-
-    def flush(self) -> None:
-        """Nothing waits."""
-
-    def send(self, now: float, *, idle: bool) -> None:
-        """Nothing goes out."""
-
-    def owns(self, address: str) -> bool:
-        """Every address is asked from here."""
-        return True
-
-    def own_seeds(self, seeds: Sequence[Locator]) -> Sequence[Locator]:
-        """All are of the shard that is here."""
-        return seeds
-
-    def give_back(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        """All are of the shard that is here."""
-        return urls
-
-    def block(self, host: int) -> pa.RecordBatch:
-        """No visit waits here."""
-        return EMPTY
-
-    def unblock(self, host: int) -> None:
-        """No visit waits here."""
-
-    def close(self) -> None:
-        """Nothing is open."""

@@ -13,7 +13,7 @@ from fyke.core.messages import ENDED, OK, Links, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator, locate
 from fyke.core.visits import visit_to
-from fyke.crawl.mail import MESSAGE_ROWS, LinkCache, Outbox
+from fyke.crawl.outbox import MESSAGE_ROWS, LinkCache, Outbox
 
 PAGES = [locate(f"http://d{domain}.example/{number}") for domain in range(4) for number in range(5)]
 PUTS = st.tuples(
