@@ -33,11 +33,12 @@ def endlessly(kind, first=b""):
     return script
 
 
-async def longest_gap(gaps):
+async def longest_turn(turns):
+    """What each turn of the loop took of a processor: that, what else runs on the machine does not stretch."""
     while True:
-        begin = time.perf_counter()
+        begin = time.thread_time()
         await asyncio.sleep(0.01)
-        gaps.append(time.perf_counter() - begin)
+        turns.append(time.thread_time() - begin)
 
 
 @pytest.mark.parametrize("kind", ["tickets", "new_keys"])
@@ -45,18 +46,18 @@ async def test_messages_without_end_in_place_of_an_answer_are_left(authority, ki
     """Their connection is not used again, and others go on."""
     issuer, ca_file = authority
     calm = saying(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
-    gaps = []
+    turns = []
     async with (
         web(calm, ssl=tls(issuer, "site.test", "http/1.1")) as other,
         Client(ca_file=ca_file, timeout_s=30) as client,
     ):
         with speaking(issuer.issue_cert("site.test"), endlessly(kind)) as port:
-            heartbeat = asyncio.create_task(longest_gap(gaps))
+            heartbeat = asyncio.create_task(longest_turn(turns))
             url = f"https://site.test:{port}/"
             answers = await client.get_all([url, other.url().replace("http:", "https:"), url])
             heartbeat.cancel()
     assert answers[1].outcome is Outcome.OK
-    assert max(gaps) < BUSY_MACHINE_S
+    assert max(turns) < BUSY_MACHINE_S / 2
     if kind == "tickets":  # new keys cost our side more than a slow server: it waits for them, and holds nobody
         assert [(answer.outcome, answer.detail) for answer in answers[::2]] == [(Outcome.BAD_ANSWER, ENDLESS)] * 2
 
