@@ -36,7 +36,7 @@ def batch(urls: list[str], via: str = "", kind: Kind = Kind.PAGE) -> Any:
     return url_batch([locate(url) for url in urls], via=key_of(via) if via else 0, kind=kind)
 
 
-def learn(guard: Guard, urls: list[str], fresh: bool, via: str = "") -> list[int]:
+def learn(guard: Guard, urls: list[str], fresh: bool | None, via: str = "") -> list[int]:
     judged = judged_batch([(visit, fresh) for visit in visits_of(batch(urls, via))])
     guard.stage.learn(judged)
     return sorted(guard.stage.take_accused())
@@ -156,6 +156,28 @@ def test_a_shape_that_wavers_costs_no_more_than_a_few_looks(guard: Guard) -> Non
     guard.close()
 
 
+@pytest.mark.parametrize(
+    ("steps", "fresh", "waits"),
+    [(1, True, False), (1, False, True), (2, True, False), (2, None, False), (6, None, True)],
+    ids=["to pages", "to one page", "to pages by two steps", "to files", "without end"],
+)
+@pytest.mark.parametrize("host", ["www.a.example", "www.b.example"], ids=["here", "elsewhere"])
+def test_a_redirect_is_worth_what_it_leads_to(
+    guard: Guard, steps: int, fresh: bool | None, waits: bool, host: str
+) -> None:
+    home = "http://www.a.example/"
+    learn(guard, [home], True)
+    for first in numbered("/go/", 4 * AFTER):
+        via, url = home, first
+        for step in range(steps):
+            learn(guard, [url], None, via=via)
+            via, url = url, f"http://{host}/{'step' * (step + 1)}/{first.rpartition('/')[2]}"
+        if fresh is not None:
+            learn(guard, [url], fresh, via=via)
+    assert (passed(guard, numbered("/go/", 5, 100_000), via=home) < 5) == waits
+    guard.close()
+
+
 def test_memory_is_bounded_at_any_number_of_hosts_and_shapes(guard: Guard) -> None:
     random = Random(1)
     for number in range(40):
@@ -163,7 +185,7 @@ def test_memory_is_bounded_at_any_number_of_hosts_and_shapes(guard: Guard) -> No
         learn(guard, hosts, random.random() < 0.5)
     state = guard.stage.state()
     assert state["counts"] <= 4096
-    assert state["pages"] <= RECENT
+    assert state["recent"] <= RECENT
     guard.close()
 
 

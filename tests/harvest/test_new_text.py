@@ -17,6 +17,7 @@ from fyke.harvest.new_text import (
     NewText,
     blocks,
     fingerprints_by_columns,
+    is_judged,
     letters_by_patterns,
     rows,
 )
@@ -77,15 +78,12 @@ def test_what_is_new_once(reader: NewText) -> None:
 @pytest.mark.parametrize(
     ("page", "is_fresh"),
     [
-        (answered(Outcome.REDIRECTED, 302), False),
-        (answered(Outcome.REDIRECTED_TOO_OFTEN, 302), False),
         (answered(Outcome.CLIENT_ERROR, 404), False),
         (answered(Outcome.GONE, 410), False),
         (answered(Outcome.CLIENT_ERROR, 403), None),
         (answered(Outcome.THROTTLED, 503), None),
-        (answered(Outcome.REDIRECTED, 302, Purpose.ROBOTS), None),
-        (answered(Outcome.REDIRECTED, 302, kind=Kind.LISTING), None),
-        (answered(Outcome.REDIRECTED, 302, Purpose.PROBE), None),
+        (answered(Outcome.REDIRECTED, 302), None),
+        (answered(Outcome.CLIENT_ERROR, 404, Purpose.PROBE), None),
     ],
 )
 def test_where_there_is_no_page_there_is_no_news_and_a_server_in_need_accuses_nobody(
@@ -94,11 +92,24 @@ def test_where_there_is_no_page_there_is_no_news_and_a_server_in_need_accuses_no
     assert reader.fresh(page) is is_fresh
 
 
-def test_who_is_visited_again_is_not_judged(reader: NewText) -> None:
+@pytest.mark.parametrize(
+    ("exchange", "expected"),
+    [
+        (answered(Outcome.OK, 200).exchange, True),
+        (answered(Outcome.REDIRECTED, 302).exchange, True),
+        (answered(Outcome.REDIRECTED, 302, Purpose.ROBOTS).exchange, False),
+        (answered(Outcome.REDIRECTED, 302, kind=Kind.LISTING).exchange, False),
+    ],
+)
+def test_who_is_judged(exchange: Exchange, expected: bool) -> None:
+    assert is_judged(exchange) is expected
+
+
+def test_who_is_visited_again_is_not_judged() -> None:
     """Of a page that changed a little the text was met: that says nothing of what else its site has."""
-    again = page(f"{AROUND}<p>The first page has a few words of its own.</p>", "/1")
-    again.exchange.visit.earlier = Earlier()
-    assert reader.fresh(again) is None
+    again = answered(Outcome.OK, 200).exchange
+    again.visit.earlier = Earlier()
+    assert not is_judged(again)
 
 
 def test_the_first_page_of_a_domain_is_remembered_from_its_second_on() -> None:
@@ -131,8 +142,7 @@ def test_tables_of_numbers_are_new_once(reader: NewText) -> None:
     assert reader.fresh(page(AROUND + table([[n * 977, n * n, n * 7] for n in range(100, 109)]), "/weather/4")) is True
 
 
-def test_sitemaps_failures_and_images_are_not_read(reader: NewText) -> None:
-    assert reader.fresh(page("", kind=Kind.LISTING)) is None
+def test_failures_and_images_are_not_read(reader: NewText) -> None:
     failed, image = page(""), page("")
     failed.exchange.outcome = Outcome.SERVER_ERROR
     image.media_type = "image/png"

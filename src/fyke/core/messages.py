@@ -53,7 +53,7 @@ PUT_OFF = pa.schema(
         ("until", pa.float64()),  # nor is this visit made before
     ]
 )
-JUDGED = pa.schema([*URLS, ("fresh", pa.bool_())])  # whether the page brought new text
+JUDGED = pa.schema([*URLS, ("fresh", pa.bool_())])  # whether the page brought new text; null for a redirect
 LEARNED = pa.schema(
     [
         ("origin", pa.binary()),  # scheme://host:port
@@ -180,8 +180,8 @@ def put_off_batch(visits: Sequence[tuple[Visit, float]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*urls.columns, host_until, own], schema=PUT_OFF)
 
 
-def judged_batch(judged: Sequence[tuple[Visit, bool]]) -> pa.RecordBatch:
-    """The rows of `JUDGED` for visits and whether their pages were fresh."""
+def judged_batch(judged: Sequence[tuple[Visit, bool | None]]) -> pa.RecordBatch:
+    """The rows of `JUDGED` for visits and whether their pages were fresh; None for redirects."""
     if not judged:
         return NONE_JUDGED
     urls = batch_of(visit for visit, _ in judged)

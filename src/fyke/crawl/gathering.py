@@ -18,7 +18,7 @@ from fyke.crawl.outbox import Outbox
 from fyke.crawl.printing import Printing
 from fyke.fetcher.returns import Fetched
 from fyke.harvest.link_groups import NOT_FOLLOWED
-from fyke.harvest.new_text import NewText
+from fyke.harvest.new_text import REDIRECTS, NewText, is_judged
 from fyke.harvest.sheaf import Pointers, Reaped
 from fyke.harvest.worker import Harvest
 
@@ -107,9 +107,10 @@ class Gathering:
             printed = self._printing.of(visit, outcome, reaped.page) if self._printing and page else None
             if printed is not None:
                 outbox.put_printed(printed)
-            fresh = None if self._new_text is None else self._new_text.fresh(reaped.page)
-            if fresh is not None:
-                outbox.put_judged(visit, fresh)
+            if self._new_text is not None and is_judged(reaped.exchange):
+                fresh = self._new_text.fresh(reaped.page)
+                if fresh is not None or outcome in REDIRECTS:
+                    outbox.put_judged(visit, fresh)
         begun = outcome is Outcome.OK or (outcome is Outcome.UNCHANGED and reaped.exchange.status != 304)
         return visit.purpose is Purpose.PAGE and begun and not reaped.is_page
 

@@ -107,7 +107,7 @@ class Outbox:
         self._ended: list[tuple[Visit, Outcome]] = []
         self._learned: list[tuple[str, Rules, float]] = []
         self._put_off: list[tuple[Visit, float]] = []
-        self._judged: list[tuple[Visit, bool]] = []
+        self._judged: list[tuple[Visit, bool | None]] = []
         self._dated: list[pa.RecordBatch] = []
         self._printed: list[pa.RecordBatch] = []
         self.links = 0  # ever put in, sent or not
@@ -156,8 +156,9 @@ class Outbox:
         """`visit` is over, and all that came of it was handed on."""
         self._ended.append((visit, outcome))
 
-    def put_judged(self, visit: Visit, fresh: bool) -> None:
-        """The page that `visit` brought was read: whether it had new text. `put_ended` comes for it as well."""
+    def put_judged(self, visit: Visit, fresh: bool | None) -> None:
+        """The page that `visit` brought was read: whether it had new text; None where it brought a redirect.
+        `put_ended` comes for it as well."""
         self._judged.append((visit, fresh))
 
     def put_dated(self, dated: pa.RecordBatch) -> None:

@@ -12,6 +12,9 @@ fresh pages and on others, and of each own shape they count one page: they are f
 none when its own shape is *fertile*: where one page in `FERTILE` was fresh, or led to a page of another shape that was.
 So lists are read that say little themselves and lead to what says more.
 
+A redirect is a step on the way to a page, which was met where the first step was: what is said of the page is said of
+URLs like that as well. Only who leads on after `STEPS` redirects in a row shows nothing.
+
 A host that makes up new text for whatever is asked of it is told by asking (`fyke.frontier.probes`): where it does, all
 URLs are traps, for as long as that is wanted.
 
@@ -43,10 +46,13 @@ RECENT = 1 << 15  # pages that are known to have been fresh or not, for what was
 BARREN = 8  # of a barren shape less than one page in so many is fresh
 FERTILE = 4  # one is barren no more with so many
 LET_THROUGH = 64
+STEPS = 2  # redirects that sites make of one: to another scheme, then to another name
+MOST_STEPS = 100
 ROWS = 8192
 MADE = 1 << 30  # in place of the place of a shape
 _COUNT = np.dtype([("key", "<u8"), ("owner", "<u8"), ("pages", "<u4"), ("fresh", "<f4"), ("barren", "?")])
-_PAGE = np.dtype([("key", "<u8"), ("own", "<u8"), ("fresh", "?")])
+# A redirect, the last of so many `steps`, is as `fresh` as where the first one was met, whose `own` and `host` it has.
+_PAGE = np.dtype([("key", "<u8"), ("own", "<u8"), ("host", "<u8"), ("fresh", "?"), ("steps", "u1")])
 
 Counts = npt.NDArray[Any]
 
@@ -127,7 +133,7 @@ class Traps:
             with store.read(self._file) as reader:
                 counts = reader.array(_COUNT, 0, int(saved["counts"])).copy()
             with store.read(str(saved["pages_file"])) as reader:
-                recent = reader.array(_PAGE, 0, int(saved["pages"])).copy()
+                recent = reader.array(_PAGE, 0, int(saved.get("recent", 0))).copy()  # older ones had less of each
         self._pages_file = str(saved.get("pages_file", ""))
         self._yields = Yields(after, counts, most)
         self._recent = np.zeros(RECENT, _PAGE)
@@ -158,36 +164,16 @@ class Traps:
         self._owners = np.union1d(self._yields.barren["owner"], self.probes.owners)
 
     def learn(self, judged: pa.RecordBatch) -> None:
-        """Pages were read (schema `JUDGED`)."""
+        """Pages were read, and redirects followed (schema `JUDGED`)."""
         if not judged.num_rows or not self._after:
             return
-        seen = []
-        tried: set[int] = set()
         probed = numbers(judged, "kind") == Kind.PROBE
         self._learn_of_probes(keep(judged, probed))
         judged = keep(judged, ~probed)
         if not judged.num_rows:
             return
-        host_of, domain_of, via_of, key_of = (u64(judged, name).tolist() for name in ("host", "domain", "via", "key"))
-        rows = zip(texts(judged), host_of, domain_of, via_of, key_of, judged.column("fresh").to_pylist(), strict=True)
-        for url, host, domain, via, key, fresh in rows:
-            parent = self._recent[via % RECENT]
-            met_on_fresh = bool(parent["key"] == via and parent["fresh"])
-            found = shapes(skeleton(url))
-            if fresh:
-                self.probes.fresh(url, found, host, domain)
-            sharp, coarse = shape_keys(found, host, domain, met_on_fresh=met_on_fresh)
-            own = sharp[0]
-            seen += [(shape, host, 0, fresh, False) for shape in sharp]
-            if own not in tried and not self._yields.knows(own):
-                seen += [(shape, host, 0, fresh, False) for shape in coarse[:-1]]
-                seen.append((coarse[-1], domain, 0, fresh, False))
-            tried.add(own)
-            if fresh and via and parent["key"] == via and parent["own"] != own:
-                seen.append((int(parent["own"]), host, 0, True, False))
-            self._recent[key % RECENT] = (key, own, fresh)
         before = set(self._yields.barren["key"].tolist())
-        self._yields.add(np.array(seen, _COUNT))
+        self._yields.add(np.array(self._shown(judged), _COUNT))
         self._changed = True
         barren = self._yields.barren
         if not before.issubset(barren["key"].tolist()):
@@ -195,6 +181,38 @@ class Traps:
         self._note_owners()
         accused = barren["owner"][~np.isin(barren["key"], np.fromiter(before, np.uint64, len(before)))]
         self._accused.update(accused.tolist())
+
+    def _shown(self, judged: pa.RecordBatch) -> list[tuple[int, int, int, bool, bool]]:
+        """What pages and redirects say of each of their shapes: rows of `_COUNT`."""
+        seen = []
+        tried: set[int] = set()
+        host_of, domain_of, via_of, key_of = (u64(judged, name).tolist() for name in ("host", "domain", "via", "key"))
+        rows = zip(texts(judged), host_of, domain_of, via_of, key_of, judged.column("fresh").to_pylist(), strict=True)
+        for url, host, domain, via, key, fresh in rows:
+            parent = self._recent[via % RECENT]
+            is_known = bool(via and parent["key"] == via)
+            met_on_fresh = bool(is_known and parent["fresh"])
+            steps = int(parent["steps"]) if is_known else 0
+            found = shapes(skeleton(url))
+            sharp, coarse = shape_keys(found, host, domain, met_on_fresh=met_on_fresh)
+            own = sharp[0]
+            if fresh is None:
+                first = (parent["own"], parent["host"]) if steps else (own, host)
+                self._recent[key % RECENT] = (key, *first, met_on_fresh, min(steps + 1, MOST_STEPS))
+                if steps < STEPS:
+                    continue
+            else:
+                self._recent[key % RECENT] = (key, own, host, fresh, 0)
+            if is_known and parent["own"] != own and (fresh or steps):
+                seen.append((int(parent["own"]), int(parent["host"]), 0, bool(fresh), False))
+            if fresh:
+                self.probes.fresh(url, found, host, domain)
+            seen += [(shape, host, 0, bool(fresh), False) for shape in sharp]
+            if own not in tried and not self._yields.knows(own):
+                seen += [(shape, host, 0, bool(fresh), False) for shape in coarse[:-1]]
+                seen.append((coarse[-1], domain, 0, bool(fresh), False))
+            tried.add(own)
+        return seen
 
     def _learn_of_probes(self, judged: pa.RecordBatch) -> None:
         about_of, fresh_of = u64(judged, "via").tolist(), judged.column("fresh").to_pylist()
@@ -323,7 +341,7 @@ class Traps:
             "file": self._file,
             "counts": len(self._yields.counts),
             "pages_file": self._pages_file,
-            "pages": len(recent),
+            "recent": len(recent),
             "probes": self.probes.state(),
             "left": self._left,
             "looks": self._looks,

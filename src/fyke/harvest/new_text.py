@@ -18,8 +18,8 @@ fresh as well when `LEAST_ROWS` of its *rows*, with `LEAST_DIGITS` digits, were 
 together that stand between two tags that break lines. Who counts makes no row, so that a calendar has none, nor do the
 numbers in the page's own URL; what a list shows in another order has the same rows.
 
-A redirect, and a URL where no page is, bring nothing: what leads somewhere in the end is counted for where it led to
-(`fyke.frontier.traps`). Who is visited again is not judged: of a page of which little changed the text was met.
+Where there is no page, nothing is new. Who is visited again is not judged: of a page that changed a little the text was
+met, which says nothing of others like it.
 
 A *probe* asks for a page that cannot be there (`fyke.frontier.probes`). What is shown for it is made up when it is
 fresh, and of what no page says nothing was said to a probe before: "no such page" is said to everyone, also where other
@@ -60,6 +60,7 @@ LEAST_LETTERS = 24
 LEAST_SHARE = 50
 LEAST_SAID = 8  # letters of a block that tells of what is said to every probe
 MOST_WORDS = 16  # of a URL
+NOT_THERE = (404, 410)
 REDIRECTS = frozenset({Outcome.REDIRECTED, Outcome.REDIRECTED_TOO_OFTEN})
 LEAST_ROWS = 4
 LEAST_DIGITS = 32
@@ -102,12 +103,10 @@ class NewText:
         return f"NewText({np.count_nonzero(self._met)} blocks)"
 
     def fresh(self, page: Page) -> bool | None:
-        """Whether `page` brought new text; None for what was not read."""
+        """Whether `page`, of an exchange that `is_judged`, brought new text; None for what was not read."""
         visit = page.exchange.visit
-        if visit.purpose is Purpose.ROBOTS or visit.kind is Kind.LISTING or visit.earlier is not None:
-            return None
         has_text = page.exchange.outcome is Outcome.OK and page.media_type in HTML_TYPES
-        if not has_text and not _leads_nowhere(page.exchange):
+        if not has_text and page.exchange.status not in NOT_THERE:
             return None
         if visit.purpose is Purpose.PROBE:
             return self._is_made_up(page.content, visit) if has_text else None
@@ -163,11 +162,6 @@ class NewText:
     def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
         """Remember the blocks `text`; those that were not met before."""
         return [text[at] for at in _enter(self._met, _hashes(text), domain).tolist()]
-
-
-def _leads_nowhere(exchange: Exchange) -> bool:
-    """Whether there is no page at this URL: a redirect, or that there is none."""
-    return exchange.outcome in REDIRECTS or exchange.status in (404, 410)
 
 
 def _hashes(text: Sequence[bytes]) -> U64:
@@ -232,6 +226,13 @@ def fingerprints_by_columns(text: bytes) -> npt.NDArray[Any]:
     found = np.empty(len(places), _PRINT)
     found["key"], found["line"] = keys[places], line[places]
     return found
+
+
+def is_judged(exchange: Exchange) -> bool:
+    """Whether what `exchange` brought says something of URLs like its own: not of what only names others, nor of a
+    page that was visited before, of which but little may have changed."""
+    visit = exchange.visit
+    return visit.purpose is not Purpose.ROBOTS and visit.kind is not Kind.LISTING and visit.earlier is None
 
 
 def blocks(content: bytes) -> list[bytes]:
