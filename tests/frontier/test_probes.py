@@ -14,13 +14,15 @@ from frontier.shard import Shard
 from fyke.core.batches import Kind, texts, url_batch
 from fyke.core.messages import judged_batch
 from fyke.core.shapes import shapes, skeleton
-from fyke.core.urls import key_of, locate, split
+from fyke.core.urls import MAX_URL_BYTES, canonical, key_of, locate, split
 from fyke.core.visits import visits_of
 from fyke.disk.store import Store
+from fyke.fetcher.addresses import is_name
 from fyke.frontier.probes import (
     ASK_AFTER,
     ASK_HOSTS,
     GROWN,
+    LEAST_LETTERS,
     PLACES,
     REST_PAGES,
     TRIES,
@@ -275,6 +277,29 @@ def test_a_made_up_host_is_beside_the_other(url: str, beside: str) -> None:
     assert locate(made_up).url.decode() == made_up != url
     assert re.fullmatch(f"https?://{beside}/", made_up), made_up
     assert locate(made_up).domain == locate(url).domain
+
+
+LABELS = st.one_of(st.from_regex(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", fullmatch=True), st.just("1" * 61 + "ab"))
+
+
+@given(st.lists(LABELS, min_size=1, max_size=4), st.sampled_from(["", ":8080"]), st.integers(0, 2**128 - 1))
+def test_a_made_up_host_is_one_that_can_be_asked_for(labels: list[str], port: str, number: int) -> None:
+    """However long the other is: who has a host for every name is found out by long names too."""
+    url = canonical(f"http://{'.'.join(labels)}.a.example{port}/x")
+    if url is None or not is_name(split(url).host):
+        return
+    made_up = split(host_made_up_like(url, number))
+    assert is_name(made_up.host), made_up.host
+    assert (made_up.port, locate(url).domain) == (split(url).port, key_of("a.example"))
+    assert made_up.host.endswith(".a.example")
+    assert sum(map(str.isalpha, made_up.host.removesuffix(".a.example"))) >= LEAST_LETTERS
+
+
+@pytest.mark.parametrize("name", ["1-" * 240, "?a=" + "1-" * 240, "x/" + "1." * 230 + "html"])
+def test_a_made_up_name_of_many_numbers_is_a_url(name: str) -> None:
+    url = locate(f"http://www.a.example/{name}").url.decode()
+    made_up = made_up_like(url, 2**127 + 12345)
+    assert len(made_up) <= MAX_URL_BYTES and canonical(made_up) == made_up != url
 
 
 @pytest.mark.parametrize("name", ["caf%C3%A9", "%20", "a%2Fb", "x" * 300, "~a;b=c", ".htaccess", "1.2.3.html"])

@@ -51,6 +51,9 @@ MANY = 2
 LETTERS = 25  # of a made-up name, at most
 LEAST_LETTERS = 8
 DIGITS = 12
+MOST_NUMBERS = 4  # of a name that are made up, its last: each may be longer than it was
+MOST_LABEL = 63  # letters of a part of a host's name, and of all of it (RFC 1035, 2.3.4)
+MOST_HOST = 253
 _COUNTS = [("fresh", "<u4"), ("found", "<u4"), ("visited", "<u4"), ("asked", "<u2"), ("made", "u1")]
 _RECORD = np.dtype([("key", "<u8"), ("owner", "<u8"), *_COUNTS])  # of a place at a host, of a host, of a domain
 _DOMAIN = 0x9E3779B97F4A7C15  # apart from the key of a domain is that of the host with its name
@@ -232,14 +235,21 @@ def _has_grown(record: Any) -> bool:
 
 def host_made_up_like(url: str, number: int) -> str:
     """The first page of a host, beside that of the canonical `url`, that nobody can know; empty for the domain itself
-    and for addresses, which have no name to make up."""
+    and for addresses, which have no name to make up. Where it would be too long, its name has nothing of the other's:
+    hosts of long names would never be found out."""
     scheme, _, authority, _ = url.split("/", 3)
     host = split(url).host
-    if pay_level_domain(host) == host:
+    domain = pay_level_domain(host)
+    if domain == host:
         return ""
-    label, _, beside = authority.partition(".")
+    label, _, beside = host.partition(".")
     word = max(_WORD.findall(label), key=len, default=label)  # what stands beside it may have to be there
-    return f"{scheme}//{label.replace(word, _letters(number)[: max(LEAST_LETTERS, len(word))], 1)}.{beside}/"
+    made_up = label.replace(word, _letters(number)[: max(LEAST_LETTERS, len(word))], 1)
+    if len(made_up) > MOST_LABEL:
+        made_up = _letters(number)
+    name = f"{made_up}.{beside}"
+    name = name if len(name) <= MOST_HOST else f"{_letters(number)}.{domain}"
+    return f"{scheme}//{name}{authority.removeprefix(host)}/"
 
 
 def made_up_like(url: str, number: int) -> str:
@@ -270,8 +280,9 @@ def _another(name: str, number: int) -> str:
     if _DIGEST.search(name):
         digits = f"{number:032x}"
         return _DIGEST.sub(lambda found: (digits * len(found[0]))[: len(found[0])], name)
-    if _NUMBER.search(name):
-        return _NUMBER.sub(str(number % 9 + 1) + str(number).zfill(DIGITS)[: DIGITS - 1], name)
+    if numbers := list(_NUMBER.finditer(name)):
+        begin = numbers[-MOST_NUMBERS:][0].start()
+        return name[:begin] + _NUMBER.sub(str(number % 9 + 1) + str(number).zfill(DIGITS)[: DIGITS - 1], name[begin:])
     begin = len(name.rstrip(ascii_letters))
     return name[:begin] + _letters(number)[: max(LEAST_LETTERS, len(name) - begin)]
 
