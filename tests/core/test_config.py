@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from annotated_types import Le
 
 import fyke
 from fyke.core.config import Config, build, literal, load, read
@@ -74,6 +75,23 @@ def test_a_file_of_nonsense_has_one_short_line(tmp_path: Path, text: str, words:
         load(path)
     said = str(raised.value)
     assert words in said and "\n" not in said and len(said) < 1000
+
+
+NUMBERS = [
+    (section, key, field.metadata)
+    for section, settings in Config().sections
+    for key, field in type(settings).model_fields.items()
+    if any(isinstance(bound, Le) for bound in field.metadata)
+]
+
+
+@pytest.mark.parametrize(("section", "key", "bounds"), NUMBERS, ids=[f"{section}.{key}" for section, key, _ in NUMBERS])
+def test_every_ceiling_that_is_written_holds(section: str, key: str, bounds: list[Any]) -> None:
+    """A second one, such as that of the type, takes none away."""
+    most = min(bound.le for bound in bounds if isinstance(bound, Le))
+    Config(**{section: {key: most}})
+    with pytest.raises(fyke.FykeError, match=f"{section}.{key}"):
+        Config(**{section: {key: most + 1 + most // 10**6}})
 
 
 def test_a_crawl_takes_no_password_and_no_folder_that_is_not_utf8(tmp_path: Path) -> None:

@@ -104,8 +104,8 @@ class PolitenessSection(Section):
 class FetchSection(Section):
     """Limits of one download."""
 
-    connections: Positive = Field(
-        256, le=10_000, description="Downloads at a time; three times as many beside may be of slow or new hosts."
+    connections: Annotated[int, Field(gt=0, le=10_000)] = Field(
+        256, description="Downloads at a time; three times as many beside may be of slow or new hosts."
     )
     connect_timeout_s: Seconds = Field(15.0, description="Longest time for a connection, TLS included.")
     timeout_s: Seconds = Field(300.0, description="Longest time for a whole download.")
@@ -146,7 +146,9 @@ class FrontierSection(Section):
         " more), equal, popular (these and seeds only).",
     )
     default_budget_urls: Positive = Field(10, description="Budget of a domain without reputation.")
-    max_budget_urls: Positive = Field(10_000, le=65_535, description="Budget of the domain most others link to.")
+    max_budget_urls: Annotated[int, Field(gt=0, le=65_535)] = Field(
+        10_000, description="Budget of the domain most others link to."
+    )
     enforcement: Enforcement = Field(
         Enforcement.BEAST, description="What waits when its domain is over budget: beast, naive (two queues) or none."
     )
