@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given
+from hypothesis import settings as settings_of_laws
 from hypothesis import strategies as st
 
 from crawl.runs import archived, command, crawl, crawl_killed, fyke, settings
@@ -223,6 +224,50 @@ def test_a_list_that_is_none(tmp_path: Path, data: bytes, words: list[str]) -> N
     assert not (tmp_path / "a" / "fyke.toml").exists()
     with small_site(pages=1) as site:  # the same folder can be used
         assert crawl(tmp_path / "a", settings(tmp_path), site.url).status == 0
+
+
+ENTRY = b'{"url": "http://a.example/"}\n' * 100
+IN_HEADER, IN_DIRECTORY = 4, 6  # where the version begins in each, of what a ZIP file says twice
+
+
+def zipped(compression: int, version: int, flags: int, method: int) -> bytes:
+    """A WACZ whose list of pages says that it is packed otherwise than it is."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", compression) as bundle:
+        bundle.writestr("pages/pages.jsonl", ENTRY)
+    changed = bytearray(data.getvalue())
+    for begin in (IN_HEADER, changed.rindex(b"PK\x01\x02") + IN_DIRECTORY):
+        changed[begin : begin + 6] = b"".join(number.to_bytes(2, "little") for number in (version, flags, method))
+    return bytes(changed)
+
+
+@given(
+    st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]),
+    st.integers(0, 99),
+    st.integers(0, (1 << 16) - 1),
+    st.sampled_from([*range(20), 93, 95, 99, 65_535]),
+)
+@example(zipfile.ZIP_STORED, 20, 1, 0)  # with a password
+@example(zipfile.ZIP_STORED, 99, 0, 0)
+@example(zipfile.ZIP_STORED, 20, 0, 99)
+@example(zipfile.ZIP_DEFLATED, 63, 0, 14)
+@settings_of_laws(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_wacz_that_is_packed_strangely_is_read_or_refused(
+    tmp_path: Path, compression: int, version: int, flags: int, method: int
+) -> None:
+    path = made(tmp_path, zipped(compression, version, flags, method))
+    try:
+        assert read(path) == ["http://a.example/"]
+    except ConfigurationError as error:
+        assert f"--seeds {path}: " in str(error)
+
+
+@pytest.mark.parametrize("value", [["text/html"], {"text/html": 1}, None, 5, 1e300])
+@pytest.mark.parametrize("field", ["mime", "status", "url"])
+def test_what_a_capture_says_in_another_kind_is_no_page(tmp_path: Path, field: str, value: object) -> None:
+    capture = {"url": "http://a.example/", "mime": "text/html", "status": "200", field: value}
+    lines = f"com,a)/ 20260101000000 {json.dumps(capture)}\nhttp://b.example/\n"
+    assert read(made(tmp_path, lines.encode())) == ["http://b.example/"]
 
 
 def test_a_list_that_is_not_there(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ left out, counted, and told with the place of the first.
 
 import gzip
 import json
+import lzma
 import re
 import sys
 import zipfile
@@ -97,7 +98,8 @@ def _texts_of(name: str) -> Iterator[tuple[str, str]]:
         with ExitStack() as stack:
             file = sys.stdin.buffer if name == STDIN else stack.enter_context(Path(name).open("rb"))
             yield from _of_stream(cast("BufferedReader", file), name)
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError) as error:
+        # RuntimeError: a ZIP file with a password, or packed in a way that nobody here knows
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ConfigurationError(f"--seeds {name}: it cannot be read: {reason}") from None
 
@@ -168,7 +170,7 @@ def _page_of(capture: str) -> str:
         kind, status, url = fields.get("mime", "text/html"), fields.get("status", "200"), fields["url"]
     except (ValueError, KeyError, AttributeError, RecursionError):
         return capture[:SHOWN_CHARS]
-    return str(url) if kind in HTML_TYPES and str(status) == "200" else ""
+    return str(url) if str(kind) in HTML_TYPES and str(status) == "200" else ""
 
 
 def _of_sitemap(content: bytes, name: str) -> Iterator[tuple[str, str]]:
