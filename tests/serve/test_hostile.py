@@ -1,10 +1,13 @@
 """What a page wrote is text, whatever it wrote: no page breaks, nothing runs, nothing is asked for."""
 
+import json
 import re
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from serve.hostile import MARK, hostile_visits
@@ -93,6 +96,35 @@ def test_damaged_archive(hostile: Path, tmp_path: Path) -> None:
         copy = ask.get("/copy?url=http://a.example/")
         assert copy.status_code == 200 and "cannot be read" in copy.text
         assert ask.get("/raw?url=http://a.example/").status_code == 404
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@given(
+    st.sampled_from(["mime", "status", "digest", "offset", "length", "filename"]),
+    st.one_of(
+        st.sampled_from(["", "..", "\ud800", "a\0b", "9" * 5000, float("inf"), 10**30, 1 << 63, 10**15, [[]], None]),
+        st.integers(),
+        st.floats(),
+        st.text(st.characters()),
+    ),
+)
+@example("status", float("inf"))
+@example("length", 10**15)
+@example("length", 10**30)
+@example("digest", "\ud800")
+def test_an_index_that_says_anything(plums: Path, tmp_path: Path, field: str, value: object) -> None:
+    """Whatever a line of an index has for a number or a name, it costs its own copy and nothing else."""
+    folder, (archive, *_) = tmp_path / "strange", sorted((plums / "warc").glob("*.warc.gz"))
+    (folder / "warc").mkdir(parents=True, exist_ok=True)
+    (folder / "tables").mkdir(exist_ok=True)
+    (folder / "warc" / archive.name).write_bytes(archive.read_bytes())
+    said = {"url": "http://a.example/", "digest": "x", "offset": "0", "length": "900", "filename": archive.name}
+    line = f"example,a)/ 20260101000000 {json.dumps(said | {field: value})}\n"
+    deep = f"example,a)/ 20260101000000 {json.dumps(said)[:-1]}, \"a\": {'[' * 100_000}\n"
+    (folder / "warc" / "x.cdxj").write_text(line + deep)
+    with client(folder) as ask:
+        for place in ("/copy", "/raw", "/page", "/diff", "/api/page"):
+            assert ask.get(place, params={"url": "http://a.example/"}).status_code in (200, 404), place
 
 
 def test_strange_requests(hostile: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from fyke.archive.records import Original
 from fyke.archive.surt import surt
@@ -131,12 +131,25 @@ def _capture(line: bytes, url: str) -> Capture | None:
         return Capture(
             url,
             datetime.strptime(stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC),
-            str(fields.get("mime", "")),
-            int(fields.get("status", 0)),
-            str(fields["digest"]),
-            f"warc/{Path(fields['filename']).name}",
-            int(fields["offset"]),
-            int(fields["length"]),
+            _text(fields.get("mime", "")),
+            _number(fields.get("status", 0)),
+            _text(fields["digest"]),
+            f"warc/{Path(_text(fields['filename'])).name}",
+            _number(fields["offset"]),
+            _number(fields["length"]),
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
+
+
+def _text(value: object) -> str:
+    """`value` as text that can be written. Raises ValueError for half a character, which JSON may hold."""
+    return str(value).encode().decode()
+
+
+def _number(value: Any) -> int:
+    """`value` as a place in a file, or a status. Raises ValueError, TypeError and OverflowError for what is none."""
+    number = int(value)
+    if not 0 <= number < 1 << 63:
+        raise ValueError(f"not a place in a file: {number}")
+    return number

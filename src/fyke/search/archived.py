@@ -6,6 +6,7 @@ agree on what a page says. Invariant: what cannot be read is None and counted, n
 page.
 """
 
+import os
 from collections import OrderedDict
 from io import BytesIO
 from pathlib import Path
@@ -99,7 +100,7 @@ class ArchiveReader:
                 self._files.popitem(last=False)[1].close()
             file = self._files[name] = (self._crawl / name).open("rb")
         file.seek(offset)
-        return file.read(length)
+        return file.read(min(length, os.fstat(file.fileno()).st_size))  # an index may say any length
 
     def close(self) -> None:
         """Let go of the files."""
