@@ -115,6 +115,18 @@ def test_wrong_usage(
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("http://me:", "@[::1"), ("me:", "@127.0.0.1:9"), ("https://:", "@a.example:99999/"), ("gpoher://me:", "@here"),
+        ("http://me:@", "@[a b/"), ("\\\\me:", "@here"),
+    ],
+)  # fmt: skip
+def test_a_password_of_what_is_no_url_is_not_shown(before: str, after: str, tmp_path: Path) -> None:
+    for password in ("secret", "secret" * 40):
+        told(USAGE, ["crawl", f"{before}{password}{after}", "--into", str(tmp_path / "crawl")], ["URL"])
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("[crawl]\npaegs = 3", ["crawl.paegs", "known here", "pages"]),

@@ -120,7 +120,7 @@ def test_an_index_that_says_anything(plums: Path, tmp_path: Path, field: str, va
     (folder / "warc" / archive.name).write_bytes(archive.read_bytes())
     said = {"url": "http://a.example/", "digest": "x", "offset": "0", "length": "900", "filename": archive.name}
     line = f"example,a)/ 20260101000000 {json.dumps(said | {field: value})}\n"
-    deep = f"example,a)/ 20260101000000 {json.dumps(said)[:-1]}, \"a\": {'[' * 100_000}\n"
+    deep = f'example,a)/ 20260101000000 {json.dumps(said)[:-1]}, "a": {"[" * 100_000}\n'
     (folder / "warc" / "x.cdxj").write_text(line + deep)
     with client(folder) as ask:
         for place in ("/copy", "/raw", "/page", "/diff", "/api/page"):

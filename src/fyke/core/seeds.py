@@ -14,6 +14,7 @@ from fyke.core.urls import DEFAULT_PORTS, Locator, canonical, has_credentials, l
 
 MOST_SHOWN = 100  # characters of what is no URL
 _SCHEMELESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?)(?::\d+)?(?:[/?#]|\Z)")
+_BEFORE_LOGIN = re.compile(r"(?:\w{1,20}:[/\\]{2}|mailto:)?[/\\]{0,2}")
 
 
 def seed_url(seed: str, schemes: Collection[str] | None = None) -> str:
@@ -24,7 +25,8 @@ def seed_url(seed: str, schemes: Collection[str] | None = None) -> str:
     url = canonical(f"http://{seed}" if _SCHEMELESS.match(seed) else seed)
     if url is None or (schemes is not None and url.partition(":")[0] not in schemes):
         *others, last = (f"{scheme}://" for scheme in dict.fromkeys([*DEFAULT_PORTS, *sorted(schemes or ())]))
-        short = repr(seed if len(seed) <= MOST_SHOWN else f"{seed[:MOST_SHOWN]}…")
+        shown = _without_password(seed)
+        short = repr(shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}…")
         if seed.lower().startswith((*others, last)):
             raise BadUrl(f"{short} is not a URL Fyke can fetch: its host or port is none, or it is too long")
         raise BadUrl(f"{short} is not a URL Fyke can fetch: say {', '.join(others)} or {last} and a host")
@@ -34,6 +36,14 @@ def seed_url(seed: str, schemes: Collection[str] | None = None) -> str:
             " table of the settings has a place for them"
         )
     return url
+
+
+def _without_password(seed: str) -> str:
+    """`seed`, which is no URL, without what may be a password in it."""
+    before, at, after = seed.rpartition("@")
+    begin = len(_BEFORE_LOGIN.match(before)[0])  # type: ignore[index]  # it matches anything
+    user, colon, _ = before[begin:].partition(":")
+    return f"{before[:begin]}{user}:…@{after}" if at and colon else seed
 
 
 def seed_of(seed: str, schemes: Collection[str] | None = None) -> Locator:
