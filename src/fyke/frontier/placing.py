@@ -15,6 +15,7 @@ from fyke.frontier.sizes import Sizes
 from fyke.frontier.stages import Stages
 
 SLICES = 8  # of what was over budget, read again in one turn that is in need
+SLICES_BYTES = 6 << 20  # after which no further slice is: with long URLs eight of them hold the loop for 0.2 s
 
 
 class Placing:
@@ -46,11 +47,13 @@ class Placing:
         """Give URLs their budgets and places, those that were over budget too; whether there were any."""
         star, records, beast = self._stages.star, self._stages.domains, self._stages.beast
         moved = False
+        read_bytes = 0
         for _ in range(SLICES if hungry else 1):
-            if beast.splitting and not records.full:
+            if beast.splitting and not records.full and read_bytes < SLICES_BYTES:
                 batch = beast.failed(self._sizes.batch)
                 if batch is not None:
                     self._ask(batch)  # how their domains stand now
+                    read_bytes += batch.nbytes
                 moved = True
         if star.full or records.full or (hungry and (star.pending or records.pending)):
             self._place()

@@ -1,0 +1,40 @@
+"""What a turn may take of the loop's time: no more of what was over budget than so many rows, and so many bytes."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from fyke.core.batches import url_batch
+from fyke.core.urls import locate
+from fyke.frontier.placing import SLICES, SLICES_BYTES, Placing
+from fyke.frontier.sizes import Sizes
+
+ROWS = 1024
+
+
+class Rereading(Placing):
+    """Notes what is read again, of a queue of URLs over budget that does not end."""
+
+    def __init__(self, url_chars: int) -> None:
+        urls = [f"http://a.example/{number:0{url_chars}}" for number in range(ROWS)]
+        self.batch = url_batch(list(map(locate, urls)))
+        self.read_bytes: list[int] = []
+        idle = {"full": False, "pending": 0}
+        beast = SimpleNamespace(splitting=True, failed=lambda rows: self.batch.slice(0, rows))
+        stages: Any = SimpleNamespace(star=SimpleNamespace(**idle), domains=SimpleNamespace(**idle), beast=beast)
+        super().__init__(stages, Sizes(batch=ROWS))
+
+    def _ask(self, urls: pa.RecordBatch) -> None:
+        self.read_bytes.append(urls.nbytes)
+
+
+@pytest.mark.parametrize("url_chars", [50, 500, 1000, 1900])
+def test_a_turn_reads_so_many_bytes_again_however_long_urls_are(url_chars: int) -> None:
+    placing = Rereading(url_chars)
+    assert placing.turn(hungry=True)
+    before_the_last = sum(placing.read_bytes[:-1])
+    assert before_the_last < SLICES_BYTES
+    assert len(placing.read_bytes) == SLICES or sum(placing.read_bytes) >= SLICES_BYTES
+    assert placing.turn(hungry=False) and sum(placing.read_bytes[:-1]) >= before_the_last
