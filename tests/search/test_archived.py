@@ -1,7 +1,9 @@
 """A page comes out of the archive also where its record stands for an earlier one."""
 
+import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -51,3 +53,35 @@ def test_revisits_are_read_as_what_they_stand_for(tmp_path: Path, closed: bool) 
         path.rename(path.with_suffix(".cdxj" if closed else ".open"))
     if not closed:
         writer.close()
+
+
+def test_what_a_record_unfolds_to_is_bounded_and_what_is_wanted_of_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of archives that others made; a larger limit than today's may have let it in."""
+    writer = WarcWriter(tmp_path, 1 << 30, "test")
+    place = writer.write(exchange("http://a.example/", OK % 0, HTML + bytes(64 << 20), Outcome.OK, 1e9))
+    writer.close()
+    reader = ArchiveReader(tmp_path)
+    monkeypatch.setattr(reader, "_most_bytes", 1 << 20)
+    tracemalloc.start()
+    found = read(reader, "http://a.example/", place)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    reader.close()
+    assert found and found[0] == "Fish" and len(found[1]) == 1 << 20
+    assert peak < 16 << 20
+
+
+def test_a_record_that_stands_for_itself_is_not_read(tmp_path: Path) -> None:
+    writer = WarcWriter(tmp_path, 1 << 30, "test")
+    url = "http://a.example/"
+    place = writer.write(
+        exchange(url, NOT_MODIFIED, b"", Outcome.UNCHANGED, 1e9), refers_to=Original(url, "2001-09-09T01:46:40Z", "x")
+    )
+    writer.close()
+    reader = ArchiveReader(tmp_path)
+    itself = SimpleNamespace(file=place.file, offset=place.offset, length=place.length, url=url)
+    reader._captures = SimpleNamespace(original=lambda _: itself)
+    assert read(reader, url, place) is None
+    reader.close()

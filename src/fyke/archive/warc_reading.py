@@ -166,7 +166,7 @@ def read_block(path: Path, offset: int, length: int, most_bytes: int = 0) -> tup
 def metadata_of(path: Path, record: Record) -> dict[str, str]:
     """The fields in the block of a metadata record of the file at `path`; of one that is repeated all values, a line
     each. Raises Broken, OSError, zlib.error."""
-    _, block = read_block(path, record.offset, record.length)
+    _, block = read_block(path, record.offset, record.length, HEADER_BYTES)
     facts: dict[str, str] = {}
     for line in block.decode("utf-8", "replace").split("\r\n"):
         name, _, value = line.partition(": ")

@@ -15,7 +15,8 @@ from fyke.frontier.sizes import Sizes
 from fyke.frontier.stages import Stages
 
 SLICES = 8  # of what was over budget, read again in one turn that is in need
-SLICES_BYTES = 6 << 20  # after which no further slice is: with long URLs eight of them hold the loop for 0.2 s
+SLICES_BYTES = 6 << 20  # after which no further slice is, and of one: with long URLs more hold the loop for 0.2 s
+LEAST_ROWS = 256
 
 
 class Placing:
@@ -24,6 +25,7 @@ class Placing:
     def __init__(self, stages: Stages, sizes: Sizes) -> None:
         self._stages = stages
         self._sizes = sizes
+        self._row_bytes = 1  # of what was over budget, in the latest slice
 
     def __repr__(self) -> str:
         return f"Placing({self._stages.star!r}, {self._stages.beast!r})"
@@ -50,10 +52,12 @@ class Placing:
         read_bytes = 0
         for _ in range(SLICES if hungry else 1):
             if beast.splitting and not records.full and read_bytes < SLICES_BYTES:
-                batch = beast.failed(self._sizes.batch)
+                rows = max(LEAST_ROWS, SLICES_BYTES // self._row_bytes)
+                batch = beast.failed(min(rows, self._sizes.batch))
                 if batch is not None:
                     self._ask(batch)  # how their domains stand now
                     read_bytes += batch.nbytes
+                    self._row_bytes = max(1, batch.nbytes // batch.num_rows)
                 moved = True
         if star.full or records.full or (hungry and (star.pending or records.pending)):
             self._place()

@@ -17,7 +17,7 @@ from isal import isal_zlib
 
 from fyke.archive.captures import Captures
 from fyke.archive.records import Original
-from fyke.archive.warc_reading import taken_apart
+from fyke.archive.warc_reading import HEADER_BYTES, taken_apart
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body
 from fyke.core.document import Document
@@ -70,7 +70,11 @@ class ArchiveReader:
 
     def _record(self, place: tuple[str, int, int], url: str) -> Any:
         """The record of `url` at a place. Raises ValueError and others for what is not there, or not whole."""
-        member = isal_zlib.decompress(self._bytes(*place), wbits=_GZIP)  # by itself, as it checks length and CRC-32
+        unpacker = isal_zlib.decompressobj(wbits=_GZIP)  # by itself, as it checks length and CRC-32
+        packed = self._bytes(*place)
+        member = unpacker.decompress(packed, self._most_bytes + HEADER_BYTES)
+        if not unpacker.eof and not unpacker.unconsumed_tail:
+            raise ValueError("a record that does not end")
         record = next(iter(ArchiveIterator(BytesIO(member), parse_http=False)), None)
         if record is None or record.headers.get("WARC-Target-URI") != url:
             raise ValueError("another record")
@@ -81,7 +85,8 @@ class ArchiveReader:
         block: bytes = record.reader.read()
         if record.record_type is WarcRecordType.revisit:
             original = self._original(record)
-            found = self._message(original) if original is not None else None
+            is_there = original is not None and original.record_type is not WarcRecordType.revisit
+            found = self._message(original) if is_there else None
             return (block or found[0], found[1]) if found else None
         if record.record_type not in _WANTED:
             return None
