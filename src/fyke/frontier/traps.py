@@ -68,25 +68,35 @@ class Yields:
 
     def add(self, seen: Counts) -> None:
         """Count pages (dtype `_COUNT`, [n]), in order; the `fresh` of each is 1 or 0."""
-        keys, places = np.unique(np.concatenate([self.counts["key"], seen["key"]]), return_inverse=True)
-        before, now = places[: len(self.counts)], places[len(self.counts) :]
-        counts = np.zeros(len(keys), _COUNT)
-        counts["key"], counts["fresh"] = keys, 1
-        counts["owner"][now] = seen["owner"]
-        counts[before] = self.counts
+        keys, first, now = np.unique(seen["key"], return_index=True, return_inverse=True)
+        counts = self._with(keys, seen["owner"][first])
+        places = np.searchsorted(counts["key"], keys)
         pages = np.bincount(now, minlength=len(keys))
         order = np.argsort(now[::-1], kind="stable")
         later = np.empty(len(now), np.int64)  # pages of the same shape that come after each
         later[len(now) - 1 - order] = np.arange(len(now)) - np.repeat(np.cumsum(pages) - pages, pages)
         added = np.bincount(now, seen["fresh"] * (1 - self._kept) * self._kept**later, len(keys))
-        counts["fresh"] = counts["fresh"] * self._kept**pages + added
-        counts["pages"] += pages.astype(np.uint32)
-        counts["barren"] |= counts["fresh"] * BARREN <= 1.0001
-        counts["barren"] &= counts["fresh"] * FERTILE < 1
+        touched = counts[places]
+        touched["fresh"] = touched["fresh"] * self._kept**pages + added
+        touched["pages"] += pages.astype(np.uint32)
+        touched["barren"] |= touched["fresh"] * BARREN <= 1.0001
+        touched["barren"] &= touched["fresh"] * FERTILE < 1
+        counts[places] = touched
         if len(counts) > self._most:
             kept = np.argpartition(counts["pages"], len(counts) - self._most // 2)[-self._most // 2 :]
             counts = counts[np.sort(kept)]
         self.counts = counts
+
+    def _with(self, keys: U64, owners: U64) -> Counts:
+        """The counts, and one for each of `keys` (uint64[n], in order) that is not among them."""
+        new = self.of(keys)["key"] != keys
+        begun = np.zeros(int(new.sum()), _COUNT)
+        begun["key"], begun["owner"], begun["fresh"] = keys[new], owners[new], 1
+        return (
+            np.insert(self.counts, np.searchsorted(self.counts["key"], begun["key"]), begun)
+            if len(begun)
+            else self.counts
+        )
 
     def of(self, keys: U64) -> Counts:
         """The counts of shapes (dtype `_COUNT`, [n]), zeros for those that are not known."""
