@@ -15,7 +15,7 @@ from fyke.core.messages import judged_batch
 from fyke.core.urls import key_of, locate
 from fyke.core.visits import visits_of
 from fyke.disk.store import Store
-from fyke.frontier.traps import LET_THROUGH, RECENT, Traps
+from fyke.frontier.traps import LET_THROUGH, RECENT, SHARE, Traps
 
 AFTER = 8
 
@@ -45,6 +45,13 @@ def learn(guard: Guard, urls: list[str], fresh: bool | None, via: str = "") -> l
 def numbered(path: str, count: int, begin: int = 0) -> list[str]:
     """Pages of which none is let through as a probe."""
     urls = (f"http://www.a.example{path}{number}" for number in range(begin, begin + 100 * count))
+    return [url for url in urls if key_of(url) % LET_THROUGH][:count]
+
+
+def worded(folder: str, count: int, begin: int = 0) -> list[str]:
+    """The same, of which no two are alike."""
+    letters = str.maketrans("0123456789", "abcdefghij")
+    urls = (f"http://www.a.example{folder}{number}".translate(letters) for number in range(begin, begin + 100 * count))
     return [url for url in urls if key_of(url) % LET_THROUGH][:count]
 
 
@@ -175,6 +182,46 @@ def test_a_redirect_is_worth_what_it_leads_to(
         if fresh is not None:
             learn(guard, [url], fresh, via=via)
     assert (passed(guard, numbered("/go/", 5, 100_000), via=home) < 5) == waits
+    guard.close()
+
+
+def test_a_trap_in_one_folder_says_nothing_of_others(guard: Guard) -> None:
+    fine, trap = worded("/recipes/", 3 * AFTER), worded("/tags/", 40 * AFTER)
+    for number in range(3 * AFTER):
+        learn(guard, [fine[number]], True)
+        learn(guard, trap[12 * number : 12 * number + 12], False)
+    assert passed(guard, worded("/tags/", 30, 100_000)) == 0
+    assert passed(guard, worded("/recipes/", 30, 100_000)) == 30
+    assert passed(guard, worded("/", 30, 100_000)) == 30
+    guard.close()
+
+
+def test_what_waits_is_not_left_for_ever_where_a_host_makes_up_new_text(guard: Guard) -> None:
+    """One in so many goes out, once most that goes out is of such a host; while others have much, none does."""
+    learn(guard, numbered("/day/", 2 * AFTER), False)
+    waiting = numbered("/day/", 50, 10_000)
+    assert passed(guard, waiting) == 0
+    maze, honest = (batch([f"http://www.{name}.example/{n}" for n in range(4 * SHARE)]) for name in ("maze", "honest"))
+    for host in (maze, honest):
+        learn(guard, texts(host)[:1], True)
+    guard.stage.probes.found(u64(maze, "host").repeat(9), u64(maze, "domain").repeat(9))
+    assert guard.stage.share(honest).num_rows == 0
+    assert guard.stage.share(concat([maze, honest, honest])).num_rows == 0
+    out = guard.stage.share(maze)
+    assert texts(out) == waiting[:4], "those that waited longest"
+    assert guard.stage.divert(out).num_rows == 4
+    guard.close()
+
+
+def test_who_grows_by_traps_alone_does_not_grow(guard: Guard) -> None:
+    """An honest site with a calendar is not held to make up its pages."""
+    learn(guard, ["http://www.a.example/"], True)
+    learn(guard, numbered("/day/", 2 * AFTER), False)
+    days = batch(numbered("/day/", 500, 10_000))
+    guard.stage.probes.found(u64(days, "host"), u64(days, "domain"))
+    assert guard.stage.probes.grown(u64(days, "host"), u64(days, "domain")).all()
+    assert guard.stage.divert(days).num_rows == 0
+    assert not guard.stage.probes.grown(u64(days, "host"), u64(days, "domain")).any()
     guard.close()
 
 

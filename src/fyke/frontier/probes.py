@@ -7,7 +7,8 @@ and its host has *grown*, it is asked for a page there whose name nobody can kno
 page met before, or one that says what the last such page said (`fyke.harvest.new_text`): that clears the place. New
 text leads to another try, and `TRIES` of them in a row convict it; `MANY` places convict their host.
 
-A host has grown when more was found of it, since its first fresh page, than `GROWTH` for each visit and `GROWN` more.
+A host has grown when more was found of it, since its first fresh page, than `GROWTH` for each visit and `GROWN` more,
+without what waits as traps.
 A site of some hundred pages seldom does, nor one whose pages each lead to the next; a site without end does. Other
 places of a host are asked about after `REST_PAGES` fresh pages for each before, and where one is convicted as soon as
 `ASK_SOON` were fresh there. A domain of which `ASK_HOSTS` hosts were fresh, and which has grown like that, is asked
@@ -136,16 +137,30 @@ class Probes:
         """URLs that nobody had met were found, of these hosts and domains (uint64[n] each, with repeats)."""
         self._count("found", hosts, domains)
 
+    def put_aside(self, hosts: U64, domains: U64) -> None:
+        """Of what was found, these wait as traps: the hosts (uint64[n] each, with repeats) do not grow by them."""
+        self._count("found", hosts, domains, up=False)
+
     def visited(self, hosts: U64, domains: U64) -> None:
         """Visits to URLs of these hosts and domains (uint64[n] each, with repeats) are over."""
         self._count("visited", hosts, domains)
 
-    def _count(self, name: str, hosts: U64, domains: U64) -> None:
+    def _count(self, name: str, hosts: U64, domains: U64, *, up: bool = True) -> None:
         for keys in (hosts, domains ^ np.uint64(_DOMAIN)):
             keys, counts = np.unique(keys, return_counts=True)
             known = self._records["key"][keys % PLACES] == keys
-            self._records[name][keys[known] % PLACES] += counts[known].astype(np.uint32)
+            places, by = keys[known] % PLACES, counts[known].astype(np.uint32)
+            so_far = self._records[name][places]
+            self._records[name][places] = so_far + by if up else so_far - np.minimum(so_far, by)
             self._changed |= bool(known.any())
+
+    def grown(self, hosts: U64, domains: U64) -> Mask:
+        """Which of these hosts, or their domains (uint64[n] each), grow faster than they are read: bool[n]."""
+        grown: Mask = np.zeros(len(hosts), np.bool_)
+        for keys in (hosts, domains ^ np.uint64(_DOMAIN)):
+            known = self._records[keys % PLACES]
+            grown |= (known["key"] == keys) & (known["found"] >= GROWN + GROWTH * known["visited"])
+        return grown
 
     def answered(self, url: str, about: int, *, made_up: bool) -> int:
         """The made-up `url`, which `take` gave with what it is `about`, brought a page, of new text or not; the host or

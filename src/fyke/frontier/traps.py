@@ -19,14 +19,18 @@ A host that makes up new text for whatever is asked of it is told by asking (`fy
 URLs are traps, for as long as that is wanted.
 
 One in `LET_THROUGH` of a trap's URLs is let through, as if it were none: a shape that brings something after all is
-barren no more, and what waited for it goes on. The rest is released when nothing else is left but what sleeps. URLs
-are diverted before the rules of their hosts are asked for, and once more as they go out, since more is known by then;
-so whatever leaves here passes the robots gate.
+barren no more, and what waited for it goes on. The rest is released when nothing else is left but what sleeps. Where
+most that is left is of hosts that grow without end, it would wait for ever: so one in `SHARE` goes out then. URLs are
+diverted before the rules of their hosts are asked for, and once more as they go out, since more is known by then; so
+whatever leaves here passes the robots gate.
+
+What lies in one folder says little of another: `FOLDER_PAGES` of each speak for their host, and for the hosts like it.
 
 Bounded by `MOST_SHAPES` counters, of which those with the fewest pages are forgotten, and `RECENT` pages. Invariant: a
 URL that was diverted waits here until it is handed out or goes on.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -40,83 +44,19 @@ from fyke.disk.files import raw
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.probes import Probes, place_key
+from fyke.frontier.yields import COUNT, FERTILE, MOST_SHAPES, Counts, Yields
 
-MOST_SHAPES = 1 << 17
 RECENT = 1 << 15  # pages that are known to have been fresh or not, for what was met on them
-BARREN = 8  # of a barren shape less than one page in so many is fresh
-FERTILE = 4  # one is barren no more with so many
 LET_THROUGH = 64
+SHARE = 16
+FOLDER_PAGES = 6  # of one folder, that speak for its host: what else is there is not like a trap in it
+RELEASED = 1024  # and more, that are known to have been let go
 STEPS = 2  # redirects that sites make of one: to another scheme, then to another name
 MOST_STEPS = 100
 ROWS = 8192
 MADE = 1 << 30  # in place of the place of a shape
-_COUNT = np.dtype([("key", "<u8"), ("owner", "<u8"), ("pages", "<u4"), ("fresh", "<f4"), ("barren", "?")])
 # A redirect, the last of so many `steps`, is as `fresh` as where the first one was met, whose `own` and `host` it has.
 _PAGE = np.dtype([("key", "<u8"), ("own", "<u8"), ("host", "<u8"), ("fresh", "?"), ("steps", "u1")])
-
-Counts = npt.NDArray[Any]
-
-
-class Yields:
-    """Of each shape, what share of its pages was fresh, the latest counting most: columns, sorted by key."""
-
-    def __init__(self, after: int, counts: Counts, most: int = MOST_SHAPES) -> None:
-        """A shape begins as if all were fresh, and falls to one in `BARREN` by `after` that are not."""
-        self._kept = BARREN ** (-1 / max(after, 1))
-        self._most = most
-        self.counts = counts
-
-    def add(self, seen: Counts) -> None:
-        """Count pages (dtype `_COUNT`, [n]), in order; the `fresh` of each is 1 or 0."""
-        keys, first, now = np.unique(seen["key"], return_index=True, return_inverse=True)
-        counts = self._with(keys, seen["owner"][first])
-        places = np.searchsorted(counts["key"], keys)
-        pages = np.bincount(now, minlength=len(keys))
-        order = np.argsort(now[::-1], kind="stable")
-        later = np.empty(len(now), np.int64)  # pages of the same shape that come after each
-        later[len(now) - 1 - order] = np.arange(len(now)) - np.repeat(np.cumsum(pages) - pages, pages)
-        added = np.bincount(now, seen["fresh"] * (1 - self._kept) * self._kept**later, len(keys))
-        touched = counts[places]
-        touched["fresh"] = touched["fresh"] * self._kept**pages + added
-        touched["pages"] += pages.astype(np.uint32)
-        touched["barren"] |= touched["fresh"] * BARREN <= 1.0001
-        touched["barren"] &= touched["fresh"] * FERTILE < 1
-        counts[places] = touched
-        if len(counts) > self._most:
-            kept = np.argpartition(counts["pages"], len(counts) - self._most // 2)[-self._most // 2 :]
-            counts = counts[np.sort(kept)]
-        self.counts = counts
-
-    def _with(self, keys: U64, owners: U64) -> Counts:
-        """The counts, and one for each of `keys` (uint64[n], in order) that is not among them."""
-        new = self.of(keys)["key"] != keys
-        begun = np.zeros(int(new.sum()), _COUNT)
-        begun["key"], begun["owner"], begun["fresh"] = keys[new], owners[new], 1
-        return (
-            np.insert(self.counts, np.searchsorted(self.counts["key"], begun["key"]), begun)
-            if len(begun)
-            else self.counts
-        )
-
-    def of(self, keys: U64) -> Counts:
-        """The counts of shapes (dtype `_COUNT`, [n]), zeros for those that are not known."""
-        found = np.zeros(len(keys), _COUNT)
-        if len(self.counts):
-            places = np.minimum(np.searchsorted(self.counts["key"], keys), len(self.counts) - 1)
-            known = self.counts["key"][places] == keys
-            found[known] = self.counts[places[known]]
-        return found
-
-    def knows(self, key: int) -> bool:
-        """Whether a page of the shape was counted."""
-        place = int(np.searchsorted(self.counts["key"], np.uint64(key)))
-        return place < len(self.counts) and int(self.counts["key"][place]) == key
-
-    @property
-    def barren(self) -> Counts:
-        """Those that are barren."""
-        barren: Counts = self.counts[self.counts["barren"]]
-        return barren
 
 
 class Traps:
@@ -138,10 +78,10 @@ class Traps:
         self._after = after
         self._queue = DiskQueue(store, "traps", URLS, saved.get("queue"))
         self._file = str(saved.get("file", ""))
-        counts, recent = np.zeros(0, _COUNT), np.zeros(0, _PAGE)
+        counts, recent = np.zeros(0, COUNT), np.zeros(0, _PAGE)
         if self._file and after:
             with store.read(self._file) as reader:
-                counts = reader.array(_COUNT, 0, int(saved["counts"])).copy()
+                counts = reader.array(COUNT, 0, int(saved["counts"])).copy()
             with store.read(str(saved["pages_file"])) as reader:
                 recent = reader.array(_PAGE, 0, int(saved.get("recent", 0))).copy()  # older ones had less of each
         self._pages_file = str(saved.get("pages_file", ""))
@@ -152,6 +92,8 @@ class Traps:
         self._note_owners()
         self._accused: set[int] = set()
         self._released: set[int] = set()  # lately, and for good
+        self._released_before: set[int] = set()
+        self._owed = 0.0  # URLs that wait, to those of hosts that grow
         self._changed = False
         self._left = int(saved.get("left", 0))  # rows that are still to be looked at, since less is barren
         self._looks = int(saved.get("looks", 0))  # that are granted
@@ -183,7 +125,7 @@ class Traps:
         if not judged.num_rows:
             return
         before = set(self._yields.barren["key"].tolist())
-        self._yields.add(np.array(self._shown(judged), _COUNT))
+        self._yields.add(np.array(self._shown(judged), COUNT))
         self._changed = True
         barren = self._yields.barren
         if not before.issubset(barren["key"].tolist()):
@@ -193,9 +135,10 @@ class Traps:
         self._accused.update(accused.tolist())
 
     def _shown(self, judged: pa.RecordBatch) -> list[tuple[int, int, int, bool, bool]]:
-        """What pages and redirects say of each of their shapes: rows of `_COUNT`."""
+        """What pages and redirects say of each of their shapes: rows of `COUNT`."""
         seen = []
         tried: set[int] = set()
+        in_folder: Counter[int] = Counter()
         host_of, domain_of, via_of, key_of = (u64(judged, name).tolist() for name in ("host", "domain", "via", "key"))
         rows = zip(texts(judged), host_of, domain_of, via_of, key_of, judged.column("fresh").to_pylist(), strict=True)
         for url, host, domain, via, key, fresh in rows:
@@ -219,8 +162,12 @@ class Traps:
                 self.probes.fresh(url, found, host, domain)
             seen += [(shape, host, 0, bool(fresh), False) for shape in sharp]
             if own not in tried and not self._yields.knows(own):
-                seen += [(shape, host, 0, bool(fresh), False) for shape in coarse[:-1]]
-                seen.append((coarse[-1], domain, 0, bool(fresh), False))
+                folders = coarse[1:-2]
+                if not folders or in_folder[folders[0]] + self._yields.pages(folders[0]) < FOLDER_PAGES:
+                    seen += [(shape, host, 0, bool(fresh), False) for shape in (coarse[0], coarse[-2])]
+                    seen.append((coarse[-1], domain, 0, bool(fresh), False))
+                seen += [(shape, host, 0, bool(fresh), False) for shape in folders]
+                in_folder.update(folders[:1])
             tried.add(own)
         return seen
 
@@ -240,8 +187,10 @@ class Traps:
         traps = self._are_traps(urls)
         if not traps.any():
             return urls
-        self._queue.put(keep(urls, traps))
-        self._looks += int(traps.sum())  # one for each URL that came to wait: a shape that wavers costs no more
+        aside = keep(urls, traps)
+        self._queue.put(aside)
+        self.probes.put_aside(u64(aside, "host"), u64(aside, "domain"))
+        self._looks += aside.num_rows  # one for each URL that came to wait: a shape that wavers costs no more
         return keep(urls, ~traps)
 
     def _are_traps(self, urls: pa.RecordBatch) -> Mask:
@@ -251,8 +200,9 @@ class Traps:
         accused = np.isin(u64(urls, "host"), self._owners) | np.isin(u64(urls, "domain"), self._owners)
         keys = u64(urls, "key")
         accused &= (numbers(urls, "kind") == Kind.PAGE) & (keys % np.uint64(LET_THROUGH) != 0)
-        if self._released:
-            accused &= ~np.isin(keys, np.fromiter(self._released, np.uint64, len(self._released)))
+        for released in (self._released, self._released_before):
+            if released:
+                accused &= ~np.isin(keys, np.fromiter(released, np.uint64, len(released)))
         rows = np.flatnonzero(accused)
         if len(rows):
             mask[rows] = self._deciding(urls.take(pa.array(rows)))[0] >= 0
@@ -331,8 +281,22 @@ class Traps:
         """The next that wait (schema `URLS`), `rows` at most, since nothing else is left; they are let through."""
         batch = self._queue.get(rows)
         self._left = min(self._left, len(self))
-        self._released = set() if batch is None else set(u64(batch, "key").tolist())
-        return EMPTY if batch is None else batch
+        if batch is None:
+            return EMPTY
+        if len(self._released) >= RELEASED:
+            self._released, self._released_before = set(), self._released
+        self._released.update(u64(batch, "key").tolist())
+        return batch
+
+    def share(self, urls: pa.RecordBatch) -> pa.RecordBatch:
+        """What goes out of what waits (schema `URLS`), since `urls` do."""
+        if not len(self):
+            return EMPTY
+        grown = int(self.probes.grown(u64(urls, "host"), u64(urls, "domain")).sum())
+        if 2 * grown < urls.num_rows:
+            return EMPTY
+        rows, self._owed = divmod(self._owed + grown / SHARE, 1)
+        return self.release(int(rows)) if rows else EMPTY
 
     def scan(self) -> Iterator[pa.RecordBatch]:
         """Every URL that waits here."""

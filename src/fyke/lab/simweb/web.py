@@ -12,6 +12,7 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -90,6 +91,7 @@ class Web(Guide):
         self._site: WebState | None = None
         self._streams: set[asyncio.Task[None]] = set()
         self._stalls: deque[tuple[float, float]] = deque(maxlen=MOST_STALLS)
+        self._ran_at = inf
 
     def __repr__(self) -> str:
         return f"<Web of {self.spec.pages} pages at {self.seeds[0]}, dns {self.dns}>"
@@ -164,6 +166,7 @@ class Web(Guide):
     def stalls(self) -> list[tuple[float, float]]:
         """The latest times, from and until (unix seconds), when this process did not get to run: what ended then was
         noted at their end."""
+        self._note_run()
         return list(self._stalls)
 
     def run(self, on_ready: Callable[["Web"], None], control: Callable[["Web"], Any] | None = None) -> None:
@@ -195,15 +198,18 @@ class Web(Guide):
             self.ledger.flush()
 
     async def _note_stalls(self) -> None:
-        before = self._now()
+        self._ran_at = self._now()
         while True:
             await asyncio.sleep(BEAT_S)
-            now = self._now()
-            if now - before > 2 * BEAT_S:
-                touches = self._stalls and before - self._stalls[-1][1] <= 2 * BEAT_S
-                begun = self._stalls.pop()[0] if touches else before
-                self._stalls.append((begun, now))
-            before = now
+            self._note_run()
+
+    def _note_run(self) -> None:
+        now = self._now()
+        if now - self._ran_at > 2 * BEAT_S:
+            touches = self._stalls and self._ran_at - self._stalls[-1][1] <= 2 * BEAT_S
+            begun = self._stalls.pop()[0] if touches else self._ran_at
+            self._stalls.append((begun, now))
+        self._ran_at = now
 
 
 class WebReady(NamedTuple):
