@@ -80,6 +80,26 @@ def test_an_agent_that_dies_is_in_the_log_and_the_crawl_goes_on(tmp_path: Path) 
     assert json.loads(said)["deaths"] == {f"agent {died['agents'][0]}: signal 9": 1}
 
 
+def test_an_agent_that_stands_still_keeps_nobody_from_ending_the_crawl(tmp_path: Path) -> None:
+    config, into = settings(tmp_path), tmp_path / "crawl"
+    with small_site(pages=12) as site:
+        last = site.hang["/p3"] = threading.Event()
+        crawl = subprocess.Popen(
+            command(into, config, site.url, "--agents", "2"),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        site.hanging.wait(60)
+        still = processes_of(crawl.pid)[0]
+        os.kill(still, signal.SIGSTOP)
+        crawl.send_signal(signal.SIGINT)
+        said, told = crawl.communicate(timeout=60)
+        last.set()
+        assert json.loads(said)["ending"] == "stopped", told
+        assert not Path(f"/proc/{still}/exe").exists()
+        done = subprocess.run(command(into, config, site.url, "--agents", "2"), capture_output=True, text=True)
+        assert json.loads(done.stdout)["pages"] == 12, done.stderr
+
+
 def test_the_panel_says_which_agents_died() -> None:
     now = CrawlStatistics(deaths={"agent 1: signal 9": 1, "agents 0, 2: exit status 1": 3})
     console = Console(width=92, file=io.StringIO())

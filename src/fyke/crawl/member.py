@@ -148,7 +148,7 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
                 await stack.enter_async_context(sockets)
             told = Member(agents, writer)
             obeying = asyncio.create_task(told.obey(reader))
-            told.tell(begun=numbers)
+            told.tell(begun=numbers, process=os.getpid())
             running = [asyncio.create_task(agent.run()) for agent in agents.values()]
             await _first_failure([*running, obeying], running)
             obeying.cancel()

@@ -6,12 +6,15 @@ was told of visits must be safe with those who made them, and the next level beg
 crawl's folder, has the control socket, and says who may begin how many pages where there is a limit.
 
 Invariant: the pages that agents may have never add up to more than the limit. An agent that dies is started again, from
-its checkpoint; what it was allowed and had not used is anybody's again.
+its checkpoint; what it was allowed and had not used is anybody's again. So is one that stands still while the crawl is
+to end: it is killed, and ends after it was started again.
 """
 
 import asyncio
 import heapq
 import json
+import os
+import signal
 import socket
 import time
 from collections import Counter
@@ -43,6 +46,7 @@ BUSY_ROUND_S = 0.4  # the same, as long as all have work and need not be told ho
 FIGURES_S = 1.0
 DEATHS = 20  # of processes, without a checkpoint in between, after which the crawl gives up
 AGAIN_S = 0.2  # before a process that died is started again
+SILENT_S = 10.0  # after which a process that says nothing is killed, once the crawl is to end
 
 
 @dataclass(eq=False)
@@ -54,6 +58,8 @@ class _Process:
     hearing: "asyncio.Task[None] | None" = None
     begun: bool = False
     ended: bool = False
+    number: int = 0  # by which the system knows it
+    heard_at: float = 0.0  # when it last said something, by the monotonic clock
     deaths: Counter[str] = field(default_factory=Counter)  # as in `CrawlStatistics`
 
 
@@ -84,6 +90,7 @@ class Supervisor:
         self._idle: tuple[Any, ...] | None = None  # what all said when nothing moved, the last time
         self._checkpoint_at: tuple[Any, ...] | None = None  # the same, when checkpoints were asked for
         self._ending: Ending | None = None
+        self._stopped_at = 0.0
         self._failure: errors.FykeError | None = None
         self._held = False
         self._deaths = 0
@@ -163,8 +170,9 @@ class Supervisor:
             )
 
     def _heard(self, process: _Process, said: dict[str, Any]) -> None:
+        process.heard_at = time.monotonic()
         if "begun" in said:
-            process.begun = True
+            process.begun, process.number = True, said["process"]
             self._tell(process, do="hold", held=self._held)
             if self._ending is not None:
                 self._tell(process, do="stop", ending=self._ending.value)
@@ -222,6 +230,7 @@ class Supervisor:
                 self._figures_at = time.monotonic() + FIGURES_S
             self._tell_all(do="stand", round=self._round, figures=figures)
             await self._pause()
+            self._kill_silent()
             if self._ending is None and asked.for_s and time.monotonic() - self._began >= asked.for_s:
                 self.stop(Ending.TIME)
             if self._ending is None and all(known.round == self._round for known in self._known.values()):
@@ -231,6 +240,17 @@ class Supervisor:
         for part in self._directory.parts:
             self._turns.add(part.part, saved_state(part.shard))
         return self._ending or Ending.STOPPED
+
+    def _kill_silent(self) -> None:
+        """Kill processes that are to end and stand still."""
+        if self._ending is None:
+            return
+        now = time.monotonic()
+        for process in self._processes:
+            if process.begun and not process.ended and now - max(process.heard_at, self._stopped_at) > SILENT_S:
+                process.begun = False
+                with suppress(ProcessLookupError):
+                    os.kill(process.number, signal.SIGKILL)
 
     async def _pause(self) -> None:
         """Until all have answered, and a round has passed."""
@@ -341,7 +361,7 @@ class Supervisor:
     def stop(self, ending: Ending = Ending.STOPPED) -> None:
         """End soon, so that the crawl can be resumed."""
         if self._ending is None:
-            self._ending = ending
+            self._ending, self._stopped_at = ending, time.monotonic()
             self._tell_all(do="stop", ending=ending.value)
 
     def add_seeds(self, urls: Iterable[str]) -> int:
