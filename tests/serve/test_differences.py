@@ -1,9 +1,12 @@
 """The difference of two texts has all of both, and what is the same in it is as much as can be."""
 
+import tracemalloc
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.serve.differences import MOST_CELLS, MOST_PIECES, ChangeKind, _TableRoom, compared, differences
+from fyke.serve.differences import MOST_CELLS, MOST_LETTERS, MOST_PIECES, ChangeKind, _TableRoom, compared, differences
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=12)
 
@@ -56,7 +59,7 @@ def test_texts_that_are_too_long_to_be_compared_are_told_as_replaced() -> None:
 def test_many_changes_are_compared_as_far_as_there_is_room() -> None:
     """Each table is bounded, and so are all together: behind that, blocks are told as replaced."""
     old, new = (
-        "\n".join(f"same {n}\n{' '.join(f'{letter}{m} x' for m in range(100))}" for n in range(700)) for letter in "ab"
+        "\n".join(f"same {n}\n{' '.join(f'{letter}{m} x' for m in range(100))}" for n in range(400)) for letter in "ab"
     )
     shown = differences(old, new)
     for other, text in ((ChangeKind.NEW, old), (ChangeKind.OLD, new)):
@@ -65,3 +68,13 @@ def test_many_changes_are_compared_as_far_as_there_is_room() -> None:
     pieces = [len(block) for block in shown if block[0].kind is not ChangeKind.SAME]
     assert pieces[0] > 100 and pieces[-1] == 3  # the last word is the same
     assert sum(one > 3 for one in pieces) <= MOST_CELLS / 300**2
+
+
+@pytest.mark.parametrize(("old", "new"), [("\n", "a\n"), ("a ", "b "), ("a\n", "\nb")])
+def test_memory_is_bounded_whatever_the_texts_are(old: str, new: str) -> None:
+    texts = [piece * (16 * MOST_LETTERS // len(piece)) for piece in (old, new)]
+    tracemalloc.start()
+    differences(*texts)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 400 * MOST_LETTERS

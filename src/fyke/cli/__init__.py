@@ -54,8 +54,8 @@ def main() -> None:
             )
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         _complain(
-            f"{error.filename or 'what was to be printed'}: {error.strerror or error}; free some space, or mend the"
-            " file, and run the command again",
+            f"{error.filename or 'what was to be printed'}: {error.strerror or error};"
+            f" {'free some space' if full else 'mend the file or its path'}, and run the command again",
             (DiskFull if full else DirectoryError).exit_status,
         )
 

@@ -2,7 +2,7 @@
 
 Called by `fyke.serve.pages` for two versions of an archived page. The longest common subsequence is found row by row of
 its table (Wagner and Fischer 1974), after what is common at both ends. Invariant: work and memory are bounded whatever
-the texts are; what is too much to compare is told as replaced.
+the texts are: of each the first `MOST_LETTERS` count, and what is too much to compare is told as replaced.
 """
 
 import re
@@ -13,6 +13,7 @@ from itertools import groupby
 
 import numpy as np
 
+MOST_LETTERS = 1 << 18  # of a text: each line and word of it takes some 100 bytes
 MOST_PIECES = 1500  # lines or words that are compared, of each text
 MOST_CELLS = 4 * MOST_PIECES * MOST_PIECES  # of all tables together: a second
 AROUND = 2  # lines shown beside a change
@@ -37,9 +38,9 @@ class TextPiece:
 
 
 def differences(old: str, new: str) -> list[list[TextPiece]]:
-    """Blocks of lines: what is the same in one piece, what changed in pieces word by word. Empty when nothing did."""
+    """Blocks of lines: what is the same in one piece, what changed in pieces word by word; empty when nothing did."""
     room = _TableRoom(MOST_CELLS)
-    steps = compared(old.split("\n"), new.split("\n"), room)
+    steps = compared(old[:MOST_LETTERS].split("\n"), new[:MOST_LETTERS].split("\n"), room)
     blocks = [(same, list(block)) for same, block in groupby(steps, key=lambda step: step[0] is ChangeKind.SAME)]
     if all(same for same, _ in blocks):
         return []

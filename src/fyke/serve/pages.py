@@ -22,7 +22,7 @@ from fyke.export.prose import plain
 from fyke.search.printing import clean
 from fyke.search.results import Hit, InLink, Results
 from fyke.serve.copies import copy_of
-from fyke.serve.differences import differences
+from fyke.serve.differences import MOST_LETTERS, differences
 from fyke.serve.rendering import Templates
 from fyke.serve.search_form import FARTHEST, PER_PAGE, SearchForm, day_of
 from fyke.serve.security import COPY_POLICY, PAGE_POLICY
@@ -136,7 +136,8 @@ class ArchivePages:
         blocks = None if None in texts else differences(texts[0] or "", texts[1] or "")
         return self._pages.page(
             "diff.html", url=url, captures=[one for _, one in found], old=old[1], new=new[1], blocks=blocks,
-            same=old[1].digest == new[1].digest,
+            same=old[1].digest == new[1].digest, most=MOST_LETTERS,
+            cut=any(text is not None and len(text) > MOST_LETTERS for text in texts),
         )  # fmt: skip
 
     def _chosen(self, request: Request, url: str) -> tuple[ShelvedCrawl, Capture] | None:
