@@ -1,9 +1,12 @@
 """The scope: of any seeds, given at once or one after the other, it holds what a reader of its definition says."""
 
+import numpy as np
+import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.core.batches import Kind, url_batch
+from fyke.core.batches import Kind, Mask, url_batch
 from fyke.core.choices import Scope
 from fyke.core.config import CrawlSection
 from fyke.core.ports import OTHERS_PORTS
@@ -69,3 +72,25 @@ def test_no_link_leads_to_a_port_of_another_protocol(port: int, host: str) -> No
 def test_ports_of_other_protocols() -> None:
     assert {21, 22, 23, 25, 110, 143, 465, 587, 993, 6667} < OTHERS_PORTS
     assert not OTHERS_PORTS & {70, 80, 443, 3000, 5000, 8000, 8080, 8443}
+
+
+class Nameless:
+    """A plug-in that says nothing of itself."""
+
+    def accept(self, urls: pa.RecordBatch) -> Mask:
+        return np.zeros(urls.num_rows, np.bool_)
+
+
+class Wordless(Nameless):
+    def __repr__(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize("plugin", [Nameless, Wordless])
+def test_a_plug_in_without_a_name_is_known_by_its_type(plugin: type[Nameless]) -> None:
+    """And not by where it lies in memory, which is another place in every run."""
+    url = url_batch([locate("http://a.example/")])
+    filters = filters_for(CrawlSection(scope=Scope.WEB), [], ["http"], [plugin()])
+    assert not filters.accept(url).num_rows
+    assert filters.left_out == {plugin.__name__: 1}
+    assert filters.refusal(url) == plugin.__name__

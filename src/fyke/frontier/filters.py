@@ -10,6 +10,7 @@ Invariant: a seed passes every filter; a requisite passes the scope (one hop bey
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -213,7 +214,7 @@ class Filters:
             before = urls.num_rows
             urls = keep(urls, self._ask(wanted, urls) | (numbers(urls, "kind") == Kind.SEED))
             if urls.num_rows < before:
-                self.left_out[repr(wanted)] += before - urls.num_rows
+                self.left_out[_name(wanted)] += before - urls.num_rows
         return urls
 
     def accepted(self, urls: pa.RecordBatch) -> Mask:
@@ -227,7 +228,7 @@ class Filters:
         """The name of the first filter that refuses `url` (one row), or the empty string."""
         for wanted in self._filters:
             if not (self._ask(wanted, url) | (numbers(url, "kind") == Kind.SEED))[0]:
-                return repr(wanted)
+                return _name(wanted)
         return ""
 
     def _ask(self, wanted: UrlFilter, urls: pa.RecordBatch) -> Mask:
@@ -256,6 +257,14 @@ def filters_for(
     if crawl.deny:
         filters.append(PatternFilter(crawl.deny, wanted=False))
     return Filters([*filters, *plugins])
+
+
+def _name(wanted: UrlFilter) -> str:
+    """How a person knows it: as it calls itself, else by its type, and not by where it lies in memory."""
+    named = type(wanted).__repr__ is not object.__repr__
+    with suppress(Exception):  # a plug-in may raise anything
+        return repr(wanted) if named else type(wanted).__name__
+    return type(wanted).__name__
 
 
 def _mask(array: pa.BooleanArray) -> Mask:
