@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +163,34 @@ def test_plugins_as_objects(tmp_path: Path, web: RunningWeb, config: fyke.Config
         fyke.Crawl(web.seeds, into=tmp_path / "other", sinks=[object()])  # type: ignore[list-item]
     with pytest.raises(PluginError, match="give an object"):
         fyke.Crawl(web.seeds, into=tmp_path / "other", sinks=[Everything])  # type: ignore[list-item]
+
+
+class Unclosed:
+    """A sink that fails as it is closed, once."""
+
+    def __init__(self) -> None:
+        self.urls: list[str] = []
+        self.fails = True
+
+    def page(self, page: fyke.Page) -> None:
+        self.urls.append(page.url)
+
+    def close(self) -> None:
+        if self.fails:
+            raise OSError("no room there")
+
+
+def test_a_sink_that_cannot_be_closed_is_told_and_gets_its_pages_again(
+    tmp_path: Path, web: RunningWeb, config: fyke.Config
+) -> None:
+    sink = Unclosed()
+    for fails in (True, False):
+        sink.fails, sink.urls = fails, []
+        crawl = fyke.Crawl(web.seeds, into=tmp_path / "crawl", scope="web", config=config, sinks=[sink])
+        with pytest.raises(PluginError, match="no room there") if fails else nullcontext(), crawl:
+            list(crawl)
+    assert sorted(sink.urls) == sorted(archived(tmp_path / "crawl"))
+    assert len(sink.urls) == PAGES
 
 
 def test_mistakes_are_told(tmp_path: Path, web: RunningWeb, config: fyke.Config) -> None:

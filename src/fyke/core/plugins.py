@@ -125,7 +125,7 @@ def schemes_of(modules: Iterable[ProtocolModule]) -> frozenset[str]:
 def load_plugin(reference: str, kind: str, protocol: type) -> Any:
     """The plug-in named `reference` (`module:Name`, or an entry point of group `fyke.<kind>`), made.
 
-    Raises PluginError when it cannot be imported or lacks what `protocol` asks.
+    Raises PluginError when it cannot be made, or lacks what `protocol` asks.
     """
     try:
         if ":" in reference:
@@ -137,8 +137,21 @@ def load_plugin(reference: str, kind: str, protocol: type) -> Any:
                 raise PluginError(f"there is no {kind[:-1]} {reference!r}: say module:Name for one of your own")
             factory = entries[0].load()
         plugin = factory()
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise PluginError(f"plug-in {reference!r} ({kind}) cannot be loaded: {error}") from error
-    if not isinstance(plugin, protocol):
+        fits = isinstance(plugin, protocol) and all(map(_are_texts, _listed(plugin, protocol)))
+    except PluginError:
+        raise
+    except Exception as error:  # a plug-in may raise anything
+        what = f"{type(error).__name__}: {error}"
+        raise PluginError(f"plug-in {reference!r} ({kind}) cannot be loaded: {what}") from error
+    if not fits:
         raise PluginError(f"plug-in {reference!r} is not a {protocol.__name__}: see fyke.core.plugins")
     return plugin
+
+
+def _listed(plugin: Any, protocol: type) -> list[Any]:
+    """What `plugin` lists, as `protocol` asks."""
+    return [getattr(plugin, name) for name in ("schemes", "media_types") if hasattr(protocol, name)]
+
+
+def _are_texts(listed: Any) -> bool:
+    return isinstance(listed, Iterable) and not isinstance(listed, str) and all(isinstance(one, str) for one in listed)

@@ -325,7 +325,7 @@ class Agent:
         asyncio.get_running_loop().set_exception_handler(self._handler_before)
         try:
             if error is None:
-                close_whole(self.directory, self._rooms, self._prepared.sinks)
+                close_whole(self.directory, self._rooms)
                 self._rooms.keeper.last(self._ending.value if self._ending else Ending.STOPPED.value)
         finally:
             self._rooms.close()

@@ -12,6 +12,7 @@ from fyke.archive.records import Original
 from fyke.archive.tables import ExtractedTable, LinksTable, PagesTable, links_batch
 from fyke.archive.warc import WarcWriter
 from fyke.core.batches import Kind
+from fyke.core.errors import PluginError
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink
 from fyke.core.visits import Exchange, Page, Purpose
@@ -99,6 +100,18 @@ class Barn:
                 sink.page(page)
             except Exception:  # noqa: BLE001 - a plug-in may raise anything; it costs its page
                 self.sink_failures[type(sink).__name__] += 1
+
+    def close_sinks(self) -> None:
+        """Tell the sinks that no page comes any more. Raises PluginError."""
+        for sink in self._sinks:
+            try:
+                sink.close()
+            except Exception as error:  # a plug-in may raise anything
+                what = f"{type(sink).__name__}: {error!r}"
+                raise PluginError(
+                    f"a sink failed as it was closed ({what}): mend it, then resume; the crawl goes on from its last"
+                    " checkpoint"
+                ) from error
 
 
 def _copy_of(exchange: Exchange) -> Original | None:

@@ -11,13 +11,13 @@ import pyarrow as pa
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.summaries import HostRow, write_domains, write_hosts
-from fyke.core.plugins import PageSink
 from fyke.core.urls import key_of
 from fyke.crawl.opening import Rooms
 
 
-def close_whole(directory: CrawlDirectory, rooms: Rooms, sinks: list[PageSink]) -> None:
-    """Finish all files that `rooms` write into `directory`, and give `sinks` their end."""
+def close_whole(directory: CrawlDirectory, rooms: Rooms) -> None:
+    """Finish all files that `rooms` write into `directory`, and tell the sinks that this is the end. Raises
+    PluginError."""
     rooms.fetcher.state()
     write_hosts(directory.path, _host_rows(rooms), directory.part)
     write_domains(directory.path, _domain_rows(rooms), directory.part)
@@ -25,8 +25,7 @@ def close_whole(directory: CrawlDirectory, rooms: Rooms, sinks: list[PageSink]) 
         writer.close()
     for table in rooms.extracted.values():
         table.close()
-    for sink in sinks:
-        sink.close()
+    rooms.barn.close_sinks()
 
 
 def _host_rows(rooms: Rooms) -> Iterator[HostRow]:

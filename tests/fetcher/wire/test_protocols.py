@@ -294,6 +294,16 @@ async def test_plugins_come_first_and_are_answered_once():
         assert client.registry.plugin_failures == {"Plugin": 1}
 
 
+@pytest.mark.parametrize(
+    "answer", [None, 5, Exchange(visit_to("http://site.test/other"), Outcome.OK, 0.0, 0.0, "", "")]
+)
+async def test_a_plugin_that_answers_with_something_else_costs_its_page(answer):
+    async with Client(plugins=[Plugin(lambda _visit, _address, done: done(answer))]) as client:
+        answered = await client.get("http://site.test/")
+        assert answered.outcome is Outcome.PLUGIN_FAILED
+        assert client.registry.plugin_failures == {"Plugin": 1}
+
+
 async def test_a_plugin_that_raises_costs_its_page():
     def raises(_visit, _address, _done):
         raise ValueError("no")

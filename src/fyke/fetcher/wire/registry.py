@@ -84,18 +84,23 @@ class Registry:
 
     def _by_plugin(self, plugin: ProtocolModule, visit: Visit, address: str, done: Done) -> None:
         waiting = [done]
+        started_at = self._clock.now()
+
+        def failed(how: str) -> Exchange:
+            name = type(plugin).__name__
+            self.plugin_failures[name] += 1
+            return Exchange(visit, Outcome.PLUGIN_FAILED, started_at, 0.0, address, f"{name}: {how}")
 
         def once(exchange: Exchange) -> None:
             if waiting:
-                self._loop.call_soon(waiting.pop(), exchange)
+                fits = isinstance(exchange, Exchange) and exchange.visit.key == visit.key
+                answer = exchange if fits else failed(f"answered with another visit, or a {type(exchange).__name__}")
+                self._loop.call_soon(waiting.pop(), answer)
 
-        started_at = self._clock.now()
         try:
             plugin.fetch(visit, address, once)
         except Exception as error:  # noqa: BLE001 - whatever a plug-in raises costs its page, nothing else
-            name = type(plugin).__name__
-            self.plugin_failures[name] += 1
-            once(Exchange(visit, Outcome.PLUGIN_FAILED, started_at, 0.0, address, f"{name}: {error!r}"))
+            once(failed(repr(error)))
 
 
 def build_registry(
