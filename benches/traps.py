@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fyke.core.batches import url_batch
+from fyke.core.config import FrontierSection
 from fyke.core.messages import judged_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
@@ -46,7 +47,7 @@ def main() -> None:
     chosen = options.kinds or (endless.LATER if options.later else [])
     kinds = chosen or [kind for kind in endless.TRAPS if (kind in endless.HELD_BACK) == options.held_back]
     print(f"{len(kinds)} kinds of traps beside {HONEST} honest hosts: {', '.join(kinds)}")
-    for after in (0, 16):
+    for after in (0, FrontierSection().trap_pages):
         _report(kinds, after, options.pages)
 
 
@@ -88,7 +89,7 @@ def archive(pages: int) -> tuple[int, int]:
     """Numbered pages of one host, each with a caption of ten words: how many a guard lets wait, of how many."""
     waited = 0
     with tempfile.TemporaryDirectory() as folder, Checkpoint(Path(folder)) as checkpoint:
-        traps, new_text = Traps(checkpoint.store, 16), NewText()
+        traps, new_text = Traps(checkpoint.store, FrontierSection().trap_pages), NewText()
         for begin in range(0, pages, 256):
             paths = [f"/photo/{number}" for number in range(begin, min(begin + 256, pages))]
             urls = url_batch([locate(f"http://honest-3.hostile{path}") for path in paths])

@@ -159,9 +159,9 @@ class FrontierSection(Section):
         [], description="For order = patterns: RE2 expressions, those for the first URLs first."
     )
     trap_pages: Annotated[int, Field(ge=0, le=10_000)] = Field(
-        16,
-        description="Pages of like URLs, hardly one with new text, after which their like come last, as do the hosts of"
-        " a domain that has one for every name; 0: never.",
+        6,
+        description="Pages of like URLs, hardly one with new text, after which their like come last; twice as many of"
+        " one folder, or hosts of a domain that has one for every name; 0: never.",
     )
     probes: bool = Field(
         False,

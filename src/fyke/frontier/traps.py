@@ -8,9 +8,10 @@ for each *shape* of their URLs (`fyke.core.shapes`): of the latest pages of a sh
 
 A URL is a trap when one of its shapes is barren: its own path, a name in its query, a repeated part, depth, length;
 or a coarse one: its folder, its host, how hosts of its domain are named. Coarse ones are apart for what was met on
-fresh pages and on others, and of each own shape they count one page: they are for URLs of which no two are alike. It is
-none when its own shape is *fertile*: where one page in `FERTILE` was fresh, or led to a page of another shape that was.
-So lists are read that say little themselves and lead to what says more.
+fresh pages and on others, and of each own shape they count one page: they are for URLs of which no two are alike. Such
+pages have less in common, so it takes `PATIENCE` times as many of them. A URL is none when its own shape is *fertile*:
+where one page in `FERTILE` was fresh, or led to a page of another shape that was. So lists are read that say little
+themselves and lead to what says more.
 
 A redirect is a step on the way to a page, which was met where the first step was: what is said of the page is said of
 URLs like that as well. Only who leads on after `STEPS` redirects in a row shows nothing.
@@ -46,6 +47,7 @@ from fyke.disk.store import Store
 from fyke.frontier.probes import Probes, place_key
 from fyke.frontier.yields import COUNT, FERTILE, MOST_SHAPES, Counts, Yields
 
+PATIENCE = 2
 RECENT = 1 << 15  # pages that are known to have been fresh or not, for what was met on them
 LET_THROUGH = 64
 SHARE = 16
@@ -57,6 +59,7 @@ ROWS = 8192
 MADE = 1 << 30  # in place of the place of a shape
 # A redirect, the last of so many `steps`, is as `fresh` as where the first one was met, whose `own` and `host` it has.
 _PAGE = np.dtype([("key", "<u8"), ("own", "<u8"), ("host", "<u8"), ("fresh", "?"), ("steps", "u1")])
+Row = tuple[int, int, int, bool, bool]
 
 
 class Traps:
@@ -125,7 +128,9 @@ class Traps:
         if not judged.num_rows:
             return
         before = set(self._yields.barren["key"].tolist())
-        self._yields.add(np.array(self._shown(judged), COUNT))
+        sharp, coarse = self._shown(judged)
+        self._yields.add(np.array(sharp, COUNT))
+        self._yields.add(np.array(coarse, COUNT), PATIENCE)
         self._changed = True
         barren = self._yields.barren
         if not before.issubset(barren["key"].tolist()):
@@ -134,9 +139,10 @@ class Traps:
         accused = barren["owner"][~np.isin(barren["key"], np.fromiter(before, np.uint64, len(before)))]
         self._accused.update(accused.tolist())
 
-    def _shown(self, judged: pa.RecordBatch) -> list[tuple[int, int, int, bool, bool]]:
-        """What pages and redirects say of each of their shapes: rows of `COUNT`."""
-        seen = []
+    def _shown(self, judged: pa.RecordBatch) -> tuple[list[Row], list[Row]]:
+        """What pages and redirects say of each of their sharp shapes, and of their coarse ones: rows of `COUNT`."""
+        of_sharp: list[Row] = []
+        of_coarse: list[Row] = []
         tried: set[int] = set()
         in_folder: Counter[int] = Counter()
         host_of, domain_of, via_of, key_of = (u64(judged, name).tolist() for name in ("host", "domain", "via", "key"))
@@ -157,19 +163,19 @@ class Traps:
             else:
                 self._recent[key % RECENT] = (key, own, host, fresh, 0)
             if is_known and parent["own"] != own and (fresh or steps):
-                seen.append((int(parent["own"]), int(parent["host"]), 0, bool(fresh), False))
+                of_sharp.append((int(parent["own"]), int(parent["host"]), 0, bool(fresh), False))
             if fresh:
                 self.probes.fresh(url, found, host, domain)
-            seen += [(shape, host, 0, bool(fresh), False) for shape in sharp]
+            of_sharp += [(shape, host, 0, bool(fresh), False) for shape in sharp]
             if own not in tried and not self._yields.knows(own):
                 folders = coarse[1:-2]
                 if not folders or in_folder[folders[0]] + self._yields.pages(folders[0]) < FOLDER_PAGES:
-                    seen += [(shape, host, 0, bool(fresh), False) for shape in (coarse[0], coarse[-2])]
-                    seen.append((coarse[-1], domain, 0, bool(fresh), False))
-                seen += [(shape, host, 0, bool(fresh), False) for shape in folders]
+                    of_coarse += [(shape, host, 0, bool(fresh), False) for shape in (coarse[0], coarse[-2])]
+                    of_coarse.append((coarse[-1], domain, 0, bool(fresh), False))
+                of_coarse += [(shape, host, 0, bool(fresh), False) for shape in folders]
                 in_folder.update(folders[:1])
             tried.add(own)
-        return seen
+        return of_sharp, of_coarse
 
     def _learn_of_probes(self, judged: pa.RecordBatch) -> None:
         about_of, fresh_of = u64(judged, "via").tolist(), judged.column("fresh").to_pylist()

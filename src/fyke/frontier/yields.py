@@ -24,12 +24,14 @@ class Yields:
 
     def __init__(self, after: int, counts: Counts, most: int = MOST_SHAPES) -> None:
         """A shape begins as if all were fresh, and falls to one in `BARREN` by `after` that are not."""
-        self._kept = BARREN ** (-1 / max(after, 1))
+        self._after = max(after, 1)
         self._most = most
         self.counts = counts
 
-    def add(self, seen: Counts) -> None:
-        """Count pages (dtype `COUNT`, [n]), in order; the `fresh` of each is 1 or 0."""
+    def add(self, seen: Counts, patience: int = 1) -> None:
+        """Count pages (dtype `COUNT`, [n]), in order; the `fresh` of each is 1 or 0. Shapes take `patience` times as
+        many to fall as others."""
+        kept = BARREN ** (-1 / (self._after * patience))
         keys, first, now = np.unique(seen["key"], return_index=True, return_inverse=True)
         counts = self._with(keys, seen["owner"][first])
         places = np.searchsorted(counts["key"], keys)
@@ -37,16 +39,16 @@ class Yields:
         order = np.argsort(now[::-1], kind="stable")
         later = np.empty(len(now), np.int64)  # pages of the same shape that come after each
         later[len(now) - 1 - order] = np.arange(len(now)) - np.repeat(np.cumsum(pages) - pages, pages)
-        added = np.bincount(now, seen["fresh"] * (1 - self._kept) * self._kept**later, len(keys))
+        added = np.bincount(now, seen["fresh"] * (1 - kept) * kept**later, len(keys))
         touched = counts[places]
-        touched["fresh"] = touched["fresh"] * self._kept**pages + added
+        touched["fresh"] = touched["fresh"] * kept**pages + added
         touched["pages"] += pages.astype(np.uint32)
         touched["barren"] |= touched["fresh"] * BARREN <= 1.0001
         touched["barren"] &= touched["fresh"] * FERTILE < 1
         counts[places] = touched
         if len(counts) > self._most:
-            kept = np.argpartition(counts["pages"], len(counts) - self._most // 2)[-self._most // 2 :]
-            counts = counts[np.sort(kept)]
+            most = np.argpartition(counts["pages"], len(counts) - self._most // 2)[-self._most // 2 :]
+            counts = counts[np.sort(most)]
         self.counts = counts
 
     def _with(self, keys: U64, owners: U64) -> Counts:
