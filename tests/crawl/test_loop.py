@@ -398,6 +398,7 @@ def test_what_ended_waits_for_what_is_about_to_end(tmp_path: Path) -> None:
         running = asyncio.create_task(loop.run(Keeper(crawl.checkpoint, {}, {}, crawl.clock, 1e9)))
         while fetcher.left or fetcher.over:
             await asyncio.sleep(0)
+        crawl.fetcher.abort()  # the clock stands still: nobody would wait for it in vain
         loop.stop()
         await running
         return fetcher.takes
@@ -462,6 +463,7 @@ def test_who_is_crowded_is_given_no_exchanges_and_others_have_their_turns(tmp_pa
         news.set()
         for _ in range(20):
             await asyncio.sleep(0)
+        crawl.fetcher.abort()  # the clock stands still: nobody would wait for it in vain
         loop.stop()
         await running
         return while_crowded, crawl.worker.kept.total() - kept
