@@ -55,7 +55,7 @@ class DictFetcher:
         self.over: list[tuple[Visit, Outcome]] = []
         self.given: Counter[str] = Counter()
         self.brought = 0
-        self.stopped = self.aborted = False
+        self.stopped = self.aborted = self.reads = False
 
     rules_room = 4
 
@@ -69,7 +69,7 @@ class DictFetcher:
 
     @property
     def idle(self) -> bool:
-        return not (self.held or self.rules or self.over)
+        return not (self.held or self.rules or self.over or self.reads)
 
     @property
     def has_its_pages(self) -> bool:
@@ -284,6 +284,44 @@ def test_every_page_is_kept_once_and_the_crawl_knows_its_end(tmp_path: Path) -> 
     assert crawl.fetcher.stopped
     assert crawl.stage.stages.traps.barren, "some of it waited for all else"
     assert crawl.loop.idle
+    crawl.close()
+
+
+def test_traps_wait_while_a_page_that_may_lead_on_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two pages of a list in which each leads to the next, nothing else is left for a moment."""
+    crawl = SmallCrawl(tmp_path, small_web(2))
+    frontier, now = crawl.stage, crawl.clock.now()
+    while not len(frontier.stages.traps):
+        crawl.turn()
+    monkeypatch.setattr(type(frontier.stages), "others_wait", False)
+    for _ in range(100):
+        frontier.turn(now, hungry=True, quiet=False)
+    waiting = len(frontier.stages.traps)
+    assert waiting and not frontier.turn(now, hungry=True, quiet=False)
+    assert len(frontier.stages.traps) == waiting
+    assert frontier.turn(now, hungry=True, quiet=True)
+    assert len(frontier.stages.traps) < waiting
+    crawl.close()
+
+
+def test_the_frontier_knows_when_nothing_is_being_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl = SmallCrawl(tmp_path, small_web(2))
+    turn, told = crawl.stage.turn, []
+
+    def noted(now: float, *, hungry: bool, quiet: bool) -> bool:
+        told.append(quiet)
+        return turn(now, hungry=hungry, quiet=quiet)
+
+    monkeypatch.setattr(crawl.stage, "turn", noted)
+    crawl.fetcher.reads = True
+    for _ in range(5):
+        crawl.turn()
+    assert told == [False] * 5
+    crawl.fetcher.reads = False
+    assert crawl.run() is Ending.FINISHED
+    assert told[-1]
     crawl.close()
 
 

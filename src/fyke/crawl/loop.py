@@ -227,7 +227,7 @@ class Loop:
         costs for those known before is waste, and weighs."""
         begun = self._clock.now()
         waste = self._frontier.known_share
-        self.moved = self._frontier.turn(now, hungry=hungry)
+        self.moved = self._frontier.turn(now, hungry=hungry, quiet=self._quiet)
         if hungry:
             ended = self._clock.now()
             self._merge_at = ended + max((ended - begun) * waste * (MERGE_SHARE - 1), self._least_merge_s)
@@ -294,9 +294,13 @@ class Loop:
     @property
     def idle(self) -> bool:
         """Whether nothing is on its way anywhere but in the frontier."""
-        here = self._fetcher.idle and not self._outbox and not self._gathering.waiting
         aside = self._rewriting is not None and self._rewriting.waiting
-        return here and not aside and self._post.quiet
+        return self._quiet and not aside and self._post.quiet
+
+    @property
+    def _quiet(self) -> bool:
+        """Whether nothing is being fetched here, or was and is not told."""
+        return self._fetcher.idle and not self._outbox and not self._gathering.waiting
 
     def _ending(self, started: float) -> Ending | None:
         if self.failure is not None:

@@ -215,9 +215,10 @@ class Frontier:
         seen = self.stages.seen
         return len(seen) / max(1, len(seen) + seen.pending)
 
-    def turn(self, now: float, *, hungry: bool) -> bool:
+    def turn(self, now: float, *, hungry: bool, quiet: bool = True) -> bool:
         """Move what was found on towards the ready queues; whether anything moved.
 
+        `quiet`: nothing was fetched that may lead to more, so that traps may go, if nothing else waits.
         `hungry`: merges of less than a full batch are granted, since visits run low (`need`). What they cost is the
         caller's to weigh, since it has a clock and the frontier has none.
         """
@@ -237,7 +238,7 @@ class Frontier:
         moved |= self.supply.fill(now, near, hungry=hungry, dry=self.need >= Need.DRY)
         if moved:
             return True
-        if len(self.stages.traps) and not self.stages.others_wait:
+        if quiet and len(self.stages.traps) and not self.stages.others_wait:
             self.supply.put(self.stages.traps.release(max(1, RELEASED * self._few_visits)), now)
             return True
         if self._descends and self.level_done and (len(self.stages.later) or len(self.stages.again)):
