@@ -120,6 +120,16 @@ def test_a_list_without_words_is_none_when_it_leads_to_what_is_fresh(guard: Guar
     guard.close()
 
 
+def test_a_list_that_led_to_much_counts_once(guard: Guard) -> None:
+    lists, photos = numbered("/list?colour=", 2 * AFTER), numbered("/photo/", 2 * AFTER)
+    for of_list, photo in zip(lists, photos, strict=True):
+        learn(guard, [of_list], False)
+        learn(guard, [photo], True, via=lists[0])
+    assert passed(guard, numbered("/list?colour=", 5, 10_000)) == 0, "all lists but the first led to nothing"
+    assert passed(guard, numbered("/photo/", 5, 10_000)) == 5
+    guard.close()
+
+
 def test_what_is_fresh_after_all_goes_on_and_nothing_is_lost(guard: Guard) -> None:
     """Through a save and a restart: what was diverted waits, and comes back once its shape brings something."""
     learn(guard, numbered("/day/", 2 * AFTER), False)
@@ -232,7 +242,7 @@ def test_memory_is_bounded_at_any_number_of_hosts_and_shapes(guard: Guard) -> No
         learn(guard, hosts, random.random() < 0.5)
     state = guard.stage.state()
     assert state["counts"] <= 4096
-    assert state["recent"] <= RECENT
+    assert state["pages"] <= RECENT
     guard.close()
 
 

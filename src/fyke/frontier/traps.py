@@ -10,8 +10,9 @@ A URL is a trap when one of its shapes is barren: its own path, a name in its qu
 or a coarse one: its folder, its host, how hosts of its domain are named. Coarse ones are apart for what was met on
 fresh pages and on others, and of each own shape they count one page: they are for URLs of which no two are alike. Such
 pages have less in common, so it takes `PATIENCE` times as many of them. A URL is none when its own shape is *fertile*:
-where one page in `FERTILE` was fresh, or led to a page of another shape that was. So lists are read that say little
-themselves and lead to what says more.
+where one page in `FERTILE` was fresh, or led to a page of another shape that was: to how many says nothing more, else
+the first lists of a shop would speak for all that show the same. So lists are read that say little themselves and lead
+to what says more.
 
 A redirect is a step on the way to a page, which was met where the first step was: what is said of the page is said of
 URLs like that as well. Only who leads on after `STEPS` redirects in a row shows nothing.
@@ -58,7 +59,8 @@ MOST_STEPS = 100
 ROWS = 8192
 MADE = 1 << 30  # in place of the place of a shape
 # A redirect, the last of so many `steps`, is as `fresh` as where the first one was met, whose `own` and `host` it has.
-_PAGE = np.dtype([("key", "<u8"), ("own", "<u8"), ("host", "<u8"), ("fresh", "?"), ("steps", "u1")])
+# `led`: whether it was said of it that it led to a fresh page.
+_PAGE = np.dtype([("key", "<u8"), ("own", "<u8"), ("host", "<u8"), ("fresh", "?"), ("steps", "u1"), ("led", "?")])
 Row = tuple[int, int, int, bool, bool]
 
 
@@ -86,7 +88,7 @@ class Traps:
             with store.read(self._file) as reader:
                 counts = reader.array(COUNT, 0, int(saved["counts"])).copy()
             with store.read(str(saved["pages_file"])) as reader:
-                recent = reader.array(_PAGE, 0, int(saved.get("recent", 0))).copy()  # older ones had less of each
+                recent = reader.array(_PAGE, 0, int(saved.get("pages", 0))).copy()  # older: other dtypes
         self._pages_file = str(saved.get("pages_file", ""))
         self._yields = Yields(after, counts, most)
         self._recent = np.zeros(RECENT, _PAGE)
@@ -157,12 +159,13 @@ class Traps:
             own = sharp[0]
             if fresh is None:
                 first = (parent["own"], parent["host"]) if steps else (own, host)
-                self._recent[key % RECENT] = (key, *first, met_on_fresh, min(steps + 1, MOST_STEPS))
+                self._recent[key % RECENT] = (key, *first, met_on_fresh, min(steps + 1, MOST_STEPS), False)
                 if steps < STEPS:
                     continue
             else:
-                self._recent[key % RECENT] = (key, own, host, fresh, 0)
-            if is_known and parent["own"] != own and (fresh or steps):
+                self._recent[key % RECENT] = (key, own, host, fresh, 0, False)
+            if is_known and parent["own"] != own and (steps or (fresh and not parent["led"])):
+                parent["led"] = True
                 of_sharp.append((int(parent["own"]), int(parent["host"]), 0, bool(fresh), False))
             if fresh:
                 self.probes.fresh(url, found, host, domain)
@@ -321,7 +324,7 @@ class Traps:
             "file": self._file,
             "counts": len(self._yields.counts),
             "pages_file": self._pages_file,
-            "recent": len(recent),
+            "pages": len(recent),
             "probes": self.probes.state(),
             "left": self._left,
             "looks": self._looks,
