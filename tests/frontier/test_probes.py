@@ -151,6 +151,21 @@ def test_a_site_that_ends_is_not_asked(asking: Asking) -> None:
     asking.close()
 
 
+def test_a_chain_beside_copies_is_asked_and_alone_is_not(asking: Asking) -> None:
+    """Each page leads to the next, and to two copies that wait as traps."""
+    for number in range(2 * GROWN):
+        fresh_pages(asking, f"/page/{number}", 1)
+        grow(asking, 1)
+    assert asking.stage.probes.take() == []
+    for number in range(2 * GROWN, 4 * GROWN):
+        fresh_pages(asking, f"/page/{number}", 1)
+        grow(asking, 3)
+        asking.stage.probes.put_aside(np.full(2, HOST, np.uint64), np.full(2, DOMAIN, np.uint64))
+    assert not asking.stage.probes.grown(np.array([HOST], np.uint64), np.array([DOMAIN], np.uint64)).any()
+    convict(asking, "/page/")
+    asking.close()
+
+
 @pytest.mark.parametrize("after", [0, 16])
 def test_where_nobody_wants_it_no_host_is_asked_or_convicted(asking: Asking, tmp_path: Path, after: int) -> None:
     fresh_pages(asking, "/entry/", 1)
@@ -185,7 +200,7 @@ def test_memory_is_bounded_and_who_is_convicted_stays_so_however_many_come(askin
     for host in range(1, 2 * PLACES):
         probes.fresh("http://www.a.example/a/1", like, host * 2654435761 % 2**64, host)
     assert probes.take() == [], "none of them grew"
-    assert probes.state()["records"] <= PLACES
+    assert probes.state()["places"] <= PLACES
     assert passed(asking, "/entry/") == []
     asking.close()
 

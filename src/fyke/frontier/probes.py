@@ -7,8 +7,9 @@ and its host has *grown*, it is asked for a page there whose name nobody can kno
 page met before, or one that says what the last such page said (`fyke.harvest.new_text`): that clears the place. New
 text leads to another try, and `TRIES` of them in a row convict it; `MANY` places convict their host.
 
-A host has grown when more was found of it, since its first fresh page, than `GROWTH` for each visit and `GROWN` more,
-without what waits as traps.
+A host has grown when more was found of it, since its first fresh page, than `GROWTH` for each visit and `GROWN` more.
+What waits as traps is found as well: lists that each lead to the next and to copies are as endless. A domain grows, and
+a host for whom nothing else would go on (`grown`), by what does not wait.
 A site of some hundred pages seldom does, nor one whose pages each lead to the next; a site without end does. Other
 places of a host are asked about after `REST_PAGES` fresh pages for each before, and where one is convicted as soon as
 `ASK_SOON` were fresh there. A domain of which `ASK_HOSTS` hosts were fresh, and which has grown like that, is asked
@@ -55,7 +56,7 @@ DIGITS = 12
 MOST_NUMBERS = 4  # of a name that are made up, its last: each may be longer than it was
 MOST_LABEL = 63  # letters of a part of a host's name, and of all of it (RFC 1035, 2.3.4)
 MOST_HOST = 253
-_COUNTS = [("fresh", "<u4"), ("found", "<u4"), ("visited", "<u4"), ("asked", "<u2"), ("made", "u1")]
+_COUNTS = [(name, "<u4") for name in ("fresh", "found", "aside", "visited")] + [("asked", "<u2"), ("made", "u1")]
 _RECORD = np.dtype([("key", "<u8"), ("owner", "<u8"), *_COUNTS])  # of a place at a host, of a host, of a domain
 _DOMAIN = 0x9E3779B97F4A7C15  # apart from the key of a domain is that of the host with its name
 _NUMBER = re.compile(r"[0-9]+")
@@ -84,7 +85,7 @@ class Probes:
         self._records = np.zeros(PLACES, _RECORD)
         if self._file:
             with store.read(self._file) as reader:
-                known = reader.array(_RECORD, 0, int(saved["records"]))
+                known = reader.array(_RECORD, 0, int(saved.get("places", 0)))
                 self._records[known["key"] % PLACES] = known
         self._urls: list[tuple[str, int]] = []
         self._changed = False
@@ -122,14 +123,15 @@ class Probes:
         if not self._asks_hosts or place["asked"] or whole["made"] >= MANY:
             return
         least, rest = (ASK_SOON, 0) if whole["made"] else (ASK_AFTER, REST_PAGES)
-        if _has_grown(whole) and place["fresh"] >= least and whole["fresh"] >= rest * int(whole["asked"]):
+        is_due = place["fresh"] >= least and whole["fresh"] >= rest * int(whole["asked"])
+        if is_due and _has_grown(whole, whole["found"]):
             whole["asked"] += self._ask(place, url)
 
     def _fresh_host(self, url: str, domain: int) -> None:
         """The page `url` is the first of its host that brought new text."""
         hosts = self._record(domain ^ _DOMAIN, domain)
         hosts["fresh"] += 1
-        if hosts["fresh"] >= ASK_HOSTS and not hosts["asked"] and _has_grown(hosts):
+        if hosts["fresh"] >= ASK_HOSTS and not hosts["asked"] and _has_grown(hosts, _going_on(hosts)):
             while hosts["asked"] < TRIES and self._ask(hosts, url):
                 pass
 
@@ -138,20 +140,18 @@ class Probes:
         self._count("found", hosts, domains)
 
     def put_aside(self, hosts: U64, domains: U64) -> None:
-        """Of what was found, these wait as traps: the hosts (uint64[n] each, with repeats) do not grow by them."""
-        self._count("found", hosts, domains, up=False)
+        """Of what was found, these wait as traps: hosts and domains (uint64[n] each, with repeats)."""
+        self._count("aside", hosts, domains)
 
     def visited(self, hosts: U64, domains: U64) -> None:
         """Visits to URLs of these hosts and domains (uint64[n] each, with repeats) are over."""
         self._count("visited", hosts, domains)
 
-    def _count(self, name: str, hosts: U64, domains: U64, *, up: bool = True) -> None:
+    def _count(self, name: str, hosts: U64, domains: U64) -> None:
         for keys in (hosts, domains ^ np.uint64(_DOMAIN)):
             keys, counts = np.unique(keys, return_counts=True)
             known = self._records["key"][keys % PLACES] == keys
-            places, by = keys[known] % PLACES, counts[known].astype(np.uint32)
-            so_far = self._records[name][places]
-            self._records[name][places] = so_far + by if up else so_far - np.minimum(so_far, by)
+            self._records[name][keys[known] % PLACES] += counts[known].astype(np.uint32)
             self._changed |= bool(known.any())
 
     def grown(self, hosts: U64, domains: U64) -> Mask:
@@ -159,7 +159,7 @@ class Probes:
         grown: Mask = np.zeros(len(hosts), np.bool_)
         for keys in (hosts, domains ^ np.uint64(_DOMAIN)):
             known = self._records[keys % PLACES]
-            grown |= (known["key"] == keys) & (known["found"] >= GROWN + GROWTH * known["visited"])
+            grown |= (known["key"] == keys) & _has_grown(known, _going_on(known))
         return grown
 
     def answered(self, url: str, about: int, *, made_up: bool) -> int:
@@ -232,7 +232,7 @@ class Probes:
                 self._store.retire(self._file)
             self._file = self._store.write("probes", "vals", [raw(records)])
             self._changed = False
-        return {"file": self._file, "records": len(records)}
+        return {"file": self._file, "places": len(records)}
 
 
 def place_key(like: Shapes, host: int) -> int:
@@ -244,8 +244,14 @@ def _is_domain(record: Any) -> bool:
     return bool(record["key"] == record["owner"] ^ np.uint64(_DOMAIN))
 
 
-def _has_grown(record: Any) -> bool:
-    return bool(record["found"] >= GROWN + GROWTH * record["visited"])
+def _has_grown(records: Any, found: Any) -> Any:
+    """Whether, by so many URLs `found` of it, each of `records` grows faster than it is read."""
+    return found >= GROWN + GROWTH * records["visited"]
+
+
+def _going_on(records: Any) -> Any:
+    """Of what was found, how much did not come to wait as traps."""
+    return records["found"] - np.minimum(records["found"], records["aside"])
 
 
 def host_made_up_like(url: str, number: int) -> str:
