@@ -234,7 +234,7 @@ class Soak:
         self._kill(crawl)
         files = [path for path in sorted(crawl.into.rglob("*")) if path.is_file() and path.stat().st_size]
         files = [path for path in files if crawl.into / "damaged" not in path.parents]  # what a repair put aside
-        files = [path for path in files if path.suffix not in (".log", ".sqlite-shm", ".toml")]  # a person edits fyke.toml
+        files = [path for path in files if path.suffix not in (".log", ".sqlite-shm", ".toml")]  # fyke.toml is edited
         if not files:  # killed before anything was written
             crawl.start()
             return

@@ -9,6 +9,7 @@ the exception again for the time between. For that, this module imports next to 
 """
 
 import _signal as signal  # type: ignore[import-not-found]  # `signal` loads modules, and Ctrl-C in them is a traceback
+import os
 import sys
 
 _STACK_BYTES = 512 << 10  # with a quarter, pages as deep as they may be are read; with a tenth, the process dies of one
@@ -19,6 +20,15 @@ def end_quietly() -> None:
     """Ctrl-C ends the process from now on, unless whoever started it has it ignore that."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _take_closed_streams() -> None:
+    """What is opened first would take the place of a standard stream that is closed, and libuv ends who closes that."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free is this one
 
 
 def _little_stack() -> str:
@@ -55,6 +65,7 @@ def _complain(said: str) -> None:
 def main() -> None:
     """The entry point: `fyke.cli` does the rest."""
     end_quietly()
+    _take_closed_streams()
     if said := _little_stack():
         _complain(said)
     try:

@@ -329,6 +329,18 @@ def test_a_disk_that_fills_and_empties_is_a_pause(tmp_path: Path, disk: Path) ->
     assert "goes on" in said and "Traceback" not in said
 
 
+@pytest.mark.parametrize("closed", [["<&-"], [">&-"], ["2>&-"], ["<&-", ">&-", "2>&-"]])
+@pytest.mark.parametrize("agents", [1, 2])
+def test_a_stream_that_is_closed_harms_nothing(
+    tmp_path: Path, quick: Path, site: SmallSite, closed: list[str], agents: int
+) -> None:
+    """What is opened first takes the number that is free, and must not be ended with the stream whose number it is."""
+    started = command(tmp_path / "there", quick, site.url, "--agents", str(agents))
+    done = subprocess.run(["sh", "-c", f'exec "$@" {" ".join(closed)}', "sh", *started], timeout=60, check=False)
+    assert done.returncode == 0
+    whole(tmp_path / "there", site)
+
+
 def test_a_crawl_that_waits_for_room_can_be_stopped(tmp_path: Path, disk: Path) -> None:
     with paused(tmp_path, disk) as (process, _):
         process.send_signal(signal.SIGTERM)

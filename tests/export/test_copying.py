@@ -39,6 +39,13 @@ def copied(crawled: Path, target: str) -> dict[str, int]:
     return dict(json.loads(done.stdout))
 
 
+def test_a_crawl_is_not_copied_into_itself(crawled: Path) -> None:
+    for target in (crawled, crawled / "warc" / "copy"):
+        done = fyke("copy", str(crawled), str(target))
+        assert done.returncode == 3 and "is in what is to be copied: name another folder" in done.stderr
+    assert not (crawled / "warc" / "copy").exists()
+
+
 def test_into_a_folder(crawled: Path, tmp_path: Path) -> None:
     there = shutil.copytree(crawled, tmp_path / "there")
     target = tmp_path / "deep" / "copy"

@@ -52,6 +52,8 @@ def copy(directory: CrawlDirectory, target: str, console: Console) -> Copied:
     Raises NotACrawl, ConfigurationError for a target that cannot be, DirectoryError where it fails, StateDamaged.
     """
     directory.config()
+    if "://" not in target and Path(target).resolve().is_relative_to(directory.path.resolve()):
+        raise DirectoryError(f"{target} is in what is to be copied: name another folder")
     with _explained(target):
         store = from_url(target) if "://" in target else LocalStore(_made(Path(target)), mkdir=True)
         there = {found["path"]: found["size"] for batch in obstore.list(store) for found in batch}

@@ -39,6 +39,7 @@ from fyke.fetcher.wire.options import constant_options, session_cache
 from fyke.fetcher.wire.transfer import ANY, ENDLESS, IDLE, Calls, Dialect, Done, Request, Slot
 from fyke.fetcher.wire.watchdog import Watchdog
 
+READY = 8  # connections of which libcurl reads or writes before others have their turn: a handshake takes milliseconds
 SESSION_CACHES = 64  # each of them holds 25 hosts' TLS sessions: libcurl's bound
 BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived yet; the rest is in files
 MOST_DETAIL_CHARS = 300  # servers of FTP and Gopher say what went wrong
@@ -262,7 +263,7 @@ class CurlEngine:
             self._act(pycurl.SOCKET_TIMEOUT, 0)
 
     def _ready(self) -> None:
-        for fd, events in self._epoll.poll(0):
+        for fd, events in self._epoll.poll(0, READY):  # those beyond are ready still at the loop's next turn
             if self._closed:
                 return
             self._act(fd, _SELECTS[events & 31])
