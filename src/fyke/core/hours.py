@@ -11,11 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 from zoneinfo import ZoneInfo
-
-if TYPE_CHECKING:
-    from fyke.core.site import SiteSection
 
 DAY_MIN = 24 * 60
 _HOURS = re.compile(r"(\d{1,2})(?::(\d\d))?-(\d{1,2})(?::(\d\d))?(?: ([A-Za-z][A-Za-z0-9_+/-]*))?", re.ASCII)
@@ -72,10 +69,22 @@ def valid_hours(text: str) -> str:
     return text
 
 
+class SiteHours(Protocol):
+    """What a table `[[site]]` says of hours (`fyke.core.site`)."""
+
+    @property
+    def match(self) -> str: ...
+
+    @property
+    def hours(self) -> str: ...
+
+    def has_host(self, host: str) -> bool: ...
+
+
 class HostHours:
     """When each host may be asked: as the last table says that says something of it, else as is `usual`."""
 
-    def __init__(self, usual: str = "", tables: "Sequence[SiteSection]" = ()) -> None:
+    def __init__(self, usual: str = "", tables: Sequence[SiteHours] = ()) -> None:
         self._usual = usual
         self._tables = [table for table in reversed(tables) if table.hours]
         texts = {usual, *(table.hours for table in tables)} - {""}
