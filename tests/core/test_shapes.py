@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.core.shapes import LONG_URL, MOST_NAMES, MOST_PARTS, shape_keys, shapes, skeleton
+from fyke.core.shapes import (
+    LONG_URL,
+    MOST_NAMES,
+    MOST_PARTS,
+    VARIANTS,
+    shape_keys,
+    shapes,
+    skeleton,
+    variant_keys,
+    variants,
+)
 from fyke.core.urls import canonical
 
 PARTS = st.lists(st.from_regex(r"[a-z0-9.-]{1,12}", fullmatch=True), max_size=6)
@@ -28,7 +38,7 @@ def test_shapes_are_in_words_and_few(parts: list[str], names: list[str]) -> None
     url = canonical(f"http://www.example.org/{'/'.join(parts)}?{'&'.join(names)}") or ""
     found = shapes(skeleton(url))
     assert not re.search(r"[0-9]", found.own.partition("?")[0])
-    assert {name.partition("=")[0] for name in names} >= {name[1:-1] for name in found.sharp if name[:1] == "?"}
+    assert {name.partition("=")[0] for name in names} >= {name[1:-1] for name in found.names}
     sharp, coarse = shape_keys(found, 1, 2, met_on_fresh=False)
     assert len(sharp) <= MOST_NAMES + 5 and len(coarse) <= 5
     assert sharp == shape_keys(found, 1, 2, met_on_fresh=True)[0]
@@ -39,6 +49,9 @@ def test_what_looks_made_up_is_one_shape() -> None:
     one, other = (f"http://h/session/{made_up}/list" for made_up in ("3f2a1b99", "77aa8c1d0e"))
     assert shapes(skeleton(one)) == shapes(skeleton(other)) != shapes(skeleton("http://h/session/3f2a/list"))
     assert shapes(skeleton(one)).own == "/session/*/list"
+    assert shapes(skeleton("http://h/out/1ee666397c")).own == "/out/*", "a digest, with however few numbers"
+    assert shapes(skeleton("http://h/x;jsessionid=592A693DB50FA329")).own == "/*"
+    assert shapes(skeleton("http://h/decades/facade/deadbeefs")).own == "/decades/facade/deadbeefs"
 
 
 def test_repeats_depth_and_length_are_shapes() -> None:
@@ -51,3 +64,34 @@ def test_repeats_depth_and_length_are_shapes() -> None:
 def test_the_longest_urls_have_few_shapes(piece: str) -> None:
     found = shapes(skeleton("http://h/" + piece * (8000 // len(piece))))
     assert len(found.own) <= 66 * (MOST_PARTS + MOST_NAMES)
+
+
+@pytest.mark.parametrize(
+    ("what", "one", "other"),
+    [
+        ("its query", "/contact", "/contact?from=foot"),
+        ("its query", "/list?sort=up&page=2", "/list"),
+        (
+            "what looks made up in it",
+            "/item/lamp;jsessionid=592A693DB50FA329",
+            "/item/lamp;jsessionid=08AAAB4D46946FAE",
+        ),
+        ("what looks made up in it", "/item?sid=3f2a1b99&n=7", "/item?sid=77aa8c1d&n=7"),
+        ("its folders", "/staff/lecture.html", "/staff/notes/lecture.html"),
+        ("its folders", "/a/", "/b/a/"),
+        ("the order of its parts, and how often they come", "/red/small/", "/small/red/red/"),
+        ("the order of its parts, and how often they come", "/list?a=1&b=2", "/list?b=2&a=1"),
+    ],
+)
+def test_variants_have_in_common_what_they_do_not_differ_in(what: str, one: str, other: str) -> None:
+    keys = [variant_keys(f"http://h{path}", 1) for path in (one, other)]
+    same = [word for word, first, second in zip(VARIANTS, *keys, strict=True) if first == second]
+    assert what in same
+    assert not set(keys[0]) & set(variant_keys(f"http://h{one}", 2)), "hosts are apart"
+
+
+@given(PARTS, NAMES)
+def test_pages_of_other_names_are_no_variants(parts: list[str], names: list[str]) -> None:
+    url = canonical(f"http://www.example.org/{'/'.join(parts)}?{'&'.join(names)}") or ""
+    assert len(variants(url)) == len(VARIANTS)
+    assert not set(variant_keys(url, 1)) & set(variant_keys("http://www.example.org/quite/another?page", 1))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.core.sorting import distinct, grouped, stably_sorted
+from fyke.core.sorting import distinct, grouped, nth_of_each, stably_sorted
 
 CLOSE = st.one_of(st.integers(0, 9), st.integers(2**64 - 9, 2**64 - 1), st.integers(0, 2**64 - 1))
 
@@ -36,3 +36,9 @@ def test_numbers_that_are_no_hashes(count: int) -> None:
     keys = np.arange(count, dtype=np.uint64)[::-1].copy()
     order, ordered = stably_sorted(keys)
     assert (ordered == np.arange(count)).all() and (keys[order] == ordered).all()
+
+
+@given(st.lists(CLOSE, max_size=30))
+def test_equal_keys_are_numbered_as_they_come(keys: list[int]) -> None:
+    expected = [keys[:place].count(key) for place, key in enumerate(keys)]
+    assert nth_of_each(np.array(keys, np.uint64)).tolist() == expected

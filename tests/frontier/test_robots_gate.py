@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frontier.shard import Shard
-from fyke.core.batches import texts, url_batch
+from fyke.core.batches import texts, u64, url_batch
 from fyke.core.messages import Rules
 from fyke.core.urls import locate, split
 from fyke.disk.store import Store
+from fyke.frontier.newcomers import AT_ONCE, HALVED_S
 from fyke.frontier.robots_gate import HUNGRY_SHARE, PATIENCE_S, RECHECK_SHARE, RobotsGate
 from fyke.frontier.sizes import SIZES, Sizes
 
@@ -96,7 +97,7 @@ class Gate(Shard[RobotsGate, Model]):
         return passed
 
     def wanted(self, most: int = 100) -> list[str]:
-        origins = self.stage.wanted(most)
+        origins = [split(url).origin for url in texts(self.stage.wanted(most, self.now))]
         assert len(origins) <= most
         assert self.model.asked.isdisjoint(origins)
         assert len(set(origins)) == len(origins)
@@ -288,11 +289,47 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     hosts = [f"http://h{number}.example:80" for number in range(1000)]
     gate.stage.put(url_batch([locate(f"{host.removesuffix(':80')}/") for host in hosts]), gate.now)
     assert list(gate.stage.merge(gate.now)) == []
-    assert len(gate.stage.wanted(10_000)) == 1000
+    assert gate.stage.wanted(10_000, gate.now, all_of_a_domain=True).num_rows == 1000
     for host in hosts:
         gate.stage.known(host, Rules.OPEN, gate.now + FAR, gate.now)
         assert len(gate.stage._lately) <= 50
     gate.stage.recheck(gate.now, hungry=True)
     assert sum(urls.num_rows for urls in gate.stage.merge(gate.now)) == 1000
     assert len(gate.stage._lately) <= 50
+    gate.close()
+
+
+def test_of_a_domain_with_many_hosts_few_begin_until_visits_there_end(tmp_path: Path) -> None:
+    """Also over a restart, and at who is unreachable; other domains do not wait for it."""
+    gate = Gate(tmp_path)
+    urls = url_batch([locate(f"http://h{number}.many.example/") for number in range(500)])
+    gate.stage.put(urls, gate.now)
+    gate.turn()
+    asked = gate.stage.wanted(1000, gate.now)
+    assert asked.num_rows == AT_ONCE
+    assert gate.stage.wanted(1000, gate.now).num_rows == 0
+    gate.put([4])
+    gate.turn()
+    assert gate.wanted() == [ORIGINS[4]], "another domain"
+    gate.save()
+    gate.restart()
+    gate.turn()
+    begun = Counter(texts(gate.stage.wanted(1000, gate.now)))
+    for _ in range(600):
+        assert begun.total() <= 1000
+        gate.stage.over(u64(asked, "domain")[:1])
+        begun.update(texts(gate.stage.wanted(1000, gate.now)))
+    assert len(begun) == 501 and set(begun.values()) == {1}, "each is asked for once, and none is forgotten"
+    gate.close()
+
+
+def test_who_begins_and_never_ends_holds_up_nobody_for_long(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    gate.stage.put(url_batch([locate(f"http://h{number}.many.example/") for number in range(100)]), gate.now)
+    gate.turn()
+    begun = gate.stage.wanted(1000, gate.now).num_rows
+    for _ in range(40):
+        gate.advance(HALVED_S)
+        begun += gate.stage.wanted(1000, gate.now).num_rows
+    assert begun == 100
     gate.close()

@@ -15,7 +15,9 @@ from fyke.core.messages import judged_batch
 from fyke.core.urls import key_of, locate
 from fyke.core.visits import visits_of
 from fyke.disk.store import Store
-from fyke.frontier.traps import LET_THROUGH, PATIENCE, RECENT, SHARE, Traps
+from fyke.frontier.guard import PATIENCE, RECENT
+from fyke.frontier.tally import TRIED
+from fyke.frontier.traps import LATELY, LET_THROUGH, Traps
 
 AFTER = 8
 
@@ -76,7 +78,7 @@ def test_what_brings_nothing_waits_and_what_is_not_like_it_does_not(guard: Guard
 @pytest.mark.parametrize(
     ("trap", "like", "unlike"),
     [
-        ("/list?a={n}&sort=up", "/other/{n}?sort=down", "/other/{n}?b=1"),
+        ("/list?a={n}&sort=up", "/list?b={n}&sort=down", "/other/{n}?sort=down"),
         ("/w{w}/x/x/{n}", "/v{w}/y/z/y/", "/v{w}/y/z/"),
         ("/{w}/b/c/d/e/f/g/{w}.html", "/k/l/m/n/o/p/q/r/{w}.html", "/k/l/{w}.html"),
         ("/{w}-{w}", "/{w}", "/{w}/{w}/"),
@@ -148,12 +150,18 @@ def test_what_is_fresh_after_all_goes_on_and_nothing_is_lost(guard: Guard) -> No
     guard.close()
 
 
-def test_one_in_so_many_is_tried_again(guard: Guard) -> None:
-    learn(guard, numbered("/day/", 2 * AFTER), False)
-    urls = batch([f"http://www.a.example/day/{number}" for number in range(20 * LET_THROUGH)])
-    probes = guard.stage.divert(urls)
-    assert 5 <= probes.num_rows <= 60
-    assert not (u64(probes, "key") % np.uint64(LET_THROUGH)).any()
+def test_some_are_tried_again_as_far_as_what_was_read_pays_for_it(guard: Guard) -> None:
+    """However many are found: each page of a trap leads to a hundred others."""
+    read = 0
+    for begin in range(0, 10 * TRIED, 2 * AFTER):
+        learn(guard, numbered("/day/", 2 * AFTER, 1000 * begin), False)
+        read += 2 * AFTER
+        urls = batch([f"http://www.a.example/day/{10**9 + 1000 * begin + number}" for number in range(900)])
+        tried = guard.stage.divert(urls)
+        assert not (u64(tried, "key") % np.uint64(LET_THROUGH)).any()
+        assert texts(guard.stage.divert(tried)) == texts(tried), "also at the second look"
+    found = 900 * (read // (2 * AFTER))
+    assert 5 <= found - len(guard.stage) <= 1 + read / TRIED
     guard.close()
 
 
@@ -207,19 +215,103 @@ def test_a_trap_in_one_folder_says_nothing_of_others(guard: Guard) -> None:
 
 
 def test_what_waits_is_not_left_for_ever_where_a_host_makes_up_new_text(guard: Guard) -> None:
-    """One in so many goes out, once most that goes out is of such a host; while others have much, none does."""
+    """As much goes out as is visited of such hosts, once most visits are to them; while others have many, none does."""
     learn(guard, numbered("/day/", 2 * AFTER), False)
     waiting = numbered("/day/", 50, 10_000)
     assert passed(guard, waiting) == 0
-    maze, honest = (batch([f"http://www.{name}.example/{n}" for n in range(4 * SHARE)]) for name in ("maze", "honest"))
+    maze, honest = (batch([f"http://www.{name}.example/{n}" for n in range(4 * LATELY)]) for name in ("maze", "honest"))
     for host in (maze, honest):
         learn(guard, texts(host)[:1], True)
     guard.stage.probes.found(u64(maze, "host").repeat(9), u64(maze, "domain").repeat(9))
-    assert guard.stage.share(honest).num_rows == 0
-    assert guard.stage.share(concat([maze, honest, honest])).num_rows == 0
-    out = guard.stage.share(maze)
-    assert texts(out) == waiting[:4], "those that waited longest"
-    assert guard.stage.divert(out).num_rows == 4
+
+    def visited(urls: Any) -> int:
+        guard.stage.visited(u64(urls, "host"), u64(urls, "domain"))
+        return int(guard.stage.share().num_rows)
+
+    assert visited(honest) == 0
+    assert visited(concat([maze, honest, honest])) == 0
+    guard.stage.visited(u64(maze, "host"), u64(maze, "domain"))
+    out = guard.stage.share()
+    assert texts(out) == waiting, "those that waited longest"
+    assert guard.stage.divert(out).num_rows == len(waiting)
+    assert visited(honest) == 0
+    guard.close()
+
+
+def test_who_has_little_that_waits_goes_first(guard: Guard) -> None:
+    """A site that was wrongly taken for a trap has some pages that wait. A trap has as many as were found."""
+    honest = [f"http://www.honest.example/stop/{number}" for number in range(100)]
+    learn(guard, numbered("/day/", 2 * AFTER), False)
+    learn(guard, honest[: 2 * AFTER], False)
+    assert passed(guard, numbered("/day/", 900, 10_000)) == 0
+    few = [url for url in honest[2 * AFTER :] if key_of(url) % LET_THROUGH][:40]
+    assert passed(guard, few) == 0
+    guard.save()
+    guard.restart()
+    out: list[str] = []
+    while len(out) < len(few):
+        out += texts(guard.stage.release(5, each=0))
+    assert set(out) == set(few)
+    while guard.stage.release(100).num_rows:
+        pass
+    assert len(guard.stage) == 0, "all of it in the end"
+    guard.close()
+
+
+VARIED = {
+    "its query": ("/page/{w}", "/page/{w}?from={n}"),
+    "what looks made up in it": ("/page/{w}", "/page/{w};sid={n:08x}a"),
+    "its folders": ("/{w}.html", "/f{n}/{w}.html"),
+    "the order of its parts": ("/{w}/low/", "/low/{w}/"),
+}
+
+
+@pytest.mark.parametrize("what", VARIED)
+def test_a_page_under_many_urls_is_read_once_and_what_is_new_is_read(guard: Guard, what: str) -> None:
+    """All of its URLs look alike, those of new pages as well; only what was read tells them apart."""
+    random = Random(what)
+    words = ["".join(random.choices("ghijklmn", k=9)) for _ in range(40)]
+    plain, varied = VARIED[what]
+    made_up = "sid" in varied  # has no plain form
+
+    def url(word: str, number: int) -> str:
+        pattern = varied if number or made_up else plain
+        return f"http://www.a.example{pattern.format(w=word, n=number)}"
+
+    for number, word in enumerate(words[:20], 1):  # by turns, as such a site is read
+        learn(guard, [url(word, 0)], True)
+        learn(guard, [url(word, number)], False)
+    others = [url(word, 7000 + n) for n, word in enumerate(words[:20])]
+    others = [other for other in others if key_of(other) % LET_THROUGH]
+    assert passed(guard, others) == 0
+    assert what in guard.stage.explain(batch(others[:1]))
+    new = [url(word, 9000 + n) for n, word in enumerate(words[20:])]
+    assert passed(guard, new) == len(new), "no like of these was read"
+    guard.save()
+    guard.restart()
+    assert passed(guard, others) == 0
+    guard.close()
+
+
+def test_variants_that_lead_to_what_is_new_are_read(guard: Guard) -> None:
+    """The pages of a list: the same but for their number, without a word of their own."""
+    learn(guard, ["http://www.a.example/list"], False)
+    for number in range(4 * AFTER):
+        of_list = f"http://www.a.example/list?page={number}"
+        learn(guard, [of_list], False, via="http://www.a.example/list")
+        learn(guard, numbered("/item/", 2, 1000 * number), True, via=of_list)
+    assert passed(guard, [f"http://www.a.example/list?page={number}" for number in range(100, 120)]) == 20
+    guard.close()
+
+
+def test_a_host_that_brought_something_is_none_of_those_without_end(guard: Guard) -> None:
+    hosts = [f"http://{''.join(Random(n).choices('abcdefgh', k=9))}.a.example/" for n in range(99)]
+    learn(guard, worded("/read/", 3 * AFTER), True)
+    learn(guard, hosts, False)
+    assert (
+        passed(guard, [f"http://{''.join(Random(-n).choices('abcdefgh', k=9))}.a.example/" for n in range(1, 99)]) < 9
+    )
+    assert passed(guard, worded("/other/", 20)) == 20
     guard.close()
 
 
@@ -242,7 +334,7 @@ def test_memory_is_bounded_at_any_number_of_hosts_and_shapes(guard: Guard) -> No
         learn(guard, hosts, random.random() < 0.5)
     state = guard.stage.state()
     assert state["counts"] <= 4096
-    assert state["pages"] <= RECENT
+    assert state["recent"] <= RECENT
     guard.close()
 
 

@@ -20,7 +20,7 @@ from fyke.frontier.order import BreadthFirst
 from fyke.frontier.quota import Quota
 from fyke.frontier.ready import Ready
 from fyke.frontier.traps import Traps
-from fyke.frontier.window import REFILL_ROWS, Refill, Window, _nth_of_each
+from fyke.frontier.window import REFILL_ROWS, Refill, Window
 
 SHARE = 8
 
@@ -150,9 +150,3 @@ def test_what_is_let_go_is_what_was_asked_for_and_out(sizes: list[int], over: se
     assert len(window) == len(out - wanted)
     left = [key for batch in window.rows() for key in batch.column("key").to_pylist()]
     assert sorted(left) == sorted(at(*page).key for page in out - wanted)
-
-
-@given(st.lists(st.integers(2**64 - 3, 2**64 - 1) | st.integers(0, 2), max_size=30))
-def test_rows_of_a_host_are_numbered_as_they_come(hosts):
-    expected = [hosts[:place].count(host) for place, host in enumerate(hosts)]
-    assert _nth_of_each(np.array(hosts, np.uint64)).tolist() == expected

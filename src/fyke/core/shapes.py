@@ -24,13 +24,19 @@ LONG_URL = 256  # characters, from here on a URL is long
 _DIGITS = re.compile(r"[0-9]+")
 _VALUE = re.compile(r"=[^&]*")
 _MADE_UP = re.compile(r"(?<=/)[^/#]*+#[^/#]++#[^/#]++#[^/]*+")  # a part with three numbers and more
+_DIGEST = re.compile(r"(?<![0-9A-Za-z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?![0-9A-Za-z])", re.IGNORECASE)
+_BETWEEN = re.compile(r"[/?&]")
+VARIANTS = ("what looks made up in it", "its query", "its folders", "the order of its parts, and how often they come")
+QUERY = 1  # its place among these, and with it goes what looks made up
+_A_DIGEST = "#.#.#"  # looks made up
 
 
 class Shapes(NamedTuple):
     """The shapes of one URL, in words that a person can read, with `#` for numbers and `*` for what looks made up."""
 
     own: str  # its whole path, and the names in its query
-    sharp: list[str]  # what only few honest URLs have: a name in the query, a part that repeats, depth, length
+    names: list[str]  # each name in its query: of what differs by that from another URL
+    sharp: list[str]  # what only few honest URLs have: many names in the query, a part that repeats, depth, length
     coarse: list[str]  # where it lies: what kinds of parts its path has, its folders, its host
     hosts: str  # how its host is named, which is a shape of its domain
 
@@ -47,7 +53,7 @@ class Skeleton(NamedTuple):
 def skeleton(url: str) -> Skeleton:
     """The skeleton of a canonical URL."""
     place, _, query = url[:MOST_CHARS].partition("?")
-    place = _DIGITS.sub("#", place)
+    place = _DIGITS.sub("#", _DIGEST.sub(_A_DIGEST, place))
     end = place.find("/", place.find("://") + 3)
     path = _MADE_UP.sub("*", place[end:])
     return Skeleton(place[:end], path, _VALUE.sub("", query) if query else "", len(url) >= LONG_URL)
@@ -58,9 +64,7 @@ def shapes(of: Skeleton) -> Shapes:
     steps = [part[:64] for part in of.path.split("/", MOST_PARTS)[1:]]
     names = sorted({name[:64] for name in of.query.split("&", MOST_NAMES)[:MOST_NAMES] if name})
     asked = f"?{'&'.join(names)}" if names else ""
-    sharp = [f"?{name}=" for name in names]
-    if len(names) > 1:
-        sharp.append(f"/{'/'.join(steps)}?…")
+    sharp = [f"/{'/'.join(steps)}?…"] if len(names) > 1 else []
     words = [step for step in steps if step not in ("#", "*", "")]
     if len(set(words)) < len(words):
         sharp.append("a part that repeats")
@@ -71,14 +75,30 @@ def shapes(of: Skeleton) -> Shapes:
     kinds = "/".join(step if step in ("#", "*", "") else "word" for step in steps)
     coarse = [f"/{kinds}{asked}", *(f"/{'/'.join(steps[:depth])}/…" for depth in (1, 2) if depth < len(steps)), "/…"]
     labels = of.host.rpartition("/")[2].partition(":")[0].split(".")
-    hosts = f"{len(labels)} labels, the first {'with' if '#' in labels[0] else 'without'} numbers"
-    return Shapes(f"/{'/'.join(steps)}{asked}", sharp, coarse, hosts)
+    hosts = f"{len(labels)} labels"
+    return Shapes(f"/{'/'.join(steps)}{asked}", [f"?{name}=" for name in names], sharp, coarse, hosts)
+
+
+def variants(url: str) -> tuple[str, ...]:
+    """What is left of a canonical URL without each of `VARIANTS`: two that have it in common are variants."""
+    url = url[:MOST_CHARS]
+    place, mark, query = url.partition("?")
+    folder, _, name = place.removesuffix("/").rpartition("/")
+    begin = url.find("/", url.find("://") + 3)
+    parts = sorted({*_BETWEEN.split(url[begin:])})
+    last = f"{name}{place[len(folder) + 1 + len(name) :]}{mark}{query}" if len(folder) >= begin else url
+    return _DIGEST.sub("", url), _DIGEST.sub("", place), last, " ".join(parts)
+
+
+def variant_keys(url: str, host: int) -> list[int]:
+    """The keys of what is left of a canonical URL of `host` without each of `VARIANTS`."""
+    return [xxhash.xxh3_64_intdigest(f"{at}{text}".encode(), host) for at, text in enumerate(variants(url))]
 
 
 def shape_keys(found: Shapes, host: int, domain: int, *, met_on_fresh: bool) -> tuple[list[int], list[int]]:
-    """The keys of its sharp shapes, with its own first, and of its coarse ones, which are others for what was met on
-    fresh pages; the last is its domain's."""
+    """The keys of its sharp shapes, its own first and then the names in its query, and of its coarse ones, which are
+    others for what was met on fresh pages; the last is its domain's."""
     met_on = "fresh" if met_on_fresh else ""
-    sharp = [xxhash.xxh3_64_intdigest(text.encode(), host) for text in (found.own, *found.sharp)]
+    sharp = [xxhash.xxh3_64_intdigest(text.encode(), host) for text in (found.own, *found.names, *found.sharp)]
     coarse = [xxhash.xxh3_64_intdigest((met_on + text).encode(), host) for text in found.coarse]
     return sharp, [*coarse, xxhash.xxh3_64_intdigest((met_on + found.hosts).encode(), domain)]

@@ -82,3 +82,9 @@ def stably_sorted(keys: U64) -> tuple[Places, U64]:
         order[start:end] = order[start:end][np.argsort(ordered[start:end], kind="stable")]
         ordered[start:end] = keys[order[start:end]]
     return order, ordered
+
+
+def nth_of_each(keys: U64) -> npt.NDArray[np.int64]:
+    """How many equal keys come before each: int64[n]."""
+    groups = grouped(keys)
+    return groups.places - groups.starts[groups.of[groups.places]]

@@ -11,6 +11,7 @@ import pyarrow as pa
 from fyke.core.batches import Kind, LinkKind, keep, url_batch, url_columns
 from fyke.core.messages import DATED, Links
 from fyke.core.outcomes import Outcome
+from fyke.core.shapes import shapes, skeleton
 from fyke.core.urls import locate
 from fyke.core.visits import Purpose
 from fyke.crawl.barn import Barn
@@ -109,10 +110,20 @@ class Gathering:
                 outbox.put_printed(printed)
             if self._new_text is not None and is_judged(reaped.exchange):
                 fresh = self._new_text.fresh(reaped.page)
-                if fresh is not None or outcome in REDIRECTS:
+                if outcome in REDIRECTS:
+                    outbox.put_judged(visit, False if leads_to_its_like(visit.url, reaped.redirect_to) else None)
+                elif fresh is not None:
                     outbox.put_judged(visit, fresh)
         begun = outcome is Outcome.OK or (outcome is Outcome.UNCHANGED and reaped.exchange.status != 304)
         return visit.purpose is Purpose.PAGE and begun and not reaped.is_page
+
+
+def leads_to_its_like(url: str, target: str | None) -> bool:
+    """Whether a redirect from `url` to `target` leads to a URL like it, and so shows nothing."""
+    if target is None:
+        return False
+    one, other = skeleton(url), skeleton(target)
+    return one.host == other.host and shapes(one).own == shapes(other).own
 
 
 def dates_of(pointers: Pointers) -> pa.RecordBatch:

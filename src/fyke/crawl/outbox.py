@@ -41,6 +41,7 @@ from fyke.core.visits import Visit
 MESSAGE_ROWS = 4096  # links, enough for a message
 SENT_LINKS = 100_000  # that an agent sent lately, and does not send again
 MOST_ENDED = 256  # outcomes, the same
+MOST_STALE = 16  # pages that showed nothing new, the same: others like them are to wait
 CROWDED_BYTES = 8 << 20  # of links that wait, with which nothing should be put in
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -108,6 +109,7 @@ class Outbox:
         self._learned: list[tuple[str, Rules, float]] = []
         self._put_off: list[tuple[Visit, float]] = []
         self._judged: list[tuple[Visit, bool | None]] = []
+        self._stale = 0  # of these, that showed nothing new
         self._dated: list[pa.RecordBatch] = []
         self._printed: list[pa.RecordBatch] = []
         self.links = 0  # ever put in, sent or not
@@ -124,7 +126,8 @@ class Outbox:
     def full(self) -> bool:
         """Whether there is enough for a message, or something that is waited for."""
         ended = len(self._ended) + len(self._put_off)
-        return self._rows >= MESSAGE_ROWS or ended >= MOST_ENDED or bool(self._learned) or self.crowded
+        enough = self._rows >= MESSAGE_ROWS or ended >= MOST_ENDED or self._stale >= MOST_STALE
+        return enough or bool(self._learned) or self.crowded
 
     @property
     def crowded(self) -> bool:
@@ -160,6 +163,7 @@ class Outbox:
         """The page that `visit` brought was read: whether it had new text; None where it brought a redirect.
         `put_ended` comes for it as well."""
         self._judged.append((visit, fresh))
+        self._stale += not fresh
 
     def put_dated(self, dated: pa.RecordBatch) -> None:
         """Lists say when pages changed (schema `DATED`)."""
@@ -207,6 +211,7 @@ class Outbox:
             pa.concat_batches([NONE_PRINTED, *self._printed]),
         )
         self._learned, self._put_off, self._judged, self._dated, self._printed = [], [], [], [], []
+        self._stale = 0
         return outcomes
 
     def forget_links(self) -> None:

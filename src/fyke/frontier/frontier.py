@@ -27,7 +27,7 @@ from fyke.core.batches import EMPTY, URLS, Kind, concat, first_of_each_key, keep
 from fyke.core.config import FrontierSection
 from fyke.core.messages import LEARNED, OK, SOON_S, Links, Outcomes, Rules
 from fyke.core.site import SiteSection
-from fyke.core.urls import Locator, locate, robots_url
+from fyke.core.urls import Locator, locate
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.asleep import WAITING
@@ -159,12 +159,14 @@ class Frontier:
         """Visits ended (schema `ENDED`): how long their hosts rest is how much they may have out, and what was found of
         them is held against their number."""
         planned = keep(ended, numbers(ended, "kind") != Kind.PROBE)
-        self.stages.traps.probes.visited(u64(planned, "host"), u64(planned, "domain"))
+        self.stages.traps.visited(u64(planned, "host"), u64(planned, "domain"))
+        self.stages.gate.over(u64(ended, "domain"))
         asked = keep(ended, numbers(ended, "rest_s") >= 0)
         self.stages.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())
 
     def _put_off(self, visits: pa.RecordBatch, now: float) -> None:
         """Visits come back: they wait for room at their host, or asleep."""
+        self.stages.gate.over(u64(visits, "domain"))
         hosts, host_until = u64(visits, "host"), visits.column("host_until").to_numpy()
         self.stages.window.ended(u64(visits, "key"), hosts)
         rests = dict(zip(hosts.tolist(), host_until.tolist(), strict=True))
@@ -229,6 +231,7 @@ class Frontier:
         for released in self.stages.quota.released():
             self.stages.ready.put(released)
         self.supply.put(self.stages.traps.cleared(), now)
+        self.supply.put(self.stages.traps.share(), now)
         self.supply.put(self._probes(), now)
         moved = self.stages.seen.full or (hungry and self.stages.seen.pending > 0)
         if moved:
@@ -294,8 +297,7 @@ class Frontier:
     def visits(self, now: float, most_rules: int) -> pa.RecordBatch:
         """What the fetcher may have now (schema `URLS`), possibly nothing: pages, out until their outcomes come, and
         at most `most_rules` robots.txt to be brought, of kind `RULES`."""
-        wanted = [robots_url(origin) for origin in self.stages.gate.wanted(most_rules)]
-        rules = url_batch([locate(url) for url in wanted], kind=Kind.RULES)
+        rules = self.stages.gate.wanted(most_rules, now, all_of_a_domain=not len(self.stages.window))
         pages = self._refill.visits(now)
         return concat([batch for batch in (rules, pages) if batch.num_rows])
 

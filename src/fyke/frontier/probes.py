@@ -183,11 +183,15 @@ class Probes:
 
     def make_up(self, places: U64, hosts: U64, domains: U64) -> Mask:
         """Which of these places (`place_key`), their hosts or domains (uint64[n] each) are convicted: bool[n]."""
-        known = self._records[hosts % PLACES]
-        proven = (known["key"] == hosts) & (known["fresh"] >= ASK_AFTER)
-        of_domain = np.isin(domains ^ np.uint64(_DOMAIN), self._convicted) & ~proven
+        of_domain = np.isin(domains ^ np.uint64(_DOMAIN), self._convicted) & ~self.proven(hosts, ASK_AFTER)
         convicted: Mask = np.isin(places, self._convicted) | np.isin(hosts, self._convicted) | of_domain
         return convicted
+
+    def proven(self, hosts: U64, pages: int = ASK_SOON) -> Mask:
+        """Which of these hosts (uint64[n]) had so many fresh pages: bool[n]."""
+        known = self._records[hosts % PLACES]
+        proven: Mask = (known["key"] == hosts) & (known["fresh"] >= pages)
+        return proven
 
     def take(self) -> list[tuple[str, int]]:
         """URLs to ask for, since this was last asked, and what each is about."""

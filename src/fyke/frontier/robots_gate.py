@@ -12,6 +12,7 @@ fetcher takes asks (`wanted`) and tells what came of them (`known`). Differs fro
 - Rules belong to an origin, scheme, host and port (RFC 9309, section 2.3), not to a host.
 - A bounded set of origins met lately stands in front: a crawl of few hosts never waits for a merge.
 - `waiting` is read again when answers came, not round and round.
+- Of a domain few hosts are asked at a time (`fyke.frontier.newcomers`); who is to wait for them is `held`.
 
 Invariant: a URL that was put is waiting, or came out as passed or refused, once.
 """
@@ -26,13 +27,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, U64, URLS, Mask, keep
+from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, concat, keep, u64, url_batch
 from fyke.core.messages import Rules
-from fyke.core.urls import key_of, split
+from fyke.core.urls import key_of, locate, robots_url, split
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Answers, Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
+from fyke.frontier.newcomers import Newcomers
 from fyke.frontier.sizes import SIZES, Sizes
 
 RECORD = np.dtype([("state", "<u1"), ("expires_at", "<u4")])  # unix seconds
@@ -82,6 +84,9 @@ class RobotsGate:
         )
         self._waiting = DiskQueue(store, "robots-waiting", URLS, saved.get("waiting"))
         self._asks = DiskQueue(store, "robots-asks", ORIGINS, saved.get("asks"))
+        self._held = DiskQueue(store, "robots-held", ORIGINS, saved.get("held"))
+        self._newcomers = Newcomers()
+        self._looked = 0  # of those held, since a visit was over
         self._lately: dict[int, tuple[int, float]] = {}
         # Answers that the cache is told after its next merge: URLs that wait for it were checked before they came.
         self._news: dict[int, tuple[int, int, bool]] = {key: tuple(rest) for key, *rest in saved.get("news", [])}
@@ -110,7 +115,7 @@ class RobotsGate:
     @property
     def rests_until(self) -> float:
         """When the first URL here may go on, if answers from servers are all that they wait for; infinite without."""
-        if self.unchecked or self.asks:
+        if self.unchecked or self.asks or len(self._held):
             return 0.0
         return self._due if len(self._waiting) else math.inf
 
@@ -201,10 +206,30 @@ class RobotsGate:
         for keys in asked:
             self._requested.update(keys, np.full(len(keys), self._asked_at, ASKED))
 
-    def wanted(self, most: int) -> list[str]:
-        """Origins whose robots.txt is to be brought now, `most` at most; each is handed out once."""
-        batch = self._asks.get(most) if most > 0 else None
-        return [] if batch is None else [origin.decode() for origin in batch.column("origin").to_pylist()]
+    def wanted(self, most: int, now: float, *, all_of_a_domain: bool = False) -> pa.RecordBatch:
+        """Robots.txt files to be brought now (schema `URLS`, kind `RULES`), `most` at most; each is handed out once.
+        `all_of_a_domain`: nothing else is left, so that no host waits for others of its domain."""
+        wanted = []
+        if self._newcomers.forget(now):
+            self._looked = 0
+        for queue in (self._asks, self._held):
+            if most <= 0 or (queue is self._held and self._looked >= len(queue) and not all_of_a_domain):
+                continue
+            batch = queue.get(most)
+            if batch is not None:
+                origins = batch.column("origin").to_pylist()
+                rules = url_batch([locate(robots_url(origin.decode())) for origin in origins], kind=Kind.RULES)
+                begun = self._newcomers.begin(u64(rules, "domain")) | all_of_a_domain
+                self._held.put(keep(batch, ~begun))
+                self._looked = 0 if begun.any() else self._looked + batch.num_rows
+                wanted.append(keep(rules, begun))
+                most -= int(begun.sum())
+        return concat(wanted)
+
+    def over(self, domains: U64) -> None:
+        """Visits to these domains (uint64[n], with repeats) are over, or come to nothing for now."""
+        if self._newcomers.over(domains):
+            self._looked = 0
 
     def known(self, origin: str, rules: Rules, expires_at: float, now: float) -> None:
         """The rules of `origin` are `rules` until `expires_at`; for UNREACHABLE, it is tried again then."""
@@ -216,6 +241,8 @@ class RobotsGate:
             if len(self._lately) >= self._most_lately:
                 self._lately.clear()
             self._lately[key] = (rules, end)
+        else:
+            self.over(np.array([locate(robots_url(origin)).domain], np.uint64))
         self._due = min(self._due, now if rules is not Rules.UNREACHABLE else end)
 
     def _allow_again(self) -> None:
@@ -260,6 +287,7 @@ class RobotsGate:
     def resume(self) -> None:
         """Go on after a restart: what was asked and not answered is asked for again, as `waiting` is checked."""
         self._asks.destroy()
+        self._held.destroy()
         self._due = self._opened_at
 
     def refused(self) -> pa.RecordBatch:
@@ -285,6 +313,7 @@ class RobotsGate:
             "requested": self._requested.state(),
             "waiting": self._waiting.state(),
             "asks": self._asks.state(),
+            "held": self._held.state(),
             "checking": self._checking,
             "asked_at": self._asked_at,
             "news": [[key, *news] for key, news in self._news.items()],
@@ -294,7 +323,7 @@ class RobotsGate:
         return GateStatistics(len(self._waiting) + self._checking, self.asks, len(self._cache))
 
     def close(self) -> None:
-        for owned in (self._cache, self._requested, self._waiting, self._asks):
+        for owned in (self._cache, self._requested, self._waiting, self._asks, self._held):
             owned.close()
 
 

@@ -45,7 +45,6 @@ class Supply:
                 break
             wanted = traps.divert(batch)
             ready.put(gate.put(wanted, now))
-            self.put(traps.share(wanted), now)
             moved = True
             if wanted.num_rows < batch.num_rows:  # there may be no end of them
                 break

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from fyke.core.batches import U64, Mask, concat, keep, u64
 from fyke.core.messages import soon_visits
-from fyke.core.sorting import distinct, grouped
+from fyke.core.sorting import distinct, nth_of_each
 from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.quota import Quota
@@ -95,9 +95,7 @@ class Window:
         unique, places = np.unique(hosts, return_inverse=True)
         out = np.fromiter(map(self.of_host, unique.tolist()), np.int64, len(unique))
         shares = np.fromiter(map(self.share, unique.tolist()), np.int64, len(unique))
-        fits = _nth_of_each(hosts) + out[places] < (
-            shares[places] if room is None else np.minimum(shares[places], room)
-        )
+        fits = nth_of_each(hosts) + out[places] < (shares[places] if room is None else np.minimum(shares[places], room))
         fits &= np.cumsum(fits) <= self._visits - len(self)
         admitted = keep(urls, fits)
         self.note(admitted)
@@ -273,9 +271,3 @@ class Refill:
 def _is_any(urls: pa.RecordBatch, owners: U64) -> Mask:
     mask: Mask = np.isin(u64(urls, "host"), owners) | np.isin(u64(urls, "domain"), owners)
     return mask
-
-
-def _nth_of_each(keys: U64) -> npt.NDArray[np.int64]:
-    """How many equal keys come before each: int64[n]."""
-    groups = grouped(keys)
-    return groups.places - groups.starts[groups.of[groups.places]]

@@ -1,0 +1,293 @@
+"""Is a URL like those that brought nothing? Says so of any, by what pages showed that were read.
+
+Calendars, sessions, lists in every order, links that repeat a part of their path, hosts without end: what makes them
+traps is not how they look, since an archive of 50,000 numbered pages looks the same, but that nothing comes of them.
+So the harvest says of pages whether they brought text that their domain had not shown before, and here it is counted
+for each *shape* of their URLs (`fyke.core.shapes`): of the latest pages of a shape, how many were fresh? A shape with
+`after` pages of which hardly one was is *barren* (`fyke.frontier.yields`).
+
+A URL is a trap when one of its shapes is barren: its own path, a repeated part, depth, length; or a coarse one: its
+folder, its host, how many labels hosts of its domain have. Coarse ones are apart for what was met on fresh pages and on
+others, and of each own shape they count one page: they are for URLs of which no two are alike. Such pages have less in
+common, so it takes `PATIENCE` times as many of them. A URL is none when its own shape is *fertile*: where one page in
+`FERTILE` was fresh, or led to a page of another shape that was: to how many says nothing more, else the first lists of
+a shop would speak for all that show the same. So lists are read that say little themselves and lead to what says more.
+
+A *variant* of a page that was read is counted as such too: it has the same URL but for its query, what looks made up
+in it, its folders, or the order of its parts (`fyke.frontier.variants`). Where these bring nothing, a variant is a trap
+whatever else is known of its shape, and what has no like yet is none: so a site whose every link has a session in it is
+read once and not for ever. The names in a query count for and against variants alone, and what such a page lacks says
+nothing of its folder and host.
+
+A redirect is a step on the way to a page, which was met where the first step was: what is said of the page is said of
+URLs like that as well. Only who leads on after `STEPS` redirects in a row shows nothing, or who leads to its like.
+
+A host that makes up new text for whatever is asked of it is told by asking (`fyke.frontier.probes`): where it does, all
+URLs are traps, for as long as that is wanted. How its hosts are says nothing of one that brought some pages itself.
+
+What lies in one folder says little of another: `FOLDER_PAGES` of each speak for their host, and for the hosts like it.
+
+Bounded by `MOST_SHAPES` counters, of which those with the fewest pages are forgotten, and `RECENT` pages.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fyke.core.batches import U64, Kind, Mask, keep, numbers, texts, u64
+from fyke.core.shapes import QUERY, VARIANTS, Skeleton, shape_keys, shapes, skeleton, variant_keys
+from fyke.disk.files import raw
+from fyke.disk.store import Store
+from fyke.frontier.probes import Probes, place_key
+from fyke.frontier.variants import Variants, keys_of, variant_shapes
+from fyke.frontier.yields import COUNT, FERTILE, Counts, Yields
+
+PATIENCE = 2
+RECENT = 1 << 15  # pages that are known to have been fresh or not, for what was met on them
+FOLDER_PAGES = 6  # of one folder, that speak for its host: what else is there is not like a trap in it
+STEPS = 2  # redirects that sites make of one: to another scheme, then to another name
+MOST_STEPS = 100
+MADE_UP = 1 << 30  # in place of the place of a shape
+VARIED = 1 << 29  # the same, and the place in `VARIANTS`
+# A redirect, the last of so many `steps`, is as `fresh` as where the first one was met, whose `own` and `host` it has.
+# `led`: whether it was said of it that it led to a fresh page. `differs`: bits, in which of `VARIANTS` from another.
+_PAGE = np.dtype(
+    [("key", "<u8"), ("own", "<u8"), ("host", "<u8"), ("fresh", "?"), ("steps", "u1"), ("led", "?"), ("differs", "u1")]
+)
+Row = tuple[int, int, int, bool, bool]
+
+
+class TrapGuard:
+    """What is known of shapes, of variants, and of who makes pages up."""
+
+    def __init__(self, store: Store, after: int, state: Mapping[str, Any], most: int, *, probes: bool) -> None:
+        """As `Traps` has it."""
+        self._store = store
+        self._after = after
+        self._file = str(state.get("file", ""))
+        self._pages_file = str(state.get("recent_file", ""))
+        counts, recent = np.zeros(0, COUNT), np.zeros(0, _PAGE)
+        if self._file and after:
+            with store.read(self._file) as reader:
+                counts = reader.array(COUNT, 0, int(state["counts"])).copy()
+        if self._pages_file and after:
+            with store.read(self._pages_file) as reader:
+                recent = reader.array(_PAGE, 0, int(state["recent"])).copy()
+        self._yields = Yields(after, counts, most)
+        self._recent = np.zeros(RECENT, _PAGE)
+        self._recent[recent["key"] % RECENT] = recent
+        self._variants = Variants(store, state.get("variants"))
+        self.probes = Probes(store, state.get("probes"), asks_domains=after > 0, asks_hosts=probes and after > 0)
+        self._accused: set[int] = set()
+        self._changed = False
+        self._note_owners()
+
+    def __repr__(self) -> str:
+        return f"TrapGuard({self.barren} barren shapes)"
+
+    @property
+    def barren(self) -> int:
+        """Shapes that bring nothing, and places, hosts and domains where all is made up."""
+        return len(self._yields.barren) + len(self.probes)
+
+    def _note_owners(self) -> None:
+        self._owners = np.union1d(self._yields.barren["owner"], self.probes.owners)
+
+    def learn(self, judged: pa.RecordBatch) -> bool:
+        """Pages were read, and redirects followed (schema `JUDGED`). Returns whether a shape is barren no more."""
+        if not judged.num_rows or not self._after:
+            return False
+        probed = numbers(judged, "kind") == Kind.PROBE
+        self._learn_of_probes(keep(judged, probed))
+        judged = keep(judged, ~probed)
+        if not judged.num_rows:
+            return False
+        before = set(self._yields.barren["key"].tolist())
+        sharp, coarse = self._shown(judged)
+        self._yields.add(np.array(sharp, COUNT))
+        self._yields.add(np.array(coarse, COUNT), PATIENCE)
+        self._changed = True
+        self._note_owners()
+        barren = self._yields.barren
+        accused = barren["owner"][~np.isin(barren["key"], np.fromiter(before, np.uint64, len(before)))]
+        self._accused.update(accused.tolist())
+        return not before.issubset(barren["key"].tolist())
+
+    def _shown(self, judged: pa.RecordBatch) -> tuple[list[Row], list[Row]]:
+        """What pages and redirects say of each of their sharp shapes, and of their coarse ones: rows of `COUNT`."""
+        of_sharp: list[Row] = []
+        of_coarse: list[Row] = []
+        tried: set[int] = set()
+        in_folder: Counter[int] = Counter()
+        host_of, domain_of, via_of, key_of = (u64(judged, name).tolist() for name in ("host", "domain", "via", "key"))
+        rows = zip(texts(judged), host_of, domain_of, via_of, key_of, judged.column("fresh").to_pylist(), strict=True)
+        for url, host, domain, via, key, fresh in rows:
+            parent = self._recent[via % RECENT]
+            is_known = bool(via and parent["key"] == via)
+            met_on_fresh = bool(is_known and parent["fresh"])
+            steps = int(parent["steps"]) if is_known else 0
+            found = shapes(skeleton(url))
+            sharp, coarse = shape_keys(found, host, domain, met_on_fresh=met_on_fresh)
+            own = sharp[0]
+            is_variant = False
+            if fresh is None:
+                first = (parent["own"], parent["host"]) if steps else (own, host)
+                self._recent[key % RECENT] = (key, *first, met_on_fresh, min(steps + 1, MOST_STEPS), False, 0)
+                if steps < STEPS:
+                    continue
+            else:
+                differs = self._variants.read(variant_keys(url, host))
+                of_sharp += [(variant_shapes(host)[at], host, 0, fresh, False) for at in differs]
+                is_variant = not fresh and any(at != QUERY for at in differs)
+                if QUERY not in differs:
+                    del sharp[1 : 1 + len(found.names)]
+                self._recent[key % RECENT] = (key, own, host, fresh, 0, False, sum(1 << at for at in differs))
+            if is_known and parent["own"] != own and (steps or (fresh and not parent["led"])):
+                parent["led"] = True
+                of_sharp.append((int(parent["own"]), int(parent["host"]), 0, bool(fresh), False))
+                of_sharp += [
+                    (shape, int(parent["host"]), 0, bool(fresh), False)
+                    for at, shape in enumerate(variant_shapes(int(parent["host"])))
+                    if parent["differs"] >> at & 1
+                ]
+            if fresh:
+                self.probes.fresh(url, found, host, domain)
+            of_sharp += [(shape, host, 0, bool(fresh), False) for shape in sharp]
+            if own not in tried and not is_variant and not self._yields.knows(own):
+                folders = coarse[1:-2]
+                if not folders or in_folder[folders[0]] + self._yields.pages(folders[0]) < FOLDER_PAGES:
+                    of_coarse += [(shape, host, 0, bool(fresh), False) for shape in (coarse[0], coarse[-2])]
+                    of_coarse.append((coarse[-1], domain, 0, bool(fresh), False))
+                of_coarse += [(shape, host, 0, bool(fresh), False) for shape in folders]
+                in_folder.update(folders[:1])
+            tried.add(own)
+        return of_sharp, of_coarse
+
+    def _learn_of_probes(self, judged: pa.RecordBatch) -> None:
+        about_of, fresh_of = u64(judged, "via").tolist(), judged.column("fresh").to_pylist()
+        answers = zip(texts(judged), about_of, fresh_of, strict=True)
+        self._accused |= {self.probes.answered(url, about, made_up=fresh) for url, about, fresh in answers} - {0}
+        self._note_owners()
+
+    def take_accused(self) -> set[int]:
+        """Hosts and domains of shapes that became barren since this was last asked: what is out of them may be one."""
+        accused, self._accused = self._accused, set()
+        return accused
+
+    def are_traps(self, urls: pa.RecordBatch) -> Mask:
+        """Which of `urls` (n rows) are like those that brought nothing: bool[n]."""
+        mask: Mask = np.zeros(urls.num_rows, np.bool_)
+        if not len(self._owners) or not urls.num_rows:
+            return mask
+        accused = np.isin(u64(urls, "host"), self._owners) | np.isin(u64(urls, "domain"), self._owners)
+        rows = np.flatnonzero(accused & (numbers(urls, "kind") == Kind.PAGE))
+        if len(rows):
+            mask[rows] = self._reasons(urls.take(pa.array(rows)))[0] >= 0
+        return mask
+
+    def _reasons(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], Counts]:
+        """What makes a trap of each of `urls` (n > 0 rows): the place among its shapes of the barren one, `VARIED` and
+        a place in `VARIANTS`, or `MADE_UP`; -1 where it is none. And the counts of the shapes of the first, and of
+        others."""
+        which, keys, names, places = self._alike(urls)
+        hosts = u64(urls, "host")
+        lengths = np.array([len(some) for some in keys])
+        counts = self._yields.of(np.array([key for some in keys for key in some], np.uint64))
+        starts = np.cumsum(lengths) - lengths
+        at = np.arange(len(counts)) - np.repeat(starts, lengths)
+        barren = np.where(counts["barren"], at, len(counts))
+        is_name = (at > 0) & (at <= np.repeat(names, lengths))
+        first = np.minimum.reduceat(barren, starts)[which]
+        first_else = np.minimum.reduceat(np.where(is_name, len(counts), barren), starts)[which]
+        own = counts[starts][which]
+        differs = self._differ(urls, first != first_else)
+        found = np.where(differs[:, QUERY], first, first_else)
+        of_hosts = (found == lengths[which] - 1) & self.probes.proven(hosts)
+        fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
+        found = np.where(fertile | of_hosts | (found == len(counts)), -1, found)
+        differs &= self._are_barren_variants(hosts)
+        found = np.where(differs.any(axis=1), VARIED + differs.argmax(axis=1), found)
+        return np.where(self.probes.make_up(places, hosts, u64(urls, "domain")), MADE_UP, found), counts
+
+    def _differ(self, urls: pa.RecordBatch, asked: Mask) -> Mask:
+        """In which of `VARIANTS` each of `urls` (n rows) differs from what was read: bool[n, len(VARIANTS)], false
+        where nothing hangs on it, which is where none of its host are barren and it is not `asked` (bool[n])."""
+        differs: Mask = np.zeros((urls.num_rows, len(VARIANTS)), np.bool_)
+        rows = np.flatnonzero(asked | self._are_barren_variants(u64(urls, "host")).any(axis=1))
+        if len(rows):
+            differs[rows] = self._variants.met(keys_of(urls.take(pa.array(rows))))
+        return differs
+
+    def _are_barren_variants(self, hosts: U64) -> Mask:
+        """Of which of `VARIANTS` each of these hosts (uint64[n]) brings nothing: bool[n, len(VARIANTS)]."""
+        unique, which = np.unique(hosts, return_inverse=True)
+        keys = np.array([variant_shapes(host) for host in unique.tolist()], np.uint64)
+        barren: Mask = self._yields.of(keys.ravel())["barren"].reshape(keys.shape)[which]
+        return barren
+
+    def _alike(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], list[list[int]], npt.NDArray[np.int64], U64]:
+        """Which of `urls` (n rows) have all shapes in common, int64[n]; the keys of those, lot by lot; how many names
+        their queries have, the same; and where each URL lies, as probes have it, uint64[n]."""
+        number: dict[tuple[Skeleton, int, bool], int] = {}
+        keys: list[list[int]] = []
+        places: list[int] = []
+        names: list[int] = []
+        which = np.empty(urls.num_rows, np.int64)
+        met_on = self._met_on_fresh(u64(urls, "via")).tolist()
+        rows = zip(texts(urls), u64(urls, "host").tolist(), u64(urls, "domain").tolist(), met_on, strict=True)
+        for row, (url, host, domain, fresh) in enumerate(rows):
+            like = skeleton(url), host, fresh
+            found = number.setdefault(like, len(keys))
+            if found == len(keys):
+                of_lot = shapes(like[0])
+                sharp, coarse = shape_keys(of_lot, host, domain, met_on_fresh=fresh)
+                keys.append(sharp + coarse)
+                names.append(len(of_lot.names))
+                places.append(place_key(of_lot, host))
+            which[row] = found
+        return which, keys, np.array(names), np.array(places, np.uint64)[which]
+
+    def _met_on_fresh(self, via: U64) -> Mask:
+        """Whether the pages with these keys (uint64[n]) were fresh: what they lead to is apart from what others do."""
+        pages = self._recent[via % np.uint64(RECENT)]
+        met: Mask = (pages["key"] == via) & pages["fresh"]
+        return met
+
+    def explain(self, urls: pa.RecordBatch) -> str:
+        """Why the URL in the first row is a trap, in words; empty when it is none."""
+        reasons, counts = self._reasons(urls.slice(0, 1))
+        reason = int(reasons[0])
+        if reason < 0:
+            return ""
+        if reason == MADE_UP:
+            return "its host, or domain, makes it up: it showed new text under several names that nobody can know"
+        if reason >= VARIED:
+            what = VARIANTS[reason - VARIED]
+            return f"it is like one that was read, but for {what}, and hardly any such there had new text"
+        found = shapes(skeleton(texts(urls)[0]))
+        words = (found.own, *found.names, *found.sharp, *found.coarse, found.hosts)[reason]
+        return (
+            f"of the pages there whose URLs are like {words}, {counts['pages'][reason]} were read, and of the last"
+            " ones hardly any had text that was not met before"
+        )
+
+    def state(self) -> dict[str, Any]:
+        recent = self._recent[self._recent["key"] != 0]
+        if self._changed:
+            for name in filter(None, (self._file, self._pages_file)):
+                self._store.retire(name)
+            self._file = self._store.write("trap-shapes", "vals", [raw(self._yields.counts)])
+            self._pages_file = self._store.write("trap-pages", "vals", [raw(recent)])
+            self._changed = False
+        return {
+            "file": self._file,
+            "counts": len(self._yields.counts),
+            "recent_file": self._pages_file,
+            "recent": len(recent),
+            "probes": self.probes.state(),
+            "variants": self._variants.state(),
+        }

@@ -1,0 +1,99 @@
+"""Of each domain, how many URLs wait as traps, how many of its pages were read, and how many traps were tried.
+
+What waits has to go out some time: all of it when nothing else is left, a share of it beside sites that grow without
+end. Then the domains with the least go first. A site that was wrongly taken for a trap has some pages that wait, a trap
+has as many as were found, and finds more as it is read.
+
+A trap is tried again now and then, which is bounded by what was read and not by what was found: each page of a trap
+leads to a hundred others. `TRIED` pages that were read pay for one.
+
+Bounded: `PLACES` records, which domains share when there are more; who shares one is taken for larger than it is.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fyke.core.batches import U64, Mask
+from fyke.disk.files import raw
+from fyke.disk.store import Store
+
+PLACES = 1 << 16
+TRIED = 32
+FEW = 16  # that wait of a domain are few in any case
+TIMES = 4  # and so many times the least
+_RECORD = np.dtype([("place", "<u4"), ("waits", "<u4"), ("waited", "<u4"), ("read", "<u4"), ("tried", "<u4")])
+
+
+class TrapTally:
+    """The records, on a file of `store`."""
+
+    def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
+        saved = state or {}
+        self._store = store
+        self._file = str(saved.get("file", ""))
+        self._records = np.zeros(PLACES, _RECORD)
+        if self._file:
+            with store.read(self._file) as reader:
+                known = reader.array(_RECORD, 0, int(saved["records"]))
+                self._records[known["place"]] = known
+        self._records["place"] = np.arange(PLACES)
+        self._changed = False
+        self._few = 0  # that wait of a domain are few, as long as `_left` rows were not looked at
+        self._left = 0
+
+    def __repr__(self) -> str:
+        return f"TrapTally({int(self._records['waits'].sum())} URLs that wait)"
+
+    def wait(self, domains: U64) -> None:
+        """URLs of these domains (uint64[n], with repeats) wait from now on."""
+        self._add("waits", domains, 1)
+        self._add("waited", domains, 1)
+
+    def go_on(self, domains: U64) -> None:
+        """URLs of these domains wait no more."""
+        self._add("waits", domains, -1)
+
+    def read(self, domains: U64) -> None:
+        """Pages of these domains were read."""
+        self._add("read", domains, 1)
+
+    def _add(self, name: str, domains: U64, sign: int) -> None:
+        places, counts = np.unique(domains % np.uint64(PLACES), return_counts=True)
+        now = self._records[name][places].astype(np.int64) + sign * counts
+        self._records[name][places] = np.maximum(now, 0)
+        self._changed |= len(places) > 0
+
+    def may_try(self, domains: U64) -> Mask:
+        """Which of URLs of these domains (uint64[n]) are tried, though they are traps: bool[n]. They count as that."""
+        tried = np.zeros(len(domains), np.bool_)
+        for row, place in enumerate((domains % np.uint64(PLACES)).tolist()):
+            record = self._records[place]
+            if record["tried"] * TRIED <= record["read"]:
+                record["tried"] += 1
+                tried[row] = True
+        return tried
+
+    @property
+    def least(self) -> int:
+        """Of the domains of which any waits, the least that ever did of one."""
+        return int(self._records["waited"][self._records["waits"] > 0].min(initial=1 << 30))
+
+    def are_few(self, domains: U64) -> Mask:
+        """Of which of these domains (uint64[n], of what is looked at of all that waits) little waits: bool[n]."""
+        if self._left <= 0:
+            self._left = int(self._records["waits"].sum())
+            self._few = max(FEW, TIMES * self.least)
+        self._left -= len(domains)
+        few: Mask = self._records["waited"][domains % np.uint64(PLACES)] <= self._few
+        return few
+
+    def state(self) -> dict[str, Any]:
+        known = self._records[(self._records["read"] > 0) | (self._records["waited"] > 0)]
+        if self._changed:
+            if self._file:
+                self._store.retire(self._file)
+            self._file = self._store.write("trap-domains", "vals", [raw(known)])
+            self._changed = False
+        return {"file": self._file, "records": len(known)}

@@ -1,0 +1,84 @@
+"""Which URLs are like one that was read, but for one thing? Whether such bring anything is counted for each host.
+
+A session, a campaign, an order of sorting makes another URL of the same page; so does a link without its slash, below
+whatever folder it is met in. What they have in common with others (`fyke.core.shapes`) does not tell them from pages
+that nobody has read. So it is remembered what was read, without each of `VARIANTS`: a URL of which the same is left is
+a variant. Where hardly a variant of a host was fresh, others that only differ so are traps (`fyke.frontier.traps`),
+and what is met for the first time is none, also where its URL looks the same.
+
+Bounded: `MET` marks, of which newer ones take the place of older ones; what was forgotten accuses nobody.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import xxhash
+
+from fyke.core.batches import U64, Mask, texts, u64
+from fyke.core.shapes import VARIANTS, variant_keys
+from fyke.disk.files import raw
+from fyke.disk.store import Store
+
+MET = 1 << 18
+_MARK = np.dtype([("place", "<u4"), ("mark", "<u4")])
+
+
+class Variants:
+    """What was read, without each of `VARIANTS`: marks on a file of `store`."""
+
+    def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
+        self._store = store
+        self._file = str((state or {}).get("file", ""))
+        self._marks = np.zeros(MET, np.uint32)
+        if self._file and state:
+            with store.read(self._file) as reader:
+                saved = reader.array(_MARK, 0, int(state["marks"]))
+                self._marks[saved["place"]] = saved["mark"]
+        self._changed = False
+
+    def __repr__(self) -> str:
+        return f"Variants({np.count_nonzero(self._marks)} marks)"
+
+    def read(self, keys: list[int]) -> list[int]:
+        """A page with these keys (`variant_keys`) was read: the places in `VARIANTS` of what it differs in from one
+        before."""
+        places, marks = _entries(np.array(keys, np.uint64))
+        met = np.flatnonzero(self._marks[places] == marks).tolist()
+        self._marks[places] = marks
+        self._changed = True
+        return met
+
+    def met(self, keys: U64) -> Mask:
+        """Which of `keys` (uint64[n, len(VARIANTS)]) one had that was read: bool[n, len(VARIANTS)]."""
+        places, marks = _entries(keys)
+        found: Mask = self._marks[places] == marks
+        return found
+
+    def state(self) -> dict[str, Any]:
+        places = np.flatnonzero(self._marks)
+        if self._changed:
+            if self._file:
+                self._store.retire(self._file)
+            marks = np.empty(len(places), _MARK)
+            marks["place"], marks["mark"] = places, self._marks[places]
+            self._file = self._store.write("trap-variants", "vals", [raw(marks)])
+            self._changed = False
+        return {"file": self._file, "marks": len(places)}
+
+
+def variant_shapes(host: int) -> list[int]:
+    """The keys of the shapes of what differs from others of `host` in each of `VARIANTS`."""
+    return [xxhash.xxh3_64_intdigest(f"but for {what}".encode(), host) for what in VARIANTS]
+
+
+def keys_of(urls: pa.RecordBatch) -> U64:
+    """What is left of each of `urls` (n rows) without each of `VARIANTS`: keys, uint64[n, len(VARIANTS)]."""
+    rows = zip(texts(urls), u64(urls, "host").tolist(), strict=True)
+    return np.array([variant_keys(url, host) for url, host in rows], np.uint64)
+
+
+def _entries(keys: U64) -> tuple[U64, npt.NDArray[np.uint32]]:
+    return keys % np.uint64(MET), (keys >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
