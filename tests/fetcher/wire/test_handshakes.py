@@ -2,10 +2,22 @@
 
 import pytest
 
+from fyke.core.config import FetchSection
 from fyke.fetcher.wire import handshakes
-from fyke.fetcher.wire.handshakes import ALL_BYTES, EACH, EACH_BYTES, LARGE_BYTES, MOST_TIMES, SAMPLES, Handshakes
+from fyke.fetcher.wire.handshakes import (
+    EACH,
+    EACH_BYTES,
+    LARGE_BYTES,
+    LEAST_BESIDE,
+    MOST_TIMES,
+    SAMPLES,
+    SHARE_BYTES,
+    Handshakes,
+)
 
 CAME_BYTES = 4000
+CONNECTIONS = FetchSection().connections
+ALL_BYTES = CONNECTIONS * SHARE_BYTES
 
 
 class Process:
@@ -16,7 +28,7 @@ class Process:
         self.asked = 0
         self.came_bytes = CAME_BYTES
         monkeypatch.setattr(handshakes, "received_bytes", lambda _fd: self.came_bytes)
-        self.handshakes = Handshakes(self.measure)
+        self.handshakes = Handshakes(CONNECTIONS, self.measure)
 
     def measure(self):
         self.asked += 1
@@ -33,7 +45,7 @@ def process(monkeypatch):
     return Process(monkeypatch)
 
 
-@pytest.mark.parametrize("taken_bytes", [CAME_BYTES, 20_000, 40 * CAME_BYTES])
+@pytest.mark.parametrize("taken_bytes", [CAME_BYTES, 20_000, 30 * CAME_BYTES])
 def test_as_many_fit_as_take_all_there_is(process, taken_bytes):
     process.shake(taken_bytes, 2 * SAMPLES)
     assert process.handshakes.room * (EACH_BYTES + taken_bytes) == pytest.approx(ALL_BYTES, rel=0.01)
@@ -48,7 +60,9 @@ def test_others_that_take_memory_meanwhile_make_it_no_less_than_names_would(proc
     for other_bytes in (-(1 << 30), 1 << 30):
         process.shake(other_bytes, 2 * SAMPLES * EACH)
         assert process.handshakes.room >= int(ALL_BYTES / (EACH_BYTES + MOST_TIMES * CAME_BYTES))
-    assert ALL_BYTES / (EACH_BYTES + MOST_TIMES * LARGE_BYTES) > 200
+    process.came_bytes = LARGE_BYTES
+    process.shake(1 << 30, 2 * SAMPLES * EACH)
+    assert process.handshakes.room == CONNECTIONS + LEAST_BESIDE
 
 
 def test_one_handshake_in_so_many_is_measured_and_no_session_that_is_taken_up(process):

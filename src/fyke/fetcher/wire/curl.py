@@ -33,7 +33,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.pace import Pace
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
-from fyke.fetcher.wire.handshakes import ANY_ROOM, LEAST_ROOM, Handshakes, is_large
+from fyke.fetcher.wire.handshakes import ANY_ROOM, Handshakes, is_large
 from fyke.fetcher.wire.line import ALONE_S, Line
 from fyke.fetcher.wire.options import constant_options
 from fyke.fetcher.wire.pool import Pool
@@ -41,7 +41,7 @@ from fyke.fetcher.wire.sockets import Sockets
 from fyke.fetcher.wire.transfer import ANY, ENDLESS, IDLE, Calls, Done, Request, Slot
 from fyke.fetcher.wire.watchdog import Watchdog
 
-STARTS = 16  # requests that libcurl begins in a turn of the loop: a third of a millisecond each, over TLS
+STARTS = 8  # requests that libcurl begins in a turn of the loop: over TLS each takes a millisecond or more
 BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived yet; the rest is in files
 MOST_DETAIL_CHARS = 300  # servers of FTP and Gopher say what went wrong
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
@@ -83,11 +83,10 @@ class CurlEngine:
         self._loop = loop
         self._clock = clock
         self._folder = document_folder
-        self._least_room = config.connections + LEAST_ROOM
         self.room = ANY_ROOM  # how many connections there may be, those among them that are kept
         self._active: dict[Any, Slot] = {}
         self._line = Line()
-        self._handshakes = Handshakes()
+        self._handshakes = Handshakes(config.connections)
         self._refused: list[tuple[Done, Exchange]] = []
         self._started = self._finished = self._body_bytes = 0
         self._closed = False
@@ -231,9 +230,9 @@ class CurlEngine:
 
     def _go_on_at(self, fd: int, selected: int) -> None:
         slot = self._calls.greeted.get(fd)
-        if slot is None:
+        if slot is None or slot.alone:
             self._act(fd, selected)
-        elif is_large(fd) and not slot.alone:
+        elif is_large(fd):
             self._take_back(slot)
             self._set_apart(slot)
         else:
@@ -251,7 +250,7 @@ class CurlEngine:
 
     def _make_room(self) -> None:
         """Let libcurl have as many connections as fit: it closes those that were idle longest."""
-        room = max(self._handshakes.room, self._least_room)
+        room = self._handshakes.room
         if not 0.9 * self.room < room < 1.1 * self.room:
             self.room = room
             self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, room)

@@ -6,7 +6,7 @@ are, and that is known before OpenSSL reads them (`is_large`): such a connection
 not kept. What the others take is not seen by their length, names being forty times as dear as numbers. So it is
 measured at some of them, and `room` is how many fit.
 
-Called by `CurlEngine`. Invariant: by what was measured, `room` connections take `ALL_BYTES` at most.
+Called by `CurlEngine`. Invariant: by what was measured, `room` connections take what there is for them, at most.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,14 +16,14 @@ from fyke.core.memory import allocated_bytes
 from fyke.fetcher.wire.received import received_bytes
 
 LARGE_BYTES = 12 << 10  # of a server's part of a handshake; four certificates have 3 to 6 KB
-ALL_BYTES = 156 << 20
+SHARE_BYTES = 624 << 10  # for each of `fetch.connections`: by default 156 MB in all
 EACH_BYTES = 144 << 10  # of a connection, beside its certificates: it has a context of OpenSSL of its own
 MOST_TIMES = 48  # as much as came, certificates may take: names of no letter
 LEAST_BYTES = 1 << 10  # with less no certificate came: the session is an earlier one's
 SAMPLES = 32  # that are remembered, more or less
 EACH = 8  # handshakes, of which one is measured
 ANY_ROOM = 1 << 20  # more connections than there ever are
-LEAST_ROOM = 64  # connections, beside those for fast hosts
+LEAST_BESIDE = 64  # connections, beside those for fast hosts
 
 
 def is_large(fd: int) -> bool:
@@ -34,8 +34,9 @@ def is_large(fd: int) -> bool:
 class Handshakes:
     """What certificates take, on the average of late handshakes."""
 
-    def __init__(self, measure: Callable[[], int] = allocated_bytes) -> None:
-        """`measure` says what the process has in use, in bytes."""
+    def __init__(self, connections: int, measure: Callable[[], int] = allocated_bytes) -> None:
+        """`connections`: as the settings say; `measure` says what the process has in use, in bytes."""
+        self._connections = connections
         self._measure = measure
         self._seen = 0
         self._samples = 0
@@ -47,7 +48,8 @@ class Handshakes:
     @property
     def room(self) -> int:
         """How many connections fit."""
-        return int(ALL_BYTES / (EACH_BYTES + self._mean_bytes))
+        fit = self._connections * SHARE_BYTES / (EACH_BYTES + self._mean_bytes)
+        return max(int(fit), self._connections + LEAST_BESIDE)
 
     @contextmanager
     def going_on(self, fd: int) -> Iterator[None]:

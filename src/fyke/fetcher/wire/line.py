@@ -1,6 +1,6 @@
 """In which order requests are begun: those that libcurl was not told of yet.
 
-libcurl begins all that it was told of in one call, and each over TLS takes a third of a millisecond: so they are told a
+libcurl begins all that it was told of in one call, and each over TLS takes a millisecond: so they are told a
 few at a time. Hosts whose certificates are large have a line of their own, of which few are under way; one that takes
 long while others wait is `overdue`.
 
