@@ -1,13 +1,13 @@
 """Carries out requests: libcurl's multi interface on the event loop.
 
-Protocol modules call `start`; the engine calls `done` with an `Exchange`. libcurl tells which sockets
-it waits for (its socket API), we keep those in an epoll set of our own, and the event loop watches
-that one descriptor: adding and removing a socket, which libcurl does for every request on a kept
-connection, is then one system call instead of a new watcher of the loop.
+Protocol modules call `start`; the engine calls `done` with an `Exchange`. `sockets` has libcurl called when one of
+its sockets is ready, `line` says whose request begins next, `pool` has the handles, `handshakes` knows how many
+connections fit.
 
 A handshake costs as much as some ten requests: so connections are kept, the latest used of them, and a host whose
 connection is gone takes up its last TLS session, whose certificate counts as checked. libcurl reads the file of
-certificates to trust once for all.
+certificates to trust once for all. A server that says much before it is asked anything, which are its certificates, is
+left before OpenSSL reads them, and asked anew among few like it; that connection is not kept.
 
 Who sends much does not hold up who sends little: a transfer that brought `TURN_BYTES` is paused and takes turns with
 those like it, one after the other, each of so many bytes; all of them together have a share of the time while light
@@ -15,7 +15,8 @@ requests end (`fyke.core.pace`). It must be paused: whatever socket libcurl is t
 that it left off in the middle.
 
 Invariant: `done` is called exactly once for every `start`, never from inside `start`, whatever the
-server does, also at `close`. Idle handles are bounded by `connections`, kept connections by `kept`.
+server does, also at `close`. Idle handles are bounded by `connections`, kept connections by `kept`,
+and those with the ones under way by `room`.
 """
 
 import asyncio
@@ -29,6 +30,7 @@ from fyke.core.clock import Clock
 from fyke.core.config import FetchSection
 from fyke.core.document import Document, SharedMemory
 from fyke.core.errors import DiskFull
+from fyke.core.memory import Trimmer
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import Pace
 from fyke.core.visits import Exchange, Visit
@@ -41,6 +43,7 @@ from fyke.fetcher.wire.sockets import Sockets
 from fyke.fetcher.wire.transfer import ANY, ENDLESS, IDLE, Calls, Done, Request, Slot
 from fyke.fetcher.wire.watchdog import Watchdog
 
+TRIM_EACH = 256  # handshakes
 STARTS = 8  # requests that libcurl begins in a turn of the loop: over TLS each takes a millisecond or more
 BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived yet; the rest is in files
 MOST_DETAIL_CHARS = 300  # servers of FTP and Gopher say what went wrong
@@ -87,6 +90,7 @@ class CurlEngine:
         self._active: dict[Any, Slot] = {}
         self._line = Line()
         self._handshakes = Handshakes(config.connections)
+        self._trimmer = Trimmer()
         self._refused: list[tuple[Done, Exchange]] = []
         self._started = self._finished = self._body_bytes = 0
         self._closed = False
@@ -249,7 +253,10 @@ class CurlEngine:
         self._begin(request, done, started)
 
     def _make_room(self) -> None:
-        """Let libcurl have as many connections as fit: it closes those that were idle longest."""
+        """Let libcurl have as many connections as fit: it closes those that were idle longest, of which much lies free
+        between what is in use."""
+        if self._handshakes.seen % TRIM_EACH == 0:
+            self._trimmer.trim()
         room = self._handshakes.room
         if not 0.9 * self.room < room < 1.1 * self.room:
             self.room = room

@@ -38,7 +38,7 @@ class Handshakes:
         """`connections`: as the settings say; `measure` says what the process has in use, in bytes."""
         self._connections = connections
         self._measure = measure
-        self._seen = 0
+        self.seen = 0  # in which certificates came
         self._samples = 0
         self._mean_bytes = 0.0
 
@@ -58,8 +58,8 @@ class Handshakes:
         if came_bytes < LEAST_BYTES:
             yield
             return
-        self._seen += 1
-        if self._seen % EACH and self._samples >= SAMPLES:
+        self.seen += 1
+        if self.seen % EACH and self._samples >= SAMPLES:
             yield
             return
         before_bytes = self._measure()
