@@ -202,7 +202,7 @@ class Fetcher:
         if now >= self._look_ahead_at and not (self.stopping or self.held):
             self._look_ahead_at = now + LOOK_AHEAD_S
             self._hosts.look_ahead(now, self._connections)
-        self._places.fit(self._rooms.room())
+        self._places.fit(self._rooms.room(len(self.bench)))
         for slow in self._places.sort_out(now, len(self._held_up[False])):
             if slow.request is not None:
                 self._rooms.cut(slow.request, "cut, since it was slow and others waited")

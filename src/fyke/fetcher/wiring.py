@@ -40,7 +40,7 @@ class Wiring:
     clock: Clock
     past: EarlierVisits | None = None  # None: all visits are first ones
     cut: Callable[[Visit, str], None] = lambda visit, why: None  # breaks off the request for a visit, saying why
-    room: Callable[[], int] = lambda: ANY_ROOM  # how many connections there may be
+    room: Callable[[int], int] = lambda hosts: ANY_ROOM  # how many connections there may be, for so many hosts
     ours: Callable[[str], bool] = bool  # whether an address may be asked from here
     shared: bool = False  # whether other agents ask other hosts of the same crawl
     pace: Pace | None = None  # None: its own

@@ -18,6 +18,7 @@ from fyke.core.site import SiteSection
 from fyke.fetcher.addresses import PROXIED
 from fyke.fetcher.wire import curl, line
 from fyke.fetcher.wire.curl import STARTS
+from fyke.fetcher.wire.handshakes import Handshakes
 from fyke.fetcher.wire.line import MOST_ALONE
 
 HOSTS = [f"h{number}.test" for number in range(3 * MOST_ALONE)]
@@ -131,6 +132,22 @@ async def test_a_server_with_a_large_certificate_that_is_silent_holds_up_nobody(
         assert (await waiting).outcome is Outcome.OK
     ends = {answer.outcome for answer in await asyncio.gather(*silent)}
     assert Outcome.STALLED in ends and ends <= {Outcome.STALLED, Outcome.BROKEN_OFF}
+
+
+@pytest.mark.parametrize(("hosts", "kept"), [(24, 24), (10_000, 17)])
+async def test_where_hosts_are_many_fewer_connections_are_kept_than_fit(tmp_path, monkeypatch, hosts, kept):
+    """They would be closed before their hosts are visited again."""
+    monkeypatch.setattr(Handshakes, "room", 34)
+    certificates, server = Certificates(tmp_path), Counting()
+    async with (
+        listening(server.serve, ssl=certificates.server(HOSTS)) as port,
+        Client(ca_file=certificates.ca_file) as client,
+    ):
+        client.engine.room(hosts)
+        for host in HOSTS:
+            assert (await client.get(f"https://{host}:{port}/")).outcome is Outcome.OK
+        await asyncio.sleep(0.1)
+        assert server.now == kept
 
 
 async def test_few_requests_begin_in_one_turn_of_the_loop(authority):

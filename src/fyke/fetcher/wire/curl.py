@@ -43,6 +43,7 @@ from fyke.fetcher.wire.sockets import Sockets
 from fyke.fetcher.wire.transfer import ANY, ENDLESS, IDLE, Calls, Done, Request, Slot
 from fyke.fetcher.wire.watchdog import Watchdog
 
+MANY_TIMES = 3  # as many hosts as connections: those used last are closed before they are used again
 TRIM_EACH = 256  # handshakes
 STARTS = 8  # requests that libcurl begins in a turn of the loop: over TLS each takes a millisecond or more
 BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived yet; the rest is in files
@@ -86,7 +87,8 @@ class CurlEngine:
         self._loop = loop
         self._clock = clock
         self._folder = document_folder
-        self.room = ANY_ROOM  # how many connections there may be, those among them that are kept
+        self._room = self._most = ANY_ROOM  # connections that fit, and that libcurl may have, those it keeps among them
+        self._hosts = 0  # that are visited by turns
         self._active: dict[Any, Slot] = {}
         self._line = Line()
         self._handshakes = Handshakes(config.connections)
@@ -129,6 +131,11 @@ class CurlEngine:
     def in_flight(self) -> int:
         """Requests started whose `done` has not been called."""
         return len(self._active) + len(self._line) + len(self._refused)
+
+    def room(self, hosts: int) -> int:
+        """How many connections there may be, those that are kept among them, where so many `hosts` are visited."""
+        self._hosts = hosts
+        return self._room
 
     def statistics(self) -> EngineStatistics:
         """What has been done so far."""
@@ -257,10 +264,12 @@ class CurlEngine:
         between what is in use."""
         if self._handshakes.seen % TRIM_EACH == 0:
             self._trimmer.trim()
-        room = self._handshakes.room
-        if not 0.9 * self.room < room < 1.1 * self.room:
-            self.room = room
-            self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, room)
+        self._room = most = self._handshakes.room
+        if self._hosts > MANY_TIMES * most:  # none of them is kept until its host's next visit
+            most = min(most, max(most // 2, len(self._active) + STARTS))
+        if not 0.9 * self._most < most < 1.1 * self._most:
+            self._most = most
+            self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, most)
 
     def _act(self, fd: int, selected: int) -> None:
         self._calls.count, self._calls.at = self._calls.count + 1, self._clock.now()
