@@ -3,7 +3,7 @@
 import pytest
 
 from fyke.core.visits import visit_to
-from fyke.fetcher.wire.line import ALONE_S, MOST_ALONE, MOST_NOTED, Line
+from fyke.fetcher.wire.line import ALONE_S, MOST_ALONE, MOST_NOTED, WaitingLine
 from fyke.fetcher.wire.transfer import Calls, Request, Slot
 
 
@@ -14,7 +14,7 @@ def slot(number: int = 0, *, alone: bool = False) -> Slot:
 
 
 def test_few_that_are_alone_are_under_way_and_all_come_to_their_turn_in_order():
-    line = Line()
+    line = WaitingLine()
     slots = [slot(number, alone=True) for number in range(3 * MOST_ALONE)]
     for one in slots:
         line.join(one)
@@ -31,7 +31,7 @@ def test_few_that_are_alone_are_under_way_and_all_come_to_their_turn_in_order():
 
 
 def test_others_wait_for_none_of_them():
-    line = Line()
+    line = WaitingLine()
     for number in range(2 * MOST_ALONE):
         line.join(slot(number, alone=True))
     while line.next(0.0) is not None:
@@ -44,7 +44,7 @@ def test_others_wait_for_none_of_them():
 
 @pytest.mark.parametrize("waiting", [0, 1])
 def test_who_takes_long_is_overdue_once_others_wait(waiting):
-    line = Line()
+    line = WaitingLine()
     slots = [slot(number, alone=True) for number in range(MOST_ALONE + waiting)]
     for one in slots:
         line.join(one)
@@ -54,7 +54,7 @@ def test_who_takes_long_is_overdue_once_others_wait(waiting):
 
 
 def test_one_that_leaves_is_given_to_nobody():
-    line = Line()
+    line = WaitingLine()
     slots = [slot(number, alone=number % 2 == 1) for number in range(4)]
     for one in slots:
         line.join(one)
@@ -65,7 +65,7 @@ def test_one_that_leaves_is_given_to_nobody():
 
 
 def test_as_many_hosts_are_noted_as_there_may_be():
-    line = Line()
+    line = WaitingLine()
     for host in range(MOST_NOTED + 5):
         line.note_large(host)
         assert line.is_large(host)

@@ -7,7 +7,7 @@ import pycurl
 import pytest
 
 from fyke.core.clock import VirtualClock
-from fyke.fetcher.wire.sockets import READY, TURN_S, Sockets
+from fyke.fetcher.wire.sockets import READY, TURN_S, WatchedSockets
 from fyke.fetcher.wire.transfer import Calls
 
 
@@ -22,7 +22,7 @@ async def test_a_turn_ends_once_it_took_long_and_nobody_is_left_out(each_s):
         clock.advance(each_s)
         turns[-1].append(fd)
 
-    sockets = Sockets(asyncio.get_running_loop(), clock, Calls(), go_on, lambda: None)
+    sockets = WatchedSockets(asyncio.get_running_loop(), clock, Calls(), go_on, lambda: None)
     ready = sockets._ready
 
     for ours, theirs in pipes:

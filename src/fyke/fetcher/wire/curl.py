@@ -36,10 +36,10 @@ from fyke.core.pace import Pace
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.handshakes import ANY_ROOM, Handshakes, is_large
-from fyke.fetcher.wire.line import ALONE_S, Line
+from fyke.fetcher.wire.line import ALONE_S, WaitingLine
 from fyke.fetcher.wire.options import constant_options
 from fyke.fetcher.wire.pool import Pool
-from fyke.fetcher.wire.sockets import Sockets
+from fyke.fetcher.wire.sockets import WatchedSockets
 from fyke.fetcher.wire.transfer import ANY, ENDLESS, IDLE, Calls, Done, Request, Slot
 from fyke.fetcher.wire.watchdog import Watchdog
 
@@ -90,7 +90,7 @@ class CurlEngine:
         self._room = self._most = ANY_ROOM  # connections that fit, and that libcurl may have, those it keeps among them
         self._hosts = 0  # that are visited by turns
         self._active: dict[Any, Slot] = {}
-        self._line = Line()
+        self._line = WaitingLine()
         self._handshakes = Handshakes(config.connections)
         self._trimmer = Trimmer()
         self._refused: list[tuple[Done, Exchange]] = []
@@ -113,7 +113,7 @@ class CurlEngine:
         loop.call_soon(self._watchdog.start)
         self._turns: asyncio.Handle | None = None  # when the next of them has it
         self._overtime: asyncio.Handle | None = None
-        self._sockets = Sockets(loop, clock, self._calls, self._go_on_at, self._run)
+        self._sockets = WatchedSockets(loop, clock, self._calls, self._go_on_at, self._run)
         self._multi = self._new_multi(2 * config.connections if kept is None else kept)
 
     def _new_multi(self, kept: int) -> Any:

@@ -18,7 +18,7 @@ ALONE_S = 5.0
 MOST_NOTED = 10_000  # hosts remembered
 
 
-class Line:
+class WaitingLine:
     """Slots that wait, and hosts whose certificates are large."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Line:
         self._large: set[int] = set()
 
     def __repr__(self) -> str:
-        return f"Line({len(self)} wait)"
+        return f"WaitingLine({len(self)} wait)"
 
     def __len__(self) -> int:
         return len(self._slots) + len(self._alone)

@@ -31,7 +31,7 @@ _SELECTS = {
 }
 
 
-class Sockets:
+class WatchedSockets:
     """Calls `go_on` with a descriptor that is ready, and for what; and `run` when the moment has come."""
 
     def __init__(
@@ -59,7 +59,7 @@ class Sockets:
         loop.add_reader(self._epoll.fileno(), self._ready)
 
     def __repr__(self) -> str:
-        return f"Sockets({len(self)} watched)"
+        return f"WatchedSockets({len(self)} watched)"
 
     def __len__(self) -> int:
         return len(self._watched)
