@@ -24,6 +24,7 @@ from fyke.core.messages import Links, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate, split
 from fyke.core.visits import Visit, visits_of
+from fyke.crawl import loop as loop_module
 from fyke.crawl.keeper import Keeper
 from fyke.crawl.loop import GRACE_S, LINK_BYTES, Ending, Engines, Loop
 from fyke.crawl.outbox import LinkCache, Outbox
@@ -284,6 +285,25 @@ def test_every_page_is_kept_once_and_the_crawl_knows_its_end(tmp_path: Path) -> 
     assert crawl.fetcher.stopped
     assert crawl.stage.stages.traps.barren, "some of it waited for all else"
     assert crawl.loop.idle
+    crawl.close()
+
+
+def test_few_origins_are_handed_out_in_a_turn_to_be_asked_for_their_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is a look at the host book."""
+    monkeypatch.setattr(loop_module, "RULES_A_TURN", 1)
+    crawl = SmallCrawl(tmp_path, small_web(2))
+    put, asked = crawl.fetcher.put, []
+
+    def noted(visits: pa.RecordBatch) -> None:
+        asked.append(int((numbers(visits, "kind") == Kind.RULES).sum()))
+        put(visits)
+
+    monkeypatch.setattr(crawl.fetcher, "put", noted)
+    assert crawl.run(every_s=1.0) is Ending.FINISHED
+    assert max(asked) == 1 and sum(asked) > 1
+    assert crawl.worker.kept == Counter(dict.fromkeys(crawl.web.distances(), 1))
     crawl.close()
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from flat_memory import compare
 
+from certificates import Certificates
 from crawl.runs import crawl, settings
 from crawl.small_site import small_site
+from web_server import web_server
 
 
 def test_memory_is_flat() -> None:
@@ -41,3 +43,16 @@ def test_many_servers_that_send_much_take_the_memory_of_one(tmp_path: Path, kind
         assert run.summary["pages"] + run.summary["listings"] == count
         peaks.append(run.summary["peak_memory_bytes"])
     assert peaks[1] < 1.2 * peaks[0], peaks
+
+
+def test_large_certificates_of_many_servers_take_the_memory_of_few(tmp_path: Path) -> None:
+    """OpenSSL makes 4 MB of each, for as long as there is a connection."""
+    certificates = Certificates(tmp_path)
+    hosts = [f"127.3.0.{number}" for number in range(1, 121)]
+    tls = certificates.server(hosts, 97_000)
+    with web_server(lambda *_: (200, {"Content-Type": "text/html"}, b"<p>hi"), "0.0.0.0", tls=tls) as url:
+        port = url.strip("/").rpartition(":")[2]
+        config = settings(tmp_path, fetch={"ca_file": certificates.ca_file, "timeout_s": 30.0, "stall_s": 20})
+        run = crawl(tmp_path / "crawl", config, *(f"https://{host}:{port}/" for host in hosts))
+    assert run.summary["outcomes"] == {"ok": len(hosts)}, run.errors
+    assert run.summary["peak_memory_bytes"] < 320 << 20

@@ -107,3 +107,20 @@ def test_every_request_is_in_one_place(seed: int) -> None:
         assert set(held) == under_way
         assert places._newcomers == sum(not one.quick for one in places._fast)
         assert places._of_domain.total() == len(places._others)
+
+
+def test_where_there_is_less_room_there_are_fewer_places_beside_the_fast_and_who_was_slow_is_cut() -> None:
+    places = Connections(8, 24, slow_s=1.0)
+    for number in range(1, 100):
+        if places.free_for(newcomer := host(number)):
+            places.begin(newcomer, 0.0)
+    places.fit(12)
+    assert places.sort_out(0.5, waiting=1) == []  # they have their time
+    cut = places.sort_out(1.5, waiting=1)
+    for slow in cut:
+        places.end(slow, 1.5)
+    assert len(places._others) < 12 - 8
+    assert places.free_for(host(1000, quick=True)) and places.free_for(host(1001))
+    places.fit(1000)
+    assert sum(places.free_for(newcomer) and not places.begin(newcomer, 1.5) for newcomer in map(host, range(200, 300)))
+    assert len(places._others) == 24

@@ -15,7 +15,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of
 from fyke.fetcher.book import HostBook
-from fyke.fetcher.engine import Fetcher
+from fyke.fetcher.engine import STARTS, Fetcher
 from fyke.fetcher.names import Resolution
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.robots_rules import RobotsRules
@@ -33,6 +33,14 @@ class Names:
     def load(self, saved: object) -> None: ...
 
     def refresh(self, hosts: object) -> None: ...
+
+
+class EachElsewhere(Names):
+    """Every name is at an address of its own."""
+
+    def cached(self, host: str) -> Resolution:
+        number = int(host[1:].partition(".")[0])
+        return Resolution(host, Outcome.OK, (f"127.0.{number // 250}.{1 + number % 250}",), 1e12)
 
 
 class Server:
@@ -86,6 +94,27 @@ async def test_a_long_rest_outlives_the_workbench(tmp_path: Path, host_delay_s: 
     times = [at for at, _ in server.asked]
     assert len(times) == 4
     assert all(later - sooner >= 120 for sooner, later in pairwise(times)), server.asked
+
+
+async def test_few_hosts_are_served_in_a_turn_and_all_in_turn(tmp_path: Path) -> None:
+    config = Config.model_validate({"fetch": {"connections": 1000}})
+    clock = VirtualClock()
+    server = Server(clock, b"")
+    rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
+    with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
+        names = EachElsewhere()
+        rooms = Wiring(Workbench(config.politeness), names, book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+        fetcher = Fetcher(rooms, config, asyncio.Event())
+        fetcher.put(url_batch([locate(f"http://h{number}.test/") for number in range(3 * STARTS)]))
+        served = []
+        fetcher.pump()
+        while len(server.asked) < 3 * STARTS:
+            served.append(len(server.asked))
+            await asyncio.sleep(0)
+        fetcher.stop()
+        while fetcher.in_flight:
+            await asyncio.sleep(0)
+    assert max(later - sooner for sooner, later in pairwise([0, *served, len(server.asked)])) == STARTS
 
 
 class Silent(Server):

@@ -50,6 +50,7 @@ ENOUGH = 32  # pages for a turn
 GRACE_S = 2.0
 LINK_BYTES = 1 << 20  # of URLs, that the frontier is given in a turn
 REWRITTEN_BYTES = 1 << 17  # the same, where rules rewrite them: a URL of 2 KB may take 0.4 ms
+RULES_A_TURN = 256  # origins whose rules are begun to be asked for: each is a look at the host book
 MERGE_SHARE = 4  # merges while visits run low may take one part in this many of the time
 
 
@@ -216,7 +217,7 @@ class Loop:
         self._move_on(begun, hungry=hungry)
         self._recall()
         self._fetcher.refuse(self._post.refuse(self._frontier.refused()))
-        rules_room = self._post.rules_room(self._fetcher.rules_room)
+        rules_room = min(RULES_A_TURN, self._post.rules_room(self._fetcher.rules_room))
         visits = self._frontier.visits(begun, rules_room) if self._post.ready else EMPTY
         self._fetcher.put(self._post.route(visits, begun))
         self._fetcher.pump()

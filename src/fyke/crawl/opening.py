@@ -300,6 +300,7 @@ class Rooms:
             self._clock,
             self._past,
             self.engine.cut,
+            self.engine.room,
             self.post.owns,
             shared=self._seat is not None,
             pace=self._pace,

@@ -57,7 +57,8 @@ class Connections:
 
     def __init__(self, most: int, others_most: int | None = None, slow_s: float = SLOW_S) -> None:
         self._most = most
-        self._others_most = OTHERS_SHARE * most if others_most is None else others_most
+        self._most_others = OTHERS_SHARE * most if others_most is None else others_most
+        self._others_most = self._most_others
         self._slow_s = slow_s
         self._fast: dict[Host, float] = {}  # since when, in that order
         self._others: dict[Host, float] = {}
@@ -67,6 +68,10 @@ class Connections:
 
     def __repr__(self) -> str:
         return f"Connections({len(self._fast)} of {self._most}, and {len(self._others)} others)"
+
+    def fit(self, room: int) -> None:
+        """There may be no more than `room` connections now: those for fast hosts come first."""
+        self._others_most = max(1, min(self._most_others, room - self._most))
 
     @property
     def free(self) -> bool:

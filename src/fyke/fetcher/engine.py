@@ -36,6 +36,7 @@ from fyke.fetcher.wiring import Wiring
 
 MOST_UNTAKEN = 512  # exchanges that nobody takes, at which nothing more is begun
 MOST_RULES = 4096  # origins that wait for their rules at a time
+STARTS = 128  # hosts served in a turn of the loop: each is a note of its rest, and may be a look at the host book
 UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
 STOOD_STILL_S = 2.0  # between two looks at the clock: the process was stopped, or the machine asleep
 LOOK_AHEAD_S = 1.0  # between looks for names to look up again; each finds as many at most as there are connections
@@ -201,14 +202,17 @@ class Fetcher:
         if now >= self._look_ahead_at and not (self.stopping or self.held):
             self._look_ahead_at = now + LOOK_AHEAD_S
             self._hosts.look_ahead(now, self._connections)
+        self._places.fit(self._rooms.room(len(self.bench)))
         for slow in self._places.sort_out(now, len(self._held_up[False])):
             if slow.request is not None:
                 self._rooms.cut(slow.request, "cut, since it was slow and others waited")
-        while self._may_start:
-            host = self._next(now)
+        for _ in range(STARTS):
+            host = self._next(now) if self._may_start else None
             if host is None:
                 break
             self._serve(host, now)
+        else:
+            self._pump_soon()
         for hosts in (self.bench.crowded, self._rules.slowed):
             while hosts:
                 host = hosts.pop()

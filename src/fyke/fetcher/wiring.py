@@ -10,6 +10,7 @@ from fyke.core.visits import Earlier, Visit
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.names import Resolver
 from fyke.fetcher.rests import Rests
+from fyke.fetcher.wire.handshakes import ANY_ROOM
 from fyke.fetcher.wire.registry import Registry
 from fyke.fetcher.workbench import Workbench
 
@@ -39,6 +40,7 @@ class Wiring:
     clock: Clock
     past: EarlierVisits | None = None  # None: all visits are first ones
     cut: Callable[[Visit, str], None] = lambda visit, why: None  # breaks off the request for a visit, saying why
+    room: Callable[[int], int] = lambda hosts: ANY_ROOM  # how many connections there may be, for so many hosts
     ours: Callable[[str], bool] = bool  # whether an address may be asked from here
     shared: bool = False  # whether other agents ask other hosts of the same crawl
     pace: Pace | None = None  # None: its own

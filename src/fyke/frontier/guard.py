@@ -31,7 +31,7 @@ Bounded by `MOST_SHAPES` counters, of which those with the fewest pages are forg
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -133,7 +133,7 @@ class TrapGuard:
             found = shapes(skeleton(url))
             sharp, coarse = shape_keys(found, host, domain, met_on_fresh=met_on_fresh)
             own = sharp[0]
-            is_variant = False
+            differs: list[int] = []
             if fresh is None:
                 first = (parent["own"], parent["host"]) if steps else (own, host)
                 self._recent[key % RECENT] = (key, *first, met_on_fresh, min(steps + 1, MOST_STEPS), False, 0)
@@ -141,28 +141,23 @@ class TrapGuard:
                     continue
             else:
                 differs = self._variants.read(variant_keys(url, host))
-                of_sharp += [(variant_shapes(host)[at], host, 0, fresh, False) for at in differs]
-                is_variant = not fresh and any(at != QUERY for at in differs)
                 if QUERY not in differs:
                     del sharp[1 : 1 + len(found.names)]
                 self._recent[key % RECENT] = (key, own, host, fresh, 0, False, sum(1 << at for at in differs))
             if is_known and parent["own"] != own and (steps or (fresh and not parent["led"])):
                 parent["led"] = True
-                of_sharp.append((int(parent["own"]), int(parent["host"]), 0, bool(fresh), False))
-                of_sharp += [
-                    (shape, int(parent["host"]), 0, bool(fresh), False)
-                    for at, shape in enumerate(variant_shapes(int(parent["host"])))
-                    if parent["differs"] >> at & 1
-                ]
+                varied = [at for at in range(len(VARIANTS)) if parent["differs"] >> at & 1]
+                of_sharp += _rows([int(parent["own"])], int(parent["host"]), varied, fresh)
             if fresh:
                 self.probes.fresh(url, found, host, domain)
-            of_sharp += [(shape, host, 0, bool(fresh), False) for shape in sharp]
+            of_sharp += _rows(sharp, host, differs, fresh)
+            is_variant = not fresh and any(at != QUERY for at in differs)
             if own not in tried and not is_variant and not self._yields.knows(own):
                 folders = coarse[1:-2]
                 if not folders or in_folder[folders[0]] + self._yields.pages(folders[0]) < FOLDER_PAGES:
-                    of_coarse += [(shape, host, 0, bool(fresh), False) for shape in (coarse[0], coarse[-2])]
-                    of_coarse.append((coarse[-1], domain, 0, bool(fresh), False))
-                of_coarse += [(shape, host, 0, bool(fresh), False) for shape in folders]
+                    of_coarse += _rows([coarse[0], coarse[-2]], host, [], fresh)
+                    of_coarse += _rows([coarse[-1]], domain, [], fresh)
+                of_coarse += _rows(folders, host, [], fresh)
                 in_folder.update(folders[:1])
             tried.add(own)
         return of_sharp, of_coarse
@@ -291,3 +286,10 @@ class TrapGuard:
             "probes": self.probes.state(),
             "variants": self._variants.state(),
         }
+
+
+def _rows(keys: Sequence[int], owner: int, differs: Sequence[int], fresh: bool | None) -> list[Row]:
+    """A page, which was fresh or not, counts for the shapes with these keys, and for those of variants of the host
+    `owner` that have the places `differs`."""
+    varied = [variant_shapes(owner)[at] for at in differs]
+    return [(key, owner, 0, bool(fresh), False) for key in (*keys, *varied)]

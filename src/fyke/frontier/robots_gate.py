@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, concat, keep, u64, url_batch
 from fyke.core.messages import Rules
-from fyke.core.urls import key_of, locate, robots_url, split
+from fyke.core.urls import DEFAULT_PORTS, key_of, locate, robots_url, split
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Answers, Values
 from fyke.disk.queue import DiskQueue
@@ -327,6 +327,9 @@ class RobotsGate:
             owned.close()
 
 
+_PORTS = {scheme.encode(): f":{port}".encode() for scheme, port in DEFAULT_PORTS.items()}
+
+
 def origins_of(urls: pa.RecordBatch) -> list[bytes]:
     """`scheme://host:port` of each row of `urls`, as `UrlParts.origin` has it."""
     return [origin for origin, _ in _origins(urls)]
@@ -344,7 +347,11 @@ def _origins(urls: pa.RecordBatch) -> Iterator[tuple[bytes, int]]:
 @lru_cache(maxsize=1 << 14)
 def _origin(home: bytes) -> tuple[bytes, int]:
     """The origin of a canonical URL, and its key, given `home`, which is all of the URL before the path."""
-    origin = split(f"{home.decode()}/").origin.encode()
+    scheme, _, authority = home.partition(b"://")
+    if scheme in _PORTS and not authority.startswith(b"["):  # as `split` does, in a third of its time
+        origin = home if b":" in authority else home + _PORTS[scheme]
+    else:
+        origin = split(f"{home.decode()}/").origin.encode()
     return origin, key_of(origin)
 
 

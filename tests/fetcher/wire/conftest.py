@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -59,7 +59,8 @@ async def listening(handler, **options) -> AsyncIterator[int]:
     async def tracked(reader, writer):
         tasks.add(asyncio.current_task())
         try:
-            await handler(reader, writer)
+            with suppress(ConnectionError):  # the client would have no more of it
+                await handler(reader, writer)
         except asyncio.CancelledError:
             writer.transport.abort()
 

@@ -1,5 +1,6 @@
 """What TLS may cost the loop, and whom it trusts."""
 
+import asyncio
 import ssl
 
 import pytest
@@ -11,9 +12,17 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from tests.fetcher.wire.conftest import LOCAL, Client, listening, saying, tls, web
 
+from certificates import Certificates
 from fyke.core.outcomes import Outcome
 from fyke.core.site import SiteSection
 from fyke.fetcher.addresses import PROXIED
+from fyke.fetcher.wire import curl, line
+from fyke.fetcher.wire.curl import STARTS
+from fyke.fetcher.wire.handshakes import Handshakes
+from fyke.fetcher.wire.line import MOST_ALONE
+
+HOSTS = [f"h{number}.test" for number in range(3 * MOST_ALONE)]
+SMALL = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
 
 @pytest.mark.parametrize("behind", ["server", "proxy"])
@@ -65,3 +74,98 @@ async def test_files_and_passwords_have_names_of_any_letters(authority, tmp_path
 def encrypted(key: bytes, password: str) -> bytes:
     private = load_pem_private_key(key, None)
     return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.encode()))
+
+
+class Counting:
+    """Answers all requests but those for /silent; counts its connections."""
+
+    def __init__(self):
+        self.now = self.most = self.all = self.resumed = 0
+
+    async def serve(self, reader, writer):
+        self.now, self.all = self.now + 1, self.all + 1
+        self.most = max(self.most, self.now)
+        self.resumed += writer.get_extra_info("ssl_object").session_reused
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                await asyncio.sleep(0.02)
+                if not head.startswith(b"GET /silent"):
+                    writer.write(SMALL)
+        except asyncio.IncompleteReadError:
+            pass
+        finally:
+            self.now -= 1
+            writer.close()
+
+
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+async def test_large_certificates_are_in_memory_few_at_a_time_and_not_kept(tmp_path, version):
+    certificates, server = Certificates(tmp_path), Counting()
+    context = certificates.server(HOSTS, 90_000)
+    context.maximum_version = ssl.TLSVersion[version]
+    async with (
+        listening(server.serve, ssl=context) as port,
+        Client(ca_file=certificates.ca_file) as client,
+    ):
+        urls = [f"https://{host}:{port}/" for host in HOSTS]
+        for answer in await client.get_all(urls) + await client.get_all(urls):
+            assert answer.outcome is Outcome.OK, answer.detail
+    assert server.most <= MOST_ALONE
+    assert server.all == 2 * len(HOSTS)
+
+
+async def test_a_server_with_a_large_certificate_that_is_silent_holds_up_nobody(tmp_path, monkeypatch):
+    for module in (curl, line):
+        monkeypatch.setattr(module, "ALONE_S", 0.2)
+    certificates, server, calm = Certificates(tmp_path), Counting(), Counting()
+    async with (
+        listening(server.serve, ssl=certificates.server(HOSTS, 90_000)) as port,
+        listening(calm.serve, ssl=certificates.server(["site.test"])) as calm_port,
+        Client(ca_file=certificates.ca_file, timeout_s=30) as client,
+    ):
+        silent = [asyncio.ensure_future(client.get(f"https://{host}:{port}/silent")) for host in HOSTS[:MOST_ALONE]]
+        while server.now < MOST_ALONE:
+            await asyncio.sleep(0.01)
+        waiting = asyncio.ensure_future(client.get(f"https://{HOSTS[-1]}:{port}/"))
+        assert (await client.get(f"https://site.test:{calm_port}/")).outcome is Outcome.OK
+        assert not waiting.done()
+        assert (await waiting).outcome is Outcome.OK
+    ends = {answer.outcome for answer in await asyncio.gather(*silent)}
+    assert Outcome.STALLED in ends and ends <= {Outcome.STALLED, Outcome.BROKEN_OFF}
+
+
+@pytest.mark.parametrize(("hosts", "kept"), [(24, 24), (10_000, 17)])
+async def test_where_hosts_are_many_fewer_connections_are_kept_than_fit(tmp_path, monkeypatch, hosts, kept):
+    """They would be closed before their hosts are visited again."""
+    monkeypatch.setattr(Handshakes, "room", 34)
+    certificates, server = Certificates(tmp_path), Counting()
+    async with (
+        listening(server.serve, ssl=certificates.server(HOSTS)) as port,
+        Client(ca_file=certificates.ca_file) as client,
+    ):
+        client.engine.room(hosts)
+        for host in HOSTS:
+            assert (await client.get(f"https://{host}:{port}/")).outcome is Outcome.OK
+        await asyncio.sleep(0.1)
+        assert server.now == kept
+
+
+async def test_few_requests_begin_in_one_turn_of_the_loop(authority):
+    issuer, ca_file = authority
+    calm = Counting()
+    async with (
+        listening(calm.serve, ssl=tls(issuer, "site.test")) as port,
+        Client(ca_file=ca_file, connections=200) as client,
+    ):
+        engine, begun, known = client.engine, [], set()
+        act = engine._act
+
+        def noted(fd, selected):
+            begun.append(len(engine._active.keys() - known))
+            known.update(engine._active)
+            act(fd, selected)
+
+        engine._act = noted
+        answers = await client.get_all([f"https://site.test:{port}/{number}" for number in range(100)])
+        assert {answer.outcome for answer in answers} == {Outcome.OK}
+    assert max(begun) <= STARTS and sum(begun) >= 90

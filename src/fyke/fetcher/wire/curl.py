@@ -1,13 +1,13 @@
 """Carries out requests: libcurl's multi interface on the event loop.
 
-Protocol modules call `start`; the engine calls `done` with an `Exchange`. libcurl tells which sockets
-it waits for (its socket API), we keep those in an epoll set of our own, and the event loop watches
-that one descriptor: adding and removing a socket, which libcurl does for every request on a kept
-connection, is then one system call instead of a new watcher of the loop.
+Protocol modules call `start`; the engine calls `done` with an `Exchange`. `sockets` has libcurl called when one of
+its sockets is ready, `line` says whose request begins next, `pool` has the handles, `handshakes` knows how many
+connections fit.
 
 A handshake costs as much as some ten requests: so connections are kept, the latest used of them, and a host whose
 connection is gone takes up its last TLS session, whose certificate counts as checked. libcurl reads the file of
-certificates to trust once for all.
+certificates to trust once for all. A server that says much before it is asked anything, which are its certificates, is
+left before OpenSSL reads them, and asked anew among few like it; that connection is not kept.
 
 Who sends much does not hold up who sends little: a transfer that brought `TURN_BYTES` is paused and takes turns with
 those like it, one after the other, each of so many bytes; all of them together have a share of the time while light
@@ -15,13 +15,12 @@ requests end (`fyke.core.pace`). It must be paused: whatever socket libcurl is t
 that it left off in the middle.
 
 Invariant: `done` is called exactly once for every `start`, never from inside `start`, whatever the
-server does, also at `close`. Idle handles are bounded by `connections`, kept connections by `kept`.
+server does, also at `close`. Idle handles are bounded by `connections`, kept connections by `kept`,
+and those with the ones under way by `room`.
 """
 
 import asyncio
-import select
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,29 +30,27 @@ from fyke.core.clock import Clock
 from fyke.core.config import FetchSection
 from fyke.core.document import Document, SharedMemory
 from fyke.core.errors import DiskFull
+from fyke.core.memory import Trimmer
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import Pace
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
-from fyke.fetcher.wire.options import constant_options, session_cache
-from fyke.fetcher.wire.transfer import ANY, ENDLESS, IDLE, Calls, Dialect, Done, Request, Slot
+from fyke.fetcher.wire.handshakes import ANY_ROOM, Handshakes, is_large
+from fyke.fetcher.wire.line import ALONE_S, WaitingLine
+from fyke.fetcher.wire.options import constant_options
+from fyke.fetcher.wire.pool import Pool
+from fyke.fetcher.wire.sockets import WatchedSockets
+from fyke.fetcher.wire.transfer import ANY, ENDLESS, IDLE, Calls, Done, Request, Slot
 from fyke.fetcher.wire.watchdog import Watchdog
 
-READY = 8  # connections of which libcurl reads or writes before others have their turn: a handshake takes milliseconds
-SESSION_CACHES = 64  # each of them holds 25 hosts' TLS sessions: libcurl's bound
+MANY_TIMES = 3  # as many hosts as connections: those used last are closed before they are used again
+TRIM_EACH = 256  # handshakes
+STARTS = 8  # requests that libcurl begins in a turn of the loop: over TLS each takes a millisecond or more
 BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived yet; the rest is in files
 MOST_DETAIL_CHARS = 300  # servers of FTP and Gopher say what went wrong
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
 
 _FINE = TransferEnd(Outcome.OK, "")
-_IN, _OUT, _BROKEN = select.EPOLLIN, select.EPOLLOUT, select.EPOLLERR | select.EPOLLHUP
-_EVENTS = {pycurl.POLL_IN: _IN, pycurl.POLL_OUT: _OUT, pycurl.POLL_INOUT: _IN | _OUT, pycurl.POLL_NONE: 0}
-_SELECTS = {
-    events: (pycurl.CSELECT_IN if events & (_IN | _BROKEN) else 0)
-    | (pycurl.CSELECT_OUT if events & _OUT else 0)
-    | (pycurl.CSELECT_ERR if events & select.EPOLLERR else 0)
-    for events in range(32)
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,38 +87,39 @@ class CurlEngine:
         self._loop = loop
         self._clock = clock
         self._folder = document_folder
-        self._limit_bytes = config.max_body_bytes
-        self._max_idle = config.connections
-        self._options = constant_options(config)
-        self._sessions = [session_cache() for _ in range(SESSION_CACHES)]
+        self._room = self._most = ANY_ROOM  # connections that fit, and that libcurl may have, those it keeps among them
+        self._hosts = 0  # that are visited by turns
         self._active: dict[Any, Slot] = {}
-        self._idle: dict[Dialect, list[Slot]] = {}
-        self._idle_count = 0
+        self._line = WaitingLine()
+        self._handshakes = Handshakes(config.connections)
+        self._trimmer = Trimmer()
         self._refused: list[tuple[Done, Exchange]] = []
         self._started = self._finished = self._body_bytes = 0
-        self._kicked = False
         self._closed = False
         self._failure: DiskFull | None = None
-        self._deadline: float | None = None
-        self._timer: asyncio.Handle | None = None
-        self._timer_due = 0.0
-        self._watched: set[int] = set()
         self._bodies = SharedMemory(BODIES_BYTES)
         self._pace = pace or Pace(clock)
         self._share = self._pace.share()  # of the time, for those that take turns
         self._paused: deque[Slot] = deque()  # they wait for their turn
         self._calls = Calls()
+        self._pool = Pool(
+            constant_options(config),
+            config.connections,
+            limit_bytes=config.max_body_bytes,
+            paused=self._paused,
+            calls=self._calls,
+        )
         self._watchdog = Watchdog(self._calls)
         loop.call_soon(self._watchdog.start)
         self._turns: asyncio.Handle | None = None  # when the next of them has it
-        self._epoll = select.epoll()
+        self._overtime: asyncio.Handle | None = None
+        self._sockets = WatchedSockets(loop, clock, self._calls, self._go_on_at, self._run)
         self._multi = self._new_multi(2 * config.connections if kept is None else kept)
-        loop.add_reader(self._epoll.fileno(), self._ready)
 
     def _new_multi(self, kept: int) -> Any:
         multi = pycurl.CurlMulti()
-        multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
-        multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
+        multi.setopt(pycurl.M_SOCKETFUNCTION, self._sockets.watch)
+        multi.setopt(pycurl.M_TIMERFUNCTION, self._sockets.set_timer)
         multi.setopt(pycurl.M_MAXCONNECTS, kept)
         multi.setopt(pycurl.M_PIPELINING, 0)
         return multi
@@ -132,12 +130,17 @@ class CurlEngine:
     @property
     def in_flight(self) -> int:
         """Requests started whose `done` has not been called."""
-        return len(self._active) + len(self._refused)
+        return len(self._active) + len(self._line) + len(self._refused)
+
+    def room(self, hosts: int) -> int:
+        """How many connections there may be, those that are kept among them, where so many `hosts` are visited."""
+        self._hosts = hosts
+        return self._room
 
     def statistics(self) -> EngineStatistics:
         """What has been done so far."""
         return EngineStatistics(
-            self._started, self._finished, self._body_bytes, self.in_flight, self._idle_count, len(self._watched)
+            self._started, self._finished, self._body_bytes, self.in_flight, self._pool.idle, len(self._sockets)
         )
 
     def start(self, request: Request, done: Done) -> None:
@@ -150,123 +153,123 @@ class CurlEngine:
         if self._closed:
             raise RuntimeError("start() after close()")
         self._started += 1
-        slot = self._slot(request.dialect)
+        self._begin(request, done, self._clock.now())
+
+    def _begin(self, request: Request, done: Done, started: float) -> None:
+        self._sockets.kick()
+        host = request.visit.host
+        slot = self._pool.slot(request.dialect, alone=self._line.is_large(host))
         try:
-            slot.aim(request, done, self._clock.now(), self._document())
-            slot.share(self._sessions[request.visit.host % SESSION_CACHES])
-            self._multi.add_handle(slot.curl)
+            slot.aim(request, done, started, self._document())
+            if slot.alone:
+                self._overtime = self._overtime or self._loop.call_later(ALONE_S, self._cut_overdue)
+            else:
+                slot.share(self._pool.sessions(host))
         except (pycurl.error, ValueError) as error:
             exchange = Exchange(
                 request.visit, Outcome.UNSUPPORTED, slot.started, 0.0, request.address, f"cannot be asked for: {error}"
             )
-            self._rest(slot)
+            self._pool.rest(slot)
             self._refused.append((done, exchange))
-            self._kick()
             return
-        self._active[slot.curl] = slot
+        self._line.join(slot)
 
     def cut(self, visit: Visit, why: str) -> None:
         """Break off the request for `visit`, if it is under way; `done` is called later, as for one that stalled."""
-        for curl, slot in self._active.items():
-            if slot.request.visit is visit:
-                del self._active[curl]
-                self._multi.remove_handle(curl)
-                self._refused.append((slot.done, self._concluded(slot, TransferEnd(Outcome.STALLED, why))))
-                self._rest(slot)
-                self._kick()
+        slot = self._line.leave(visit)
+        if slot is None:
+            slot = next((slot for slot in self._active.values() if slot.request.visit is visit), None)
+            if slot is None:
                 return
+            self._take_back(slot)
+        self._refused.append((slot.done, self._concluded(slot, TransferEnd(Outcome.STALLED, why))))
+        self._pool.rest(slot)
+        self._sockets.kick()
+
+    def _cut_overdue(self) -> None:
+        """Those who hold up others whose certificates are as large."""
+        self._overtime = self._loop.call_later(ALONE_S, self._cut_overdue) if len(self._line) else None
+        for slot in self._line.overdue(self._clock.now()):
+            self.cut(slot.request.visit, "cut, since its certificates are large and others like it waited")
+
+    def _take_back(self, slot: Slot) -> None:
+        """libcurl is to know no more of `slot`."""
+        del self._active[slot.curl]
+        self._line.ended(slot)
+        self._multi.remove_handle(slot.curl)
+        if self._line.may_begin:
+            self._sockets.kick()
 
     def close(self) -> None:
         """Break off what is in flight, each with `BROKEN_OFF` and detail `CLOSED`, and let go of everything."""
         if self._closed:
             return
         self._closed = True
-        self._loop.remove_reader(self._epoll.fileno())
-        for timer in (self._timer, self._turns):
+        self._sockets.stop()
+        for timer in (self._turns, self._overtime):
             if timer is not None:
                 timer.cancel()
         self._paused.clear()
-        unfinished, self._active = list(self._active.values()), {}
-        for slot in unfinished:
-            self._multi.remove_handle(slot.curl)
+        for slot in list(self._active.values()):
+            self._take_back(slot)
             self._deliver(slot, TransferEnd(Outcome.BROKEN_OFF, CLOSED))
+        while (waiting := self._line.next(0.0)) is not None:
+            self._line.ended(waiting)
+            self._deliver(waiting, TransferEnd(Outcome.BROKEN_OFF, CLOSED))
         self._deliver_refused()
-        for slots in self._idle.values():
-            for slot in slots:
-                slot.curl.close()
-        self._idle.clear()
-        self._idle_count = 0
+        self._pool.close()
         self._calls.count, self._calls.about = self._calls.count + 1, ANY
         self._multi.close()
-        for cache in self._sessions:
-            cache.close()
+        self._pool.close_sessions()
         self._watchdog.close()
-        self._watched.clear()
-        self._epoll.close()
-
-    # libcurl's callbacks: they note what it wants and call nothing of it
-
-    def _watch(self, what: int, fd: int, _multi: object, _data: object) -> None:
-        if what == pycurl.POLL_REMOVE:
-            if fd in self._watched:
-                self._watched.discard(fd)
-                try:
-                    self._epoll.unregister(fd)
-                except OSError:  # closed already, and so gone from the set
-                    return
-        elif fd in self._watched:
-            self._epoll.modify(fd, _EVENTS[what])
-        else:
-            self._epoll.register(fd, _EVENTS[what])
-            self._watched.add(fd)
-            self._calls.sockets.add(fd)
-
-    def _set_timer(self, timeout_ms: int) -> None:
-        if timeout_ms <= 0:
-            self._deadline = None
-            if timeout_ms == 0:
-                self._kick()
-            return
-        self._deadline = deadline = self._loop.time() + timeout_ms / 1000
-        if self._timer is None:
-            self._arm(deadline)
-        elif self._timer_due > deadline:
-            self._timer.cancel()
-            self._arm(deadline)
-
-    def _arm(self, deadline: float) -> None:
-        # Not asked of the timer itself: uvloop gives a plain Handle for a moment that rounds to now.
-        self._timer, self._timer_due = self._loop.call_at(deadline, self._alarm), deadline
+        self._sockets.close()
 
     # the event loop's callbacks
 
-    def _alarm(self) -> None:
-        self._timer = None
-        if self._deadline is None or self._closed:
-            return
-        if self._deadline - self._loop.time() > 0.001:  # moved since: libcurl moves it with every step
-            self._arm(self._deadline)
-            return
-        self._deadline = None
-        self._act(pycurl.SOCKET_TIMEOUT, 0)
-
-    def _kick(self) -> None:
-        """Let libcurl run at the loop's next turn, once for all that is started in this one."""
-        if not self._kicked:
-            self._kicked = True
-            self._loop.call_soon(self._run)
-
     def _run(self) -> None:
-        self._kicked = False
         self._deliver_refused()
-        if not self._closed:
-            self._act(pycurl.SOCKET_TIMEOUT, 0)
+        if self._closed:
+            return
+        for _ in range(STARTS):
+            if (slot := self._line.next(self._clock.now())) is None:
+                break
+            self._active[slot.curl] = slot
+            self._multi.add_handle(slot.curl)
+        self._act(pycurl.SOCKET_TIMEOUT, 0)
+        if self._line.may_begin:
+            self._sockets.kick()
 
-    def _ready(self) -> None:
-        for fd, events in self._epoll.poll(0, READY):  # those beyond are ready still at the loop's next turn
-            if self._closed:
-                return
-            self._act(fd, _SELECTS[events & 31])
+    def _go_on_at(self, fd: int, selected: int) -> None:
+        slot = self._calls.greeted.get(fd)
+        if slot is None or slot.alone:
+            self._act(fd, selected)
+        elif is_large(fd):
+            self._take_back(slot)
+            self._set_apart(slot)
+        else:
+            with self._handshakes.going_on(fd):
+                self._act(fd, selected)
+            self._make_room()
+
+    def _set_apart(self, slot: Slot) -> None:
+        """Its server has much to say before it is asked: ask it anew, when those like it leave room."""
+        self._line.note_large(slot.request.visit.host)
+        request, done, started = slot.request, slot.done, slot.started
+        slot.body.close()
+        self._pool.rest(slot)
+        self._begin(request, done, started)
+
+    def _make_room(self) -> None:
+        """Let libcurl have as many connections as fit: it closes those that were idle longest, of which much lies free
+        between what is in use."""
+        if self._handshakes.seen % TRIM_EACH == 0:
+            self._trimmer.trim()
+        self._room = most = self._handshakes.room
+        if self._hosts > MANY_TIMES * most:  # none of them is kept until its host's next visit
+            most = min(most, max(most // 2, len(self._active) + STARTS))
+        if not 0.9 * self._most < most < 1.1 * self._most:
+            self._most = most
+            self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, most)
 
     def _act(self, fd: int, selected: int) -> None:
         self._calls.count, self._calls.at = self._calls.count + 1, self._clock.now()
@@ -308,11 +311,15 @@ class CurlEngine:
                 self._finish(curl, code, message)
 
     def _finish(self, curl: Any, code: int, message: str) -> None:
-        slot = self._active.pop(curl, None)
+        slot = self._active.get(curl)
         if slot is None:  # `close`, called by an owner's `done` in this same turn, has seen to it
             return
-        self._multi.remove_handle(curl)
-        if code == 0:
+        self._take_back(slot)
+        if slot.large or slot.said_more:
+            self._pool.forget_session(slot.request.visit.host)
+        if slot.large:
+            self._set_apart(slot)
+        elif code == 0:
             if slot.turns == 0:
                 self._pace.light()
             self._deliver(slot, _FINE)
@@ -331,7 +338,7 @@ class CurlEngine:
 
     def _deliver(self, slot: Slot, how: TransferEnd) -> None:
         exchange, done = self._concluded(slot, how), slot.done
-        self._rest(slot)
+        self._pool.rest(slot)
         self._call(done, exchange)
 
     def _concluded(self, slot: Slot, how: TransferEnd) -> Exchange:
@@ -369,28 +376,6 @@ class CurlEngine:
                 {"message": f"done() failed for {exchange.visit.url}", "exception": error}
             )
 
-    # the pool
-
     def _document(self) -> Document:
         """An empty body; once all together hold too much, it is a file."""
         return Document(folder=self._folder, shared=self._bodies)
-
-    def _slot(self, dialect: Dialect) -> Slot:
-        idle = self._idle.get(dialect)
-        if idle:
-            self._idle_count -= 1
-            return idle.pop()
-        return Slot(self._all_options(dialect), self._limit_bytes, self._paused, self._calls)
-
-    def _all_options(self, dialect: Dialect) -> Iterable[tuple[int, Any]]:
-        yield from self._options
-        yield from dialect.options()
-
-    def _rest(self, slot: Slot) -> None:
-        dialect = slot.request.dialect
-        slot.forget()
-        if self._idle_count < self._max_idle and not self._closed:
-            self._idle.setdefault(dialect, []).append(slot)
-            self._idle_count += 1
-        else:
-            slot.curl.close()

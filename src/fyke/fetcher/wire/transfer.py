@@ -20,6 +20,8 @@ from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl_errors import TransferEnd
+from fyke.fetcher.wire.handshakes import LARGE_BYTES, is_large
+from fyke.fetcher.wire.received import received_bytes
 
 TURN_BYTES = 256 << 10  # that an answer brings at a time; few pages have as much
 PIECE_BYTES = 1024  # that a piece of a body counts for beside its own: it takes as long
@@ -49,6 +51,7 @@ class Calls:
     about: int = IDLE  # the descriptor that it goes on with, or ANY, or IDLE
     heard: int = 0  # pieces of bodies that it brought, and steps behind TLS
     sockets: set[int] = field(default_factory=set)  # descriptors that it ever named
+    greeted: "dict[int, Slot]" = field(default_factory=dict)  # by descriptor: which shakes hands there
 
 
 class Dialect(Protocol):
@@ -104,13 +107,16 @@ class Slot:
         "_to_the_end",
         "_turn_bytes",
         "_why",
+        "alone",
         "asked",
         "body",
         "curl",
         "cut",
         "disk_error",
         "done",
+        "fd",
         "idle",
+        "large",
         "lines",
         "refused",
         "request",
@@ -118,8 +124,11 @@ class Slot:
         "turns",
     )
 
-    def __init__(self, options: Iterable[Option], limit_bytes: int, paused: "deque[Slot]", calls: Calls) -> None:
-        """In `paused` it puts itself when it wants another turn."""
+    def __init__(
+        self, options: Iterable[Option], limit_bytes: int, paused: "deque[Slot]", calls: Calls, *, alone: bool = False
+    ) -> None:
+        """In `paused` it puts itself when it wants another turn. `alone`: for one request, whose connection and
+        session are not kept."""
         self.curl = curl = pycurl.Curl()
         self._paused = paused
         self._turn_bytes = 0  # that this turn brought
@@ -141,6 +150,9 @@ class Slot:
         self.done: Done
         self.started = 0.0
         self.cut = False
+        self.alone = alone
+        self.fd = -1  # of the connection that was made for this transfer; below 0: none was
+        self.large = False  # its server said too much before it was asked anything
         self.asked = 0  # how often the request was to be sent
         self.refused = ""  # why the body is not wanted, or its rest
         self._room_bytes = limit_bytes
@@ -150,6 +162,9 @@ class Slot:
             curl.setopt(option, value)
         curl.setopt(pycurl.HEADERFUNCTION, self.head)
         curl.setopt(pycurl.WRITEFUNCTION, self.write)
+        if alone:
+            curl.setopt(pycurl.FORBID_REUSE, 1)
+        curl.setopt(pycurl.SOCKOPTFUNCTION, self.connect)
         curl.setopt(pycurl.PREREQFUNCTION, self.ask)
         curl.setopt(pycurl.XFERINFOFUNCTION, self.step)
 
@@ -181,14 +196,29 @@ class Slot:
     def share(self, sessions: Any) -> None:
         """Use the TLS sessions in `sessions`, and leave new ones there."""
         if sessions is not self._sessions and self.request.visit.url.startswith("https:"):
-            if self._sessions is not None:
-                self.curl.unsetopt(pycurl.SHARE)
+            self.keep_to(None)
             self.curl.setopt(pycurl.SHARE, sessions)
             self._sessions = sessions
 
+    def keep_to(self, sessions: Any) -> None:
+        """Let go of all other TLS sessions than `sessions`."""
+        if self._sessions not in (None, sessions):
+            self.curl.unsetopt(pycurl.SHARE)
+            self._sessions = None
+
+    def connect(self, fd: int, _purpose: int) -> int:
+        """libcurl is about to make a connection, by the socket `fd`."""
+        if self._counts or not self.request.address:  # a proxy may be behind TLS too
+            self.fd = fd
+            self._calls.greeted[fd] = self
+        return int(pycurl.SOCKOPT_OK)
+
     def ask(self, *_: object) -> int:
         """A request is about to be sent. Not twice: libcurl asks again at once where a kept connection breaks, and a
-        host rests after each request."""
+        host rests after each request. Nor where what the server sent so far is `large`."""
+        if self._calls.greeted.pop(self.fd, None) is self and not self.alone and is_large(self.fd):
+            self.large = True
+            return int(pycurl.PREREQFUNC_ABORT)
         self.asked += 1
         self._steps = self._steps_at_once = 0  # what a proxy said is over
         return int(pycurl.PREREQFUNC_OK if self.asked == 1 else pycurl.PREREQFUNC_ABORT)
@@ -218,6 +248,11 @@ class Slot:
         if self.request.longest is not None and not line.strip():
             self._limit(self.request.longest(self.lines))
         return 0 if self.endless_head or self.refused else None
+
+    @property
+    def said_more(self) -> bool:
+        """Whether, on a new connection, much came that is no part of the answer: tickets, which sessions keep."""
+        return self.fd >= 0 and received_bytes(self.fd) > LARGE_BYTES + 1.25 * (self._head_bytes + self.body.size)
 
     @property
     def broken_off(self) -> TransferEnd | None:
@@ -279,7 +314,10 @@ class Slot:
         self._turn_bytes = self.turns = self._steps = self._steps_at_once = self._came_bytes = 0
         self.lines.clear()
         self._head_bytes = 0
-        self.cut = False
+        self.cut = self.large = False
+        if self._calls.greeted.get(self.fd) is self:
+            del self._calls.greeted[self.fd]
+        self.fd = -1
         self.asked = 0
         self.idle = self.refused = self._why = ""
         self._room_bytes = self._limit_bytes

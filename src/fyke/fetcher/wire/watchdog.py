@@ -10,16 +10,13 @@ Invariant: a connection is ended only where, in one call, look after look found 
 that was stopped, a slow disk and a callback that takes long end nothing.
 """
 
-import fcntl
 import os
 import socket
-import struct
 import threading
 import time
-from collections.abc import Iterable
 from contextlib import suppress
-from termios import FIONREAD
 
+from fyke.fetcher.wire.received import read_bytes
 from fyke.fetcher.wire.transfer import IDLE, Calls
 
 LOOK_S = 0.02
@@ -27,7 +24,6 @@ MOST_BUSY_S = 0.08  # of processor time; what an honest server sends in one call
 NEXT_BUSY_S = 0.04  # the same, for the next connection of a call in which one was ended
 CALLBACK_S = 0.005  # that one callback makes up for
 _PIECE_BYTES = 1 << 20
-_RECEIVED = struct.Struct("128xQ")  # tcpi_bytes_received in the kernel's tcp_info
 
 
 class Watchdog:
@@ -100,18 +96,3 @@ class Watchdog:
             piece = bytearray(_PIECE_BYTES)
             while connection.recv_into(piece, 0, socket.MSG_DONTWAIT | socket.MSG_TRUNC):
                 pass
-
-
-def read_bytes(descriptors: Iterable[int]) -> dict[int, int]:
-    """How many bytes of each TCP connection among `descriptors` were read; what else they are is left out."""
-    found = {}
-    for fd in tuple(descriptors):
-        with suppress(OSError, ValueError, struct.error):  # ValueError: no descriptor
-            connection = socket.socket(fileno=fd)
-            try:
-                (received,) = _RECEIVED.unpack_from(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256))
-            finally:
-                connection.detach()
-            (waiting,) = struct.unpack("i", fcntl.ioctl(fd, FIONREAD, b"    "))
-            found[fd] = received - waiting
-    return found

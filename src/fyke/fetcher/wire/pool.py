@@ -1,0 +1,71 @@
+"""Handles of libcurl that wait for their next request, and the TLS sessions that they share.
+
+Called by `CurlEngine`. Invariant: `most` handles are idle, and none of them holds what the last answer left: no body,
+no long head. Sessions are of `SESSION_CACHES` times 25 hosts, libcurl's bound.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from fyke.fetcher.wire.options import session_cache
+from fyke.fetcher.wire.transfer import Dialect, Option, Slot
+
+SESSION_CACHES = 64
+MOST_LINES = 500  # of its last head that an idle handle may keep: libcurl does until the next
+
+
+class Pool:
+    """Slots by dialect."""
+
+    def __init__(self, options: Iterable[Option], most: int, **shared: Any) -> None:
+        """`shared` is what every `Slot` is given."""
+        self._options = list(options)
+        self._most = most
+        self._shared = shared
+        self._idle: dict[Dialect, list[Slot]] = {}
+        self.idle = 0
+        self._sessions = [session_cache() for _ in range(SESSION_CACHES)]
+
+    def __repr__(self) -> str:
+        return f"Pool({self.idle} idle)"
+
+    def slot(self, dialect: Dialect, *, alone: bool) -> Slot:
+        """One for a request in `dialect`."""
+        idle = self._idle.get(dialect)
+        if idle and not alone:
+            self.idle -= 1
+            return idle.pop()
+        return Slot([*self._options, *dialect.options()], **self._shared, alone=alone)
+
+    def sessions(self, host: int) -> Any:
+        """Where the session of the host with this key is."""
+        return self._sessions[host % SESSION_CACHES]
+
+    def forget_session(self, host: int) -> None:
+        """That of this host takes too much: it is let go of, with others."""
+        self._sessions[host % SESSION_CACHES] = session_cache()
+
+    def rest(self, slot: Slot) -> None:
+        """The request of `slot` has ended."""
+        dialect, host, long = slot.request.dialect, slot.request.visit.host, len(slot.lines) > MOST_LINES
+        slot.forget()
+        if slot.alone or long or self.idle >= self._most:
+            slot.curl.close()
+            return
+        slot.keep_to(self.sessions(host))
+        self._idle.setdefault(dialect, []).append(slot)
+        self.idle += 1
+
+    def close(self) -> None:
+        """Let go of all; nothing rests here from now on."""
+        self._most = 0
+        for slots in self._idle.values():
+            for slot in slots:
+                slot.curl.close()
+        self._idle.clear()
+        self.idle = 0
+
+    def close_sessions(self) -> None:
+        """Once no handle uses them any more."""
+        for cache in self._sessions:
+            cache.close()
