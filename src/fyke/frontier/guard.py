@@ -151,8 +151,7 @@ class TrapGuard:
             if fresh:
                 self.probes.fresh(url, found, host, domain)
             of_sharp += _rows(sharp, host, differs, fresh)
-            is_variant = not fresh and any(at != QUERY for at in differs)
-            if own not in tried and not is_variant and not self._yields.knows(own):
+            if own not in tried and (fresh or {*differs} <= {QUERY}) and not self._yields.knows(own):
                 folders = coarse[1:-2]
                 if not folders or in_folder[folders[0]] + self._yields.pages(folders[0]) < FOLDER_PAGES:
                     of_coarse += _rows([coarse[0], coarse[-2]], host, [], fresh)
