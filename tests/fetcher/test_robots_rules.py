@@ -310,9 +310,9 @@ def test_disallow_all_says_why():
     assert RobotsRules.allow_all().verdict("/a").allowed
 
 
-@pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 @given(lines=st.lists(st.tuples(AGENTS, st.booleans(), VALUES), max_size=6), target=TARGETS)
-def test_utf_16_with_a_byte_order_mark_is_read_as_what_it_is(
+def test_utf_16_and_utf_32_are_read_as_what_they_are_with_a_byte_order_mark_or_without(
     coding: str, lines: list[tuple[bytes, bool, bytes]], target: str
 ) -> None:
     text = "".join(
@@ -320,7 +320,9 @@ def test_utf_16_with_a_byte_order_mark_is_read_as_what_it_is(
         for agent, allow, value in lines
     )
     marked = f"\ufeff{text}"
-    assert allows(marked.encode(coding), target) == allows(marked.encode(), target)
+    assert (
+        allows(marked.encode(coding), target) == allows(marked.encode(), target) == allows(text.encode(coding), target)
+    )
 
 
 @pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])

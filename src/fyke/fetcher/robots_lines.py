@@ -15,6 +15,20 @@ from typing import NamedTuple
 MAX_BYTES = 516 << 10  # RFC 9309, 2.5: at least 500 KiB; the rest is room for the line that crosses it
 MOST_TEXT_CHARS = 200  # that are kept of a line, to be shown: each visit that it forbids has a copy
 _MARKED_BYTES = 64  # of UTF-16, in which a zero stands: a letter of robots.txt has one
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32-le",  # begins as that of UTF-16
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+_BY_ZEROS: dict[
+    tuple[bool, ...], str
+] = {  # which of the first four bytes are, where the first letters are of ASCII (RFC 4627, section 3)
+    (False, True, False, True): "utf-16-le",
+    (True, False, True, False): "utf-16-be",
+    (False, True, True, True): "utf-32-le",
+    (True, True, True, False): "utf-32-be",
+}
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _BLANK = " \t\v\f"
@@ -72,11 +86,14 @@ def lines_of(body: bytes) -> Iterator[Line | None]:
 
 
 def _bytes_of(body: bytes) -> bytes:
-    """`body` in UTF-8, where its byte order mark says that it is UTF-16, as some editors save, and it has the zeros
-    that make it so; else as it is: rules must not get lost behind a mark that lies."""
-    if not body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" not in body[:_MARKED_BYTES]:
-        return body
-    return body.decode("utf-16", "replace").encode("utf-8", "replace")
+    """`body` in UTF-8, where it is UTF-16 or UTF-32, as some editors save: by its byte order mark, if it has the zeros
+    that make it so, or by the zeros of its first letters. Else as it is: rules must not get lost by a mark that lies.
+    """
+    for mark, coding in _MARKS.items():
+        if body.startswith(mark) and b"\0" in body[len(mark) : _MARKED_BYTES]:
+            return body[len(mark) :].decode(coding, "replace").encode("utf-8", "replace")
+    guessed = _BY_ZEROS.get(tuple(byte == 0 for byte in body[:4]))
+    return body.decode(guessed, "replace").encode("utf-8", "replace") if guessed else body
 
 
 def _take_apart(line: str) -> tuple[str, str]:
