@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from fyke.core.batches import texts, u64, url_batch
 from fyke.core.messages import Rules
 from fyke.core.urls import locate, split
 from fyke.disk.store import Store
-from fyke.frontier.newcomers import AT_ONCE, HALVED_S
+from fyke.frontier.newcomers import AT_ONCE, FEW, HALVED_S
 from fyke.frontier.robots_gate import HUNGRY_SHARE, PATIENCE_S, RECHECK_SHARE, RobotsGate
 from fyke.frontier.sizes import SIZES, Sizes
 
@@ -299,26 +300,31 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     gate.close()
 
 
-def test_of_a_domain_with_many_hosts_few_begin_until_visits_there_end(tmp_path: Path) -> None:
-    """Also over a restart, and at who is unreachable; other domains do not wait for it."""
+@pytest.mark.parametrize(("doubted", "at_once"), [(False, AT_ONCE), (True, FEW)])
+def test_of_a_domain_with_many_hosts_few_begin_until_visits_there_end(
+    tmp_path: Path, *, doubted: bool, at_once: int
+) -> None:
+    """Also over a restart; other domains do not wait for it."""
     gate = Gate(tmp_path)
-    urls = url_batch([locate(f"http://h{number}.many.example/") for number in range(500)])
-    gate.stage.put(urls, gate.now)
+    gate.stage.put(url_batch([locate(f"http://h{number}.many.example/") for number in range(500)]), gate.now)
     gate.turn()
-    asked = gate.stage.wanted(1000, gate.now)
-    assert asked.num_rows == AT_ONCE
-    assert gate.stage.wanted(1000, gate.now).num_rows == 0
+
+    def wanted() -> Any:
+        return gate.stage.wanted(1000, gate.now, lambda rules: np.full(rules.num_rows, doubted))
+
+    asked = wanted()
+    assert asked.num_rows == at_once
+    assert wanted().num_rows == 0
     gate.put([4])
     gate.turn()
-    assert gate.wanted() == [ORIGINS[4]], "another domain"
+    assert [split(url).origin for url in texts(wanted())] == [ORIGINS[4]], "another domain"
     gate.save()
     gate.restart()
     gate.turn()
-    begun = Counter(texts(gate.stage.wanted(1000, gate.now)))
+    begun = Counter(texts(wanted()))
     for _ in range(600):
-        assert begun.total() <= 1000
         gate.stage.over(u64(asked, "domain")[:1])
-        begun.update(texts(gate.stage.wanted(1000, gate.now)))
+        begun.update(texts(wanted()))
     assert len(begun) == 501 and set(begun.values()) == {1}, "each is asked for once, and none is forgotten"
     gate.close()
 

@@ -297,7 +297,8 @@ class Frontier:
     def visits(self, now: float, most_rules: int) -> pa.RecordBatch:
         """What the fetcher may have now (schema `URLS`), possibly nothing: pages, out until their outcomes come, and
         at most `most_rules` robots.txt to be brought, of kind `RULES`."""
-        rules = self.stages.gate.wanted(most_rules, now, all_of_a_domain=not len(self.stages.window))
+        in_doubt = self.stages.traps.are_hosts_in_doubt
+        rules = self.stages.gate.wanted(most_rules, now, in_doubt, all_of_a_domain=not len(self.stages.window))
         pages = self._refill.visits(now)
         return concat([batch for batch in (rules, pages) if batch.num_rows])
 

@@ -51,6 +51,7 @@ RECENT = 1 << 15  # pages that are known to have been fresh or not, for what was
 FOLDER_PAGES = 6  # of one folder, that speak for its host: what else is there is not like a trap in it
 STEPS = 2  # redirects that sites make of one: to another scheme, then to another name
 MOST_STEPS = 100
+DOUBT = 0.5  # of the first pages of hosts of a domain, the latest counting most, less were fresh
 MADE_UP = 1 << 30  # in place of the place of a shape
 VARIED = 1 << 29  # the same, and the place in `VARIANTS`
 # A redirect, the last of so many `steps`, is as `fresh` as where the first one was met, whose `own` and `host` it has.
@@ -171,6 +172,18 @@ class TrapGuard:
         """Hosts and domains of shapes that became barren since this was last asked: what is out of them may be one."""
         accused, self._accused = self._accused, set()
         return accused
+
+    def are_hosts_in_doubt(self, urls: pa.RecordBatch) -> Mask:
+        """At which of `urls` (n rows) less than half of the first pages of hosts like theirs, of their domain, was
+        fresh lately: bool[n]."""
+        doubt: Mask = np.zeros(urls.num_rows, np.bool_)
+        rows = zip(texts(urls), u64(urls, "host").tolist(), u64(urls, "domain").tolist(), strict=True)
+        for row, (url, host, domain) in enumerate(rows):
+            found = shapes(skeleton(url))
+            keys = [shape_keys(found, host, domain, met_on_fresh=met_on)[1][-1] for met_on in (False, True)]
+            counts = self._yields.of(np.array(keys, np.uint64))
+            doubt[row] = bool(((counts["pages"] > 0) & (counts["fresh"] < DOUBT)).any())
+        return doubt
 
     def are_traps(self, urls: pa.RecordBatch) -> Mask:
         """Which of `urls` (n rows) are like those that brought nothing: bool[n]."""

@@ -1,9 +1,9 @@
-"""How many hosts of a domain are begun at a time: few, until visits there end.
+"""How many hosts of a domain are begun at a time, until visits there end.
 
 A domain may have a host for every name. Each costs its rules and a page before it is known what it brings, and all that
-are found are begun at once, long before the first of them was read: so a domain has `AT_ONCE` of them, and each visit
+are found would begin at once, long before the first of them was read: so a domain has `AT_ONCE` of them, and each visit
 there that is over lets another one begin. Where hosts bring pages that grows by itself, for each that was begun is
-visited again.
+visited again. Of a domain in doubt, whose hosts lately brought little that was new, `FEW` are begun at a time.
 
 Some begin and no visit of them ends: a person blocks them, or they turn out to be traps. So every `HALVED_S` seconds
 half of what was begun is forgotten.
@@ -16,7 +16,8 @@ import numpy as np
 
 from fyke.core.batches import U64, Mask
 
-AT_ONCE = 8
+AT_ONCE = 64
+FEW = 8
 HALVED_S = 60.0
 PLACES = 1 << 16
 
@@ -39,11 +40,12 @@ class Newcomers:
         self._halved_at = now
         return True
 
-    def begin(self, domains: U64) -> Mask:
-        """Of hosts of these domains (uint64[n], with repeats) those that may begin, and do: bool[n]."""
+    def begin(self, domains: U64, in_doubt: Mask) -> Mask:
+        """Of hosts of these domains (uint64[n], with repeats), some `in_doubt` (bool[n]), those that may begin, and do:
+        bool[n]."""
         begun = np.zeros(len(domains), np.bool_)
         for row, place in enumerate((domains % np.uint64(PLACES)).tolist()):
-            begun[row] = self._begun[place] < AT_ONCE
+            begun[row] = self._begun[place] < (FEW if in_doubt[row] else AT_ONCE)
             self._begun[place] += begun[row]
         return begun
 
@@ -53,4 +55,4 @@ class Newcomers:
         places, counts = np.unique(domains % np.uint64(PLACES), return_counts=True)
         begun = self._begun[places]
         self._begun[places] = np.maximum(begun - counts, 0)
-        return bool((begun >= AT_ONCE).any())
+        return bool((begun >= FEW).any())

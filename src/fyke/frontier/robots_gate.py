@@ -18,7 +18,7 @@ Invariant: a URL that was put is waiting, or came out as passed or refused, once
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -206,9 +206,17 @@ class RobotsGate:
         for keys in asked:
             self._requested.update(keys, np.full(len(keys), self._asked_at, ASKED))
 
-    def wanted(self, most: int, now: float, *, all_of_a_domain: bool = False) -> pa.RecordBatch:
+    def wanted(
+        self,
+        most: int,
+        now: float,
+        in_doubt: Callable[[pa.RecordBatch], Mask] = lambda rules: np.zeros(rules.num_rows, np.bool_),
+        *,
+        all_of_a_domain: bool = False,
+    ) -> pa.RecordBatch:
         """Robots.txt files to be brought now (schema `URLS`, kind `RULES`), `most` at most; each is handed out once.
-        `all_of_a_domain`: nothing else is left, so that no host waits for others of its domain."""
+        `in_doubt` says of which the hosts of their domain bring little; `all_of_a_domain`: nothing else is left, so
+        that no host waits for others of its domain."""
         wanted = []
         if self._newcomers.forget(now):
             self._looked = 0
@@ -219,7 +227,7 @@ class RobotsGate:
             if batch is not None:
                 origins = batch.column("origin").to_pylist()
                 rules = url_batch([locate(robots_url(origin.decode())) for origin in origins], kind=Kind.RULES)
-                begun = self._newcomers.begin(u64(rules, "domain")) | all_of_a_domain
+                begun = self._newcomers.begin(u64(rules, "domain"), in_doubt(rules)) | all_of_a_domain
                 self._held.put(keep(batch, ~begun))
                 self._looked = 0 if begun.any() else self._looked + batch.num_rows
                 wanted.append(keep(rules, begun))

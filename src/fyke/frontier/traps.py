@@ -93,6 +93,10 @@ class Traps:
         if self._guard.learn(judged):
             self._left = len(self._queue)
 
+    def are_hosts_in_doubt(self, urls: pa.RecordBatch) -> Mask:
+        """At which of `urls` (n rows) hosts like theirs, of their domain, lately brought little: bool[n]."""
+        return self._guard.are_hosts_in_doubt(urls)
+
     def take_accused(self) -> set[int]:
         """Hosts and domains of shapes that became barren since this was last asked: what is out of them may be one."""
         return self._guard.take_accused()
