@@ -7,10 +7,8 @@ import pytest
 from tests.fetcher.wire.conftest import LOCAL, Client, listening, saying, web
 from tests.fetcher.wire.ftp_server import FILES, FtpServer
 
-from fyke.core.clock import SystemClock
 from fyke.core.errors import DiskFull
 from fyke.core.outcomes import Outcome
-from fyke.core.pace import Pace
 from fyke.core.visits import visit_to
 from fyke.fetcher.wire import threads
 from fyke.fetcher.wire.curl import CLOSED
@@ -131,14 +129,14 @@ async def test_a_body_that_no_disk_takes(tmp_path):
             await client.get(url(port))
 
 
-async def test_a_long_body_has_its_turns(monkeypatch):
-    """While light work is going on, which is always so here."""
-
-    class Busy(Pace):
-        busy = True
-
+async def test_a_long_body_takes_its_time(monkeypatch):
+    """Else threads would have the interpreter when the loop wants it."""
+    slept = []
+    monkeypatch.setattr(threads.time, "sleep", slept.append)
     monkeypatch.setitem(FILES, "long", bytes(range(256)) * 10_000)
     server = FtpServer()
-    async with listening(server.serve) as port, Client(pace=Busy(SystemClock())) as client:
+    async with listening(server.serve) as port, Client() as client:
         answer = await client.get(f"ftp://site.test:{port}/pub/long")
         assert (answer.outcome, answer.body.read()) == (Outcome.OK, FILES["long"])
+    assert sum(slept) >= len(FILES["long"]) / threads.RATE_BYTES_S
+    assert min(slept) >= threads.PIECE_S

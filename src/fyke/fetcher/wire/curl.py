@@ -104,7 +104,7 @@ class CurlEngine:
         self._calls = Calls()
         options = constant_options(config)
         self._threads = TransferThreads(
-            loop, clock, self._pace, options, config.max_body_bytes, document_folder, self._ended_beside
+            loop, clock, options, config.max_body_bytes, document_folder, self._ended_beside
         )
         self._pool = Pool(
             options,

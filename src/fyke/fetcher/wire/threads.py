@@ -6,7 +6,8 @@ connection is closed, for the answer to QUIT. A server that is silent then would
 
 Nobody waits for a thread: what is broken off is over at once, without what came of it, and its thread ends by itself,
 when libcurl next asks whether it is to go on (each second), or has waited `stall_s` for a reply. Nor do these transfers
-share what the loop reckons with: each keeps its body by itself, and all together have one share of the time.
+share what the loop reckons with: each keeps its body by itself, and takes no more of it in a second than
+`RATE_BYTES_S`.
 
 Invariant: what was started is told of once, or is given back by `break_off` or `close`. `MOST_THREADS` are there at
 most, with those that nobody waits for any more; while others wait for one, a transfer that has had it for `LONG_S` is
@@ -24,13 +25,14 @@ import pycurl
 from fyke.core.clock import Clock
 from fyke.core.document import SMALL_BYTES, Document
 from fyke.core.outcomes import Outcome
-from fyke.core.pace import PARTS, Pace
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl_errors import TransferEnd
 from fyke.fetcher.wire.transfer import Calls, Done, Option, Request, Slot
 
 MOST_THREADS = 16
 LONG_S = 30.0
+RATE_BYTES_S = 1 << 20  # of a body: more of it would have the interpreter, or the processors, when the loop wants them
+PIECE_S = 0.005  # for the same reason, between two pieces, however small
 
 _OVERDUE = TransferEnd(Outcome.STALLED, "cut, since it took long and others waited for its thread")
 
@@ -38,11 +40,10 @@ _OVERDUE = TransferEnd(Outcome.STALLED, "cut, since it took long and others wait
 class _BlockingSlot(Slot):
     """One that is used for one request, in a thread. The loop touches `unwanted`, until the request has ended."""
 
-    __slots__ = ("_share", "unwanted")
+    __slots__ = ("unwanted",)
 
-    def __init__(self, options: Iterable[Option], limit_bytes: int, pace: Pace) -> None:
+    def __init__(self, options: Iterable[Option], limit_bytes: int) -> None:
         super().__init__(options, limit_bytes, deque(), Calls(), alone=True)
-        self._share = pace.share(PARTS * MOST_THREADS)
         self.unwanted = False  # nobody waits for it any more
         self.curl.setopt(pycurl.FRESH_CONNECT, 1)
         self.curl.setopt(pycurl.NOPROGRESS, 0)
@@ -52,15 +53,12 @@ class _BlockingSlot(Slot):
         return int(self.unwanted)
 
     def write(self, chunk: bytes) -> int | None:
-        """Take a piece of the body, when it is its turn; 0: break off."""
-        if self.wants_turn:
-            while not self.unwanted and (wait_s := self._share.wait_s()):
-                time.sleep(wait_s)
-            self.take_turn()
-        if self.unwanted:
+        """Take a piece of the body, and no more for as long as that is its due; 0: break off."""
+        self.take_turn()
+        if self.unwanted or super().write(chunk) == 0:
             return 0
-        with self._share.taken_beside():
-            return super().write(chunk)
+        time.sleep(PIECE_S + len(chunk) / RATE_BYTES_S)
+        return None
 
 
 class TransferThreads:
@@ -70,7 +68,6 @@ class TransferThreads:
         self,
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
-        pace: Pace,
         options: Sequence[Option],
         limit_bytes: int,
         folder: str | None,
@@ -80,7 +77,6 @@ class TransferThreads:
         of each are kept; `ended` is called on `loop`."""
         self._loop = loop
         self._clock = clock
-        self._pace = pace
         self._options = options
         self._limit_bytes = limit_bytes
         self._folder = folder
@@ -100,7 +96,7 @@ class TransferThreads:
     def start(self, request: Request, done: Done, now: float) -> None:
         """Carry out `request`, once there is a thread for it. Raises pycurl.error or ValueError for a URL libcurl
         cannot take."""
-        slot = _BlockingSlot([*self._options, *request.dialect.options()], self._limit_bytes, self._pace)
+        slot = _BlockingSlot([*self._options, *request.dialect.options()], self._limit_bytes)
         slot.aim(request, done, now, Document(memory_bytes=SMALL_BYTES, folder=self._folder))
         self._waiting.append(slot)
         self._begin()
