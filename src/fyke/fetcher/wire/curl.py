@@ -2,7 +2,7 @@
 
 Protocol modules call `start`; the engine calls `done` with an `Exchange`. `sockets` has libcurl called when one of
 its sockets is ready, `line` says whose request begins next, `pool` has the handles, `handshakes` knows how many
-connections fit.
+connections fit. What would hold the loop is carried out beside it, in `threads`.
 
 A handshake costs as much as some ten requests: so connections are kept, the latest used of them, and a host whose
 connection is gone takes up its last TLS session, whose certificate counts as checked. libcurl reads the file of
@@ -34,12 +34,13 @@ from fyke.core.memory import Trimmer
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import Pace
 from fyke.core.visits import Exchange, Visit
-from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
+from fyke.fetcher.wire.curl_errors import TransferEnd
 from fyke.fetcher.wire.handshakes import ANY_ROOM, Handshakes, is_large
 from fyke.fetcher.wire.line import ALONE_S, WaitingLine
 from fyke.fetcher.wire.options import constant_options
 from fyke.fetcher.wire.pool import Pool
 from fyke.fetcher.wire.sockets import WatchedSockets
+from fyke.fetcher.wire.threads import TransferThreads
 from fyke.fetcher.wire.transfer import ANY, ENDLESS, IDLE, Calls, Done, Request, Slot
 from fyke.fetcher.wire.watchdog import Watchdog
 
@@ -47,10 +48,9 @@ MANY_TIMES = 3  # as many hosts as connections: those used last are closed befor
 TRIM_EACH = 256  # handshakes
 STARTS = 8  # requests that libcurl begins in a turn of the loop: over TLS each takes a millisecond or more
 BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived yet; the rest is in files
-MOST_DETAIL_CHARS = 300  # servers of FTP and Gopher say what went wrong
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
 
-_FINE = TransferEnd(Outcome.OK, "")
+_CLOSED = TransferEnd(Outcome.BROKEN_OFF, CLOSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,12 @@ class CurlEngine:
         self._share = self._pace.share()  # of the time, for those that take turns
         self._paused: deque[Slot] = deque()  # they wait for their turn
         self._calls = Calls()
+        options = constant_options(config)
+        self._threads = TransferThreads(
+            loop, clock, options, config.max_body_bytes, document_folder, self._ended_beside
+        )
         self._pool = Pool(
-            constant_options(config),
+            options,
             config.connections,
             limit_bytes=config.max_body_bytes,
             paused=self._paused,
@@ -130,7 +134,7 @@ class CurlEngine:
     @property
     def in_flight(self) -> int:
         """Requests started whose `done` has not been called."""
-        return len(self._active) + len(self._line) + len(self._refused)
+        return len(self._active) + len(self._line) + len(self._threads) + len(self._refused)
 
     def room(self, hosts: int) -> int:
         """How many connections there may be, those that are kept among them, where so many `hosts` are visited."""
@@ -157,6 +161,17 @@ class CurlEngine:
 
     def _begin(self, request: Request, done: Done, started: float) -> None:
         self._sockets.kick()
+        try:
+            if request.blocks:
+                self._threads.start(request, done, started)
+            else:
+                self._line.join(self._aimed(request, done, started))
+        except (pycurl.error, ValueError) as error:
+            why = f"cannot be asked for: {error}"
+            refused = Exchange(request.visit, Outcome.UNSUPPORTED, started, 0.0, request.address, why)
+            self._refused.append((done, refused))
+
+    def _aimed(self, request: Request, done: Done, started: float) -> Slot:
         host = request.visit.host
         slot = self._pool.slot(request.dialect, alone=self._line.is_large(host))
         try:
@@ -165,25 +180,25 @@ class CurlEngine:
                 self._overtime = self._overtime or self._loop.call_later(ALONE_S, self._cut_overdue)
             else:
                 slot.share(self._pool.sessions(host))
-        except (pycurl.error, ValueError) as error:
-            exchange = Exchange(
-                request.visit, Outcome.UNSUPPORTED, slot.started, 0.0, request.address, f"cannot be asked for: {error}"
-            )
+        except (pycurl.error, ValueError):
             self._pool.rest(slot)
-            self._refused.append((done, exchange))
-            return
-        self._line.join(slot)
+            raise
+        return slot
 
     def cut(self, visit: Visit, why: str) -> None:
         """Break off the request for `visit`, if it is under way; `done` is called later, as for one that stalled."""
-        slot = self._line.leave(visit)
-        if slot is None:
-            slot = next((slot for slot in self._active.values() if slot.request.visit is visit), None)
+        how = TransferEnd(Outcome.STALLED, why)
+        if broken_off := self._threads.break_off(visit, how):
+            self._refused.append(broken_off)
+        else:
+            slot = self._line.leave(visit)
             if slot is None:
-                return
-            self._take_back(slot)
-        self._refused.append((slot.done, self._concluded(slot, TransferEnd(Outcome.STALLED, why))))
-        self._pool.rest(slot)
+                slot = next((slot for slot in self._active.values() if slot.request.visit is visit), None)
+                if slot is None:
+                    return
+                self._take_back(slot)
+            self._refused.append((slot.done, slot.concluded(how)))
+            self._pool.rest(slot)
         self._sockets.kick()
 
     def _cut_overdue(self) -> None:
@@ -212,10 +227,11 @@ class CurlEngine:
         self._paused.clear()
         for slot in list(self._active.values()):
             self._take_back(slot)
-            self._deliver(slot, TransferEnd(Outcome.BROKEN_OFF, CLOSED))
+            self._deliver(slot, _CLOSED)
         while (waiting := self._line.next(0.0)) is not None:
             self._line.ended(waiting)
-            self._deliver(waiting, TransferEnd(Outcome.BROKEN_OFF, CLOSED))
+            self._deliver(waiting, _CLOSED)
+        self._refused += self._threads.close(_CLOSED)
         self._deliver_refused()
         self._pool.close()
         self._calls.count, self._calls.about = self._calls.count + 1, ANY
@@ -319,48 +335,28 @@ class CurlEngine:
             self._pool.forget_session(slot.request.visit.host)
         if slot.large:
             self._set_apart(slot)
-        elif code == 0:
-            if slot.turns == 0:
-                self._pace.light()
-            self._deliver(slot, _FINE)
-        elif broken_off := slot.broken_off:
-            self._deliver(slot, broken_off)
-        elif self._watchdog.ended(curl.getinfo(pycurl.LOCAL_PORT)):
+            return
+        if code == 0 and slot.turns == 0:
+            self._pace.light()
+        if code and not slot.broken_off and self._watchdog.ended(curl.getinfo(pycurl.LOCAL_PORT)):
             self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, ENDLESS))
-        elif slot.disk_error is not None:
+        else:
+            self._note_disk(slot)
+            self._deliver(slot, slot.end(code, message))
+
+    def _note_disk(self, slot: Slot) -> None:
+        if slot.disk_error is not None:
             self._failure = DiskFull(f"cannot write a body to {self._folder or 'the temporary folder'}: free some room")
             self._failure.__cause__ = slot.disk_error
-            self._deliver(slot, TransferEnd(Outcome.BROKEN_OFF, f"our disk: {slot.disk_error}"))
-        else:
-            # On a kept connection there is no time of connecting, but something was sent.
-            connected = bool(slot.lines or curl.getinfo(pycurl.CONNECT_TIME) or curl.getinfo(pycurl.REQUEST_SIZE))
-            self._deliver(slot, transfer_end(code, message, connected=connected))
+
+    def _ended_beside(self, slot: Slot, exchange: Exchange) -> None:
+        self._note_disk(slot)
+        self._call(slot.done, exchange)
 
     def _deliver(self, slot: Slot, how: TransferEnd) -> None:
-        exchange, done = self._concluded(slot, how), slot.done
+        exchange, done = slot.concluded(how), slot.done
         self._pool.rest(slot)
         self._call(done, exchange)
-
-    def _concluded(self, slot: Slot, how: TransferEnd) -> Exchange:
-        request, body, curl = slot.request, slot.body, slot.curl
-        size = body.size
-        self._body_bytes += size
-        exchange = Exchange(
-            request.visit,
-            how.outcome,
-            slot.started,
-            curl.getinfo(pycurl.TOTAL_TIME),
-            request.address,
-            how.detail,
-            0,
-            request.head,
-            b"",
-            body,
-            how.truncated(size),
-        )
-        request.dialect.conclude(exchange, slot.lines, curl)
-        exchange.detail = exchange.detail[:MOST_DETAIL_CHARS]
-        return exchange
 
     def _deliver_refused(self) -> None:
         refused, self._refused = self._refused, []
@@ -369,6 +365,7 @@ class CurlEngine:
 
     def _call(self, done: Done, exchange: Exchange) -> None:
         self._finished += 1
+        self._body_bytes += exchange.body.size
         try:
             done(exchange)
         except Exception as error:  # noqa: BLE001 - an owner's bug is the loop's to report; other transfers go on

@@ -35,7 +35,7 @@ class Ftp:
 
     def fetch(self, visit: Visit, address: str, done: Done) -> None:
         """Start fetching `visit` from `address`; `done` is called once."""
-        self._engine.start(Request(visit, address, self), done)
+        self._engine.start(Request(visit, address, self, blocks=True), done)
 
     def options(self) -> Iterable[Option]:
         """What libcurl must know once for each handle."""

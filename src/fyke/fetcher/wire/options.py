@@ -47,6 +47,7 @@ def constant_options(config: FetchSection) -> list[Option]:
         (pycurl.TIMEOUT_MS, int(config.timeout_s * 1000)),
         (pycurl.LOW_SPEED_LIMIT, LEAST_RATE_BYTES_S),
         (pycurl.LOW_SPEED_TIME, config.stall_s),
+        (pycurl.FTP_RESPONSE_TIMEOUT, config.stall_s),
         (pycurl.HTTP_VERSION, HTTP_VERSION),
         *_trust(config),
     ]

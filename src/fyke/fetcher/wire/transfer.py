@@ -19,7 +19,7 @@ import pycurl
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
-from fyke.fetcher.wire.curl_errors import TransferEnd
+from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.handshakes import LARGE_BYTES, is_large
 from fyke.fetcher.wire.received import received_bytes
 
@@ -31,6 +31,7 @@ MOST_STEPS = 200  # behind TLS, that brought nothing: each may read a hundred ki
 STEPS_A_SECOND = 10  # more of them; who is silent takes two
 MOST_STEPS_AT_ONCE = 100  # the same, before libcurl returns; an ordinary answer takes some seven
 MOST_TUNNEL_STEPS = 24 << 10  # of a proxy that is asked for a way: libcurl takes what it says byte by byte
+MOST_DETAIL_CHARS = 300  # servers of FTP and Gopher say what went wrong
 PIECE_STEPS = 4  # that a piece of a body makes up for
 KEPT_BROKE = "the connection broke, or the server would not answer on it"  # maybe it does on another
 ENDLESS = "it sends and sends, and nothing of an answer"
@@ -84,6 +85,7 @@ class Request:
     )
     http_1: bool = False  # in HTTP/1.1, whatever else the server speaks
     to_the_end: bool = False  # whatever Content-Length says, the body ends with the connection
+    blocks: bool = False  # libcurl waits inside of a call for what its server says
 
 
 class Slot:
@@ -284,7 +286,7 @@ class Slot:
     def write(self, chunk: bytes) -> int | None:
         """Take a piece of the body; 0 tells libcurl to break off. Once the turn is over it is told to bring this piece
         again in the next."""
-        if self._turn_bytes >= TURN_BYTES:
+        if self.wants_turn:
             self._paused.append(self)
             return pycurl.WRITEFUNC_PAUSE  # type: ignore[no-any-return]
         self._turn_bytes += len(chunk) + PIECE_BYTES
@@ -301,13 +303,51 @@ class Slot:
             return 0
         return None
 
+    @property
+    def wants_turn(self) -> bool:
+        """Whether this turn brought as much as one may."""
+        return self._turn_bytes >= TURN_BYTES
+
     def take_turn(self) -> bool:
         """Begin another turn; whether there is a transfer that wants one."""
-        if self._turn_bytes < TURN_BYTES:
+        if not self.wants_turn:
             return False
         self._turn_bytes = 0
         self.turns += 1
         return True
+
+    def end(self, code: int, message: str) -> TransferEnd:
+        """How the transfer ended, of which libcurl says this."""
+        if code == 0:
+            return TransferEnd(Outcome.OK, "")
+        if broken_off := self.broken_off:
+            return broken_off
+        if self.disk_error is not None:
+            return TransferEnd(Outcome.BROKEN_OFF, f"our disk: {self.disk_error}")
+        # On a kept connection there is no time of connecting, but something was sent.
+        curl = self.curl
+        connected = bool(self.lines or curl.getinfo(pycurl.CONNECT_TIME) or curl.getinfo(pycurl.REQUEST_SIZE))
+        return transfer_end(code, message, connected=connected)
+
+    def concluded(self, how: TransferEnd) -> Exchange:
+        """What came of the request, which ended so."""
+        request, body = self.request, self.body
+        exchange = Exchange(
+            request.visit,
+            how.outcome,
+            self.started,
+            self.curl.getinfo(pycurl.TOTAL_TIME),
+            request.address,
+            how.detail,
+            0,
+            request.head,
+            b"",
+            body,
+            how.truncated(body.size),
+        )
+        request.dialect.conclude(exchange, self.lines, self.curl)
+        exchange.detail = exchange.detail[:MOST_DETAIL_CHARS]
+        return exchange
 
     def forget(self) -> None:
         """Drop what the finished transfer left, so that an idle slot holds no page in memory."""

@@ -1,0 +1,163 @@
+"""Carries out what libcurl would hold the loop for: each such transfer in a thread of its own, beside it.
+
+In FTP libcurl waits inside of a call: for the reply that ends a transfer ("226"), once the data are there, and, when a
+connection is closed, for the answer to QUIT. A server that is silent then would hold all that is called from there. So
+`CurlEngine` brings here what says that it `blocks`; it is told on the loop how each ended.
+
+Nobody waits for a thread: what is broken off is over at once, without what came of it, and its thread ends by itself,
+when libcurl next asks whether it is to go on (each second), or has waited `stall_s` for a reply. Nor do these transfers
+share what the loop reckons with: each keeps its body by itself, and takes no more of it in a second than
+`RATE_BYTES_S`.
+
+Invariant: what was started is told of once, or is given back by `break_off` or `close`. `MOST_THREADS` are there at
+most, with those that nobody waits for any more; while others wait for one, a transfer that has had it for `LONG_S` is
+cut.
+"""
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+import pycurl
+
+from fyke.core.clock import Clock
+from fyke.core.document import SMALL_BYTES, Document
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import Exchange, Visit
+from fyke.fetcher.wire.curl_errors import TransferEnd
+from fyke.fetcher.wire.transfer import Calls, Done, Option, Request, Slot
+
+MOST_THREADS = 16
+LONG_S = 30.0
+RATE_BYTES_S = 1 << 20  # of a body: more of it would have the interpreter, or the processors, when the loop wants them
+PIECE_S = 0.005  # for the same reason, between two pieces, however small
+
+_OVERDUE = TransferEnd(Outcome.STALLED, "cut, since it took long and others waited for its thread")
+
+
+class _BlockingSlot(Slot):
+    """One that is used for one request, in a thread. The loop touches `unwanted`, until the request has ended."""
+
+    __slots__ = ("unwanted",)
+
+    def __init__(self, options: Iterable[Option], limit_bytes: int) -> None:
+        super().__init__(options, limit_bytes, deque(), Calls(), alone=True)
+        self.unwanted = False  # nobody waits for it any more
+        self.curl.setopt(pycurl.FRESH_CONNECT, 1)
+        self.curl.setopt(pycurl.NOPROGRESS, 0)
+
+    def step(self, *_: int) -> int:
+        """libcurl went on, or waits; 1: break off."""
+        return int(self.unwanted)
+
+    def write(self, chunk: bytes) -> int | None:
+        """Take a piece of the body, and no more for as long as that is its due; 0: break off."""
+        self.take_turn()
+        if self.unwanted or super().write(chunk) == 0:
+            return 0
+        time.sleep(PIECE_S + len(chunk) / RATE_BYTES_S)
+        return None
+
+
+class TransferThreads:
+    """Transfers under way in threads, and those that wait for one."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        options: Sequence[Option],
+        limit_bytes: int,
+        folder: str | None,
+        ended: Callable[[Slot, Exchange], None],
+    ) -> None:
+        """`options` are those of every handle, `folder` is for bodies of more than `SMALL_BYTES`, at most `limit_bytes`
+        of each are kept; `ended` is called on `loop`."""
+        self._loop = loop
+        self._clock = clock
+        self._options = options
+        self._limit_bytes = limit_bytes
+        self._folder = folder
+        self._tell = ended
+        self._waiting: deque[_BlockingSlot] = deque()
+        self._under_way: dict[_BlockingSlot, float] = {}  # since when (unix seconds), in that order
+        self._threads = 0
+        self._overtime: asyncio.Handle | None = None
+
+    def __repr__(self) -> str:
+        return f"TransferThreads({len(self._waiting)} wait, {len(self._under_way)} under way, {self._threads} threads)"
+
+    def __len__(self) -> int:
+        """How many were started and have not ended."""
+        return len(self._waiting) + len(self._under_way)
+
+    def start(self, request: Request, done: Done, now: float) -> None:
+        """Carry out `request`, once there is a thread for it. Raises pycurl.error or ValueError for a URL libcurl
+        cannot take."""
+        slot = _BlockingSlot([*self._options, *request.dialect.options()], self._limit_bytes)
+        slot.aim(request, done, now, Document(memory_bytes=SMALL_BYTES, folder=self._folder))
+        self._waiting.append(slot)
+        self._begin()
+
+    def break_off(self, visit: Visit, how: TransferEnd) -> tuple[Done, Exchange] | None:
+        """End the request for `visit` so, if there is one."""
+        slots = (*self._waiting, *self._under_way)
+        slot = next((slot for slot in slots if slot.request.visit is visit), None)
+        return None if slot is None else (slot.done, self._without(slot, how))
+
+    def close(self, how: TransferEnd) -> list[tuple[Done, Exchange]]:
+        """End all so. Threads may go on for a while: nobody hears of it."""
+        if self._overtime is not None:
+            self._overtime.cancel()
+        return [(slot.done, self._without(slot, how)) for slot in (*self._waiting, *self._under_way)]
+
+    def _without(self, slot: _BlockingSlot, how: TransferEnd) -> Exchange:
+        """The end of `slot`, without its thread."""
+        if self._under_way.pop(slot, None) is None:
+            self._waiting.remove(slot)
+            slot.curl.close()
+        slot.unwanted = True
+        request, took_s = slot.request, self._clock.now() - slot.started
+        return Exchange(request.visit, how.outcome, slot.started, took_s, request.address, how.detail)
+
+    def _begin(self) -> None:
+        while self._waiting and self._threads < MOST_THREADS:
+            slot = self._waiting.popleft()
+            self._under_way[slot] = self._clock.now()
+            self._threads += 1
+            threading.Thread(target=self._carry_out, args=(slot,), name="fyke-transfer", daemon=True).start()
+        if self._waiting and self._overtime is None:
+            self._overtime = self._loop.call_later(LONG_S, self._cut_overdue)
+
+    def _cut_overdue(self) -> None:
+        """Those who hold up others."""
+        self._overtime = self._loop.call_later(LONG_S, self._cut_overdue) if self._waiting else None
+        long_ago = self._clock.now() - LONG_S
+        overdue = [slot for slot, since in self._under_way.items() if since <= long_ago]
+        for slot in overdue[: len(self._waiting)]:
+            self._tell(slot, self._without(slot, _OVERDUE))
+
+    def _carry_out(self, slot: _BlockingSlot) -> None:
+        """In the thread: all that libcurl may wait for, and so also the end of the handle."""
+        try:
+            slot.curl.perform()
+        except pycurl.error as error:
+            end = slot.end(*error.args)
+        else:
+            end = slot.end(0, "")
+        exchange = slot.concluded(end)
+        try:
+            self._loop.call_soon_threadsafe(self._ended, slot, exchange)
+        except RuntimeError:  # the loop is closed, and with it the engine
+            exchange.body.close()
+        slot.curl.close()
+
+    def _ended(self, slot: _BlockingSlot, exchange: Exchange) -> None:
+        self._threads -= 1
+        if self._under_way.pop(slot, None) is None:
+            exchange.body.close()
+        else:
+            self._tell(slot, exchange)
+        self._begin()
