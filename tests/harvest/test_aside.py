@@ -2,6 +2,7 @@
 
 import gzip
 import threading
+import time
 from collections import deque
 from functools import partial
 from itertools import pairwise
@@ -15,7 +16,7 @@ from fyke.core.extraction import ExtractSection, FieldSection
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import LIGHT_S, PARTS, PIECE_S, Pace, breathe
 from fyke.core.resolve import LinkResolver
-from fyke.core.visits import Exchange, Page, visit_to
+from fyke.core.visits import Exchange, Page, Purpose, visit_to
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser, worker
 from fyke.harvest.aside import BYTE_S, Aside
@@ -323,6 +324,53 @@ def test_nobody_waits_for_large_pages_and_no_more_come_while_many_wait(
     for exchange in came:
         exchange.body.close()
     assert sorted(found) == sorted(exchange.visit.url for exchange in came)
+
+
+@pytest.mark.parametrize("packed", [1, 2, 3])
+def test_what_may_take_long_to_unfold_is_unfolded_beside_the_loop(tmp_path, packed: int) -> None:
+    """However little comes of it, and however few bytes came: blocks that bring nothing take work by themselves."""
+    body = b"\x1f\x8b\x08\0\0\0\0\0\0\x03" + bytes.fromhex("0208208000") * 100_000
+    for _ in range(packed - 1):
+        body = gzip.compress(body, mtime=0)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: %s\r\n\r\n" % b", ".join(
+        [b"gzip"] * packed
+    )
+    came = [
+        Exchange(visit_to(f"http://h.example/{number}"), Outcome.OK, 1e9, 0.1, status=200, head=head,
+                 body=Document(body + b"%d" % number))
+        for number in range(4)
+    ]  # fmt: skip
+    aside = Aside(lambda: None, PACE)
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        harvest = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
+        began = time.thread_time()
+        found = facts(list(harvest.reap(came)))
+        assert not found and harvest.waiting == len(came)
+        while harvest.waiting:
+            aside._thread.submit(int).result()
+            found |= facts(list(harvest.reap([])))
+        assert time.thread_time() - began < 0.2
+        seen.close()
+    aside.close()
+    for exchange in came:
+        exchange.body.close()
+    assert sorted(found) == [exchange.visit.url for exchange in came]
+
+
+def test_who_fetches_rules_reads_them_and_nobody_else(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(worker, "decode_body", lambda *_: pytest.fail("it was decoded once more"))
+    exchange = exchanges()[0]
+    exchange.visit.purpose = Purpose.ROBOTS
+    aside = Aside(lambda: None, PACE)
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        for beside in (aside, None):
+            binder = Binder(LinkResolver(), NamedSitemaps({}), seen)
+            harvest = Harvest(Parser(), seen, binder, FetchSection(), beside)
+            assert facts(list(harvest.reap([exchange]))) == {exchange.visit.url: ("", 0)}
+        seen.close()
+    aside.close()
 
 
 def test_large_pages_take_their_share_of_the_time(tmp_path) -> None:

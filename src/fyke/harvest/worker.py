@@ -21,7 +21,7 @@ from functools import partial
 
 from fyke.core.batches import Kind
 from fyke.core.config import FetchSection
-from fyke.core.decoding import decode_body, unfolds
+from fyke.core.decoding import decode_body, expected_steps, unfolds
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
 from fyke.harvest import Parser
@@ -37,6 +37,7 @@ TOGETHER_BYTES = 2 << 20  # of links written out that are resolved together; a p
 TURN_BYTES = 4 << 20
 TURN_S = 0.05
 MOST_LATER = 512  # exchanges with large pages for which there is no room aside: each may hold a file
+MOST_STEPS = 50_000  # that it may take to decode a body on the loop
 PACKED_BYTES = 1 << 20  # of a body; to make more ready for the archive would hold up the loop
 STORED_BYTE_S = 5e-9  # that a byte of a large page is expected to take until it is archived
 SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however short it is
@@ -172,10 +173,11 @@ class Harvest:
         return size_bytes if size_bytes >= SLOW_BYTES or not self._parser.takes_long(page) else SLOW_BYTES
 
     def _opened_here(self, exchange: Exchange) -> Page | None:
-        """The page of `exchange`; None where it is to be opened aside, since it is large, or unfolds to much."""
-        if self._aside is None:
+        """The page of `exchange`; None where it is to be opened aside, since it is large, unfolds to much, or may take
+        long to do so."""
+        if self._aside is None or not _brings_page(exchange):
             return opened(self._parser, self._most_bytes, exchange)
-        if exchange.body.size >= self._aside.large_bytes:
+        if exchange.body.size >= self._aside.large_bytes or expected_steps(exchange) > MOST_STEPS:
             return None
         content, _, is_cut = decode_body(exchange, min(self._most_bytes, self._aside.large_bytes))
         return None if is_cut else _page_with(self._parser, exchange, content)
@@ -323,16 +325,23 @@ class Harvest:
 
 def opened(parser: Parser, most_bytes: int, exchange: Exchange) -> Page:
     """What is known of a page before it is parsed."""
-    return _page_with(parser, exchange, decode_body(exchange, most_bytes).content)
+    if not _brings_page(exchange):
+        return Page(exchange, "", b"")
+    content, _, is_cut = decode_body(exchange, most_bytes)
+    page = _page_with(parser, exchange, content)
+    page.cut |= is_cut
+    return page
+
+
+def _brings_page(exchange: Exchange) -> bool:
+    """Whether its body is to be opened: who fetches rules reads them, and nobody else."""
+    return exchange.outcome in TO_PARSE and exchange.visit.purpose is not Purpose.ROBOTS
 
 
 def _page_with(parser: Parser, exchange: Exchange, content: bytes) -> Page:
     """The page with that content; its fingerprint is 0 when it has no body to compare."""
-    purpose = exchange.visit.purpose
-    if exchange.outcome not in TO_PARSE or purpose is Purpose.ROBOTS:
-        return Page(exchange, "", b"")
     page = parser.page_of(exchange, content)
-    if not page.content or exchange.outcome is not Outcome.OK or purpose is Purpose.PROBE:
+    if not page.content or exchange.outcome is not Outcome.OK or exchange.visit.purpose is Purpose.PROBE:
         page.fingerprint = 0
     return page
 
