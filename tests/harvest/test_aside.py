@@ -9,13 +9,15 @@ from itertools import pairwise
 
 import pytest
 
+from fyke.core import resolve
 from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.config import FetchSection
 from fyke.core.document import Document
 from fyke.core.extraction import ExtractSection, FieldSection
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import LIGHT_S, PARTS, PIECE_S, Pace, breathe
-from fyke.core.resolve import LinkResolver
+from fyke.core.resolve import PORTION, LinkResolver
+from fyke.core.urls import canonical
 from fyke.core.visits import Exchange, Page, Purpose, visit_to
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser, worker
@@ -25,7 +27,7 @@ from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor, Row
 from fyke.harvest.named_sitemaps import NamedSitemaps
 from fyke.harvest.sheaf import Sheaf
-from fyke.harvest.worker import PACKED_BYTES, STORED_BYTE_S, TOGETHER_BYTES, TURN_BYTES, TURN_S, Harvest
+from fyke.harvest.worker import PACKED_BYTES, STORED_BYTE_S, TOGETHER_BYTES, TOGETHER_LINKS, TURN_BYTES, TURN_S, Harvest
 
 PACE = Pace(SystemClock())  # nothing light is going on
 
@@ -356,6 +358,46 @@ def test_what_may_take_long_to_unfold_is_unfolded_beside_the_loop(tmp_path, pack
     for exchange in came:
         exchange.body.close()
     assert sorted(found) == [exchange.visit.url for exchange in came]
+
+
+@pytest.mark.parametrize("link", ["//\u00e9%x", "//1.%d", "//%%61%x", "//xn--%x", "http://h.example:%d/", "/%%2d%x"])
+def test_links_that_take_long_are_resolved_a_few_in_a_turn(tmp_path, monkeypatch, link: str) -> None:
+    """A page with many of them beside the loop, and few such pages together."""
+    parsed: list[int] = []
+
+    def watched(url: str, base: str | None = None) -> str | None:
+        if threading.current_thread() is threading.main_thread():
+            parsed[-1] += 1
+        return canonical(url, base)
+
+    monkeypatch.setattr(resolve, "canonical", watched)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
+    counts = [20_000, *[1_500] * 6, 0]
+    came = [
+        Exchange(visit_to(f"http://h.example/{page}"), Outcome.OK, 1e9, 0.1, status=200, head=head,
+                 body=Document("".join(f"<a href={link % (number + page)}>" for number in range(count)).encode()))
+        for page, count in enumerate(counts)
+    ]  # fmt: skip
+    aside = Aside(lambda: None, Pace(_TickingClock()))
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        harvest = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
+        resolve._keys_of_root.cache_clear()
+        parsed.append(0)
+        found = facts(list(harvest.reap(came)))
+        while harvest.waiting:
+            aside._thread.submit(int).result()
+            parsed.append(0)
+            found |= facts(list(harvest.reap([])))
+        seen.close()
+    aside.close()
+    assert max(parsed) <= 3 * (TOGETHER_LINKS + PORTION)
+    with Checkpoint(tmp_path / "other") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        plain = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection())
+        parsed.append(0)
+        assert facts(list(plain.reap(came))) == found
+        seen.close()
 
 
 def test_who_fetches_rules_reads_them_and_nobody_else(tmp_path, monkeypatch) -> None:

@@ -34,6 +34,7 @@ from fyke.harvest.sheaf import Reaped, Sheaf
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
 TOGETHER_BYTES = 2 << 20  # of links written out that are resolved together; a page that has more is large
+TOGETHER_LINKS = 2_000  # that take long each, the same: ten microseconds
 TURN_BYTES = 4 << 20
 TURN_S = 0.05
 MOST_LATER = 512  # exchanges with large pages for which there is no room aside: each may hold a file
@@ -253,12 +254,13 @@ class Harvest:
 
     def _read(self, batch: Sequence[tuple[Exchange, Page]]) -> Iterator[Sheaf]:
         """Links are resolved together, but for those of pages that look alike: whether the second is to be read
-        depends on the links of the first; and no more than memory may hold when they are written out."""
+        depends on the links of the first; and no more than memory may hold when they are written out, or the loop may
+        wait for."""
         places = [places_of(page) for _, page in batch]
         known = self._content_seen.known([key for keys in places for key in keys])
         together: list[PageRead] = []
         waiting: set[int] = set()
-        together_bytes = 0
+        together_bytes = together_links = 0
         for at, ((exchange, page), keys) in enumerate(zip(batch, places, strict=True)):
             if at and self._late:
                 self._next = list(batch[at:])
@@ -267,9 +269,10 @@ class Harvest:
             if exchange.outcome is Outcome.UNCHANGED:  # its links are known
                 together.append(PageRead(exchange, page, (), 0))
                 continue
-            if together_bytes > TOGETHER_BYTES or not waiting.isdisjoint(keys):
+            is_much = together_bytes > TOGETHER_BYTES or together_links > TOGETHER_LINKS
+            if is_much or not waiting.isdisjoint(keys):
                 yield self._sheaf(together)
-                together, waiting, together_bytes = [], set(), 0
+                together, waiting, together_bytes, together_links = [], set(), 0, 0
             page.duplicate = any(key in known or self._content_seen.entered(key) for key in keys)
             level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
             is_page = exchange.visit.purpose is Purpose.PAGE
@@ -282,13 +285,15 @@ class Harvest:
             if to_read and not self._processed_here(page):
                 self._do_aside_or_later(self._parsed, read)
                 continue
-            page_bytes = written_bytes(page)
-            if self._aside is not None and page_bytes > TOGETHER_BYTES:
+            page_bytes, slow_links = written_bytes(page), self._binder.slow_links(read, TOGETHER_LINKS)
+            is_much = page_bytes > TOGETHER_BYTES or slow_links > TOGETHER_LINKS
+            if self._aside is not None and is_much:
                 self._do_aside_or_later(self._resolved, read)
                 continue
             together.append(read)
             waiting.update(keys)
             together_bytes += page_bytes
+            together_links += slow_links
         if together:
             yield self._sheaf(together)
 
