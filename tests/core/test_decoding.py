@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from alone import traced
 from fyke.core import codings
 from fyke.core.codings import MOST_IDLE_BYTES
-from fyke.core.decoding import MAX_LAYERS, MOST_RATIO, decode_body, decoding, expected_steps
+from fyke.core.decoding import MAX_LAYERS, MOST_RATIO, decode_body, decode_in_time, decoding, expected_steps
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
@@ -227,8 +227,18 @@ def test_work_comes_in_units_of_some_hundred_steps(layer):
     exchange = answer(ENCODERS[layer](data), layer[0])
     steps = [*decoding(exchange, LIMIT)]
     assert len(steps) > 1
-    assert max(steps) <= 1 + 4096 + codings._STEP // 512
+    assert max(steps) <= 1 + codings._PIECE + codings._STEP // 512
     assert sum(steps) <= expected_steps(exchange) + len(data) // 512 + len(steps)
+
+
+def test_who_is_late_is_told_so():
+    exchange = answer(empties(1 << 19), "gzip")
+    asked = []
+    assert decode_in_time(exchange, LIMIT, lambda: asked.append(1) or len(asked) == 3) is None
+    assert len(asked) == 3
+    assert decode_in_time(exchange, LIMIT, lambda: False) == decode_body(exchange, LIMIT)
+    short = answer(gzip.compress(b"hello"), "gzip")
+    assert decode_in_time(short, LIMIT, lambda: True).content == b"hello"
 
 
 def test_what_a_body_may_take_is_known_before():

@@ -25,7 +25,7 @@ from fyke.core.slices import Slices
 
 MOST_IDLE_BYTES = 1 << 20  # that go into a layer, in pieces of which less than half comes out
 GAVE_UP = "that bring nothing"
-_PIECE = 4 << 10  # input taken at a time: what is copied when output reaches its limit, and a unit of work
+_PIECE = 8 << 10  # input taken at a time: what is copied when output reaches its limit, and a unit of work
 _FIRST_PIECE = 1 << 10  # and at first, since a stream may be thousands of small members
 _STEP = 256 << 10  # output taken at a time: the most that is lost to a corrupt stream
 _MOST_MEMBERS = 1 << 12  # of a gzip stream that are unfolded, since each costs as much as 10 KB of content

@@ -11,6 +11,7 @@ times the bytes on the wire.
 """
 
 import re
+from collections.abc import Callable
 from io import BytesIO
 from math import inf
 from typing import NamedTuple
@@ -33,6 +34,7 @@ from fyke.core.slices import Slices, whole
 from fyke.core.visits import Exchange
 
 MAX_LAYERS = 3
+ASKED_STEPS = 20_000
 MOST_RATIO = 1000  # bytes that a body may unfold to, for each of it on the wire
 
 _DECODERS: dict[str, Decoder] = {
@@ -84,6 +86,22 @@ def expected_steps(exchange: Exchange) -> float:
     if len(coded) - coded.count("chunked") > 1:
         return inf
     return sum(body.size / _STEP_BYTES.get(coding, inf) for coding in coded)
+
+
+def decode_in_time(exchange: Exchange, most_bytes: int, is_late: Callable[[], bool]) -> Decoded | None:
+    """As `decode_body`, for who must not wait: None where it `is_late` before the end, which is asked only of what may
+    take long."""
+    work, steps = decoding(exchange, most_bytes), 0
+    try:
+        while True:
+            steps += next(work)
+            if steps > ASKED_STEPS:
+                steps = 0
+                if is_late():
+                    return None
+    except StopIteration as end:
+        decoded: Decoded = end.value
+        return decoded
 
 
 def decode_body(exchange: Exchange, most_bytes: int, most_ratio: int = MOST_RATIO) -> Decoded:

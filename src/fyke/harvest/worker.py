@@ -18,10 +18,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from math import inf
 
 from fyke.core.batches import Kind
 from fyke.core.config import FetchSection
-from fyke.core.decoding import decode_body, expected_steps, unfolds
+from fyke.core.decoding import decode_body, decode_in_time, expected_steps, unfolds
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
 from fyke.harvest import Parser
@@ -38,7 +39,7 @@ TOGETHER_LINKS = 2_000  # that take long each, the same: ten microseconds
 TURN_BYTES = 4 << 20
 TURN_S = 0.05
 MOST_LATER = 512  # exchanges with large pages for which there is no room aside: each may hold a file
-MOST_STEPS = 50_000  # that it may take to decode a body on the loop
+DECODE_S = 0.02  # that it may take to decode a body on the loop
 PACKED_BYTES = 1 << 20  # of a body; to make more ready for the archive would hold up the loop
 STORED_BYTE_S = 5e-9  # that a byte of a large page is expected to take until it is archived
 SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however short it is
@@ -178,10 +179,12 @@ class Harvest:
         long to do so."""
         if self._aside is None or not _brings_page(exchange):
             return opened(self._parser, self._most_bytes, exchange)
-        if exchange.body.size >= self._aside.large_bytes or expected_steps(exchange) > MOST_STEPS:
+        if exchange.body.size >= self._aside.large_bytes or expected_steps(exchange) == inf:
             return None
-        content, _, is_cut = decode_body(exchange, min(self._most_bytes, self._aside.large_bytes))
-        return None if is_cut else _page_with(self._parser, exchange, content)
+        now = self._aside.pace.now
+        late_at = now() + DECODE_S
+        decoded = decode_in_time(exchange, min(self._most_bytes, self._aside.large_bytes), lambda: now() >= late_at)
+        return None if decoded is None or decoded.is_cut else _page_with(self._parser, exchange, decoded.content)
 
     def _opened_aside(self, exchange: Exchange) -> PageRead:
         self._make_ready(exchange)
