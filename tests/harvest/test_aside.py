@@ -515,6 +515,24 @@ def test_long_work_takes_its_share_piece_by_piece() -> None:
     aside.close()
 
 
+def test_who_closes_does_not_wait_for_long_work() -> None:
+    """It ends where it would have made room for others; nobody takes what it made so far."""
+    aside: Aside[None] = Aside(lambda: None, PACE)
+    begun, steps = threading.Event(), []
+
+    def endless() -> None:
+        while True:
+            begun.set()
+            steps.append(1)
+            breathe()
+
+    aside.put(endless, 1)
+    aside.go_on()
+    assert begun.wait(timeout=60)
+    aside.close()
+    assert steps
+
+
 def test_no_more_is_made_than_may_wait_to_be_taken() -> None:
     """However little of it there was before: results may be larger than what they are made of."""
     made: list[int] = []
