@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from alone import traced
 from fyke.core import codings
-from fyke.core.decoding import MAX_LAYERS, MOST_RATIO, decode_body
+from fyke.core.codings import MOST_IDLE_BYTES
+from fyke.core.decoding import MAX_LAYERS, MOST_RATIO, decode_body, decode_in_time, decoding, expected_steps
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
@@ -185,3 +186,64 @@ def test_a_stream_of_crumbs_is_cut(coding):
     content, fault, _ = decode_body(exchange, LIMIT)
     assert content == b"xy" * most
     assert "has more than" in fault
+
+
+# Four empty blocks of DEFLATE: they take work, and bring nothing.
+FIXED = bytes.fromhex("0208208000")
+GZIP_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\x03"
+
+
+def empties(size: int) -> bytes:
+    return GZIP_HEAD + FIXED * (size // len(FIXED))
+
+
+@pytest.mark.parametrize("names", [["gzip"], ["gzip", "gzip"], ["gzip", "gzip", "gzip"]], ids=len)
+def test_what_brings_nothing_is_given_up(names):
+    """However few bytes it is on the wire: work is bounded by what goes into a layer."""
+    body = empties(16 << 20)
+    for _ in names[1:]:
+        body = gzip.compress(body)
+    exchange = answer(body, *names)
+    taken, work = [], decoding(exchange, LIMIT, 1_000_000)
+    try:
+        while True:
+            taken.append(next(work))
+    except StopIteration as end:
+        decoded = end.value
+    assert decoded.content == b"" and decoded.is_cut
+    assert "bring nothing" in decoded.fault
+    assert sum(taken) < 3 * (MOST_IDLE_BYTES + (16 << 20) // 512) + len(body)
+
+
+def test_content_behind_a_little_that_brings_nothing_is_read():
+    body = GZIP_HEAD + FIXED * 1000 + raw_deflate(b"hello")
+    assert decode_body(answer(body, "gzip"), LIMIT).content == b"hello"
+
+
+@pytest.mark.parametrize("layer", CODED, ids="-".join)
+def test_work_comes_in_units_of_some_hundred_steps(layer):
+    """None takes more than a slice may, and together they take no more than was expected."""
+    data = bytes(range(256)) * 2000 + b"".join(b"%d " % number for number in range(100_000))
+    exchange = answer(ENCODERS[layer](data), layer[0])
+    steps = [*decoding(exchange, LIMIT)]
+    assert len(steps) > 1
+    assert max(steps) <= 1 + codings._PIECE + codings._STEP // 512
+    assert sum(steps) <= expected_steps(exchange) + len(data) // 512 + len(steps)
+
+
+def test_who_is_late_is_told_so():
+    exchange = answer(empties(1 << 19), "gzip")
+    asked = []
+    assert decode_in_time(exchange, LIMIT, lambda: asked.append(1) or len(asked) == 3) is None
+    assert len(asked) == 3
+    assert decode_in_time(exchange, LIMIT, lambda: False) == decode_body(exchange, LIMIT)
+    short = answer(gzip.compress(b"hello"), "gzip")
+    assert decode_in_time(short, LIMIT, lambda: True).content == b"hello"
+
+
+def test_what_a_body_may_take_is_known_before():
+    body = b"x" * 8000
+    assert expected_steps(answer(body)) == 0
+    assert 0 < expected_steps(answer(body, "deflate")) < expected_steps(answer(body, "gzip")) <= len(body)
+    assert expected_steps(answer(body, "gzip", "gzip")) == expected_steps(answer(body, "gzip", "br")) == float("inf")
+    assert expected_steps(answer(b"", "gzip", "gzip")) == 0

@@ -467,6 +467,22 @@ def test_what_ended_waits_for_what_is_about_to_end(tmp_path: Path) -> None:
     crawl.close()
 
 
+def test_what_ends_without_being_under_way_holds_up_nobody(tmp_path: Path) -> None:
+    """Refusals end by themselves, turn after turn: in between others have theirs."""
+    crawl = SmallCrawl(tmp_path, small_web(2))
+    crawl.fetcher.over = [(visits_of(url_batch(crawl.seeds))[0], Outcome.ROBOTS_FORBADE)]
+    turns: list[int] = []
+
+    async def rests() -> None:
+        for number in range(5):
+            asyncio.get_running_loop().call_soon(turns.append, number)
+            await crawl.loop._rest()
+            assert len(turns) == number + 1
+
+    asyncio.run(rests())
+    crawl.close()
+
+
 def test_a_page_of_many_links_comes_in_portions(tmp_path: Path) -> None:
     """Each turn gives the frontier a part of them; the visit ends with the last. What is too much waits elsewhere."""
     root, many = "http://one.example/", [f"http://one.example/{number:07}" for number in range(100_000)]

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from fyke.core.batches import url_batch
+from fyke.core.batches import EMPTY, concat, u64, url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of
 from fyke.fetcher.book import HostBook
-from fyke.fetcher.engine import STARTS, Fetcher
+from fyke.fetcher.engine import MOST_UNTAKEN, STARTS, Fetcher
 from fyke.fetcher.names import Resolution
+from fyke.fetcher.refusals import PORTION
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.robots_rules import RobotsRules
 from fyke.fetcher.wire.transfer import KEPT_BROKE
@@ -33,6 +34,35 @@ class Names:
     def load(self, saved: object) -> None: ...
 
     def refresh(self, hosts: object) -> None: ...
+
+
+class Closed:
+    """A fetcher that has met `a.test`, which forbids all."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = VirtualClock()
+        config = Config.model_validate({"politeness": {"host_delay_s": 0, "address_delay_s": 0}})
+        self.server = Server(self.clock, b"User-agent: *\nDisallow: /\n")
+        self._rests = Rests(folder / "rests", config.politeness, 1.0, self.clock.now(), resumed=False)
+        self._book = HostBook(folder / "hosts.sqlite")
+        rooms = Wiring(
+            Workbench(config.politeness), Names(), self._book, self._rests, self.server, lambda: None, self.clock
+        )  # type: ignore[arg-type]
+        self.fetcher = Fetcher(rooms, config, asyncio.Event())
+
+    async def __aenter__(self) -> Fetcher:
+        self.fetcher.put(url_batch([locate("http://a.test/first")]))
+        while not self.fetcher.idle:
+            self.clock.advance(1.0)
+            self.fetcher.pump()
+            await asyncio.sleep(0)
+            self.fetcher.take()
+        return self.fetcher
+
+    async def __aexit__(self, *_: object) -> None:
+        self.fetcher.stop()
+        self._rests.close()
+        self._book.close()
 
 
 class EachElsewhere(Names):
@@ -303,3 +333,42 @@ async def test_rules_that_are_hard_to_ask_hold_nobody_up(tmp_path: Path) -> None
         f"http://bad.test{target}": rules.verdict(target).allowed for target in targets
     }
     assert len(told) == 2
+
+
+async def test_refusals_are_told_a_portion_in_a_turn(tmp_path: Path) -> None:
+    """However many pages of a host a sitemap names; and none while what ended is not taken."""
+    closed = Closed(tmp_path)
+    async with closed as fetcher:
+        urls = [f"http://a.test/{page}" for page in range(10 * PORTION + 1)]
+        fetcher.refuse(url_batch([locate(url) for url in urls]))
+        while fetcher.ended < MOST_UNTAKEN:
+            before = fetcher.ended
+            fetcher.refuse(EMPTY)
+            assert fetcher.ended == before + PORTION
+        fetcher.refuse(EMPTY)
+        assert fetcher.ended == MOST_UNTAKEN
+        told = []
+        while not fetcher.idle:
+            ended = fetcher.take().exchanges
+            told += [exchange.visit.url for exchange in ended if exchange.outcome is Outcome.ROBOTS_FORBADE]
+            fetcher.refuse(EMPTY)
+            assert fetcher.ended <= PORTION
+        assert told == urls
+        assert closed.server.asked == [(closed.server.asked[0][0], "http://a.test/robots.txt")]
+
+
+async def test_refusals_that_wait_are_taken_back(tmp_path: Path) -> None:
+    async with Closed(tmp_path) as fetcher:
+        a = locate("http://a.test/")
+        ours = [locate(f"http://{'ab'[page % 2]}.test/{page}") for page in range(2 * PORTION)]
+        for column in ("host", "domain"):
+            fetcher.refuse(url_batch(ours))
+            fetcher.take()
+            left = ours[PORTION:]
+            back = (
+                fetcher.recall(a.host) if column == "host" else concat(fetcher.recall_all(lambda key: key == a.domain))
+            )
+            assert u64(back, "key").tolist() == [at.key for at in left if at.host == a.host]
+            assert not fetcher.idle
+            others = fetcher.recall(locate("http://b.test/").host)  # of which no rules are known yet, beside
+            assert {at.key for at in left if at.host != a.host} <= set(u64(others, "key").tolist())

@@ -2,20 +2,23 @@
 
 import gzip
 import threading
+import time
 from collections import deque
 from functools import partial
 from itertools import pairwise
 
 import pytest
 
+from fyke.core import resolve
 from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.config import FetchSection
 from fyke.core.document import Document
 from fyke.core.extraction import ExtractSection, FieldSection
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import LIGHT_S, PARTS, PIECE_S, Pace, breathe
-from fyke.core.resolve import LinkResolver
-from fyke.core.visits import Exchange, Page, visit_to
+from fyke.core.resolve import PORTION, LinkResolver
+from fyke.core.urls import canonical
+from fyke.core.visits import Exchange, Page, Purpose, visit_to
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser, worker
 from fyke.harvest.aside import BYTE_S, Aside
@@ -24,7 +27,7 @@ from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor, Row
 from fyke.harvest.named_sitemaps import NamedSitemaps
 from fyke.harvest.sheaf import Sheaf
-from fyke.harvest.worker import PACKED_BYTES, STORED_BYTE_S, TOGETHER_BYTES, TURN_BYTES, TURN_S, Harvest
+from fyke.harvest.worker import PACKED_BYTES, STORED_BYTE_S, TOGETHER_BYTES, TOGETHER_LINKS, TURN_BYTES, TURN_S, Harvest
 
 PACE = Pace(SystemClock())  # nothing light is going on
 
@@ -325,6 +328,94 @@ def test_nobody_waits_for_large_pages_and_no_more_come_while_many_wait(
     assert sorted(found) == sorted(exchange.visit.url for exchange in came)
 
 
+@pytest.mark.parametrize("packed", [1, 2, 3])
+def test_what_may_take_long_to_unfold_is_unfolded_beside_the_loop(tmp_path, packed: int) -> None:
+    """However little comes of it, and however few bytes came: blocks that bring nothing take work by themselves."""
+    body = b"\x1f\x8b\x08\0\0\0\0\0\0\x03" + bytes.fromhex("0208208000") * 100_000
+    for _ in range(packed - 1):
+        body = gzip.compress(body, mtime=0)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: %s\r\n\r\n" % b", ".join(
+        [b"gzip"] * packed
+    )
+    came = [
+        Exchange(visit_to(f"http://h.example/{number}"), Outcome.OK, 1e9, 0.1, status=200, head=head,
+                 body=Document(body + b"%d" % number))
+        for number in range(8)
+    ]  # fmt: skip
+    aside = Aside(lambda: None, PACE)
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        harvest = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
+        began = time.thread_time()
+        found = facts(list(harvest.reap(came)))
+        assert not found and harvest.waiting == len(came)
+        while harvest.waiting:
+            aside._thread.submit(int).result()
+            found |= facts(list(harvest.reap([])))
+        assert time.thread_time() - began < 0.8  # it would be twice as much of one packed once, and more of others
+        seen.close()
+    aside.close()
+    for exchange in came:
+        exchange.body.close()
+    assert sorted(found) == [exchange.visit.url for exchange in came]
+
+
+@pytest.mark.parametrize("link", ["//\u00e9%x", "//1.%d", "//%%61%x", "//xn--%x", "http://h.example:%d/", "/%%2d%x"])
+def test_links_that_take_long_are_resolved_a_few_in_a_turn(tmp_path, monkeypatch, link: str) -> None:
+    """A page with many of them beside the loop, and few such pages together."""
+    parsed: list[int] = []
+
+    def watched(url: str, base: str | None = None) -> str | None:
+        if threading.current_thread() is threading.main_thread():
+            parsed[-1] += 1
+        return canonical(url, base)
+
+    monkeypatch.setattr(resolve, "canonical", watched)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
+    counts = [20_000, *[1_500] * 6, 0]
+    came = [
+        Exchange(visit_to(f"http://h.example/{page}"), Outcome.OK, 1e9, 0.1, status=200, head=head,
+                 body=Document("".join(f"<a href={link % (number + page)}>" for number in range(count)).encode()))
+        for page, count in enumerate(counts)
+    ]  # fmt: skip
+    aside = Aside(lambda: None, Pace(_TickingClock()))
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        harvest = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
+        resolve._keys_of_root.cache_clear()
+        parsed.append(0)
+        found = facts(list(harvest.reap(came)))
+        while harvest.waiting:
+            aside._thread.submit(int).result()
+            parsed.append(0)
+            found |= facts(list(harvest.reap([])))
+        seen.close()
+    aside.close()
+    assert max(parsed) <= 3 * (TOGETHER_LINKS + PORTION)
+    with Checkpoint(tmp_path / "other") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        plain = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection())
+        parsed.append(0)
+        assert facts(list(plain.reap(came))) == found
+        seen.close()
+
+
+def test_who_fetches_rules_reads_them_and_nobody_else(tmp_path, monkeypatch) -> None:
+    for name in ("decode_body", "decode_in_time"):
+        monkeypatch.setattr(worker, name, lambda *_: pytest.fail("it was decoded once more"))
+    exchange = exchanges()[0]
+    exchange.visit.purpose = Purpose.ROBOTS
+    aside = Aside(lambda: None, PACE)
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        for beside in (aside, None):
+            binder = Binder(LinkResolver(), NamedSitemaps({}), seen)
+            harvest = Harvest(Parser(), seen, binder, FetchSection(), beside)
+            assert facts(list(harvest.reap([exchange]))) == {exchange.visit.url: ("", 0)}
+        seen.close()
+    aside.close()
+
+
 def test_large_pages_take_their_share_of_the_time(tmp_path) -> None:
     """However many are read: while light work is going on one is handed on, and the next not before the time that is
     expected of it is one part in so many of what has passed; once none is, all are."""
@@ -422,6 +513,24 @@ def test_long_work_takes_its_share_piece_by_piece() -> None:
     aside._thread.submit(int).result()
     assert len(aside.take()) == 1
     aside.close()
+
+
+def test_who_closes_does_not_wait_for_long_work() -> None:
+    """It ends where it would have made room for others; nobody takes what it made so far."""
+    aside: Aside[None] = Aside(lambda: None, PACE)
+    begun, steps = threading.Event(), []
+
+    def endless() -> None:
+        while True:
+            begun.set()
+            steps.append(1)
+            breathe()
+
+    aside.put(endless, 1)
+    aside.go_on()
+    assert begun.wait(timeout=60)
+    aside.close()
+    assert steps
 
 
 def test_no_more_is_made_than_may_wait_to_be_taken() -> None:

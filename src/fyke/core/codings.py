@@ -1,9 +1,13 @@
 """One layer of coding each: gzip, deflate, br, zstd, chunked, undone within a cap.
 
 Used by `decoding`, which stacks them. Each is given a stream of the coded bytes, which it reads from its beginning, and
-a cap, and returns what could be had with a word on what was wrong. Invariants: no more than `cap` bytes are ever
-unfolded, plus at most one `_STEP`; the coded bytes are held in pieces; a stream that is cut or corrupt gives what came
-before the fault; bytes that are not in the coding at all come back as they are, since such headers often lie.
+a cap, and returns what could be had with a word on what was wrong. Each is work in slices (`fyke.core.slices`), priced
+by what goes in: a stream of empty blocks takes a third of a microsecond a byte, and brings nothing.
+
+Invariants: no more than `cap` bytes are ever unfolded, plus at most one `_STEP`; the coded bytes are held in pieces; a
+stream of which more than `MOST_IDLE_BYTES` go in and bring next to nothing is not read further; a stream that is cut
+or corrupt gives what came before the fault; bytes that are not in the coding at all come back as they are, since such
+headers often lie.
 """
 
 import re
@@ -17,8 +21,11 @@ import zstandard
 from isal import isal_zlib
 
 from fyke.core.pace import breathe
+from fyke.core.slices import Slices
 
-_PIECE = 64 << 10  # input taken at a time: what is copied when output reaches its limit
+MOST_IDLE_BYTES = 1 << 20  # that go into a layer, in pieces of which less than half comes out
+GAVE_UP = "that bring nothing"
+_PIECE = 8 << 10  # input taken at a time: what is copied when output reaches its limit, and a unit of work
 _FIRST_PIECE = 1 << 10  # and at first, since a stream may be thousands of small members
 _STEP = 256 << 10  # output taken at a time: the most that is lost to a corrupt stream
 _MOST_MEMBERS = 1 << 12  # of a gzip stream that are unfolded, since each costs as much as 10 KB of content
@@ -48,40 +55,47 @@ class _TooMany(Exception):
     """The stream has more members than are unfolded."""
 
 
-Decoder = Callable[[BinaryIO, int], Layer]
+Decoder = Callable[[BinaryIO, int], Slices[Layer]]
+_Pieces = Iterator[tuple[int, bytes]]  # bytes that went in, and what they brought
+
+# Input of each coding that takes a step of a microsecond, when it is what takes longest.
+GZIP_STEP_BYTES, DEFLATE_STEP_BYTES, BROTLI_STEP_BYTES, ZSTD_STEP_BYTES, CHUNKED_STEP_BYTES = 2, 8, 1, 32, 4
+_OUT_STEP_BYTES = 512
 
 
-def gunzip(stream: BinaryIO, cap: int) -> Layer:
+def gunzip(stream: BinaryIO, cap: int) -> Slices[Layer]:
     """gzip, any number of members; what follows the last is ignored, as browsers do."""
     if _first(stream, 2) != _GZIP_MAGIC:
         return Layer(_first(stream, cap), "is not gzip")
-    return _collect(_gunzip(stream), cap)
+    return (yield from _collect(_gunzip(stream), cap, GZIP_STEP_BYTES))
 
 
-def inflate(stream: BinaryIO, cap: int) -> Layer:
+def inflate(stream: BinaryIO, cap: int) -> Slices[Layer]:
     """deflate, which is two formats: zlib's by the standard, raw by the habit of some servers."""
     first = _first(stream, 2)
     if len(first) == 2 and first[0] & 15 == 8 and not (first[0] << 8 | first[1]) % 31:
-        layer = _collect(_inflate(stream, zlib.MAX_WBITS), cap)
+        layer = yield from _collect(_inflate(stream, zlib.MAX_WBITS), cap, DEFLATE_STEP_BYTES)
         if layer.content or not layer.fault:
             return layer
-    return _or_plain(_collect(_inflate(stream, -zlib.MAX_WBITS), cap), stream, cap, "deflate")
+    layer = yield from _collect(_inflate(stream, -zlib.MAX_WBITS), cap, DEFLATE_STEP_BYTES)
+    return _or_plain(layer, stream, cap, "deflate")
 
 
-def unbrotli(stream: BinaryIO, cap: int) -> Layer:
+def unbrotli(stream: BinaryIO, cap: int) -> Slices[Layer]:
     """br."""
-    return _or_plain(_collect(_unbrotli(stream), cap), stream, cap, "br")
+    layer = yield from _collect(_unbrotli(stream), cap, BROTLI_STEP_BYTES)
+    return _or_plain(layer, stream, cap, "br")
 
 
-def unzstd(stream: BinaryIO, cap: int) -> Layer:
+def unzstd(stream: BinaryIO, cap: int) -> Slices[Layer]:
     """zstd, any number of frames. A cut is not noticed."""
     first = _first(stream, 4)
     if first != zstandard.FRAME_HEADER and first[1:4] != b"\x2a\x4d\x18":
         return Layer(_first(stream, cap), "is not zstd")
-    return _collect(_unzstd(stream), cap)
+    return (yield from _collect(_unzstd(stream), cap, ZSTD_STEP_BYTES))
 
 
-def dechunk(stream: BinaryIO, cap: int) -> Layer:
+def dechunk(stream: BinaryIO, cap: int) -> Slices[Layer]:
     """chunked (RFC 9112, 7.1); trailers are dropped, a missing last chunk is forgiven."""
     stream.seek(0)
     whole = BytesIO()
@@ -98,6 +112,7 @@ def dechunk(stream: BinaryIO, cap: int) -> Layer:
         count += 1
         if count % _BREATH == 0:
             breathe()
+            yield _BREATH
         if count > _MOST_CHUNKS:
             fault = f"has more than {_MOST_CHUNKS} chunks"
             break
@@ -135,18 +150,24 @@ def _too_long(cap: int) -> str:
     return f"unfolds to more than {cap} bytes"
 
 
-def _collect(pieces: Iterator[bytes], cap: int) -> Layer:
-    """What a stream of pieces yields up to `cap` bytes, and how it ended."""
+def _collect(pieces: _Pieces, cap: int, step_bytes: int) -> Slices[Layer]:
+    """What a stream of pieces yields up to `cap` bytes, and how it ended; so much of its input takes a step."""
     whole = BytesIO()  # it grows in place, and is given out as it is: to join pieces takes twice the memory
-    room = cap
+    room, idle_bytes = cap, 0
     fault = ""
     try:
-        for piece in pieces:
+        for size, piece in pieces:
             whole.write(piece[:room] if len(piece) > room else piece)
             if len(piece) > room:
                 fault = _too_long(cap)
                 break
             room -= len(piece)
+            idle_bytes += size if size > 2 * len(piece) else 0
+            if idle_bytes > MOST_IDLE_BYTES:
+                fault = f"has more than {MOST_IDLE_BYTES} bytes {GAVE_UP}"
+                break
+            breathe()
+            yield 1 + size // step_bytes + len(piece) // _OUT_STEP_BYTES
     except _Cut:
         fault = "is cut"
     except _TooMany:
@@ -165,16 +186,17 @@ def _or_plain(layer: Layer, stream: BinaryIO, cap: int, name: str) -> Layer:
     return layer
 
 
-def _stream(decoder: Any, stream: BinaryIO) -> Iterator[bytes]:
+def _stream(decoder: Any, stream: BinaryIO) -> _Pieces:
     """The output of a zlib-like `decoder` fed with `stream`, in pieces of at most `_STEP`; the stream is left behind
     what that took. Raises _Cut when it did not end."""
     size = _FIRST_PIECE
     while not decoder.eof and (piece := stream.read(size)):
         size = min(2 * size, _PIECE)
+        new_bytes = len(piece)
         while True:
             out = decoder.decompress(piece, _STEP)
-            if out:
-                yield out
+            yield new_bytes - len(decoder.unused_data), out
+            new_bytes = 0
             piece = decoder.unconsumed_tail
             if decoder.eof or (not piece and len(out) < _STEP):
                 break
@@ -183,7 +205,7 @@ def _stream(decoder: Any, stream: BinaryIO) -> Iterator[bytes]:
     stream.seek(-len(decoder.unused_data), SEEK_CUR)
 
 
-def _gunzip(stream: BinaryIO) -> Iterator[bytes]:
+def _gunzip(stream: BinaryIO) -> _Pieces:
     stream.seek(0)
     members = 0
     while (magic := stream.read(2)) == _GZIP_MAGIC:
@@ -194,19 +216,20 @@ def _gunzip(stream: BinaryIO) -> Iterator[bytes]:
         yield from _stream(isal_zlib.decompressobj(16 + zlib.MAX_WBITS), stream)
 
 
-def _inflate(stream: BinaryIO, wbits: int) -> Iterator[bytes]:
+def _inflate(stream: BinaryIO, wbits: int) -> _Pieces:
     stream.seek(0)
     return _stream(zlib.decompressobj(wbits), stream)
 
 
-def _unbrotli(stream: BinaryIO) -> Iterator[bytes]:
+def _unbrotli(stream: BinaryIO) -> _Pieces:
     stream.seek(0)
     decoder = brotli.Decompressor()
     while piece := stream.read(_PIECE):
+        new_bytes = len(piece)
         while True:
             out = decoder.process(piece, output_buffer_limit=_STEP)
-            if out:
-                yield out
+            yield new_bytes, out
+            new_bytes = 0
             # It accepts more while output of what it took is still to come.
             if decoder.is_finished() or (not out and decoder.can_accept_more_data()):
                 break
@@ -216,9 +239,11 @@ def _unbrotli(stream: BinaryIO) -> Iterator[bytes]:
     raise _Cut
 
 
-def _unzstd(stream: BinaryIO) -> Iterator[bytes]:
+def _unzstd(stream: BinaryIO) -> _Pieces:
     stream.seek(0)
     decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     with decoder.stream_reader(stream, read_across_frames=True, closefd=False) as reader:
+        came_bytes = 0
         while piece := reader.read(_STEP):
-            yield piece
+            yield stream.tell() - came_bytes, piece
+            came_bytes = stream.tell()

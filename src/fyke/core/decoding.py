@@ -3,18 +3,38 @@
 Called by the crawl for every answer that is to be parsed; the archive keeps the wire's bytes. Never
 raises for what a server sent: what could be had is returned, and what was wrong is said in `fault`.
 
+What a body may take is known by its size on the wire, when it is in one coding (`expected_steps`): so who must not wait
+for it can tell before.
+
 Invariant: no layer unfolds to more than `most_bytes`, nor to more than `MOST_RATIO`
 times the bytes on the wire.
 """
 
 import re
+from collections.abc import Callable
 from io import BytesIO
+from math import inf
 from typing import NamedTuple
 
-from fyke.core.codings import Decoder, dechunk, gunzip, inflate, unbrotli, unzstd
+from fyke.core.codings import (
+    BROTLI_STEP_BYTES,
+    CHUNKED_STEP_BYTES,
+    DEFLATE_STEP_BYTES,
+    GAVE_UP,
+    GZIP_STEP_BYTES,
+    ZSTD_STEP_BYTES,
+    Decoder,
+    dechunk,
+    gunzip,
+    inflate,
+    unbrotli,
+    unzstd,
+)
+from fyke.core.slices import Slices, whole
 from fyke.core.visits import Exchange
 
 MAX_LAYERS = 3
+ASKED_STEPS = 20_000
 MOST_RATIO = 1000  # bytes that a body may unfold to, for each of it on the wire
 
 _DECODERS: dict[str, Decoder] = {
@@ -25,6 +45,14 @@ _DECODERS: dict[str, Decoder] = {
     "zstd": unzstd,
     "chunked": dechunk,
 }
+_STEP_BYTES = {
+    "gzip": GZIP_STEP_BYTES,
+    "x-gzip": GZIP_STEP_BYTES,
+    "deflate": DEFLATE_STEP_BYTES,
+    "br": BROTLI_STEP_BYTES,
+    "zstd": ZSTD_STEP_BYTES,
+    "chunked": CHUNKED_STEP_BYTES,
+}
 _CODED = re.compile(rb"\n(?:transfer|content)-encoding:", re.IGNORECASE)
 _NO_CODING = frozenset({"", "identity", "none"})
 
@@ -34,7 +62,7 @@ class Decoded(NamedTuple):
 
     content: bytes
     fault: str
-    is_cut: bool = False  # whether a layer unfolds to more than `most_bytes`
+    is_cut: bool = False  # whether a layer unfolds to more than `most_bytes`, or was given up
 
 
 def accepted_codings() -> tuple[str, ...]:
@@ -48,8 +76,41 @@ def unfolds(exchange: Exchange) -> bool:
     return any(coding != "chunked" for coding in coded)
 
 
+def expected_steps(exchange: Exchange) -> float:
+    """How many steps (`fyke.core.slices`) it may take at most to decode an answer; infinite, where that depends on
+    what is in it."""
+    body = exchange.body
+    if not _CODED.search(exchange.head) or not body.size:
+        return 0
+    coded = _codings(exchange, "content-encoding") + _codings(exchange, "transfer-encoding")
+    if len(coded) - coded.count("chunked") > 1:
+        return inf
+    return sum(body.size / _STEP_BYTES.get(coding, inf) for coding in coded)
+
+
+def decode_in_time(exchange: Exchange, most_bytes: int, is_late: Callable[[], bool]) -> Decoded | None:
+    """As `decode_body`, for who must not wait: None where it `is_late` before the end, which is asked only of what may
+    take long."""
+    work, steps = decoding(exchange, most_bytes), 0
+    try:
+        while True:
+            steps += next(work)
+            if steps > ASKED_STEPS:
+                steps = 0
+                if is_late():
+                    return None
+    except StopIteration as end:
+        decoded: Decoded = end.value
+        return decoded
+
+
 def decode_body(exchange: Exchange, most_bytes: int, most_ratio: int = MOST_RATIO) -> Decoded:
-    """The content of an answer: its body after transfer and content coding, of `most_bytes` at most.
+    """The content of an answer: its body after transfer and content coding, of `most_bytes` at most."""
+    return whole(decoding(exchange, most_bytes, most_ratio))
+
+
+def decoding(exchange: Exchange, most_bytes: int, most_ratio: int = MOST_RATIO) -> Slices[Decoded]:
+    """The same in slices; the body must stay open.
 
     A coding that is unknown, or that the body is not in, is passed over: the bytes are as they were
     before it, and `fault` says so.
@@ -69,8 +130,8 @@ def decode_body(exchange: Exchange, most_bytes: int, most_ratio: int = MOST_RATI
     for coding in reversed(coded):
         if coding in _DECODERS:
             stream = body.open() if data is None else BytesIO(data)
-            data, fault = _DECODERS[coding](stream, cap)
-            is_cut = is_cut or (bool(fault) and len(data) == most_bytes)
+            data, fault = yield from _DECODERS[coding](stream, cap)
+            is_cut = is_cut or (bool(fault) and len(data) == most_bytes) or fault.endswith(GAVE_UP)
             if fault:
                 faults.append(f"{coding} {fault}" if not fault.startswith("is not") else f"body {fault}")
     return Decoded(body.read(most_bytes) if data is None else data, "; ".join(faults), is_cut)

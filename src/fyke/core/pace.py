@@ -61,6 +61,10 @@ class Pace:
         return Share(self, self._clock, parts)
 
 
+class GivenUp(Exception):
+    """Nobody waits for this work any more."""
+
+
 class Share:
     """The time that one kind of heavy work may take."""
 
@@ -72,6 +76,7 @@ class Share:
         self._begun_at = 0.0
         self._expected_s = 0.0
         self.hurried = False  # nothing is waited for
+        self.given_up = False  # nobody waits for what is done beside the loop: it ends where it would breathe
 
     def __repr__(self) -> str:
         return f"Share(1 in {self._parts}, waits {self.wait_s():.3f} s)"
@@ -116,7 +121,9 @@ class Share:
         self._free_at = now + max(0.0, now - self._begun_at - self._expected_s) * (self._parts - 1)
 
     def breathe(self) -> None:
-        """Wait until another piece may begin, if this one took long enough."""
+        """Wait until another piece may begin, if this one took long enough. Raises GivenUp."""
+        if self.given_up:
+            raise GivenUp
         if self._clock.now() - self._begun_at < PIECE_S:
             return
         self._end()

@@ -4,8 +4,10 @@ Called for each batch of pages with every href in it, some sixty a page: beside 
 code. Most links are *plain*: a URL parser would find nothing to normalise in them. Such a link leads to what stands
 before it (nothing, or the root or a directory of the page's base) and itself, without its fragment. `joiner`, in C,
 reads and joins those; where it was not compiled, all hrefs become one text, and a few passes over its bytes do the
-same, in three times the time. The others go to the WHATWG parser, one by one. Nothing is remembered but the keys of
-hosts, so a link costs the same however many different ones there are.
+same, in three times the time. The others go to the WHATWG parser, one by one, at ten microseconds each; so does each
+host that was not met lately. A page may have thirty thousand such links: who must not wait for them asks before how
+many there are (`slow_links`). Nothing is remembered but the keys of hosts, so a link costs the same however many
+different ones there are.
 
 A short link below a long base is a long URL: what the links of one page come to is bounded by `most_bytes`, or by
 what they are as written where that is more, up to `MOST_WRITTEN_BYTES`; links behind that are dropped, and it is said
@@ -28,6 +30,7 @@ import pyarrow as pa
 from xxhash import xxh3_64_intdigest
 
 from fyke.core.batches import U64, Mask, binary_array
+from fyke.core.pace import breathe
 from fyke.core.urls import MAX_URL_BYTES, SCHEMES, UNRESERVED, Locator, canonical, host_keys, locate, split
 
 try:
@@ -37,6 +40,7 @@ except ImportError:  # there was no compiler when Fyke was installed
 
 MOST_BYTES = 8 << 20
 MOST_WRITTEN_BYTES = 12 << 20  # of those that are written out, as in a sitemap of 50,000 with 250 bytes each
+PORTION = 256  # links looked at, or parsed, between two steps
 SLACK = 8  # bytes that a link written out may lack of its URL, beside the root
 
 Int = npt.NDArray[np.int64]
@@ -108,10 +112,11 @@ class LinkResolver:
     def resolve(self, pages: Sequence[tuple[str, Sequence[str]]]) -> Located:
         """Where the links of `pages` lead: of each page its base URL and its hrefs. Links count through all pages."""
         bases = [_base(url, self._schemes) for url, _ in pages]
-        read = self._by_columns if join is None else self._one_by_one
-        urls, keys, others, cut = read(bases, [hrefs for _, hrefs in pages])
+        urls, keys, others, cut = self._read(bases, [hrefs for _, hrefs in pages])
         room, of = MOST_WRITTEN_BYTES, 0
-        for at, href, page in others:
+        for number, (at, href, page) in enumerate(others):
+            if number % PORTION == 0:
+                breathe()
             if page != of:
                 room, of = MOST_WRITTEN_BYTES, page
             found = self._parsed(href, bases[page].url) if room >= 0 else None
@@ -123,6 +128,22 @@ class LinkResolver:
             if room < 0:
                 cut.add(page)
         return _located(urls, keys, frozenset(cut))
+
+    def slow_links(self, pages: Sequence[tuple[str, Sequence[str]]], most: int) -> int:
+        """How many links of `pages` must be parsed, or name a host that was not met lately; not counted far beyond
+        `most`."""
+        count, met = 0, _keys_of_root.cache_info().misses
+        for url, hrefs in pages:
+            base = _base(url, self._schemes)
+            for first in range(0, len(hrefs), PORTION):
+                count += len(self._read([base], [hrefs[first : first + PORTION]])[2])
+                if count + _keys_of_root.cache_info().misses - met > most:
+                    break
+        return count + _keys_of_root.cache_info().misses - met
+
+    def _read(self, bases: Sequence["_Base"], hrefs_of: Sequence[Sequence[str]]) -> "_Resolved":
+        """The links of pages but for those that must be parsed."""
+        return self._by_columns(bases, hrefs_of) if join is None else self._one_by_one(bases, hrefs_of)
 
     def _one_by_one(self, bases: Sequence["_Base"], hrefs_of: Sequence[Sequence[str]]) -> "_Resolved":
         """With `joiner`, in C: a page at a time."""

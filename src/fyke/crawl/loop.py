@@ -340,8 +340,8 @@ class Loop:
             timer = asyncio.get_running_loop().call_later(BEAT_S, self._news.set)
             await self._news.wait()
             timer.cancel()
-        if self._fetcher.in_flight and ended < ENOUGH:
-            await asyncio.sleep(self._linger_s)
+        # Where it ends by itself, as refusals do, others have their turn as well.
+        await asyncio.sleep(self._linger_s if self._fetcher.in_flight and ended < ENOUGH else 0)
 
     async def _wind_down(self) -> None:
         self._fetcher.stop()

@@ -14,9 +14,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, Kind
+from fyke.core.batches import Kind, concat
 from fyke.core.config import Config
 from fyke.core.messages import SOON_S
 from fyke.core.outcomes import Outcome
@@ -28,6 +29,7 @@ from fyke.fetcher.fault_desk import FaultDesk
 from fyke.fetcher.host import Host
 from fyke.fetcher.host_desk import HostDesk
 from fyke.fetcher.name_desk import NameDesk
+from fyke.fetcher.refusals import Refusals
 from fyke.fetcher.returns import Fetched, Returns
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.fetcher.rules_desk import RulesDesk
@@ -58,6 +60,7 @@ class Fetcher:
         # Hosts whose turn it is, and for whom there is no connection, parked: newcomers and slow ones, and others.
         self._held_up: tuple[deque[Host], deque[Host]] = deque(), deque()
         self._returns = Returns(news, rooms.clock)
+        self._refusals = Refusals()
         self._hosts = HostDesk(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock, rooms.ours)
         self._slicer = Slicer(self.pump, (rooms.pace or Pace(rooms.clock)).share())
         self._rules = RulesDesk(
@@ -118,12 +121,15 @@ class Fetcher:
 
     def recall(self, host: int) -> pa.RecordBatch:
         """The visits that wait at the host with this key, taken out (schema `URLS`): they are not made."""
+        refused = self._refusals.take_back("host", lambda hosts: np.equal(hosts, host))
         found = self.bench.get(host)
-        return EMPTY if found is None else batch_of(self._faults.pages_of(self.bench.drain(found)))
+        if found is None:
+            return refused
+        return concat([refused, batch_of(self._faults.pages_of(self.bench.drain(found)))])
 
     def recall_all(self, domains: Callable[[int], bool]) -> list[pa.RecordBatch]:
         """The same of every host in one of `domains` (by their keys); errands of others are forgotten."""
-        recalled = []
+        recalled = [self._refusals.take_back("domain", lambda keys: np.array([*map(domains, keys.tolist())], np.bool_))]
         for host in [host for host in self.bench if domains(host.domain_key)]:
             visits = [visit for visit in self.bench.drain(host) if not visit.errand]
             recalled.append(batch_of(self._faults.pages_of(visits)))
@@ -161,7 +167,8 @@ class Fetcher:
     @property
     def idle(self) -> bool:
         """Whether nothing waits here, is under way, or waits to be taken."""
-        return self.quiet and not (self.bench.visits or self._rules.has_news) and self._returns.empty
+        waits = self.bench.visits or self._rules.has_news or self._refusals
+        return self.quiet and not waits and self._returns.empty
 
     @property
     def has_its_pages(self) -> bool:
@@ -181,9 +188,13 @@ class Fetcher:
         return max(0, MOST_RULES - self._rules.under_way)
 
     def refuse(self, visits: pa.RecordBatch) -> None:
-        """End `visits` (schema `URLS`), whose hosts forbid everything."""
+        """End `visits` (schema `URLS`), whose hosts forbid everything: a portion of those that wait for it, at each
+        call, while what ended is taken."""
+        self._refusals.put(visits)
+        if not self._refusals or self._returns.exchanges >= MOST_UNTAKEN:
+            return
         now = self._clock.now()
-        for visit in self._recalled(visits):
+        for visit in self._recalled(self._refusals.next()):
             host = self._host_of(visit, now)
             robots = self._rules.of(host, visit.parts.origin)
             line = self._rules.refusal(host, robots, visit) if robots is not None else ""

@@ -5,17 +5,18 @@ frontier's gate asks for origins it has not met (`bring`), and the fetcher for w
 (`fetch`). What an answer means is decided by `fyke.fetcher.robots`; it is kept in the host book, with the host at
 the workbench, and handed on to the gate.
 
-A server may send rules that are long to read, or hard to ask. Both are work for the loop in slices: an ordinary
-robots.txt is read, and asked, before the call returns; else the host is parked until that is done.
+A server may send rules that are long to unfold or to read, or hard to ask. All three are work for the loop in slices:
+an ordinary robots.txt is read, and asked, before the call returns; else the host is parked until that is done.
 
 Invariants: of the rules of one origin, one visit at most is waiting or under way. Rules with a host are read. Each
 answer decides about one visit at least, however short it may be believed: else a crawl whose delays are longer than
 that would never end.
 """
 
+from dataclasses import replace
+
 from fyke.core.clock import Clock
 from fyke.core.config import Config
-from fyke.core.decoding import decode_body
 from fyke.core.messages import SOON_S, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slicer, Slices
@@ -28,8 +29,10 @@ from fyke.fetcher.long_rules import LongRules
 from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState, redirect_of, rules_from
 from fyke.fetcher.robots_lines import MAX_BYTES
 from fyke.fetcher.robots_rules import Verdict
+from fyke.fetcher.unfolding import Unfolding
 from fyke.fetcher.workbench import Workbench
 
+_TOO_MANY = "it takes long to unfold, and so do those of too many others"
 MOST_SITEMAPS = 5_000  # that are taken from one robots.txt
 
 
@@ -55,7 +58,7 @@ class RulesDesk:
         self._clock = clock
         self._slicer = slicer
         self._long = LongRules(book, slicer, config.agent.user_agent)
-        self._most_bytes = min(config.fetch.max_body_bytes, MAX_BYTES + 1)  # more is not read
+        self._unfolding = Unfolding(slicer, min(config.fetch.max_body_bytes, MAX_BYTES + 1))  # more is not read
         self._negative_s = config.dns.negative_ttl_s
         self._product = config.agent.user_agent
         self._read_sitemaps = config.crawl.sitemaps
@@ -199,7 +202,8 @@ class RulesDesk:
             return
         target = redirect_of(exchange, visit.depth)
         if target is None:
-            self._learn(exchange, decode_body(exchange, self._most_bytes).content, now)
+            if not self._unfolding.read(exchange, lambda of, content: self._learn(of, content, now)):
+                self._learn(replace(exchange, outcome=Outcome.THROTTLED, detail=_TOO_MANY), b"", now)
             return
         hop = robots_visit(target, visit.robots_of)
         hop.depth = visit.depth + 1

@@ -120,9 +120,9 @@ class Aside(Generic[Result]):
         return done
 
     def close(self) -> None:
-        """Begin no more, and wait for what was begun."""
+        """Begin no more, and have what was begun end as soon as it may."""
         with self._lock:
-            self._share.hurried = True
+            self._share.hurried = self._share.given_up = True
             self._works.clear()
         self._thread.shutdown(cancel_futures=True)
         self._waiting.clear()

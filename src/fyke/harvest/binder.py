@@ -21,6 +21,7 @@ from fyke.harvest.named_sitemaps import NamedSitemaps
 from fyke.harvest.redirects import MOST_HOPS, Redirects
 from fyke.harvest.sheaf import NO_POINTERS, Pointers, Reaped, Sheaf, Times
 
+FEW_LINKS = 64
 CUT_SHORT = "its end was not read for links: it would have cost too much"
 
 
@@ -72,6 +73,15 @@ class Binder:
         """The same with its links resolved: what takes long of a large page."""
         groups = groups_of(read.page, read.level)
         return read._replace(found=self._links.resolve([(read.page.links.base, group.hrefs) for group in groups]))
+
+    def slow_links(self, read: PageRead, most: int) -> int:
+        """How many links of a page take long to resolve each, about, and not counted far beyond `most`: few links are
+        not looked at."""
+        groups = groups_of(read.page, read.level)
+        links = sum(len(group.hrefs) for group in groups)
+        if links <= min(FEW_LINKS, most):
+            return links
+        return self._links.slow_links([(read.page.links.base, group.hrefs) for group in groups], most)
 
     def without_pages(self, reaped: Sequence[Reaped]) -> Sheaf:
         """Exchanges that brought nothing to read."""

@@ -10,7 +10,7 @@ Invariant: linear in the bytes, of which there are `MOST_TEXT_BYTES` at most of 
 
 from collections.abc import Callable
 
-from fyke.core.decoding import decode_body
+from fyke.core.decoding import decode_body, expected_steps
 from fyke.core.document import Document
 from fyke.core.markup import TakesLong, has_many_tags, tree_of
 from fyke.core.outcomes import Outcome
@@ -20,6 +20,7 @@ from fyke.core.visits import HTML_TYPES, SAME_TEXT, Earlier, Exchange, Page
 CopyOf = Callable[[Earlier, int], tuple[bytes, bytes] | None]  # head and body of the newest copy, if not longer
 
 MOST_TEXT_BYTES = 256 << 10
+MOST_STEPS = 50_000  # that it may take to decode a copy
 _AD_NAMES = ("ad", "ads", "advert", "advertisement", "adsbygoogle", "sponsored", "banner")
 FRAME = ",".join(
     [
@@ -52,6 +53,8 @@ def _says_the_same(page: Page, earlier: Earlier, copy_of: CopyOf, most_bytes: in
         return False
     visit = page.exchange.visit
     copy = Exchange(visit, Outcome.OK, 0.0, 0.0, status=200, head=message[0], body=Document(message[1]))
+    if expected_steps(copy) > MOST_STEPS:
+        return False
     return same_text(decode_body(copy, most_bytes).content, page.content)
 
 

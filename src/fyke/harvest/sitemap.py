@@ -12,6 +12,7 @@ from itertools import islice
 
 from fyke.core.batches import Kind
 from fyke.core.codings import gunzip
+from fyke.core.slices import whole
 from fyke.core.visits import Page
 from fyke.harvest.dates import DatedEntries
 from fyke.harvest.links import MOST_LINKS
@@ -20,6 +21,7 @@ from fyke.harvest.xmlscan import Attributes, Enough, root_of, scan, seen_from
 MAX_UNFOLDED_BYTES = 64 << 20  # sitemaps.org allows 50 MB
 ROOTS = frozenset({"urlset", "sitemapindex"})
 
+_HEAD_BYTES = 4 << 10
 _ENTRIES = frozenset({"url", "sitemap"})
 _LINE = re.compile(rb"^[ \t]*((?:https?|ftp|gopher)://[^\s<>\"]+)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 
@@ -59,7 +61,7 @@ class GzipSitemap:
 
 def _root_within(page: Page) -> str:
     """The root element of the XML that `page` holds in gzip, or the empty string."""
-    head = unfold(page.content, 1 << 12)
+    head = unfold(page.content[:_HEAD_BYTES], _HEAD_BYTES)  # asked on the loop
     return root_of(head) if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<" else ""
 
 
@@ -115,5 +117,5 @@ def sitemap_links(content: bytes, url: str) -> tuple[list[str], dict[str, float]
 
 def unfold(data: bytes, limit: int = MAX_UNFOLDED_BYTES) -> bytes:
     """The first `limit` bytes `data` (gzip, any number of members) holds; as far as it can be read."""
-    layer = gunzip(BytesIO(data), limit)
+    layer = whole(gunzip(BytesIO(data), limit))
     return b"" if layer.content is data else layer.content

@@ -18,10 +18,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from math import inf
 
 from fyke.core.batches import Kind
 from fyke.core.config import FetchSection
-from fyke.core.decoding import decode_body, unfolds
+from fyke.core.decoding import decode_body, decode_in_time, expected_steps, unfolds
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
 from fyke.harvest import Parser
@@ -34,9 +35,11 @@ from fyke.harvest.sheaf import Reaped, Sheaf
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
 TOGETHER_BYTES = 2 << 20  # of links written out that are resolved together; a page that has more is large
+TOGETHER_LINKS = 2_000  # that take long each, the same: ten microseconds
 TURN_BYTES = 4 << 20
 TURN_S = 0.05
 MOST_LATER = 512  # exchanges with large pages for which there is no room aside: each may hold a file
+DECODE_S = 0.02  # that it may take to decode a body on the loop
 PACKED_BYTES = 1 << 20  # of a body; to make more ready for the archive would hold up the loop
 STORED_BYTE_S = 5e-9  # that a byte of a large page is expected to take until it is archived
 SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however short it is
@@ -172,13 +175,16 @@ class Harvest:
         return size_bytes if size_bytes >= SLOW_BYTES or not self._parser.takes_long(page) else SLOW_BYTES
 
     def _opened_here(self, exchange: Exchange) -> Page | None:
-        """The page of `exchange`; None where it is to be opened aside, since it is large, or unfolds to much."""
-        if self._aside is None:
+        """The page of `exchange`; None where it is to be opened aside, since it is large, unfolds to much, or may take
+        long to do so."""
+        if self._aside is None or not _brings_page(exchange):
             return opened(self._parser, self._most_bytes, exchange)
-        if exchange.body.size >= self._aside.large_bytes:
+        if exchange.body.size >= self._aside.large_bytes or expected_steps(exchange) == inf:
             return None
-        content, _, is_cut = decode_body(exchange, min(self._most_bytes, self._aside.large_bytes))
-        return None if is_cut else _page_with(self._parser, exchange, content)
+        now = self._aside.pace.now
+        late_at = now() + DECODE_S
+        decoded = decode_in_time(exchange, min(self._most_bytes, self._aside.large_bytes), lambda: now() >= late_at)
+        return None if decoded is None or decoded.is_cut else _page_with(self._parser, exchange, decoded.content)
 
     def _opened_aside(self, exchange: Exchange) -> PageRead:
         self._make_ready(exchange)
@@ -251,12 +257,13 @@ class Harvest:
 
     def _read(self, batch: Sequence[tuple[Exchange, Page]]) -> Iterator[Sheaf]:
         """Links are resolved together, but for those of pages that look alike: whether the second is to be read
-        depends on the links of the first; and no more than memory may hold when they are written out."""
+        depends on the links of the first; and no more than memory may hold when they are written out, or the loop may
+        wait for."""
         places = [places_of(page) for _, page in batch]
         known = self._content_seen.known([key for keys in places for key in keys])
         together: list[PageRead] = []
         waiting: set[int] = set()
-        together_bytes = 0
+        together_bytes = together_links = 0
         for at, ((exchange, page), keys) in enumerate(zip(batch, places, strict=True)):
             if at and self._late:
                 self._next = list(batch[at:])
@@ -265,9 +272,10 @@ class Harvest:
             if exchange.outcome is Outcome.UNCHANGED:  # its links are known
                 together.append(PageRead(exchange, page, (), 0))
                 continue
-            if together_bytes > TOGETHER_BYTES or not waiting.isdisjoint(keys):
+            is_much = together_bytes > TOGETHER_BYTES or together_links > TOGETHER_LINKS
+            if is_much or not waiting.isdisjoint(keys):
                 yield self._sheaf(together)
-                together, waiting, together_bytes = [], set(), 0
+                together, waiting, together_bytes, together_links = [], set(), 0, 0
             page.duplicate = any(key in known or self._content_seen.entered(key) for key in keys)
             level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
             is_page = exchange.visit.purpose is Purpose.PAGE
@@ -280,13 +288,15 @@ class Harvest:
             if to_read and not self._processed_here(page):
                 self._do_aside_or_later(self._parsed, read)
                 continue
-            page_bytes = written_bytes(page)
-            if self._aside is not None and page_bytes > TOGETHER_BYTES:
+            page_bytes, slow_links = written_bytes(page), self._binder.slow_links(read, TOGETHER_LINKS)
+            is_much = page_bytes > TOGETHER_BYTES or slow_links > TOGETHER_LINKS
+            if self._aside is not None and is_much:
                 self._do_aside_or_later(self._resolved, read)
                 continue
             together.append(read)
             waiting.update(keys)
             together_bytes += page_bytes
+            together_links += slow_links
         if together:
             yield self._sheaf(together)
 
@@ -323,16 +333,23 @@ class Harvest:
 
 def opened(parser: Parser, most_bytes: int, exchange: Exchange) -> Page:
     """What is known of a page before it is parsed."""
-    return _page_with(parser, exchange, decode_body(exchange, most_bytes).content)
+    if not _brings_page(exchange):
+        return Page(exchange, "", b"")
+    content, _, is_cut = decode_body(exchange, most_bytes)
+    page = _page_with(parser, exchange, content)
+    page.cut |= is_cut
+    return page
+
+
+def _brings_page(exchange: Exchange) -> bool:
+    """Whether its body is to be opened: who fetches rules reads them, and nobody else."""
+    return exchange.outcome in TO_PARSE and exchange.visit.purpose is not Purpose.ROBOTS
 
 
 def _page_with(parser: Parser, exchange: Exchange, content: bytes) -> Page:
     """The page with that content; its fingerprint is 0 when it has no body to compare."""
-    purpose = exchange.visit.purpose
-    if exchange.outcome not in TO_PARSE or purpose is Purpose.ROBOTS:
-        return Page(exchange, "", b"")
     page = parser.page_of(exchange, content)
-    if not page.content or exchange.outcome is not Outcome.OK or purpose is Purpose.PROBE:
+    if not page.content or exchange.outcome is not Outcome.OK or exchange.visit.purpose is Purpose.PROBE:
         page.fingerprint = 0
     return page
 

@@ -17,6 +17,8 @@ from fyke.core.config import FetchSection
 from fyke.core.errors import ConfigurationError, DiskFull
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import PARTS, Pace
+from fyke.core.visits import robots_visit
+from fyke.fetcher.unfolding import WIRE_BYTES
 from fyke.fetcher.wire.curl import CLOSED, CurlEngine
 from fyke.fetcher.wire.registry import build_registry
 from fyke.fetcher.wire.transfer import KEPT_BROKE, MOST_HEAD_BYTES, TURN_BYTES
@@ -108,6 +110,16 @@ async def test_whatever_the_server_does_there_is_one_answer(name):
                 assert answer.body.size == limits["max_body_bytes"]
         finished = client.engine.statistics()
         assert (finished.started, finished.finished, finished.in_flight) == (3, 3, 0)
+
+
+async def test_of_rules_no_more_is_taken_than_is_read():
+    async with web(endless) as server, Client() as client:
+        origin = server.url("", "h.test")
+        came = asyncio.get_running_loop().create_future()
+        client.registry.fetch(robots_visit(f"{origin}/robots.txt", origin), LOCAL, client._into(came))
+        answer = await came
+        assert (answer.outcome, answer.truncated, answer.body.size) == (Outcome.TOO_LARGE, "length", WIRE_BYTES)
+        assert f"{WIRE_BYTES} bytes" in answer.detail
 
 
 @pytest.mark.parametrize("lines", [8, 10, 30])

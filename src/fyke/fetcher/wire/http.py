@@ -29,8 +29,9 @@ from fyke.core.decoding import accepted_codings
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose, Visit, headers_of
 from fyke.fetcher.access import HIDDEN, Access, Sites
+from fyke.fetcher.unfolding import WIRE_BYTES
 from fyke.fetcher.wire.curl import CurlEngine
-from fyke.fetcher.wire.transfer import KEPT_BROKE, Done, Option, Request
+from fyke.fetcher.wire.transfer import KEPT_BROKE, Done, Longest, Option, Request
 
 PROXY_REFUSED = 407
 ORDINARY = Access()
@@ -81,7 +82,9 @@ class Http:
             fields, shown = [*fields, condition.encode()], [*shown, condition]
         server = "" if self._access.proxy else address  # a proxy looks names up for itself
         head = self.request_head(visit.url, shown)
-        longest = self._longest if self._access.media_bytes and visit.purpose is Purpose.PAGE else None
+        longest: Longest | None = _longest_rules if visit.purpose is Purpose.ROBOTS else None
+        if self._access.media_bytes and visit.purpose is Purpose.PAGE:
+            longest = self._longest
         self._engine.start(Request(visit, server, self, head, fields, longest, http_1, to_the_end), done)
 
     def _longest(self, lines: Sequence[bytes]) -> tuple[int, str] | None:
@@ -240,3 +243,8 @@ def outcome_of(code: int, exchange: Exchange) -> Outcome:
     if code >= 300:
         return Outcome.REDIRECTED if exchange.header("location") else Outcome.OK
     return Outcome.BAD_ANSWER
+
+
+def _longest_rules(_: Sequence[bytes]) -> tuple[int, str] | None:
+    """Of a robots.txt no more is taken than is read."""
+    return WIRE_BYTES, ""

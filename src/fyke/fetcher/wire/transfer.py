@@ -71,6 +71,9 @@ class Dialect(Protocol):
         ...
 
 
+Longest = Callable[[Sequence[bytes]], tuple[int, str] | None]  # by a head: most bytes, below 0 for none of it, and why
+
+
 @dataclass(slots=True)
 class Request:
     """One URL to fetch from the server at `address`, in the words of `dialect`."""
@@ -80,9 +83,7 @@ class Request:
     dialect: Dialect
     head: bytes = b""  # the request as it will be on the wire, for the archive
     fields: Sequence[bytes] = ()  # header fields beside those that libcurl writes
-    longest: Callable[[Sequence[bytes]], tuple[int, str] | None] | None = (
-        None  # by a head: most bytes, below 0 for none of it, and why
-    )
+    longest: Longest | None = None
     http_1: bool = False  # in HTTP/1.1, whatever else the server speaks
     to_the_end: bool = False  # whatever Content-Length says, the body ends with the connection
     blocks: bool = False  # libcurl waits inside of a call for what its server says
@@ -262,7 +263,7 @@ class Slot:
         ends = (
             (self.asked > 1, Outcome.BROKEN_OFF, KEPT_BROKE),
             (self.refused, Outcome.MEDIA_REFUSED, self.refused),
-            (self.cut, Outcome.TOO_LARGE, f"cut at {self._limit_bytes} bytes"),
+            (self.cut, Outcome.TOO_LARGE, f"cut at {self._room_bytes} bytes"),
             (self.endless_head, Outcome.BAD_ANSWER, self.endless_head),
             (self.idle, Outcome.BAD_ANSWER, self.idle),
         )

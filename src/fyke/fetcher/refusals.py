@@ -1,0 +1,53 @@
+"""Visits that the rules of their hosts forbid, until they are ended: a portion in each turn.
+
+One sitemap may name a hundred thousand pages of a host that forbids all, and to end a visit takes as long as to read a
+short page. Filled by the loop, emptied by the fetcher; they are few numbers each, as the frontier sent them, and its
+window bounds them. Invariant: what was put in comes out once, in order, unless it is taken back.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from fyke.core.batches import EMPTY, U64, Mask, concat, keep, u64
+
+PORTION = 256
+
+
+class Refusals:
+    """Visits (schema `URLS`) to be ended."""
+
+    def __init__(self) -> None:
+        self._batches: deque[pa.RecordBatch] = deque()
+
+    def __repr__(self) -> str:
+        return f"Refusals({len(self)} visits)"
+
+    def __len__(self) -> int:
+        return sum(batch.num_rows for batch in self._batches)
+
+    def put(self, visits: pa.RecordBatch) -> None:
+        """These are refused."""
+        if visits.num_rows:
+            self._batches.append(visits)
+
+    def next(self) -> pa.RecordBatch:
+        """The next `PORTION`."""
+        portion, room = [EMPTY], PORTION
+        while self._batches and room:
+            batch = self._batches.popleft()
+            portion.append(batch[:room])
+            if batch.num_rows > room:
+                self._batches.appendleft(batch[room:])
+            room -= portion[-1].num_rows
+        return concat(portion)
+
+    def take_back(self, column: str, wanted: Callable[[U64], Mask]) -> pa.RecordBatch:
+        """Those whose `column` is `wanted`, which are not ended."""
+        batches = [*self._batches]
+        masks = [wanted(u64(batch, column)) for batch in batches]
+        self._batches.clear()
+        for batch, mask in zip(batches, masks, strict=True):
+            self.put(keep(batch, ~mask))
+        return concat([EMPTY, *(keep(batch, mask) for batch, mask in zip(batches, masks, strict=True))])

@@ -1,0 +1,69 @@
+"""The codings of a robots.txt are undone: at once where that is short, else in slices, a few at a time.
+
+A server may send half a megabyte that takes half a second to unfold, and any number of servers may. So what may take
+long waits in line: `AT_ONCE` are unfolded beside each other, those that are expected to take least first, and a copy of
+what waits is in memory up to `MEMORY_BYTES`, then on disk. Called by `fyke.fetcher.rules_desk`.
+
+Invariant: `MOST_WAITING` wait at most; of more it is said that they cannot be had, so that they are asked for again.
+"""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import count
+
+from fyke.core.decoding import Decoded, decode_body, decoding, expected_steps
+from fyke.core.document import Document, SharedMemory
+from fyke.core.slices import Slicer
+from fyke.core.visits import Exchange
+
+WIRE_BYTES = 1 << 20  # of a robots.txt that are taken: what is read of it, in whatever coding or chunks
+NOW_STEPS = 2_000  # that it may take to be done at once: nearly all are
+AT_ONCE = 8
+MEMORY_BYTES = 8 << 20
+MOST_WAITING = 512  # each may hold a file
+
+Then = Callable[[Exchange, bytes], None]
+
+
+class Unfolding:
+    """Undoes codings by `slicer`, to `most_bytes` of content each."""
+
+    def __init__(self, slicer: Slicer, most_bytes: int) -> None:
+        self._slicer = slicer
+        self._most_bytes = most_bytes
+        self._memory = SharedMemory(MEMORY_BYTES)
+        self._waiting: list[tuple[float, int, Exchange, Then]] = []
+        self._came = count()
+        self._going_on = 0
+
+    def __repr__(self) -> str:
+        return f"Unfolding({self._going_on} going on, {len(self._waiting)} wait)"
+
+    def read(self, exchange: Exchange, then: Then) -> bool:
+        """Give `exchange` to `then` with its content: before this returns, if that is short; later without its body.
+        False, if too many wait."""
+        steps = expected_steps(exchange)
+        if steps <= NOW_STEPS:
+            then(exchange, decode_body(exchange, self._most_bytes).content)
+            return True
+        if len(self._waiting) >= MOST_WAITING:
+            return False
+        body = Document(shared=self._memory)
+        body.write(exchange.body.read(WIRE_BYTES))
+        heapq.heappush(self._waiting, (steps, next(self._came), replace(exchange, body=body), then))
+        self._go_on()
+        return True
+
+    def _go_on(self) -> None:
+        while self._waiting and self._going_on < AT_ONCE:
+            _, _, exchange, then = heapq.heappop(self._waiting)
+            self._going_on += 1
+            self._slicer.line_up(decoding(exchange, self._most_bytes), partial(self._unfolded, exchange, then))
+
+    def _unfolded(self, exchange: Exchange, then: Then, decoded: Decoded) -> None:
+        self._going_on -= 1
+        exchange.body.close()
+        then(exchange, decoded.content)
+        self._go_on()

@@ -1,0 +1,106 @@
+"""Laws of robots.txt files that take long to unfold: nobody waits for them, and all that may wait come."""
+
+import asyncio
+import gzip
+from collections.abc import Callable
+
+from fyke.core.clock import SystemClock
+from fyke.core.document import Document
+from fyke.core.outcomes import Outcome
+from fyke.core.pace import Pace
+from fyke.core.slices import Slicer
+from fyke.core.visits import Exchange, robots_visit
+from fyke.fetcher import unfolding
+from fyke.fetcher.unfolding import AT_ONCE, MOST_WAITING, WIRE_BYTES, Unfolding
+
+EMPTY_BLOCKS = bytes.fromhex("0208208000")
+RULES = b"User-agent: *\nDisallow: /\n"
+
+
+def answer(number: int, body: bytes, *names: str) -> Exchange:
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: " + ", ".join(names).encode() + b"\r\n\r\n"
+    origin = f"http://h{number}.test:80"
+    visit = robots_visit(f"{origin}/robots.txt", origin)
+    return Exchange(visit, Outcome.OK, 0.0, 0.0, status=200, head=head, body=Document(body))
+
+
+def heavy(number: int) -> Exchange:
+    """Rules behind half a megabyte of blocks that bring nothing, which takes a fifth of a second."""
+    body = b"\x1f\x8b\x08\0\0\0\0\0\0\x03" + EMPTY_BLOCKS * 100_000 + gzip.compress(RULES, mtime=0)[10:]
+    return answer(number, body, "gzip")
+
+
+def short(number: int) -> Exchange:
+    return answer(number, gzip.compress(RULES), "gzip")
+
+
+def played(work: Callable[[Unfolding, Slicer], None]) -> None:
+    async def run() -> None:
+        slicer = Slicer(lambda: None, Pace(SystemClock()).share())
+        work(Unfolding(slicer, 516 << 10), slicer)
+        slicer.stop()
+
+    asyncio.run(run())
+
+
+def test_what_takes_long_is_done_in_slices() -> None:
+    came: list[tuple[str, bytes]] = []
+
+    def then(of: Exchange, content: bytes) -> None:
+        came.append((of.visit.robots_of, content))
+
+    def work(unfolding: Unfolding, slicer: Slicer) -> None:
+        for number in range(3):
+            exchange = heavy(number)
+            assert unfolding.read(exchange, then)
+            exchange.body.close()  # it is archived
+        assert not came
+        assert unfolding.read(short(3), then)
+        assert [content for _, content in came] == [RULES]
+        slices = 0
+        while slicer:
+            slicer._slice()
+            slices += 1
+        assert slices > 100
+        assert sorted(came) == [(f"http://h{number}.test:80", RULES) for number in range(4)]
+
+    played(work)
+
+
+def test_few_are_unfolded_beside_each_other_those_first_that_take_least() -> None:
+    came: list[bytes] = []
+
+    def then(of: Exchange, content: bytes) -> None:
+        came.append(content)
+
+    def work(unfolding: Unfolding, slicer: Slicer) -> None:
+        for number in range(AT_ONCE + 2):
+            assert unfolding.read(heavy(number), then)
+        lines = b"".join(b"Disallow: /%x\n" % (number * 7919**3) for number in range(2000))
+        assert unfolding.read(answer(99, gzip.compress(lines), "gzip"), then)
+        assert len(slicer) == AT_ONCE
+        while slicer:
+            slicer._slice()
+        assert came.index(lines) <= AT_ONCE and len(came) == AT_ONCE + 3
+
+    played(work)
+
+
+def test_of_too_many_it_is_said_that_they_cannot_be_had(monkeypatch) -> None:
+    monkeypatch.setattr(unfolding, "MOST_WAITING", 3)
+    monkeypatch.setattr(unfolding, "MEMORY_BYTES", 1)  # they wait on disk
+
+    def work(unfolding: Unfolding, slicer: Slicer) -> None:
+        came: list[bytes] = []
+        read = [unfolding.read(heavy(number), lambda _, content: came.append(content)) for number in range(AT_ONCE + 5)]
+        assert read == [True] * (AT_ONCE + 3) + [False] * 2
+        while slicer:
+            slicer._slice()
+        assert came == [RULES] * (AT_ONCE + 3)
+
+    played(work)
+
+
+def test_bounds() -> None:
+    assert WIRE_BYTES >= 2 * (500 << 10)  # RFC 9309, 2.5, in any coding
+    assert MOST_WAITING * WIRE_BYTES <= 1 << 30  # on disk
