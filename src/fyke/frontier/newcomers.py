@@ -27,6 +27,7 @@ class Newcomers:
 
     def __init__(self) -> None:
         self._begun = np.zeros(PLACES, np.int64)
+        self._refused = np.zeros(PLACES, np.bool_)  # whether one had to wait, since a visit there was over
         self._halved_at = 0.0
 
     def __repr__(self) -> str:
@@ -47,12 +48,14 @@ class Newcomers:
         for row, place in enumerate((domains % np.uint64(PLACES)).tolist()):
             begun[row] = self._begun[place] < (FEW if in_doubt[row] else AT_ONCE)
             self._begun[place] += begun[row]
+            self._refused[place] |= not begun[row]
         return begun
 
     def over(self, domains: U64) -> bool:
-        """Visits to these domains (uint64[n], with repeats) are over, or come to nothing for now. Returns whether there
-        is room in one that had none."""
+        """Visits to these domains (uint64[n], with repeats) are over, or come to nothing for now. Returns whether a
+        host of one of them had to wait."""
         places, counts = np.unique(domains % np.uint64(PLACES), return_counts=True)
-        begun = self._begun[places]
-        self._begun[places] = np.maximum(begun - counts, 0)
-        return bool((begun >= FEW).any())
+        self._begun[places] = np.maximum(self._begun[places] - counts, 0)
+        waited = bool(self._refused[places].any())
+        self._refused[places] = False
+        return waited

@@ -42,6 +42,7 @@ ASKED = np.dtype("<u4")  # when, in unix seconds
 ORIGINS = pa.schema([("key", pa.uint64()), ("origin", pa.binary())])
 PATIENCE_S = 3600  # after which an origin is asked for again, should its answer have been lost
 MOST_NEWS = 1024
+HELD_ROWS = 64  # of those held for others of their domain, that are looked at in a turn
 RECHECK_ROW_S = 5e-6  # what reading a row of `waiting` again is taken to cost: 1e-6 measured, more with many origins
 RECHECK_SHARE = 4  # that may take one part in this many of the time
 HUNGRY_SHARE = 2  # the same when nothing else is to be had
@@ -223,7 +224,7 @@ class RobotsGate:
         for queue in (self._asks, self._held):
             if most <= 0 or (queue is self._held and self._looked >= len(queue) and not all_of_a_domain):
                 continue
-            batch = queue.get(most)
+            batch = queue.get(most if queue is self._asks else min(most, HELD_ROWS))
             if batch is not None:
                 origins = batch.column("origin").to_pylist()
                 rules = url_batch([locate(robots_url(origin.decode())) for origin in origins], kind=Kind.RULES)

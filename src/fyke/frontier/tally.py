@@ -62,7 +62,7 @@ class TrapTally:
     def _add(self, name: str, domains: U64, sign: int) -> None:
         places, counts = np.unique(domains % np.uint64(PLACES), return_counts=True)
         now = self._records[name][places].astype(np.int64) + sign * counts
-        self._records[name][places] = np.maximum(now, 0)
+        self._records[name][places] = np.clip(now, 0, 2**32 - 1)
         self._changed |= len(places) > 0
 
     def may_try(self, domains: U64) -> Mask:
