@@ -145,15 +145,15 @@ def split(url: str) -> UrlParts:
 
 
 def robots_url(origin: str) -> str:
-    """The canonical URL of the robots.txt that speaks for `origin` (`UrlParts.origin`).
+    """The canonical URL of the robots.txt that speaks for `origin` (`UrlParts.origin`, which has a default port too).
 
     Raises ValueError for what is no origin.
     """
-    scheme = origin.partition(":")[0]
-    url = canonical(f"{origin}/{'0/' if scheme == 'gopher' else ''}robots.txt")  # gopher: the type, then the selector
-    if url is None:
+    scheme, _, authority = origin.partition("://")
+    if not authority:
         raise ValueError(f"not an origin: {origin!r}")
-    return url
+    place = "0/robots.txt" if scheme == "gopher" else "robots.txt"  # gopher: the type, then the selector
+    return f"{scheme}://{authority.removesuffix(f':{DEFAULT_PORTS.get(scheme)}')}/{place}"
 
 
 def is_address(host: str) -> bool:

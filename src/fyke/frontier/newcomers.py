@@ -12,9 +12,12 @@ Asked by the robots gate, for each origin whose rules are wanted. Bounded: `PLAC
 there are more. Lost at a restart, when nothing is on its way.
 """
 
-import numpy as np
+from collections.abc import Callable
 
-from fyke.core.batches import U64, Mask
+import numpy as np
+import pyarrow as pa
+
+from fyke.core.batches import U64, Mask, u64
 
 AT_ONCE = 64
 FEW = 8
@@ -41,12 +44,18 @@ class Newcomers:
         self._halved_at = now
         return True
 
-    def begin(self, domains: U64, in_doubt: Mask) -> Mask:
-        """Of hosts of these domains (uint64[n], with repeats), some `in_doubt` (bool[n]), those that may begin, and do:
-        bool[n]."""
-        begun = np.zeros(len(domains), np.bool_)
-        for row, place in enumerate((domains % np.uint64(PLACES)).tolist()):
-            begun[row] = self._begun[place] < (FEW if in_doubt[row] else AT_ONCE)
+    def begin(self, hosts: pa.RecordBatch, are_in_doubt: Callable[[pa.RecordBatch], Mask]) -> Mask:
+        """Which of `hosts` (n URLs, one of each) may begin, and do: bool[n]. Where a domain has many of them, it is
+        asked which `are_in_doubt`."""
+        begun = np.zeros(hosts.num_rows, np.bool_)
+        places = u64(hosts, "domain") % np.uint64(PLACES)
+        unique, which, counts = np.unique(places, return_inverse=True, return_counts=True)
+        many = np.flatnonzero((self._begun[unique] + counts > FEW)[which])
+        limits = np.full(len(begun), AT_ONCE)
+        if len(many):
+            limits[many[are_in_doubt(hosts.take(pa.array(many)))]] = FEW
+        for row, (place, limit) in enumerate(zip(places.tolist(), limits.tolist(), strict=True)):
+            begun[row] = self._begun[place] < limit
             self._begun[place] += begun[row]
             self._refused[place] |= not begun[row]
         return begun

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, concat, keep, u64, url_batch
+from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, concat, keep, url_batch
 from fyke.core.messages import Rules
 from fyke.core.urls import DEFAULT_PORTS, key_of, locate, robots_url, split
 from fyke.disk.drum import Drum
@@ -228,7 +228,7 @@ class RobotsGate:
             if batch is not None:
                 origins = batch.column("origin").to_pylist()
                 rules = url_batch([locate(robots_url(origin.decode())) for origin in origins], kind=Kind.RULES)
-                begun = self._newcomers.begin(u64(rules, "domain"), in_doubt(rules)) | all_of_a_domain
+                begun = self._newcomers.begin(rules, in_doubt) | all_of_a_domain
                 self._held.put(keep(batch, ~begun))
                 self._looked = 0 if begun.any() else self._looked + batch.num_rows
                 wanted.append(keep(rules, begun))
