@@ -16,7 +16,7 @@ from fyke.core.urls import key_of, locate
 from fyke.core.visits import visits_of
 from fyke.disk.store import Store
 from fyke.frontier.guard import PATIENCE, RECENT
-from fyke.frontier.tally import TRIED
+from fyke.frontier.tally import FREE, TRIED
 from fyke.frontier.traps import LATELY, LET_THROUGH, Traps
 
 AFTER = 8
@@ -161,7 +161,7 @@ def test_some_are_tried_again_as_far_as_what_was_read_pays_for_it(guard: Guard) 
         assert not (u64(tried, "key") % np.uint64(LET_THROUGH)).any()
         assert texts(guard.stage.divert(tried)) == texts(tried), "also at the second look"
     found = 900 * (read // (2 * AFTER))
-    assert 5 <= found - len(guard.stage) <= 1 + read / TRIED
+    assert 5 <= found - len(guard.stage) <= 1 + FREE + read / TRIED
     guard.close()
 
 
@@ -290,6 +290,43 @@ def test_a_page_under_many_urls_is_read_once_and_what_is_new_is_read(guard: Guar
     guard.save()
     guard.restart()
     assert passed(guard, others) == 0
+    guard.close()
+
+
+def test_a_site_that_names_its_pages_in_a_query_is_read_whatever_its_copies_are(guard: Guard) -> None:
+    def titles(rest: str, begin: int, count: int) -> list[str]:
+        urls = (f"http://www.a.example/index.php?title=w{n}{rest}" for n in range(begin, begin + 100 * count))
+        return [url for url in urls if key_of(url) % LET_THROUGH][:count]
+
+    learn(guard, titles("", 0, 3 * AFTER), True)
+    learn(guard, titles("&print=yes", 0, 3 * AFTER), False)
+    assert passed(guard, titles("", 5000, 20)) == 20
+    assert passed(guard, titles("&print=yes", 5000, 20)) == 0
+    assert passed(guard, [f"http://www.a.example/index.php?session={n}&title=w{n}" for n in range(20)]) < 5, "no other"
+    guard.close()
+
+
+def test_a_site_that_was_misjudged_comes_back_by_what_is_tried(guard: Guard) -> None:
+    """Its first pages were lists of what it has. That was little to judge by."""
+    learn(guard, [f"http://www.a.example/index.php?title=Category:w{n}" for n in range(2 * AFTER)], False)
+    articles = [f"http://www.a.example/index.php?title=w{n}" for n in range(200)]
+    tried = texts(guard.stage.divert(batch(articles)))
+    assert 0 < len(tried) <= 1 + FREE, "traps, but for those"
+    learn(guard, tried, True)
+    back = []
+    while (urls := guard.stage.cleared()).num_rows:
+        back += texts(urls)
+    assert sorted(tried + back) == sorted(articles)
+    guard.close()
+
+
+def test_hosts_under_hosts_without_end_are_alike(guard: Guard) -> None:
+    def stacked(depth: int) -> str:
+        return f"http://{'.'.join(['mm', 'amp'][n % 2] for n in range(depth))}.a.example/"
+
+    learn(guard, [stacked(depth) for depth in range(4, 4 + PATIENCE * AFTER + 1)], False)
+    assert passed(guard, [url for depth in range(60, 70) if key_of(url := stacked(depth)) % LET_THROUGH]) == 0
+    assert passed(guard, ["http://www.a.example/"]) == 1
     guard.close()
 
 

@@ -20,6 +20,7 @@ MOST_CHARS = 512
 MOST_PARTS = 24
 MOST_NAMES = 8
 DEEP_PARTS = 8  # from here on a path is deep
+MOST_LABELS = 5  # hosts with more are alike
 LONG_URL = 256  # characters, from here on a URL is long
 _DIGITS = re.compile(r"[0-9]+")
 _VALUE = re.compile(r"=[^&]*")
@@ -75,7 +76,7 @@ def shapes(of: Skeleton) -> Shapes:
     kinds = "/".join(step if step in ("#", "*", "") else "word" for step in steps)
     coarse = [f"/{kinds}{asked}", *(f"/{'/'.join(steps[:depth])}/…" for depth in (1, 2) if depth < len(steps)), "/…"]
     labels = of.host.rpartition("/")[2].partition(":")[0].split(".")
-    hosts = f"{len(labels)} labels"
+    hosts = f"{min(len(labels), MOST_LABELS)} labels"
     return Shapes(f"/{'/'.join(steps)}{asked}", [f"?{name}=" for name in names], sharp, coarse, hosts)
 
 

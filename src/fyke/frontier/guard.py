@@ -16,8 +16,9 @@ a shop would speak for all that show the same. So lists are read that say little
 A *variant* of a page that was read is counted as such too: it has the same URL but for its query, what looks made up
 in it, its folders, or the order of its parts (`fyke.frontier.variants`). Where these bring nothing, a variant is a trap
 whatever else is known of its shape, and what has no like yet is none: so a site whose every link has a session in it is
-read once and not for ever. The names in a query count for and against variants alone, and what such a page lacks says
-nothing of its folder and host.
+read once and not for ever. It is none either where most variants of its own shape are fresh: a wiki names its pages in
+a query, and their prints and histories too. The names in a query count for and against variants alone, and what such a
+page lacks says nothing of its folder and host.
 
 A redirect is a step on the way to a page, which was met where the first step was: what is said of the page is said of
 URLs like that as well. Only who leads on after `STEPS` redirects in a row shows nothing, or who leads to its like.
@@ -51,6 +52,7 @@ RECENT = 1 << 15  # pages that are known to have been fresh or not, for what was
 FOLDER_PAGES = 6  # of one folder, that speak for its host: what else is there is not like a trap in it
 STEPS = 2  # redirects that sites make of one: to another scheme, then to another name
 MOST_STEPS = 100
+OF_ITS_OWN = 0.6  # share of fresh pages among the variants of one own shape, from which on these are not as others
 DOUBT = 0.5  # of the first pages of hosts of a domain, the latest counting most, less were fresh
 MADE_UP = 1 << 30  # in place of the place of a shape
 VARIED = 1 << 29  # the same, and the place in `VARIANTS`
@@ -151,7 +153,7 @@ class TrapGuard:
                 of_sharp += _rows([int(parent["own"])], int(parent["host"]), varied, fresh)
             if fresh:
                 self.probes.fresh(url, found, host, domain)
-            of_sharp += _rows(sharp, host, differs, fresh)
+            of_sharp += _rows(sharp, host, differs, fresh, own)
             if own not in tried and (fresh or {*differs} <= {QUERY}) and not self._yields.knows(own):
                 folders = coarse[1:-2]
                 if not folders or in_folder[folders[0]] + self._yields.pages(folders[0]) < FOLDER_PAGES:
@@ -216,7 +218,7 @@ class TrapGuard:
         of_hosts = (found == lengths[which] - 1) & self.probes.proven(hosts)
         fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
         found = np.where(fertile | of_hosts | (found == len(counts)), -1, found)
-        differs &= self._are_barren_variants(hosts)
+        differs &= self._are_barren_variants(hosts) & ~self._are_fertile_variants(own["key"])
         found = np.where(differs.any(axis=1), VARIED + differs.argmax(axis=1), found)
         return np.where(self.probes.make_up(places, hosts, u64(urls, "domain")), MADE_UP, found), counts
 
@@ -235,6 +237,15 @@ class TrapGuard:
         keys = np.array([variant_shapes(host) for host in unique.tolist()], np.uint64)
         barren: Mask = self._yields.of(keys.ravel())["barren"].reshape(keys.shape)[which]
         return barren
+
+    def _are_fertile_variants(self, owns: U64) -> Mask:
+        """Of which of `VARIANTS` each of these own shapes (uint64[n]) brings something, as a wiki that names its pages
+        in the query, whatever else of its host is in others: bool[n, len(VARIANTS)]."""
+        unique, which = np.unique(owns, return_inverse=True)
+        keys = np.array([variant_shapes(own) for own in unique.tolist()], np.uint64)
+        counts = self._yields.of(keys.ravel())
+        fertile: Mask = (2 * counts["pages"] >= self._after) & (counts["fresh"] >= OF_ITS_OWN)
+        return fertile.reshape(keys.shape)[which]
 
     def _alike(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], list[list[int]], npt.NDArray[np.int64], U64]:
         """Which of `urls` (n rows) have all shapes in common, int64[n]; the keys of those, lot by lot; how many names
@@ -300,8 +311,8 @@ class TrapGuard:
         }
 
 
-def _rows(keys: Sequence[int], owner: int, differs: Sequence[int], fresh: bool | None) -> list[Row]:
-    """A page, which was fresh or not, counts for the shapes with these keys, and for those of variants of the host
-    `owner` that have the places `differs`."""
-    varied = [variant_shapes(owner)[at] for at in differs]
+def _rows(keys: Sequence[int], owner: int, differs: Sequence[int], fresh: bool | None, own: int = 0) -> list[Row]:
+    """A page, which was fresh or not, counts for the shapes with these keys, and for those of variants that have the
+    places `differs`: of the host `owner`, and of the shape `own`."""
+    varied = [variant_shapes(of)[at] for at in differs for of in (owner, own) if of]
     return [(key, owner, 0, bool(fresh), False) for key in (*keys, *varied)]

@@ -30,7 +30,7 @@ from fyke.frontier.probes import Probes
 from fyke.frontier.tally import TrapTally
 from fyke.frontier.yields import MOST_SHAPES
 
-LET_THROUGH = 64
+LET_THROUGH = 8
 RELEASED = 1024  # and more, that are known to have been let go
 ROWS = 8192  # that are looked at in a turn, at most
 LEAST_ROWS = 256  # and at least
