@@ -132,6 +132,14 @@ def test_a_bomb_in_a_bomb_stops_at_the_cap():
     assert "more than" in fault
 
 
+def test_of_layers_as_large_as_their_content_one_is_in_memory():
+    cap = 16 << 20
+    stored = gzip.compress(gzip.compress(bytes(range(256)) * (cap >> 8), 0), 0)
+    (content, fault, _), peak = traced(decode_body, answer(stored, "gzip", "gzip"), 2 * cap, 1_000_000)
+    assert content == bytes(range(256)) * (cap >> 8) and not fault
+    assert peak < 1.5 * cap
+
+
 def test_a_corrupt_stream_gives_what_came_before():
     data = b"".join(b"%d " % n for n in range(400_000))
     coded = bytearray(gzip.compress(data))

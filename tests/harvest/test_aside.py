@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 
 from fyke.core import resolve
+from fyke.core.batches import Kind
 from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.config import FetchSection
 from fyke.core.document import Document
@@ -22,7 +23,7 @@ from fyke.core.visits import Exchange, Page, Purpose, visit_to
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser, worker
 from fyke.harvest.aside import BYTE_S, Aside
-from fyke.harvest.binder import Binder
+from fyke.harvest.binder import LINK_BYTES, Binder
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor, Row
 from fyke.harvest.named_sitemaps import NamedSitemaps
@@ -282,6 +283,36 @@ def test_pages_whose_links_are_long_wait_for_room_too(tmp_path) -> None:
             came += [reaped.exchange.visit.url for sheaf in harvest.reap([]) for reaped in sheaf.reaped]
             assert len(aside) <= (16 << 20) // (1500 * 1900) + 1
             clock.advance(60.0)
+        assert sorted(came) == sorted(page.visit.url for page in pages)
+        seen.close()
+    aside.close()
+    for page in pages:
+        page.body.close()
+
+
+@pytest.mark.parametrize("kind", [Kind.PAGE, Kind.SEED])
+def test_pages_with_many_links_wait_for_room_as_well(tmp_path, kind) -> None:
+    """Short ones, which take many times as much as they are written out."""
+    most_bytes, links = 4 << 20, 3000
+    done = threading.Semaphore(0)
+    aside = Aside(done.release, PACE, most_bytes=most_bytes)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
+    pages = []
+    for n in range(40):
+        visit = visit_to(f"http://one.example/{n}")
+        visit.kind = kind
+        body = Document("".join(f"<a href=//é{n}x{number:x}>" for number in range(links)).encode())
+        pages.append(Exchange(visit, Outcome.OK, 1e9, 0.1, status=200, head=head, body=body))
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        harvest = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
+        came: list[str] = []
+        to_come = pages
+        while to_come or harvest.waiting:
+            came += [reaped.exchange.visit.url for sheaf in harvest.reap(to_come) for reaped in sheaf.reaped]
+            assert len(aside) <= most_bytes // (links * LINK_BYTES) + 1
+            to_come = []
+            assert harvest.behind or not harvest.waiting or done.acquire(timeout=60)
         assert sorted(came) == sorted(page.visit.url for page in pages)
         seen.close()
     aside.close()

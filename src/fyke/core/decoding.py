@@ -12,7 +12,7 @@ times the bytes on the wire.
 
 import re
 from collections.abc import Callable
-from io import BytesIO
+from contextlib import ExitStack, suppress
 from math import inf
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ from fyke.core.codings import (
     unbrotli,
     unzstd,
 )
+from fyke.core.document import Document
 from fyke.core.slices import Slices, whole
 from fyke.core.visits import Exchange
 
@@ -125,16 +126,29 @@ def decoding(exchange: Exchange, most_bytes: int, most_ratio: int = MOST_RATIO) 
         return Decoded(body.read(most_bytes), f"more than {MAX_LAYERS} codings: {', '.join(coded)[:80]}")
     cap = min(most_bytes, most_ratio * body.size)
     faults = [f"unknown coding {coding[:20]!r}" for coding in reversed(coded) if coding not in _DECODERS]
-    data: bytes | None = None
+    coded = [coding for coding in reversed(coded) if coding in _DECODERS]
+    content = b"" if coded else body.read(most_bytes)
     is_cut = False
-    for coding in reversed(coded):
-        if coding in _DECODERS:
-            stream = body.open() if data is None else BytesIO(data)
-            data, fault = yield from _DECODERS[coding](stream, cap)
-            is_cut = is_cut or (bool(fault) and len(data) == most_bytes) or fault.endswith(GAVE_UP)
+    of = body
+    with ExitStack() as held:
+        for place, coding in enumerate(coded):
+            if place:  # it may be as long as what comes of it: one of them at a time is in memory
+                of, content = _beside(body, content), b""
+                held.close()
+                held.callback(of.close)
+            content, fault = yield from _DECODERS[coding](of.open(), cap)
+            is_cut = is_cut or (bool(fault) and len(content) == most_bytes) or fault.endswith(GAVE_UP)
             if fault:
                 faults.append(f"{coding} {fault}" if not fault.startswith("is not") else f"body {fault}")
-    return Decoded(body.read(most_bytes) if data is None else data, "; ".join(faults), is_cut)
+    return Decoded(content, "; ".join(faults), is_cut)
+
+
+def _beside(body: Document, content: bytes) -> Document:
+    """`content`, which came of `body`, where that is held; in memory where the disk is full."""
+    document = body.beside()
+    with suppress(OSError):
+        document.write(content)
+    return document
 
 
 def _codings(exchange: Exchange, field: str) -> list[str]:

@@ -22,6 +22,7 @@ from fyke.harvest.redirects import MOST_HOPS, Redirects
 from fyke.harvest.sheaf import NO_POINTERS, Pointers, Reaped, Sheaf, Times
 
 FEW_LINKS = 64
+LINK_BYTES = 128  # that a link takes as a string in a list, and as its columns
 CUT_SHORT = "its end was not read for links: it would have cost too much"
 
 
@@ -138,6 +139,11 @@ class Binder:
 def written_bytes(page: Page) -> int:
     """About what the links of `page`, as far as it was parsed, are when they are written out."""
     return min(len(page.links) * len(page.links.base), MOST_WRITTEN_BYTES)
+
+
+def held_bytes(page: Page) -> int:
+    """About what the links of `page` take, as far as it was parsed, until they are handed on."""
+    return len(page.links) * LINK_BYTES + written_bytes(page)
 
 
 def _dates(groups: Sequence[tuple[PageRead, Group]]) -> Times:

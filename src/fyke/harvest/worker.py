@@ -27,7 +27,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
 from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
-from fyke.harvest.binder import Binder, PageRead, written_bytes
+from fyke.harvest.binder import Binder, PageRead, held_bytes, written_bytes
 from fyke.harvest.content_seen import ContentSeen, places_of
 from fyke.harvest.same_text import CopyOf, compare
 from fyke.harvest.sheaf import Reaped, Sheaf
@@ -309,14 +309,14 @@ class Harvest:
 
     def _do_aside(self, work: Callable[[PageRead], PageRead], read: PageRead) -> None:
         assert self._aside is not None
-        self._aside.put(partial(work, read), self._read_bytes(read.page) + written_bytes(read.page))
+        self._aside.put(partial(work, read), self._read_bytes(read.page) + held_bytes(read.page))
 
     def _do_aside_or_later(self, work: Callable[[PageRead], PageRead], read: PageRead) -> None:
         """The same for a page of which nobody knew that it is large for what it holds: where there is no room for it
         now, it is opened again when there is. Others than plain pages cannot be read twice, and are few."""
         assert self._aside is not None
-        exchange, size_bytes = read.exchange, self._read_bytes(read.page) + written_bytes(read.page)
-        is_plain = exchange.outcome is Outcome.OK and exchange.visit.kind is Kind.PAGE
+        exchange, size_bytes = read.exchange, self._read_bytes(read.page) + held_bytes(read.page)
+        is_plain = exchange.outcome is Outcome.OK and exchange.visit.kind in (Kind.PAGE, Kind.SEED)
         if not is_plain or self._aside.has_room(size_bytes):  # it had its turn: to wait behind others again has no end
             self._do_aside(work, read)
         else:
