@@ -69,10 +69,10 @@ class FaultDesk:
             return
         host.failures += 1
         self._note_trouble(host, outcome, detail)
-        self._hosts.changed(host)
         # Until the answer is believed no more: asked again sooner, the cache would fail, and not the name.
         now = self._clock.now()
         self._bench.sleep_until(host, max(now + self._policy.sleep_s(host.failures), expires_at))
+        self._hosts.changed(host)
         self.settle(host, now)
 
     def settle(self, host: Host, now: float) -> None:

@@ -1,7 +1,8 @@
 """Where hosts come to the workbench, and what is written down of them.
 
 A host is entered when its first visit comes: out of the host book, if it was met before. What changes of it is
-written with the next checkpoint, a rest at once: into the book when it is long, else into the journal of rests.
+written with the next checkpoint, or as soon as `MOST_CHANGED` hosts did. A rest is written at once: into the book when
+it is long, else into the journal of rests.
 
 Invariant: a host and its address rest for as long as they must, also when the process dies in between.
 """
@@ -17,6 +18,8 @@ from fyke.fetcher.host import Address, Host
 from fyke.fetcher.names import Resolution, Resolver
 from fyke.fetcher.rests import BOOKED_WAIT_S, Rests, address_name
 from fyke.fetcher.workbench import Workbench
+
+MOST_CHANGED = 4096  # hosts that wait to be written down: that takes some 30 ms, and they are in memory until then
 
 
 class HostDesk:
@@ -57,6 +60,8 @@ class HostDesk:
     def changed(self, host: Host) -> None:
         """What the book has of `host` is not true any more."""
         self._changed[host.key] = host
+        if len(self._changed) >= MOST_CHANGED:
+            self._write()
 
     def learn_addresses(self, host: Host, answer: Resolution) -> bool:
         """`host` has the addresses of `answer`, and is asked at the first of them that is ours; whether one is."""
@@ -103,7 +108,10 @@ class HostDesk:
 
     def save(self) -> None:
         """Write down every host that changed."""
+        self._write()
+        self._bench.prune(self._clock.now())
+
+    def _write(self) -> None:
         self._book.save_hosts(self._changed.values())
         self._rests.note_book(self._book.writes, self._clock.now())
         self._changed.clear()
-        self._bench.prune(self._clock.now())
