@@ -1,6 +1,7 @@
 """Whatever a person does wrong: one line that says what, to what and what to do; the right exit status; no harm."""
 
 import asyncio
+import fcntl
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections import Counter
@@ -339,6 +341,31 @@ def test_a_stream_that_is_closed_harms_nothing(
     done = subprocess.run(["sh", "-c", f'exec "$@" {" ".join(closed)}', "sh", *started], timeout=60, check=False)
     assert done.returncode == 0
     whole(tmp_path / "there", site)
+
+
+@pytest.mark.parametrize("agents", ["1", "2"])
+def test_a_crawl_whose_terminal_goes_away_stops_as_asked(tmp_path: Path, site: SmallSite, agents: str) -> None:
+    """And says what it has to say to nobody."""
+
+    def in_terminal() -> None:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    into, (terminal, standard) = tmp_path / "crawl", os.openpty()
+    slow = settings(tmp_path, politeness={**FAST, "host_delay_s": 0.3, "min_host_delay_s": 0.3})
+    started = command(into, slow, site.url, "--agents", agents)
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), standard)
+    with subprocess.Popen(started[: started.index("--json")], **streams, preexec_fn=in_terminal) as process:  # type: ignore[call-overload]
+        os.close(standard)
+        said = b""
+        while b"pages" not in said:
+            said += os.read(terminal, 4096)
+        os.close(terminal)
+        assert process.wait(60) == INTERRUPTED
+    ends = [json.loads(line) for log in (into / "logs").iterdir() for line in log.read_text().splitlines()]
+    closed = [end for end in ends if end.get("event") == "closed"]
+    assert closed and all(end["ending"] == "stopped" and end["error"] is None for end in closed)
+    mended(into, settings(tmp_path, politeness=FAST), site)
 
 
 def test_a_crawl_that_waits_for_room_can_be_stopped(tmp_path: Path, disk: Path) -> None:

@@ -27,6 +27,7 @@ from typing import Any, NoReturn, Self
 
 from fyke.core.errors import AgentFailed
 from fyke.core.memory import MemoryGauge
+from fyke.core.signals import stop_signals
 from fyke.crawl.member import member
 
 SLICE_S = 0.1  # that an agent keeps a processor which other agents want: the most that Linux gives
@@ -81,7 +82,7 @@ class _Server:
         with Path(os.devnull).open("r+b") as nothing:
             for standard in (0, 1):
                 os.dup2(nothing.fileno(), standard)
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in stop_signals():
             signal.signal(number, signal.SIG_IGN)  # the supervisor says when
         woken, wakes = os.pipe()
         for end in (woken, wakes):

@@ -8,7 +8,6 @@ supervisor is gone, so is this process, at once, for the last checkpoint holds.
 import asyncio
 import json
 import os
-import signal
 import socket
 import traceback
 from collections.abc import Callable, Mapping
@@ -23,6 +22,7 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import Division, division
 from fyke.core.config import Config
 from fyke.core.errors import AgentFailed, FykeError
+from fyke.core.signals import stop_signals
 from fyke.crawl.agent import Agent
 from fyke.crawl.loop import Ending
 from fyke.crawl.opening import Seat
@@ -130,7 +130,7 @@ class Orders:
 async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[int], orders: Orders) -> int:
     """Run the agents with these numbers to the end of the crawl; the exit status of their process."""
     reader, writer = await asyncio.open_connection(sock=control, limit=LINE_BYTES)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in stop_signals():
         asyncio.get_running_loop().add_signal_handler(number, lambda: None)  # the supervisor says when
     told = Member({}, writer)
     try:

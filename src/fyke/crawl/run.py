@@ -1,6 +1,6 @@
 """A crawl from the command line: the agent, the panel, Ctrl-C, and the summary at the end.
 
-The first Ctrl-C (or SIGTERM) stops cleanly within a few seconds, the second at once; neither loses
+The first Ctrl-C (or SIGTERM, or SIGHUP) stops cleanly within a few seconds, the second at once; neither loses
 anything, for what a checkpoint does not hold is fetched again. A crawl that SIGTERM stopped did what it was asked to:
 it ends with 0, as service managers expect.
 """
@@ -28,6 +28,7 @@ from fyke.core.errors import EXIT_INTERRUPTED, DiskFull, FykeError, NetworkDown
 from fyke.core.memory import peak_memory_bytes
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.core.rewrite_rules import load
+from fyke.core.signals import leave_terminal, stop_signals
 from fyke.crawl.agent import Agent, brought_nothing, may_begin_again
 from fyke.crawl.control import Control
 from fyke.crawl.exporter import Exporter, address_of
@@ -229,7 +230,7 @@ class _CrawlRun:
                 ending = await crawl.run()
             finally:
                 watching.cancel()
-                with suppress(asyncio.CancelledError):
+                with suppress(asyncio.CancelledError, OSError):  # the terminal may be gone
                     await watching
         return ending, signal.SIGTERM in (*self._stops, *signals)
 
@@ -248,17 +249,19 @@ def exclusively(directory: CrawlDirectory) -> Iterator[None]:
 
 
 def _obey_signals(stop: Callable[[], None]) -> list[int]:
-    """Have SIGINT and SIGTERM call `stop`; the numbers of those that came."""
+    """Have the signals that ask for it call `stop`; the numbers of those that came."""
     came: list[int] = []
 
     def ask(number: int) -> None:
         if came:
             os._exit(EXIT_INTERRUPTED)  # as good as kill -9: the last checkpoint holds
         came.append(number)
+        if number == signal.SIGHUP:
+            leave_terminal()
         stop()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in stop_signals():
         loop.add_signal_handler(number, ask, number)
     return came
 
