@@ -68,7 +68,7 @@ class Fetcher:
         )
         self._faults = FaultDesk(rooms.bench, self._hosts, self._rules, self._returns, config.politeness, rooms.clock)
         self._names = NameDesk(
-            rooms.bench, self._hosts, self._faults, rooms.resolver, self._returns, rooms.clock, self.pump
+            rooms.bench, self._hosts, self._faults, rooms.resolver, self._returns, rooms.clock, self._pump_soon
         )
         self._alarm: asyncio.TimerHandle | None = None
         self._pumps_soon = False
