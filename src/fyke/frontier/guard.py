@@ -218,7 +218,10 @@ class TrapGuard:
         of_hosts = (found == lengths[which] - 1) & self.probes.proven(hosts)
         fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
         found = np.where(fertile | of_hosts | (found == len(counts)), -1, found)
-        differs &= self._are_barren_variants(hosts) & ~self._are_fertile_variants(own["key"])
+        differs &= self._of_variants(hosts)["barren"]
+        rows = np.flatnonzero(differs.any(axis=1))  # of those, whose own shape has others, as a wiki has articles
+        of_own = self._of_variants(own["key"][rows])
+        differs[rows] &= (2 * of_own["pages"] < self._after) | (of_own["fresh"] < OF_ITS_OWN)
         found = np.where(differs.any(axis=1), VARIED + differs.argmax(axis=1), found)
         return np.where(self.probes.make_up(places, hosts, u64(urls, "domain")), MADE_UP, found), counts
 
@@ -226,26 +229,17 @@ class TrapGuard:
         """In which of `VARIANTS` each of `urls` (n rows) differs from what was read: bool[n, len(VARIANTS)], false
         where nothing hangs on it, which is where none of its host are barren and it is not `asked` (bool[n])."""
         differs: Mask = np.zeros((urls.num_rows, len(VARIANTS)), np.bool_)
-        rows = np.flatnonzero(asked | self._are_barren_variants(u64(urls, "host")).any(axis=1))
+        rows = np.flatnonzero(asked | self._of_variants(u64(urls, "host"))["barren"].any(axis=1))
         if len(rows):
             differs[rows] = self._variants.met(keys_of(urls.take(pa.array(rows))))
         return differs
 
-    def _are_barren_variants(self, hosts: U64) -> Mask:
-        """Of which of `VARIANTS` each of these hosts (uint64[n]) brings nothing: bool[n, len(VARIANTS)]."""
-        unique, which = np.unique(hosts, return_inverse=True)
-        keys = np.array([variant_shapes(host) for host in unique.tolist()], np.uint64)
-        barren: Mask = self._yields.of(keys.ravel())["barren"].reshape(keys.shape)[which]
-        return barren
-
-    def _are_fertile_variants(self, owns: U64) -> Mask:
-        """Of which of `VARIANTS` each of these own shapes (uint64[n]) brings something, as a wiki that names its pages
-        in the query, whatever else of its host is in others: bool[n, len(VARIANTS)]."""
-        unique, which = np.unique(owns, return_inverse=True)
-        keys = np.array([variant_shapes(own) for own in unique.tolist()], np.uint64)
-        counts = self._yields.of(keys.ravel())
-        fertile: Mask = (2 * counts["pages"] >= self._after) & (counts["fresh"] >= OF_ITS_OWN)
-        return fertile.reshape(keys.shape)[which]
+    def _of_variants(self, owners: U64) -> Counts:
+        """What is known of each of `VARIANTS` of these hosts, or own shapes (uint64[n]): [n, len(VARIANTS)]."""
+        unique, which = np.unique(owners, return_inverse=True)
+        keys = np.array([variant_shapes(owner) for owner in unique.tolist()], np.uint64)
+        counts: Counts = self._yields.of(keys.ravel()).reshape(-1, len(VARIANTS))[which]
+        return counts
 
     def _alike(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], list[list[int]], npt.NDArray[np.int64], U64]:
         """Which of `urls` (n rows) have all shapes in common, int64[n]; the keys of those, lot by lot; how many names
