@@ -27,8 +27,8 @@ from typing import Any, NoReturn, Self
 
 from fyke.core.errors import AgentFailed
 from fyke.core.memory import MemoryGauge
-from fyke.core.signals import stop_signals
 from fyke.crawl.member import member
+from fyke.crawl.signals import stop_signals
 
 SLICE_S = 0.1  # that an agent keeps a processor which other agents want: the most that Linux gives
 _LENGTH = struct.Struct("<I")

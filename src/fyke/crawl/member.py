@@ -22,12 +22,12 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import Division, division
 from fyke.core.config import Config
 from fyke.core.errors import AgentFailed, FykeError
-from fyke.core.signals import stop_signals
 from fyke.crawl.agent import Agent
 from fyke.crawl.loop import Ending
 from fyke.crawl.opening import Seat
 from fyke.crawl.passes import Pass
 from fyke.crawl.post.sockets import Sockets
+from fyke.crawl.signals import stop_signals
 
 LINE_BYTES = 64 << 20
 

@@ -28,7 +28,6 @@ from fyke.core.errors import EXIT_INTERRUPTED, DiskFull, FykeError, NetworkDown
 from fyke.core.memory import peak_memory_bytes
 from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
 from fyke.core.rewrite_rules import load
-from fyke.core.signals import leave_terminal, stop_signals
 from fyke.crawl.agent import Agent, brought_nothing, may_begin_again
 from fyke.crawl.control import Control
 from fyke.crawl.exporter import Exporter, address_of
@@ -39,6 +38,7 @@ from fyke.crawl.monitor import Monitor, seeds_in_words
 from fyke.crawl.passes import Pass, next_pass
 from fyke.crawl.rewriting import is_settled
 from fyke.crawl.seed_sources import SeedSources
+from fyke.crawl.signals import leave_terminal, stop_signals
 from fyke.crawl.summary import Summary, nothing_reached
 from fyke.crawl.supervisor import Supervisor
 from fyke.disk.files import lock, writing
