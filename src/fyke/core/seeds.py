@@ -14,6 +14,7 @@ from fyke.core.urls import DEFAULT_PORTS, Locator, canonical, has_credentials, l
 
 MOST_SHOWN = 100  # characters of what is no URL
 _SCHEMELESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?)(?::\d+)?(?:[/?#]|\Z)")
+_SEVERAL = re.compile(r"\S\s+[A-Za-z][A-Za-z0-9+.-]*://")
 _BEFORE_LOGIN = re.compile(r"(?:\w{1,20}:[/\\]{2}|mailto:)?[/\\]{0,2}")
 
 
@@ -22,11 +23,12 @@ def seed_url(seed: str, schemes: Collection[str] | None = None) -> str:
 
     Raises BadUrl when that is no URL, has a user's name, or none of `schemes`, where it matters which are fetched.
     """
+    if _SEVERAL.search(seed):
+        raise BadUrl(f"{_shown(seed)} are several URLs: give each as an argument, or on a line, of its own")
     url = canonical(f"http://{seed}" if _SCHEMELESS.match(seed) else seed)
     if url is None or (schemes is not None and url.partition(":")[0] not in schemes):
         *others, last = (f"{scheme}://" for scheme in dict.fromkeys([*DEFAULT_PORTS, *sorted(schemes or ())]))
-        shown = _without_password(seed)
-        short = repr(shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}…")
+        short = _shown(seed)
         if seed.lower().startswith((*others, last)):
             raise BadUrl(f"{short} is not a URL Fyke can fetch: its host or port is none, or it is too long")
         raise BadUrl(f"{short} is not a URL Fyke can fetch: say {', '.join(others)} or {last} and a host")
@@ -36,6 +38,11 @@ def seed_url(seed: str, schemes: Collection[str] | None = None) -> str:
             " table of the settings has a place for them"
         )
     return url
+
+
+def _shown(seed: str) -> str:
+    shown = _without_password(seed)
+    return repr(shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}…")
 
 
 def _without_password(seed: str) -> str:
