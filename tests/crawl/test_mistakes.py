@@ -348,6 +348,7 @@ def test_a_crawl_whose_terminal_goes_away_stops_as_asked(tmp_path: Path, site: S
     """And says what it has to say to nobody."""
 
     def in_terminal() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may ignore it
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
