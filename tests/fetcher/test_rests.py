@@ -105,6 +105,24 @@ def test_a_torn_end_leaves_the_request_under_way(tmp_path: Path) -> None:
         assert rests.due("a.test") == 102.0 + 20.0
 
 
+def test_a_byte_that_is_another_is_named(tmp_path: Path) -> None:
+    """Also one that ends a line. In the first line, which says of which boot it is, it makes all of it not believed."""
+    path = tmp_path / "rests"
+    with closing(opened(path, 0.0, resumed=False)) as rests:
+        rests.begin([("a.test", 1.0)], 100.0)
+        rests.end([("a.test", 101.0)], 100.5)
+    whole = path.read_bytes()
+    for at in range(len(whole)):
+        for other in {whole[at] ^ 1, whole[at] ^ 7, 0xF3} - {whole[at]}:
+            path.write_bytes(whole[:at] + bytes([other]) + whole[at + 1 :])
+            if at > whole.index(b"\n"):
+                with pytest.raises(StateDamaged, match="rests is damaged"):
+                    opened(path, 102.0)
+            else:
+                with closing(opened(path, 102.0)) as rests:
+                    assert rests.due("a.test") > 102.0
+
+
 def test_a_journal_that_says_nothing(tmp_path: Path) -> None:
     """Missing, or from before a power cut: all rest. In a new crawl nothing does."""
     path = tmp_path / "rests"

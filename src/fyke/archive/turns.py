@@ -9,16 +9,18 @@ Invariant: lines are only added, and tell of rows that are safe.
 """
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from fyke.archive.reading import rows_recorded
 from fyke.archive.table_files import TABLES
 from fyke.disk.files import damaged, write_all, write_whole, writing
-from fyke.disk.sealed import line_holds, sealed_line, unsealed_line
+from fyke.disk.sealed import journal_lines, sealed_line, unsealed_line
 
 COUNTED = ("pages", "links")
+MOST_OF_LINE = 256  # bytes
 
 
 class Turns:
@@ -34,10 +36,18 @@ class Turns:
         if not any(new):
             return
         line = sealed_line(json.dumps([part, *new])).encode()
-        with writing(self._path), self._path.open("ab", buffering=0) as file:
+        with writing(self._path), self._path.open("a+b", buffering=0) as file:
+            file.truncate(_length_of_lines(file))
             write_all(file.fileno(), line)
         for name, rows in zip(COUNTED, new, strict=True):
             self._rows[name][part] = self._rows[name].get(part, 0) + rows
+
+
+def _length_of_lines(file: IO[bytes]) -> int:
+    """How many bytes of `file` are lines with their ends: a kill or a full disk may have torn what came after."""
+    start = max(0, file.seek(0, os.SEEK_END) - MOST_OF_LINE)
+    file.seek(start)
+    return start + file.read().rfind(b"\n") + 1
 
 
 def write_turns(folder: Path, states: Mapping[int, Mapping[str, Any]]) -> None:
@@ -55,14 +65,12 @@ def turns(folder: Path, name: str) -> Iterator[tuple[int, int]]:
     """
     path = folder / TABLES / "turns"
     try:
-        *lines, torn = path.read_text(errors="replace").split("\n")
-    except FileNotFoundError:
-        return
-    try:
-        for line in [*lines, torn[:-1]] if line_holds(torn[:-1]) else lines:
+        for line in journal_lines(path):
             part, *rows = json.loads(line if line.endswith("]") else unsealed_line(line))  # earlier ones have no digest
             if count := rows[COUNTED.index(name)]:
                 yield part, count
+    except FileNotFoundError:
+        return
     except (ValueError, TypeError, LookupError) as error:
         raise damaged(path, str(error)) from None
 

@@ -63,12 +63,17 @@ def unsealed_line(line: str) -> str:
     return text
 
 
-def line_holds(line: str) -> bool:
-    """Whether `line`, given without its end, is whole: where a journal is torn, its last one is not."""
+def journal_lines(path: Path) -> list[str]:
+    """The lines of a journal without their ends, as they were sealed. What a kill tore of the last one is left out.
+
+    Raises ValueError when the byte that ended the last line is another, OSError.
+    """
+    *lines, torn = path.read_bytes().decode("utf-8", "replace").split("\n")
     try:
-        return bool(unsealed_line(line))
+        unsealed_line(torn[:-1])
     except ValueError:
-        return False
+        return lines
+    raise ValueError("it does not end with a line")
 
 
 def row_digest(*values: Any) -> int:
@@ -157,17 +162,12 @@ def journal_fault(path: Path) -> tuple[str, int]:
     if not path.exists():
         return "", 0
     boot_id = BOOT_ID.read_text().strip()
-    head, *lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    if len(head) in (0, len(boot_id)):  # lost in a power cut, or of an earlier version
-        return "", 0
-    last = lines.pop() if lines else ""
     try:
-        if unsealed_line(head) != boot_id:
+        head, *lines = journal_lines(path) or [""]
+        if len(head) in (0, len(boot_id)) or unsealed_line(head) != boot_id:  # a power cut lost it; an earlier version
             return "", 0
         notes = [unsealed_line(line) for line in lines]
     except ValueError as error:
         return str(error), 0
-    if line_holds(last[:-1]):  # else it was torn by a kill, and not followed
-        return "it does not end with a line", 0
     noted = [int(note[2:]) for note in notes if note.startswith("b ")]
     return "", noted[-1] if noted else 0

@@ -24,7 +24,7 @@ from pathlib import Path
 from fyke.core.clock import BOOT_ID
 from fyke.core.config import PolitenessSection
 from fyke.disk.files import damaged, write_all, writing
-from fyke.disk.sealed import LOST_WRITES, line_holds, sealed_line, unsealed_line
+from fyke.disk.sealed import LOST_WRITES, journal_lines, sealed_line, unsealed_line
 from fyke.fetcher.workbench import download_rest_s
 
 BOOKED_WAIT_S = 5.0  # a host's rest longer than this is written into the host book
@@ -160,15 +160,13 @@ class Rests:
     def _read(self) -> bool:
         """Take in what an earlier process noted; False when there is nothing that can be believed."""
         try:
-            head, *lines = self._path.read_text(encoding="utf-8", errors="replace").split("\n")
-            if unsealed_line(head) != self._boot_id:
+            lines = journal_lines(self._path)
+            if lines[:1] != [sealed_line(self._boot_id).rstrip()]:
                 return False
-        except (FileNotFoundError, ValueError):
-            return False
-        torn = lines.pop()  # empty, or by a kill: then it was not followed
-        try:
-            for line in [*lines, torn[:-1]] if line_holds(torn[:-1]) else lines:
+            for line in lines[1:]:
                 self._take_in(unsealed_line(line))
+        except FileNotFoundError:
+            return False
         except ValueError as error:
             raise damaged(self._path, str(error)) from None
         return True
