@@ -5,7 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-from contextlib import closing
+from contextlib import closing, suppress
 from operator import attrgetter
 from typing import Any
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, NotACrawl, StateDamaged
 from fyke.core.urls import key_of
-from fyke.disk.sealed import TALLY, layout_digest, row_digest
+from fyke.disk.sealed import TALLY, database_fault, layout_digest, opened_to_read, row_digest
 from fyke.fetcher.book import MOST_UNWRITTEN, MOST_UNWRITTEN_BYTES, HostBook, ReadBooks
 from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
@@ -309,6 +309,21 @@ def test_damage_inside_is_found_when_it_is_read(tmp_path):
     path.write_bytes(data[:8192] + b"\xff" * (len(data) - 8192))
     with pytest.raises(StateDamaged), HostBook(path) as book:
         list(book.all_hosts())
+
+
+def test_a_layout_that_is_another_is_named(tmp_path):
+    """At any byte, also where what SQLite says of it is no UTF-8."""
+    path = tmp_path / "hosts.db"
+    HostBook(path).close()
+    whole = path.read_bytes()[:4096]
+    rest = path.read_bytes()[4096:]
+    for at in range(whole.index(b"CREATE"), 4096, 5):
+        path.write_bytes(whole[:at] + b"\xd9" + whole[at + 1 :] + rest)
+        with closing(opened_to_read(path)) as connection, suppress(sqlite3.Error):
+            assert database_fault(connection)
+        for read_only in (False, True):
+            with pytest.raises(StateDamaged, match=r"hosts\.db is damaged"):
+                HostBook(path, read_only=read_only)
 
 
 def test_another_format_and_a_missing_file(tmp_path):

@@ -14,6 +14,7 @@ import xxhash
 from fyke.core.clock import BOOT_ID
 
 LOST_WRITES = "it was written more often than it says"
+OTHER_LAYOUT = "its layout is not what was written"
 _EXACT = 1 << 53  # up to here a whole number is a float as well, and SQLite has the same for both
 
 # One row: how often the database was written, and the digest of its layout.
@@ -125,9 +126,13 @@ def layout_digest(connection: sqlite3.Connection) -> int:
 
 def tally(connection: sqlite3.Connection) -> int:
     """How often the database was written. Raises ValueError where that or the layout is not as it was written."""
-    rows = connection.execute("SELECT writes, layout, digest FROM tally").fetchall()
-    if len(rows) != 1 or row_digest(*rows[0][:2]) != rows[0][2] or rows[0][1] != layout_digest(connection):
-        raise ValueError("its layout is not what was written")
+    try:
+        rows = connection.execute("SELECT writes, layout, digest FROM tally").fetchall()
+        whole = len(rows) == 1 and row_digest(*rows[0][:2]) == rows[0][2] and rows[0][1] == layout_digest(connection)
+    except UnicodeDecodeError:  # in what SQLite says of a layout that it cannot read
+        whole = False
+    if not whole:
+        raise ValueError(OTHER_LAYOUT)
     return int(rows[0][0])
 
 
@@ -136,14 +141,14 @@ def database_fault(connection: sqlite3.Connection, writes: int = 0) -> str:
     least; empty when nothing is. It is read whole. Raises sqlite3.Error.
     """
     teach(connection)
-    (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if said != "ok":
-        return str(said).splitlines()[-1]
     try:
         if tally(connection) < writes:
             return LOST_WRITES
     except ValueError as error:
         return str(error)
+    (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if said != "ok":
+        return str(said).splitlines()[-1]
     for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA table_info({table})"))
         fields = columns.removesuffix(", digest")

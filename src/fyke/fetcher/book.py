@@ -24,7 +24,17 @@ from typing import Any
 from fyke.core.closing import Closing
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, NotACrawl, StateDamaged
 from fyke.core.urls import key_of
-from fyke.disk.sealed import COUNT_WRITE, TALLY, database_fault, layout_digest, opened_to_read, row_digest, tally, teach
+from fyke.disk.sealed import (
+    COUNT_WRITE,
+    OTHER_LAYOUT,
+    TALLY,
+    database_fault,
+    layout_digest,
+    opened_to_read,
+    row_digest,
+    tally,
+    teach,
+)
 from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 
@@ -163,6 +173,8 @@ class HostBook(Closing):
             yield
         except sqlite3.Error as error:
             raise self._error(error) from error
+        except UnicodeDecodeError as error:  # in what SQLite says of a layout that it cannot read
+            raise self._error(sqlite3.DataError(OTHER_LAYOUT)) from error
 
     def _error(self, error: sqlite3.Error) -> Exception:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
