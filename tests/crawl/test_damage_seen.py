@@ -36,6 +36,7 @@ NO_MATTER = {
     r"index/.*": "made of the archive, and made anew out of it: fyke index",
     r".*\.sock|.*/lock|state/supervised": "holds no bytes",
 }
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # the latter: what SQLite says of a layout it cannot read
 # What a crawl that goes on reads as it opens: there it is named at once.
 READ_AT_OPENING = (
     r"state/shard-\d+/.*|state/hosts[-\d]*\.sqlite(-wal)?|state/rests[-\d]*|state/(asked|agents)\.json|seeds\.txt"
@@ -113,7 +114,7 @@ def rows_of(folder: Path) -> list[str]:
         shutil.copytree(folder / "state", Path(copied) / "state", ignore=shutil.ignore_patterns("shard-*"))
         rows = []
         for book in books:
-            with closing(sqlite3.connect(Path(copied) / "state" / book.name)) as connection, suppress(sqlite3.Error):
+            with closing(sqlite3.connect(Path(copied) / "state" / book.name)) as connection, suppress(*UNREADABLE):
                 rows += [*connection.iterdump()]
         return rows
 
