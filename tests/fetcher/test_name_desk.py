@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from fetcher.test_engine import Server, put_again
-from fyke.core.batches import url_batch
+from fyke.core.batches import Kind, url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
+from fyke.core.messages import Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.fetcher.book import HostBook
@@ -84,4 +85,31 @@ async def test_a_host_that_is_roused_while_its_name_is_looked_up_waits_on(
             assert put_again(fetcher) or bench.visits, "its visits are gone"
             (host,) = bench
             assert host.failures == 1
+        fetcher.stop()
+
+
+async def test_names_that_fail_hold_no_room_for_rules(tmp_path: Path) -> None:
+    """However many: who rests since its name failed is asked for again then, and is not kept until then."""
+    config = Config.model_validate({"politeness": {"host_delay_s": 0, "address_delay_s": 0}})
+    clock, names = VirtualClock(), SlowNames()
+    names.answer = FAILED
+    bench, server = Workbench(config.politeness), Server(clock, b"")
+    rests = Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=False)
+    with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
+        rooms = Wiring(bench, names, book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+        fetcher = Fetcher(rooms, config, asyncio.Event())
+        room, told = fetcher.rules_room, dict[str, float]()
+        for round_ in range(3):
+            urls = [f"http://h{number}.test/robots.txt" for number in range(500)]
+            fetcher.put(url_batch([locate(url) for url in urls], kind=Kind.RULES))
+            while fetcher.rules_room < room:
+                fetcher.pump()
+                await asyncio.sleep(0)
+            learned = fetcher.take().learned
+            assert {rules for _, rules, _ in learned} == {Rules.UNREACHABLE}
+            told = {origin: until - clock.now() for origin, _, until in learned}
+            assert len(told) == len(learned) == 500
+            assert {*told.values()} == {config.politeness.failure_delay_s * 2**round_}
+            assert not len(bench) and bench.next_due() is None
+            clock.advance(max(told.values()))
         fetcher.stop()

@@ -91,10 +91,11 @@ class _Failed(Exception):
 
 @dataclass(slots=True)
 class _Asked:
-    """A question that waits for its answer."""
+    """A question that waits for its answer, or why there is none: an exception in a future would hold its frames, and
+    they the future, until the collector of garbage comes by."""
 
     question: bytes
-    answer: "asyncio.Future[dns.DnsAnswer]"
+    answer: "asyncio.Future[dns.DnsAnswer | str]"
     unreadable: int = 0  # answers that came
 
 
@@ -125,17 +126,20 @@ class _Socket:
         number = int.from_bytes(os.urandom(2), "big")
         while number in self.waiting:
             number = (number + 1) & 0xFFFF
-        future: asyncio.Future[dns.DnsAnswer] = self._loop.create_future()
+        future: asyncio.Future[dns.DnsAnswer | str] = self._loop.create_future()
         self.waiting[number] = _Asked(question, future)
         self.asked += 1
         timer = self._loop.call_later(timeout_s, _fail, future, _TIMED_OUT)
         try:
             with suppress(BlockingIOError):  # lost, as datagrams are
                 self._socket.send(dns.query(number, question))
-            return await future
+            said = await future
         finally:
             timer.cancel()
             del self.waiting[number]
+        if isinstance(said, str):
+            raise _Failed(said)
+        return said
 
     def _readable(self) -> None:
         for _ in range(_AT_ONCE):
@@ -363,9 +367,9 @@ class NameServers:
             channel.close()
 
 
-def _fail(future: "asyncio.Future[dns.DnsAnswer]", why: str) -> None:
+def _fail(future: "asyncio.Future[dns.DnsAnswer | str]", why: str) -> None:
     if not future.done():
-        future.set_exception(_Failed(why))
+        future.set_result(why)
 
 
 def is_askable(name: str) -> bool:

@@ -73,6 +73,7 @@ class FaultDesk:
         now = self._clock.now()
         self._bench.sleep_until(host, max(now + self._policy.sleep_s(host.failures), expires_at))
         self._hosts.changed(host)
+        self.put_off(host, self._bench.put_off_rules, now)  # else names that fail would hold all room for rules
         self.settle(host, now)
 
     def settle(self, host: Host, now: float) -> None:

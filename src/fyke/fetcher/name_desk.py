@@ -87,8 +87,9 @@ class NameDesk:
             self._settle(host, answer)
         else:
             self._faults.unnamed(host, answer.outcome, answer.detail, answer.expires_at)
-        self._bench.unpark(host)
-        self._bench.leave(host, self._clock.now())
+        host.parked = False
+        if not self._bench.leave(host, self._clock.now()):
+            self._bench.rest(host)
         self._resumed()
 
     def stop(self) -> None:

@@ -318,16 +318,22 @@ class Workbench:
         gone = [visit for visit in host.visits if visit.not_before > now + SOON_S]
         return self._keep(host, [visit for visit in host.visits if visit.not_before <= now + SOON_S], gone)
 
+    def put_off_rules(self, host: Host, now: float) -> list[Visit]:
+        """The visits of `host` that bring rules, taken out."""
+        gone = [visit for visit in host.visits if visit.purpose is Purpose.ROBOTS]
+        return self._keep(host, [visit for visit in host.visits if visit.purpose is not Purpose.ROBOTS], gone)
+
     def _keep(self, host: Host, kept: list[Visit], gone: list[Visit]) -> list[Visit]:
         host.visits = deque(kept)
         self.visits -= len(gone)
         return gone
 
-    def leave(self, host: Host, now: float) -> None:
-        """Let go of `host` if it has nothing to do and rests for long: where that is written down is the caller's
-        affair."""
-        if not host.visits and host.rests_until - now > FORGET_AFTER_S:
+    def leave(self, host: Host, now: float) -> bool:
+        """Let go of `host` if it has nothing to do, and rests for long or has no address: where that is written down is
+        the caller's affair. Returns whether it is gone."""
+        if not host.visits and (host.address is None or host.rests_until - now > FORGET_AFTER_S):
             self._forget(host)
+        return host.key not in self._hosts
 
     def _queue(self, host: Host) -> None:
         if not (host.queued or host.busy or host.parked):

@@ -95,6 +95,7 @@ class RobotsGate:
         self._refused: list[pa.RecordBatch] = []
         self._due = math.inf  # when `waiting` is to be read again
         self._cost_s = self._read_at = 0.0  # of the last time that `waiting` was read
+        self._left = 0  # rows of it that are still to be read
 
     def __repr__(self) -> str:
         return f"RobotsGate({len(self)} waiting, {len(self._cache)} origins known)"
@@ -277,7 +278,18 @@ class RobotsGate:
     # --- what waits
 
     def recheck(self, now: float, *, hungry: bool) -> bool:
-        """Check the URLs in `waiting` again if there is news for them; `hungry`: nothing else is to be had."""
+        """Check URLs in `waiting` again if there is news for them, a part in a turn; `hungry`: nothing else is to be
+        had. Returns whether any were."""
+        if self._left <= 0 and not self._begin_recheck(now, hungry=hungry):
+            return False
+        batch = self._waiting.get(min(self._rows, self._left))
+        self._left -= self._rows
+        if batch is not None:
+            self._check(origin_keys(batch), batch)
+        return batch is not None
+
+    def _begin_recheck(self, now: float, *, hungry: bool) -> bool:
+        """Whether all that waits is to be read again from now on."""
         if now < self._due or not len(self._waiting):
             return False
         share = HUNGRY_SHARE if hungry else RECHECK_SHARE
@@ -286,11 +298,7 @@ class RobotsGate:
             return False
         self._read_at, self._cost_s = now, len(self._waiting) * self._recheck_row_s
         self._due = now + self._patience_s
-        for _ in range(-(-len(self._waiting) // self._rows)):
-            batch = self._waiting.get(self._rows)
-            if batch is None:
-                break
-            self._check(origin_keys(batch), batch)
+        self._left = len(self._waiting)
         return True
 
     def resume(self) -> None:
