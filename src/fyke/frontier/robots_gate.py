@@ -88,6 +88,7 @@ class RobotsGate:
         self._held = DiskQueue(store, "robots-held", ORIGINS, saved.get("held"))
         self._newcomers = Newcomers()
         self._looked = 0  # of those held, since a visit was over
+        self._unreached: list[int] = []  # domains of origins that were not reached, since visits were last wanted
         self._lately: dict[int, tuple[int, float]] = {}
         # Answers that the cache is told after its next merge: URLs that wait for it were checked before they came.
         self._news: dict[int, tuple[int, int, bool]] = {key: tuple(rest) for key, *rest in saved.get("news", [])}
@@ -220,6 +221,8 @@ class RobotsGate:
         `in_doubt` says of which the hosts of their domain bring little; `all_of_a_domain`: nothing else is left, so
         that no host waits for others of its domain."""
         wanted = []
+        self.over(np.array(self._unreached, np.uint64))
+        self._unreached.clear()
         if self._newcomers.forget(now):
             self._looked = 0
         for queue in (self._asks, self._held):
@@ -252,7 +255,7 @@ class RobotsGate:
                 self._lately.clear()
             self._lately[key] = (rules, end)
         else:
-            self.over(np.array([locate(robots_url(origin)).domain], np.uint64))
+            self._unreached.append(locate(robots_url(origin)).domain)
         self._due = min(self._due, now if rules is not Rules.UNREACHABLE else end)
 
     def _allow_again(self) -> None:
