@@ -3,13 +3,13 @@
 import pytest
 
 from fyke.core.visits import visit_to
-from fyke.fetcher.wire.line import ALONE_S, MOST_ALONE, MOST_NOTED, WaitingLine
+from fyke.fetcher.wire.line import ALONE_S, MOST_ALONE, MOST_NOTED, QUICK_STARTS, STARTS, WaitingLine
 from fyke.fetcher.wire.transfer import Calls, Request, Slot
 
 
-def slot(number: int = 0, *, alone: bool = False) -> Slot:
+def slot(number: int = 0, *, alone: bool = False, scheme: str = "https") -> Slot:
     made = Slot([], 1, None, Calls(), alone=alone)
-    made.request = Request(visit_to(f"https://h{number}.test/"), "127.0.0.1", None)
+    made.request = Request(visit_to(f"{scheme}://h{number}.test/"), "127.0.0.1", None)
     return made
 
 
@@ -42,6 +42,23 @@ def test_others_wait_for_none_of_them():
     assert line.may_begin and line.next(0.0) is ordinary
 
 
+def test_what_needs_no_handshake_does_not_wait_for_those_that_do_nor_these_for_it():
+    line = WaitingLine()
+    new = [slot(number) for number in range(3 * STARTS)]
+    met = [slot(number) for number in range(1000, 1000 + QUICK_STARTS)]
+    plain = [slot(number, scheme="http") for number in range(QUICK_STARTS)]
+    for one in met:
+        line.note_answered(one.request.visit.host)
+    for one in (*new, *met, *plain):
+        line.join(one)
+    turns = []
+    while line.may_begin:
+        turns.append(list(line.turn(0.0)))
+    assert turns[0] == met + new[:STARTS]
+    assert turns[1] == plain + new[STARTS : 2 * STARTS]
+    assert turns[2] == new[2 * STARTS :] and len(turns) == 3
+
+
 @pytest.mark.parametrize("waiting", [0, 1])
 def test_who_takes_long_is_overdue_once_others_wait(waiting):
     line = WaitingLine()
@@ -68,5 +85,7 @@ def test_as_many_hosts_are_noted_as_there_may_be():
     line = WaitingLine()
     for host in range(MOST_NOTED + 5):
         line.note_large(host)
+        line.note_answered(host)
         assert line.is_large(host)
     assert sum(map(line.is_large, range(MOST_NOTED + 5))) <= MOST_NOTED
+    assert len(line._answered) <= MOST_NOTED

@@ -7,8 +7,43 @@ import pycurl
 import pytest
 
 from fyke.core.clock import VirtualClock
-from fyke.fetcher.wire.sockets import READY, TURN_S, WatchedSockets
-from fyke.fetcher.wire.transfer import Calls
+from fyke.fetcher.wire.sockets import HANDSHAKES, READY, TURN_S, WatchedSockets
+from fyke.fetcher.wire.transfer import Calls, Slot
+
+
+async def test_few_shake_hands_in_a_turn_and_after_all_others():
+    """Whatever is ready, and in whatever order."""
+    calls, turns = Calls(), list[list[int]]()
+    pipes = [os.pipe() for _ in range(4 * HANDSHAKES)]
+    shaking = {ours for ours, _ in pipes[::2]}
+    calls.greeted.update((ours, Slot([], 1, None, calls)) for ours in shaking)
+
+    def go_on(fd, _selected):
+        turns[-1].append(fd)
+        if fd in shaking:
+            os.read(fd, 1)  # it goes on when the server said more
+
+    sockets = WatchedSockets(asyncio.get_running_loop(), VirtualClock(), calls, go_on, lambda: None)
+    for ours, theirs in pipes:
+        os.write(theirs, b"x")
+        sockets.watch(pycurl.POLL_IN, ours, None, None)
+    for _ in range(2):
+        turns.append([])
+        sockets._ready()
+        assert turns[-1][-HANDSHAKES:] == [fd for fd in turns[-1] if fd in shaking]
+        assert len(turns[-1]) == 3 * HANDSHAKES
+    assert {fd for turn in turns for fd in turn} == {ours for ours, _ in pipes}
+    gone = pipes[0][0]
+    sockets._left[gone] = 1
+    sockets.watch(pycurl.POLL_REMOVE, gone, None, None)
+    turns.append([])
+    sockets._ready()
+    assert gone not in turns[-1]
+    sockets.stop()
+    for pair in pipes:
+        for end in pair:
+            os.close(end)
+    sockets.close()
 
 
 @pytest.mark.parametrize("each_s", [0.0, TURN_S / 3, 2 * TURN_S])
@@ -28,7 +63,7 @@ async def test_a_turn_ends_once_it_took_long_and_nobody_is_left_out(each_s):
     for ours, theirs in pipes:
         os.write(theirs, b"x")  # and nobody reads it: they stay ready
         sockets.watch(pycurl.POLL_IN, ours, None, None)
-    for _ in range(100):
+    for _ in range(6 * READY):
         turns.append([])
         begins = clock.now()
         ready()

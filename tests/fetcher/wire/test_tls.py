@@ -17,9 +17,8 @@ from fyke.core.outcomes import Outcome
 from fyke.core.site import SiteSection
 from fyke.fetcher.addresses import PROXIED
 from fyke.fetcher.wire import curl, line
-from fyke.fetcher.wire.curl import STARTS
 from fyke.fetcher.wire.handshakes import Handshakes
-from fyke.fetcher.wire.line import MOST_ALONE
+from fyke.fetcher.wire.line import MOST_ALONE, STARTS
 
 HOSTS = [f"h{number}.test" for number in range(3 * MOST_ALONE)]
 SMALL = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"

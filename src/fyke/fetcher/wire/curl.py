@@ -36,7 +36,7 @@ from fyke.core.pace import Pace
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl_errors import TransferEnd
 from fyke.fetcher.wire.handshakes import ANY_ROOM, Handshakes, is_large
-from fyke.fetcher.wire.line import ALONE_S, WaitingLine
+from fyke.fetcher.wire.line import ALONE_S, STARTS, WaitingLine
 from fyke.fetcher.wire.options import constant_options
 from fyke.fetcher.wire.pool import Pool
 from fyke.fetcher.wire.sockets import WatchedSockets
@@ -46,7 +46,6 @@ from fyke.fetcher.wire.watchdog import Watchdog
 
 MANY_TIMES = 3  # as many hosts as connections: those used last are closed before they are used again
 TRIM_EACH = 256  # handshakes
-STARTS = 8  # requests that libcurl begins in a turn of the loop: over TLS each takes a millisecond or more
 BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived yet; the rest is in files
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
 
@@ -246,9 +245,7 @@ class CurlEngine:
         self._deliver_refused()
         if self._closed:
             return
-        for _ in range(STARTS):
-            if (slot := self._line.next(self._clock.now())) is None:
-                break
+        for slot in self._line.turn(self._clock.now()):
             self._active[slot.curl] = slot
             self._multi.add_handle(slot.curl)
         self._act(pycurl.SOCKET_TIMEOUT, 0)
@@ -336,8 +333,10 @@ class CurlEngine:
         if slot.large:
             self._set_apart(slot)
             return
-        if code == 0 and slot.turns == 0:
-            self._pace.light()
+        if code == 0:
+            self._line.note_answered(slot.request.visit.host)
+            if slot.turns == 0:
+                self._pace.light()
         if code and not slot.broken_off and self._watchdog.ended(curl.getinfo(pycurl.LOCAL_PORT)):
             self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, ENDLESS))
         else:

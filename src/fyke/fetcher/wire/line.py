@@ -1,37 +1,53 @@
 """In which order requests are begun: those that libcurl was not told of yet.
 
-libcurl begins all that it was told of in one call, and each over TLS takes a millisecond: so they are told a
-few at a time. Hosts whose certificates are large have a line of their own, of which few are under way; one that takes
-long while others wait is `overdue`.
+libcurl begins all that it was told of in one call, and each over TLS takes a millisecond: so they are told a few at a
+time. What needs no handshake, since it goes over no TLS or its host answered lately and is connected still as a rule,
+does not wait for those that do, nor these for it. Hosts whose certificates are large have a line of their own, of which
+few are under way; one that takes long while others wait is `overdue`.
 
 Called by `CurlEngine`. Decides and does nothing. Invariant: every slot that joined is here, or was given by `next` or
 `leave`, once; of those that are alone, `MOST_ALONE` at most were given and have not `ended`.
 """
 
 from collections import deque
+from collections.abc import Iterator
 
 from fyke.core.visits import Visit
 from fyke.fetcher.wire.transfer import Slot
 
+STARTS = 8  # that begin in a turn of the loop, and shake hands
+QUICK_STARTS = 32  # the same, of those without a handshake
 MOST_ALONE = 8
 ALONE_S = 5.0
 MOST_NOTED = 10_000  # hosts remembered
 
 
 class WaitingLine:
-    """Slots that wait, and hosts whose certificates are large."""
+    """Slots that wait, hosts that answered, and those whose certificates are large."""
 
     def __init__(self) -> None:
         self._slots: deque[Slot] = deque()
+        self._quick: deque[Slot] = deque()  # that need no handshake
         self._alone: deque[Slot] = deque()
         self._under_way: dict[Slot, float] = {}  # of those, since when (unix seconds), in that order
         self._large: set[int] = set()
+        self._answered: set[int] = set()
 
     def __repr__(self) -> str:
         return f"WaitingLine({len(self)} wait)"
 
     def __len__(self) -> int:
-        return len(self._slots) + len(self._alone)
+        return sum(map(len, self._lines))
+
+    @property
+    def _lines(self) -> tuple[deque[Slot], ...]:
+        return self._slots, self._quick, self._alone
+
+    def note_answered(self, host: int) -> None:
+        """The host with this key answered."""
+        if len(self._answered) >= MOST_NOTED:
+            self._answered.clear()
+        self._answered.add(host)
 
     def note_large(self, host: int) -> None:
         """What the host with this key sends before it is asked is large."""
@@ -45,12 +61,23 @@ class WaitingLine:
 
     def join(self, slot: Slot) -> None:
         """Let `slot` wait for its turn."""
-        (self._alone if slot.alone else self._slots).append(slot)
+        visit = slot.request.visit
+        is_quick = not visit.url.startswith("https:") or visit.host in self._answered
+        (self._alone if slot.alone else self._quick if is_quick else self._slots).append(slot)
 
     @property
     def may_begin(self) -> bool:
         """Whether there is one whose turn it is."""
-        return bool(self._slots or (self._alone and len(self._under_way) < MOST_ALONE))
+        return bool(self._slots or self._quick or (self._alone and len(self._under_way) < MOST_ALONE))
+
+    def turn(self, now: float) -> Iterator[Slot]:
+        """Those that begin in this turn of the loop, at `now` (unix seconds)."""
+        for _ in range(min(len(self._quick), QUICK_STARTS)):
+            yield self._quick.popleft()
+        for _ in range(STARTS):
+            if (slot := self.next(now)) is None:
+                return
+            yield slot
 
     def next(self, now: float) -> Slot | None:
         """Whose turn it is, if anybody's."""
@@ -58,7 +85,8 @@ class WaitingLine:
             slot = self._alone.popleft()
             self._under_way[slot] = now
             return slot
-        return self._slots.popleft() if self._slots else None
+        slots = self._slots or self._quick
+        return slots.popleft() if slots else None
 
     def ended(self, slot: Slot) -> None:
         """What `next` gave is over."""
@@ -66,7 +94,7 @@ class WaitingLine:
 
     def leave(self, visit: Visit) -> Slot | None:
         """The slot that waits to make `visit`, taken out; None where none does."""
-        for slots in (self._slots, self._alone):
+        for slots in self._lines:
             for slot in slots:
                 if slot.request.visit is visit:
                     slots.remove(slot)

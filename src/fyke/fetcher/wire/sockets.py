@@ -4,8 +4,8 @@ Its sockets are in an epoll set of our own, and the event loop watches that one 
 socket, which libcurl does for every request on a kept connection, is then one system call instead of a new watcher of
 the loop.
 
-Called by `CurlEngine`, which has libcurl go on. Invariant: a turn of the loop goes on with `READY` sockets at most, and
-with no more once `TURN_S` are over; those beyond come first in the next.
+Called by `CurlEngine`, which has libcurl go on. Invariant: a turn of the loop goes on with `HANDSHAKES` that are under
+way at most, and with nothing more once `TURN_S` are over; what is beyond comes first of its kind in the next.
 """
 
 import asyncio
@@ -18,7 +18,8 @@ import pycurl
 from fyke.core.clock import Clock
 from fyke.fetcher.wire.transfer import Calls
 
-READY = 8  # connections of which libcurl reads or writes before others have their turn: a handshake takes milliseconds
+READY = 64  # sockets that are looked at in a turn
+HANDSHAKES = 8  # that go on before others have their turn: each takes milliseconds
 TURN_S = 0.02
 
 _IN, _OUT, _BROKEN = select.EPOLLIN, select.EPOLLOUT, select.EPOLLERR | select.EPOLLHUP
@@ -54,7 +55,7 @@ class WatchedSockets:
         self._timer: asyncio.Handle | None = None
         self._timer_due = 0.0
         self._watched: set[int] = set()
-        self._left: list[tuple[int, int]] = []  # sockets that were ready when the last turn ended
+        self._left: dict[int, int] = {}  # sockets that were ready, and for what, when the last turn ended
         self._epoll = select.epoll()
         loop.add_reader(self._epoll.fileno(), self._ready)
 
@@ -83,6 +84,7 @@ class WatchedSockets:
         if what == pycurl.POLL_REMOVE:
             if fd in self._watched:
                 self._watched.discard(fd)
+                self._left.pop(fd, None)
                 with suppress(OSError):  # closed already, and so gone from the set
                     self._epoll.unregister(fd)
         elif fd in self._watched:
@@ -133,13 +135,16 @@ class WatchedSockets:
         self._to_run()
 
     def _ready(self) -> None:
-        # Those beyond are ready still at the loop's next turn.
-        ready, self._left = self._left or self._epoll.poll(0, READY), []
-        end = self._clock.now() + TURN_S
-        for at, (fd, events) in enumerate(ready, 1):
+        """Those that shake hands come last: each takes milliseconds, and others would wait for all of them."""
+        ready = {**self._left, **dict(self._epoll.poll(0, READY))}
+        self._left = {}
+        greeted, hands_shaken, end = self._calls.greeted, 0, self._clock.now() + TURN_S
+        for fd, events in sorted(ready.items(), key=lambda one: one[0] in greeted):
             if self._stopped:
                 return
+            shakes_hands = fd in greeted
+            if (shakes_hands and hands_shaken >= HANDSHAKES) or self._clock.now() > end:
+                self._left[fd] = events
+                continue
+            hands_shaken += shakes_hands
             self._go_on(fd, _SELECTS[events & 31])
-            if at < len(ready) and self._clock.now() > end:
-                self._left = ready[at:]
-                return
