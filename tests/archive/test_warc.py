@@ -366,7 +366,7 @@ def small_files() -> Iterator[None]:
 def test_a_disk_that_is_full_is_told_in_a_line(folder: Path, make_exchange, small_files: None) -> None:
     writer = WarcWriter(folder, 1 << 30, "test")
     noise = random.Random(1).randbytes(50_000)
-    with pytest.raises(DiskFull, match=r"cannot write .*fyke-crawl-00000.warc.gz: .*; free some space"):
+    with pytest.raises(DiskFull, match=r"cannot write .*fyke-crawl-00000.warc.gz: .*; raise the limit .*ulimit -f"):
         for _ in range(100):
             writer.write(make_exchange(body=noise))
     with pytest.raises(DiskFull):

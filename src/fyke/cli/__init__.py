@@ -20,6 +20,7 @@ from fyke.cli.app import app
 from fyke.cli.console import let_go
 from fyke.core.errors import EXIT_INTERRUPTED, EXIT_UNABLE, ConfigurationError, DirectoryError, DiskFull, FykeError
 from fyke.core.terminal import clean
+from fyke.disk.files import LIMIT, ROOM
 
 # Since 0.20-odd typer carries click inside under a private name; its public class leads to the one we need.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -53,9 +54,10 @@ def main() -> None:
                 "this process may not have as many files open as it needs: raise the limit (ulimit -n)", EXIT_UNABLE
             )
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        remedy = LIMIT if error.errno == errno.EFBIG else ROOM if full else "mend the file or its path"
+        what = error.filename or "what was to be printed"
         _complain(
-            f"{error.filename or 'what was to be printed'}: {error.strerror or error};"
-            f" {'free some space' if full else 'mend the file or its path'}, and run the command again",
+            f"{what}: {error.strerror or error}; {remedy}, and run the command again",
             (DiskFull if full else DirectoryError).exit_status,
         )
 

@@ -22,7 +22,8 @@ from fyke.core.closing import Closing
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, FykeError, StateDamaged
 
 Bytes = bytes | memoryview
-FULL = "free some space, then resume the crawl"
+ROOM, LIMIT = "free some space", "raise the limit of a file's length (ulimit -f)"  # what to do; the latter for EFBIG
+FULL = f"{ROOM}, then resume the crawl"
 REFUSED = "mend the folder's permissions or disk, then resume"
 READ_BYTES = 1 << 20  # at a time, by who reads a file to its end
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -33,6 +34,7 @@ def explained(error: OSError, path: Path, full: str = FULL, refused: str = REFUS
     """The error to raise in place of `error`, met while writing `path`; `full` and `refused` say what to do then."""
     reason = error.strerror or str(error)
     if error.errno in _NO_SPACE:
+        full = full.replace(ROOM, LIMIT) if error.errno == errno.EFBIG else full
         return DiskFull(f"cannot write {path}: {reason}; {full}")
     return DirectoryError(f"cannot write {path}: {reason}; {refused}")
 

@@ -118,7 +118,7 @@ class RobotsGate:
     @property
     def rests_until(self) -> float:
         """When the first URL here may go on, if answers from servers are all that they wait for; infinite without."""
-        if self.unchecked or self.asks or len(self._held):
+        if self.unchecked or self.asks or len(self._held) or self._left > 0:
             return 0.0
         return self._due if len(self._waiting) else math.inf
 
