@@ -18,9 +18,17 @@ import typer
 from fyke.cli import crawling, readers, trying  # noqa: F401 - they add their commands, in this order
 from fyke.cli.app import app
 from fyke.cli.console import let_go
-from fyke.core.errors import EXIT_INTERRUPTED, EXIT_UNABLE, ConfigurationError, DirectoryError, DiskFull, FykeError
+from fyke.core.errors import (
+    EXIT_INTERRUPTED,
+    EXIT_UNABLE,
+    LIMIT,
+    ROOM,
+    ConfigurationError,
+    DirectoryError,
+    DiskFull,
+    FykeError,
+)
 from fyke.core.terminal import clean
-from fyke.disk.files import LIMIT, ROOM
 
 # Since 0.20-odd typer carries click inside under a private name; its public class leads to the one we need.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]

@@ -19,10 +19,9 @@ import numpy.typing as npt
 import xxhash
 
 from fyke.core.closing import Closing
-from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, FykeError, StateDamaged
+from fyke.core.errors import LIMIT, ROOM, DirectoryError, DirectoryInUse, DiskFull, FykeError, StateDamaged
 
 Bytes = bytes | memoryview
-ROOM, LIMIT = "free some space", "raise the limit of a file's length (ulimit -f)"  # what to do; the latter for EFBIG
 FULL = f"{ROOM}, then resume the crawl"
 REFUSED = "mend the folder's permissions or disk, then resume"
 READ_BYTES = 1 << 20  # at a time, by who reads a file to its end
