@@ -91,8 +91,7 @@ class _Failed(Exception):
 
 @dataclass(slots=True)
 class _Asked:
-    """A question that waits for its answer, or why there is none: an exception in a future would hold its frames, and
-    they the future, until the collector of garbage comes by."""
+    """A question that waits for its answer, or why there is none: an exception would be in a ring with the future."""
 
     question: bytes
     answer: "asyncio.Future[dns.DnsAnswer | str]"

@@ -222,12 +222,12 @@ class RulesDesk:
         self.learned.append((origin, Rules.OPEN, now + self._negative_s))
 
     def rest_until(self, visit: Visit, until: float, now: float) -> None:
-        """A robots visit is not made before `until`, since its host rests for long: nobody else's rules wait for
-        that. Its origin is asked again then."""
+        """A robots visit is not made before `until`, since its host rests: nobody else's rules wait for that. Its
+        origin is asked again then."""
         origin = visit.robots_of
         host = self._host_of(origin)
         if visit.errand or host is None or host.key != visit.host:  # a redirect led here
-            rests = Exchange(visit, Outcome.THROTTLED, now, 0.0, detail="it redirects to a host that rests for long")
+            rests = Exchange(visit, Outcome.THROTTLED, now, 0.0, detail="it redirects to a host that rests")
             if visit.errand:
                 self.answers.append(rests)
             else:

@@ -221,8 +221,9 @@ class RobotsGate:
         `in_doubt` says of which the hosts of their domain bring little; `all_of_a_domain`: nothing else is left, so
         that no host waits for others of its domain."""
         wanted = []
-        self.over(np.array(self._unreached, np.uint64))
-        self._unreached.clear()
+        if self._unreached:
+            self.over(np.array(self._unreached, np.uint64))
+            self._unreached.clear()
         if self._newcomers.forget(now):
             self._looked = 0
         for queue in (self._asks, self._held):

@@ -46,6 +46,34 @@ async def test_few_shake_hands_in_a_turn_and_after_all_others():
     sockets.close()
 
 
+async def test_handshakes_go_on_however_much_others_have_to_say():
+    calls, clock, turns = Calls(), VirtualClock(), list[list[int]]()
+    pipes = [os.pipe() for _ in range(READY)]
+    shaking = [ours for ours, _ in pipes[: 2 * HANDSHAKES]]
+    calls.greeted.update((ours, Slot([], 1, None, calls)) for ours in shaking)
+
+    def go_on(fd, _selected):
+        clock.advance(TURN_S / 3)
+        turns[-1].append(fd)
+
+    sockets = WatchedSockets(asyncio.get_running_loop(), clock, calls, go_on, lambda: None)
+    for ours, theirs in pipes:
+        os.write(theirs, b"x")  # and nobody reads it: they stay ready
+        sockets.watch(pycurl.POLL_IN, ours, None, None)
+    for _ in range(2 * HANDSHAKES):
+        turns.append([])
+        began = clock.now()
+        sockets._ready()
+        assert clock.now() - began <= TURN_S + 2 * TURN_S / 3 + 1e-6
+    came = [fd for turn in turns for fd in turn]
+    assert {*shaking} <= {*came} and {*came} - {*shaking}
+    sockets.stop()
+    for pair in pipes:
+        for end in pair:
+            os.close(end)
+    sockets.close()
+
+
 @pytest.mark.parametrize("each_s", [0.0, TURN_S / 3, 2 * TURN_S])
 async def test_a_turn_ends_once_it_took_long_and_nobody_is_left_out(each_s):
     clock = VirtualClock()

@@ -106,11 +106,7 @@ class CurlEngine:
             loop, clock, options, config.max_body_bytes, document_folder, self._ended_beside
         )
         self._pool = Pool(
-            options,
-            config.connections,
-            limit_bytes=config.max_body_bytes,
-            paused=self._paused,
-            calls=self._calls,
+            options, config.connections, limit_bytes=config.max_body_bytes, paused=self._paused, calls=self._calls
         )
         self._watchdog = Watchdog(self._calls)
         loop.call_soon(self._watchdog.start)

@@ -135,16 +135,17 @@ class WatchedSockets:
         self._to_run()
 
     def _ready(self) -> None:
-        """Those that shake hands come last: each takes milliseconds, and others would wait for all of them."""
-        ready = {**self._left, **dict(self._epoll.poll(0, READY))}
-        self._left = {}
-        greeted, hands_shaken, end = self._calls.greeted, 0, self._clock.now() + TURN_S
-        for fd, events in sorted(ready.items(), key=lambda one: one[0] in greeted):
-            if self._stopped:
-                return
-            shakes_hands = fd in greeted
-            if (shakes_hands and hands_shaken >= HANDSHAKES) or self._clock.now() > end:
-                self._left[fd] = events
-                continue
-            hands_shaken += shakes_hands
-            self._go_on(fd, _SELECTS[events & 31])
+        """Half of the time each is for those that shake hands and for the others, so that neither wait for all of the
+        other kind."""
+        ready, self._left = {**self._left, **dict(self._epoll.poll(0, READY))}, {}
+        greeted = self._calls.greeted
+        quick, shaking = [fd for fd in ready if fd not in greeted], [fd for fd in ready if fd in greeted]
+        for fds, most in ((quick, READY), (shaking, HANDSHAKES)):
+            end = self._clock.now() + TURN_S / 2
+            for at, fd in enumerate(fds):
+                if self._stopped:
+                    return
+                if at >= most or (at and self._clock.now() > end):
+                    self._left.update((left, ready[left]) for left in fds[at:] if left in self._watched)
+                    break
+                self._go_on(fd, _SELECTS[ready[fd] & 31])
