@@ -14,8 +14,10 @@ import pytest
 
 import fyke
 from crawl.runs import archived, settings
+from crawl.small_site import small_site
 from fyke.core.config import load
 from fyke.core.errors import BadUrl, ConfigurationError, DirectoryInUse, OtherCrawl, PluginError
+from fyke.crawl import interface
 from fyke.crawl.interface import BUFFER_PAGES, SLOW_READER_S
 from fyke.fetcher.connections import other_connections
 from fyke.lab.simweb import RunningWeb, plain, running_web
@@ -123,6 +125,24 @@ def test_a_slow_reader_holds_the_crawl_back(tmp_path: Path, web: RunningWeb, con
             next(crawl)
             assert crawl.statistics().in_flight == 0
         assert len(list(crawl)) == PAGES - 4
+
+
+def test_what_waits_for_a_reader_is_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page_bytes, connections, pages = 20_000, 2, 50
+    monkeypatch.setattr(interface, "BUFFER_BYTES", 10 * page_bytes)
+
+    async def crawled(config: fyke.Config, url: str) -> None:
+        async with fyke.Crawl(url, into=tmp_path / "crawl", config=config) as crawl:
+            await anext(crawl)
+            before = -1
+            while before != (before := crawl.statistics().visits):
+                await asyncio.sleep(0.3)
+            under_way = connections + other_connections(connections)
+            assert 10 <= crawl.statistics().pages <= 10 + under_way < BUFFER_PAGES
+            assert len([page async for page in crawl]) == pages - 1
+
+    with small_site(pages, page_bytes) as site:
+        asyncio.run(crawled(load(settings(tmp_path, fetch={"connections": connections})), site.url))
 
 
 class Everything:

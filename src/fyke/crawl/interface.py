@@ -3,7 +3,7 @@
 The same object serves `with` and `async with`. The synchronous form has an event loop of its own and runs
 it, in the caller's thread, only while it is asked for the next page. Pages pass through a buffer: when it
 is full the fetcher is held back, so a slow reader slows the crawl down and memory stays bounded by
-`BUFFER_PAGES` and the downloads under way.
+`BUFFER_PAGES`, `BUFFER_BYTES` and the downloads under way.
 
 A reader that lets the loop stand still for long would make servers look slow that are not: time limits
 go on while nobody reads the sockets. So such a reader gets its pages when nothing is on its way.
@@ -33,6 +33,8 @@ from fyke.crawl.loop import Ending
 from fyke.crawl.opening import Plugins
 
 BUFFER_PAGES = 64
+BUFFER_BYTES = 32 << 20  # of what is in them
+HALF = 0.5
 SLOW_READER_S = 0.5  # a synchronous reader that is away longer gets its pages when nothing is under way
 SETTLE_S = 5.0  # the longest such a reader waits for that
 SETTLE_BEAT_S = 0.01
@@ -200,7 +202,7 @@ class Crawl:
     async def _next_in_step(self) -> Page | None:
         """The next page for a reader that lets the loop stand still while it is away."""
         slow = time.monotonic() - self._gave_at > SLOW_READER_S
-        page = await self._next(low=0 if slow else BUFFER_PAGES // 2)
+        page = await self._next(low=0.0 if slow else HALF)
         if slow and page is not None:
             await self._settle()
         self._gave_at = time.monotonic()
@@ -215,8 +217,8 @@ class Crawl:
 
     # -- both ------------------------------------------------------------------------------------
 
-    async def _next(self, low: int = BUFFER_PAGES // 2) -> Page | None:
-        """The next page, None after the last; the fetcher goes on when no more than `low` are left."""
+    async def _next(self, low: float = HALF) -> Page | None:
+        """The next page, None after the last; the fetcher goes on when the buffer is filled up to `low` at most."""
         running, reader = self._running, self._reader
         if running is None:
             raise RuntimeError("open the crawl first: `async with fyke.Crawl(...) as crawl: async for page in crawl`")
@@ -226,7 +228,7 @@ class Crawl:
             reader.arrived.clear()
             await reader.arrived.wait()
         page = reader.take()
-        if len(reader.pages) <= low and not self._closed:
+        if reader.filled <= low and not self._closed:
             reader.go_on()
         if page is None and not self._reported and (failure := self._failure()) is not None:
             raise failure
@@ -254,8 +256,13 @@ class _PageBuffer:
     def page(self, page: Page) -> None:
         self.pages.append(page)
         self.arrived.set()
-        if len(self.pages) >= BUFFER_PAGES:
+        if self.filled >= 1:
             self.hold_back()
+
+    @property
+    def filled(self) -> float:
+        """How much of it is taken: 0 where it is empty, 1 and more where it is full."""
+        return max(len(self.pages) / BUFFER_PAGES, sum(len(page.content) for page in self.pages) / BUFFER_BYTES)
 
     def take(self) -> Page | None:
         return self.pages.popleft() if self.pages else None
