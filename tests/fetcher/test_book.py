@@ -7,6 +7,8 @@ import sys
 import textwrap
 from contextlib import closing, suppress
 from operator import attrgetter
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -83,13 +85,34 @@ def test_what_was_saved_is_read_back(shared_book, hosts, records):
         assert shared_book.robots(origin) == record
 
 
-def test_all_hosts(tmp_path):
+def test_hosts(tmp_path):
     with HostBook(tmp_path / "hosts.db") as book:
         assert book.host("a.test") is None and book.robots("http://a.test:80") is None
         book.save_hosts(host(f"h{i}.test", "test", retired="silent" if i < 3 else "") for i in range(20))
         book.save_robots(robots("http://h1.test:80", 5.0))
-        assert {one.name for one in book.all_hosts()} == {f"h{i}.test" for i in range(20)}
-        assert sum(bool(one.retired) for one in book.all_hosts()) == 3
+        assert {one.name for one in book.hosts()} == {f"h{i}.test" for i in range(20)}
+        assert sum(bool(one.retired) for one in book.hosts()) == 3
+
+
+@given(hosts=st.lists(HOSTS, max_size=8, unique_by=lambda one: one.name), within=WORDS | st.just(""), at=st.integers(0))
+def test_hosts_are_searched_for(hosts, within, at):
+    with TemporaryDirectory() as folder, HostBook(Path(folder) / "hosts.db") as book:
+        book.save_hosts(hosts)
+        within = hosts[at % len(hosts)].name[1:3] if hosts and not within else within
+        for failing in (False, True):
+            found = {one.name for one in book.hosts(within, failing)}
+            meant = {one.name for one in hosts if within in one.name and (not failing or one.failures or one.retired)}
+            assert found == meant
+
+
+def test_a_search_reads_what_is_meant_and_no_more(tmp_path):
+    """Of a row that is passed over it is not even seen that it is damaged."""
+    with HostBook(tmp_path / "hosts.db") as book:
+        book.save_hosts([host("meant.test"), host("other.test", pages=1)])
+        book._connection.execute("UPDATE hosts SET pages = 2 WHERE name = 'other.test'")
+        assert [one.name for one in book.hosts("meant")] == ["meant.test"]
+        with pytest.raises(StateDamaged, match=r"other\.test"):
+            list(book.hosts("other"))
 
 
 def test_a_host_in_several_books_comes_once(tmp_path):
@@ -100,8 +123,9 @@ def test_a_host_in_several_books_comes_once(tmp_path):
             same = [host("never.test"), host("tied.test", last_seen=7.0), host("moved.test", last_seen=9.0 - number)]
             book.save_hosts([*same, host(f"own-{number}.test", last_seen=1.0)])
     with ReadBooks(paths) as books:
-        found = {one.name: one.last_seen for one in books.all_hosts()}
-        names = [one.name for one in books.all_hosts()]
+        found = {one.name: one.last_seen for one in books.hosts()}
+        names = [one.name for one in books.hosts()]
+        assert [(one.name, one.last_seen) for one in books.hosts("moved")] == [("moved.test", 9.0)]
         assert sorted(names) == [
             "moved.test",
             "never.test",
@@ -308,7 +332,7 @@ def test_damage_inside_is_found_when_it_is_read(tmp_path):
     data = path.read_bytes()
     path.write_bytes(data[:8192] + b"\xff" * (len(data) - 8192))
     with pytest.raises(StateDamaged), HostBook(path) as book:
-        list(book.all_hosts())
+        list(book.hosts())
 
 
 def test_a_layout_that_is_another_is_named(tmp_path):

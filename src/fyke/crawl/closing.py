@@ -29,7 +29,7 @@ def close_whole(directory: CrawlDirectory, rooms: Rooms) -> None:
 
 
 def _host_rows(rooms: Rooms) -> Iterator[HostRow]:
-    for host in rooms.book.all_hosts():
+    for host in rooms.book.hosts():
         yield HostRow(
             host.name,
             host.domain,

@@ -93,6 +93,7 @@ _HOST = "SELECT * FROM hosts"
 _ROBOTS = "SELECT * FROM robots"
 _FORGIVEN = _HOST_COLUMNS.replace("failures, retired", "0, ''")
 _FORGIVE = f"UPDATE hosts SET retired = '', failures = 0, digest = row_digest({_FORGIVEN})"
+_FAILING = "(failures > 0 OR retired <> '')"
 _fields_of = attrgetter(*ROW)
 
 
@@ -226,10 +227,14 @@ class HostBook(Closing):
         self._unwritten_bytes = 0
         self.writes += 1
 
-    def all_hosts(self) -> Iterator[Host]:
-        """Every host, in the order of keys, read as it is asked for. Do not save while iterating."""
+    def hosts(self, within: str = "", failing: bool = False) -> Iterator[Host]:
+        """Hosts with `within` in their names, if asked those alone that fail or were given up, in the order of keys.
+
+        Each is read as it is asked for; SQLite passes over the others. Do not save while iterating.
+        """
+        wanted = f"instr(name, ?) AND {_FAILING}" if failing else "instr(name, ?)"
         with self._explained():
-            for row in self._connection.execute(f"{_HOST} ORDER BY key"):
+            for row in self._connection.execute(f"{_HOST} WHERE {wanted} ORDER BY key", (within,)):
                 yield _host_of(self._whole(row))
 
     def robots(self, origin: str) -> RobotsRecord | None:
@@ -261,7 +266,7 @@ class HostBook(Closing):
     def forgive(self) -> None:
         """Give up no host any more for its failures so far: its pages are asked for again."""
         with self._explained(), self._transaction():
-            self._connection.execute(f"{_FORGIVE} WHERE failures > 0 OR retired <> ''")
+            self._connection.execute(f"{_FORGIVE} WHERE {_FAILING}")
 
     def forget_since(self, t: float) -> int:
         """Drop robots records fetched after `t` (unix seconds), so that they are fetched again; returns how many.
@@ -344,10 +349,10 @@ class ReadBooks(Closing):
         found = [record for book in self._books if (record := book.robots(origin))]
         return max(found, key=lambda record: record.fetched_at, default=None)
 
-    def all_hosts(self) -> Iterator[Host]:
-        """Every host, book by book; one that went from agent to agent comes once, as it was met last."""
+    def hosts(self, within: str = "", failing: bool = False) -> Iterator[Host]:
+        """The same, book by book; one that went from agent to agent comes once, as it was met last."""
         for place, book in enumerate(self._books):
-            for host in book.all_hosts():
+            for host in book.hosts(within, failing):
                 met = [(other.last_seen, at) for at, book in enumerate(self._books) if (other := book.host(host.name))]
                 if max(met) == (host.last_seen, place):
                     yield host

@@ -1,7 +1,8 @@
 """What is remembered of hosts: the host book, their robots.txt, and the last visits to them.
 
-Asked by the dashboard and the API. Reads only, beside a crawl that runs. Invariant: what is read is bounded, whatever
-the size of the tables; a host's last visits are looked for among the newest rows only, and it is said of how many.
+Asked by the dashboard and the API. Reads only, beside a crawl that runs. Invariant: what is taken up is bounded,
+whatever the size of the tables. SQLite searches for hosts, and gives the first that are meant; a host's last visits are
+looked for among the newest rows only, and it is said of how many.
 """
 
 import re
@@ -73,10 +74,7 @@ def known_hosts(
 ) -> list[KnownHost]:
     """Hosts in no order, `limit` at most: with `within` in their names, and if asked only those that fail."""
     with ReadBooks(part.hosts for part in directory.parts) as book:
-        wanted = (
-            host for host in book.all_hosts() if within in host.name and (not failing or host.failures or host.retired)
-        )
-        return [_known(crawl, host) for host in islice(wanted, limit)]
+        return [_known(crawl, host) for host in islice(book.hosts(within, failing), limit)]
 
 
 def known_host(crawl: str, directory: CrawlDirectory, name: str) -> KnownHost | None:
