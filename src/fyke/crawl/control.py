@@ -216,14 +216,16 @@ class Control:
             writer.close()
             return
         self._listeners.add(writer)
-        self._send(writer, self._figures())
-        if self._telling is None or self._telling.done():
-            self._telling = asyncio.get_running_loop().create_task(self._tell())
-        with suppress(OSError, ValueError, asyncio.IncompleteReadError):  # gone, or an order without end
-            while line := await reader.readline():
-                self._send(writer, _line(self._obey(line)))
-        self._listeners.discard(writer)
-        writer.close()
+        try:
+            self._send(writer, self._figures())
+            if self._telling is None or self._telling.done():
+                self._telling = asyncio.get_running_loop().create_task(self._tell())
+            with suppress(OSError, ValueError, asyncio.IncompleteReadError):  # gone, or an order without end
+                while line := await reader.readline():
+                    self._send(writer, _line(self._obey(line)))
+        finally:
+            self._listeners.discard(writer)
+            writer.close()
 
     async def _tell(self) -> None:
         """Tell everybody once a second, while there is somebody."""

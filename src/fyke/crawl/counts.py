@@ -80,6 +80,7 @@ class Counts:
                 "unchecked": frontier.unchecked,
                 "later": frontier.later,
                 "again": frontier.again,
+                "unweighed": frontier.unweighed,
                 "round": frontier.waiting,
                 "over_budget": frontier.over_budget,
                 "without_rules": frontier.without_rules,

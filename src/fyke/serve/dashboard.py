@@ -37,6 +37,8 @@ ORDERS = ("pause", "resume", "stop", "seeds", "block", "unblock")
 QUEUES = {
     "unchecked": "to be checked against the URLs seen",
     "later": "for pages nearer to the seeds",
+    "again": "for their next visit",
+    "unweighed": "for their domain's budget to be known",
     "round": "for their domain's round",
     "over_budget": "over their domain's budget",
     "without_rules": "for their host's robots.txt",

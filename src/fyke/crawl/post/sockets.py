@@ -79,11 +79,13 @@ class Sockets:
     async def _read(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One agent's frames, until it ends."""
         self._readers.add(writer)
-        with suppress(OSError, asyncio.IncompleteReadError):
-            while True:
-                head_bytes, body_bytes = FRAME.unpack(await reader.readexactly(FRAME.size))
-                head, body = await reader.readexactly(head_bytes), await reader.readexactly(body_bytes)
-                if self.deliver is not None:
-                    self.deliver(envelope_opened(head, body))
-        self._readers.discard(writer)
-        writer.close()
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                while True:
+                    head_bytes, body_bytes = FRAME.unpack(await reader.readexactly(FRAME.size))
+                    head, body = await reader.readexactly(head_bytes), await reader.readexactly(body_bytes)
+                    if self.deliver is not None:
+                        self.deliver(envelope_opened(head, body))
+        finally:
+            self._readers.discard(writer)
+            writer.close()
