@@ -1,9 +1,11 @@
 """What comes first, what is said of it, and several indexes as one."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
+from fyke.search.folder import IndexFolder
 from fyke.search.searcher import Searcher
 from search.archives import Answer, archive, html, indexed, searched, urls
 
@@ -180,7 +182,9 @@ def test_an_open_searcher_sees_what_comes(tmp_path: Path) -> None:
     indexed(tmp_path / "a")
     with Searcher([tmp_path / "a"]) as searcher:
         assert len(urls(searcher, "nashi")) == 1
-        state = tmp_path / "a/index/state.json"
-        state.write_text(state.read_text().replace('"format": 1', '"format": 0'))
+        folder = IndexFolder(tmp_path / "a")
+        number = folder.last_engine()
+        folder.save(dataclasses.replace(folder.state(), format=0))
         indexed(tmp_path / "a")  # made anew, in another folder
+        assert folder.state().engine_number > number
         assert len(urls(searcher, "nashi")) == 1

@@ -42,7 +42,9 @@ class CrawlSection(Section):
     )
     pages: Count = Field(0, description="Stop after this many pages; 0: when nothing is left.")
     bytes: Count = Field(0, description="Stop after so many bytes of bodies; 0: no limit.")
-    for_s: Seconds = Field(0, description="Stop after this many seconds of crawling; 0: no limit.")
+    for_s: Seconds = Field(
+        0, description="Stop after this many seconds of crawling, counted anew after a full disk; 0: no limit."
+    )
     wait_s: Seconds = Field(
         3600, description="Where all that is left waits for hosts that rest, wait so long for the next; more: end."
     )

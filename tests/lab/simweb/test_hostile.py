@@ -1,5 +1,6 @@
 """What a crawl does among hostile servers, by their own ledger: the rest goes on, and every end has a name."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -147,5 +148,10 @@ def test_what_leads_on_is_followed(tmp_path: Path) -> None:
 
 
 def test_the_table_is_long_and_each_row_another() -> None:
-    assert len(BEHAVIOURS) > 200
     assert set(SOME) <= set(BEHAVIOURS)
+
+
+def test_the_security_page_says_how_many_there_are() -> None:
+    page = (Path(__file__).parents[3] / "SECURITY.md").read_text()
+    said = re.findall(r"(\d+) (?:named\s)?behaviours", page)
+    assert said and set(map(int, said)) == {len(BEHAVIOURS)}
