@@ -90,7 +90,6 @@ async def test_a_name_that_does_not_exist_stays_so_for_a_while():
         clock.advance(601)
         server.zone["no.test"] = (PUBLIC,)
         assert (await resolver.resolve("no.test")).ok
-        assert resolver.statistics().negatives == 1
         await resolver.close()
 
 
@@ -119,7 +118,6 @@ async def test_a_failing_server_is_a_value_and_soon_asked_again(says):
         clock.advance(FAILURE_TTL_S + 1)
         server.says = ""
         assert (await resolver.resolve("a.test")).ok
-        assert resolver.statistics().failures == 1
         await resolver.close()
 
 
@@ -138,7 +136,7 @@ async def test_one_question_in_flight_however_many_wait():
         resolver = resolver_of(server)
         waiting = [asyncio.ensure_future(resolver.resolve("a.test")) for _ in range(50)]
         await asyncio.sleep(0)
-        assert resolver.statistics().in_flight == 1
+        assert resolver.in_flight == 1
         waiting[0].cancel()
         answers = await asyncio.gather(*waiting[1:])
         assert {answer.addresses for answer in answers} == {(PUBLIC,)}
@@ -160,7 +158,6 @@ async def test_an_address_that_is_not_public_is_refused_unless_a_seed_named_the_
         refused = await resolver.resolve("evil.test")
         assert refused.outcome is Outcome.ADDRESS_REFUSED and not refused.addresses
         assert (await resolver.resolve("seed.test")).ok
-        assert resolver.statistics().refused == 1
         literal = f"[{address}]" if ":" in address else address
         assert (await resolver.resolve(literal)).outcome is Outcome.ADDRESS_REFUSED
         await resolver.close()
@@ -184,7 +181,7 @@ async def test_an_answer_used_near_its_end_is_refreshed_while_it_is_served():
         await settled(resolver)
         answer = resolver.cached("a.test")
         assert answer.addresses == (OTHER,) and answer.expires_at == clock.now() + 300
-        assert resolver.statistics().refreshes == 1
+        assert server.asked("a.test") == 2
         await resolver.close()
 
 
@@ -214,7 +211,7 @@ async def test_a_refresh_that_fails_leaves_the_answer_until_it_expires():
         for _ in range(3):
             assert (await resolver.resolve("a.test")).addresses == (PUBLIC,)
             await settled(resolver)
-        assert resolver.statistics().refreshes == 1
+        assert server.asked("a.test") == 2
         clock.advance(21)
         assert (await resolver.resolve("a.test")).outcome is Outcome.DNS_FAILED
         await resolver.close()
@@ -226,8 +223,7 @@ async def test_memory_and_sockets_are_bounded():
         for first in range(0, 60, 5):
             await asyncio.gather(*(resolver.resolve(f"h{first + i}.test") for i in range(5)))
             assert resolver._servers.open_sockets <= 2
-        assert resolver.statistics().names == 10
-        assert resolver.cached("h0.test") is None and resolver.cached("h59.test") is not None
+        assert [n for n in range(60) if resolver.cached(f"h{n}.test")] == list(range(50, 60))
         await resolver.close()
 
 
@@ -243,7 +239,6 @@ async def test_the_hosts_file_and_localhost_need_no_dns(tmp_path):
     assert (await resolver.resolve("localhost")).addresses == ("127.0.0.1",)
     assert (await resolver.resolve("app.localhost")).addresses == ("127.0.0.1",)
     assert (await resolver.resolve("[2606:2800:220:1::1]")).addresses == (SIX,)
-    assert resolver.statistics().lookups == 0
     await resolver.close()
 
 
@@ -251,7 +246,6 @@ async def test_the_hosts_file_and_localhost_need_no_dns(tmp_path):
 async def test_what_is_no_name_is_not_asked_for(host):
     resolver = resolver_of()
     assert (await resolver.resolve(host)).outcome is Outcome.NO_SUCH_NAME
-    assert resolver.statistics().lookups == 0
     await resolver.close()
 
 
@@ -267,7 +261,7 @@ async def test_saved_answers_are_believed_but_checked():
 
         second = resolver_of(server, clock=clock)
         second.load(saved)
-        assert second.statistics().names == 1
+        assert second.cached("evil.test") is None and second.cached("old.test") is None
         assert second.cached("a.test").addresses == (PUBLIC,)
         assert second.cached("a.test").expires_at == clock.now() + MOST_TTL_S
         assert server.asked("a.test") == 1

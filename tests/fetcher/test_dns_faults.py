@@ -121,7 +121,6 @@ async def test_wrong_answers_are_passed_over_and_the_right_one_counts() -> None:
     async with asking(Server(lambda query: [*wrong(query), *good(query)]), timeout_s=30) as servers:
         reply = await servers.ask("a.test")
         assert (reply.outcome, reply.addresses) == (Outcome.OK, (PUBLIC,))
-        assert servers.malformed >= 8
 
 
 def unreadable(query: DNSRecord) -> bytes:

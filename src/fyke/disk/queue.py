@@ -38,11 +38,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class QueueStatistics:
-    """Rows that wait, and what has passed since the queue was opened."""
+    """What has passed since the queue was opened."""
 
-    rows: int
-    size_bytes: int
-    segments: int
     put_rows: int
     got_rows: int
     written_bytes: int
@@ -156,9 +153,7 @@ class DiskQueue(Closing):
         return {"segments": segments, "row": self._skip, "rows": len(self)}
 
     def statistics(self) -> QueueStatistics:
-        return QueueStatistics(
-            len(self), self.size_bytes, len(self._segments), self._put, self._got, self._written, self._read
-        )
+        return QueueStatistics(self._put, self._got, self._written, self._read)
 
     def destroy(self) -> None:
         """Drop all that waits, with its files."""

@@ -101,13 +101,10 @@ class _Asked:
 class _Socket:
     """A UDP socket that speaks to one server, and the questions it waits for an answer to."""
 
-    def __init__(
-        self, server: ServerAddress, malformed: Callable[[], None], refused: Callable[["_Socket"], None]
-    ) -> None:
+    def __init__(self, server: ServerAddress, refused: Callable[["_Socket"], None]) -> None:
         self.server = server
         self.asked = 0
         self.waiting: dict[int, _Asked] = {}
-        self._malformed = malformed
         self._refused = refused
         self._loop = asyncio.get_running_loop()
         family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
@@ -159,7 +156,6 @@ class _Socket:
         try:
             asked.answer.set_result(dns.read(message, number, asked.question))
         except dns.Malformed as error:
-            self._malformed()
             asked.unreadable += isinstance(error, dns.Unreadable)
             if asked.unreadable >= MOST_UNREADABLE:
                 _fail(asked.answer, _UNREADABLE)
@@ -193,7 +189,6 @@ class NameServers:
         self._untaken: defaultdict[ServerAddress, dict[int, None]] = defaultdict(dict)
         self._sent = count()
         self._probing: dict[ServerAddress, asyncio.Task[None]] = {}
-        self.malformed = 0
 
     def __repr__(self) -> str:
         return f"NameServers({len(self._servers)} servers, {self.open_sockets} sockets)"
@@ -321,19 +316,18 @@ class NameServers:
             except (OSError, EOFError) as error:
                 raise _Failed(_UNREACHED) from error
             except dns.Malformed as error:
-                self._count_malformed()
                 raise _Failed(f"the name server's answer is malformed: {error}") from error
 
     def _socket(self, server: ServerAddress) -> _Socket:
         """One of the sockets of `server`, drawn. Raises OSError where none can be opened."""
         channels = self._open[server]
         if len(channels) < self._sockets:
-            channels.append(_Socket(server, self._count_malformed, self._refused))
+            channels.append(_Socket(server, self._refused))
         at = _random.randrange(len(channels))
         channel = channels[at]
         if channel.asked >= QUESTIONS:
             self._retire(channel)
-            channel = _Socket(server, self._count_malformed, self._refused)
+            channel = _Socket(server, self._refused)
             channels.append(channel)
         return channel
 
@@ -349,9 +343,6 @@ class NameServers:
         """Nobody listens: others are asked at once; one that is alone may be about to come back."""
         if len(self._servers) > 1:
             channel.fail(_UNREACHED)
-
-    def _count_malformed(self) -> None:
-        self.malformed += 1
 
     async def close(self) -> None:
         """Break off what is being asked."""

@@ -51,21 +51,6 @@ class Resolution:
         return self.outcome is Outcome.OK
 
 
-@dataclass(frozen=True, slots=True)
-class DnsStatistics:
-    """Counts since the start, but `names` and `in_flight`, which are of now."""
-
-    names: int  # held in memory
-    in_flight: int
-    lookups: int  # names asked for over the network
-    hits: int  # answered without asking
-    negatives: int  # lookups that ended in NO_SUCH_NAME
-    failures: int  # lookups that ended in DNS_FAILED
-    refused: int  # lookups that ended in ADDRESS_REFUSED
-    refreshes: int  # lookups ahead of need
-    malformed: int  # messages of name servers that were no answers, and passed over
-
-
 class Resolver:
     """Addresses of hosts, cached. Belongs to the event loop it is first used on.
 
@@ -95,10 +80,9 @@ class Resolver:
         self._were_public: set[str] = set()  # of the names that seeds gave
         self._in_flight: dict[str, asyncio.Task[Resolution]] = {}
         self._fault: BaseException | None = None
-        self._lookups = self._hits = self._negatives = self._failures = self._refused = self._refreshes = 0
 
     def __repr__(self) -> str:
-        return f"Resolver({len(self._answers)} names, {len(self._in_flight)} in flight)"
+        return f"Resolver({len(self._answers)} names, {self.in_flight} in flight)"
 
     async def resolve(self, host: str) -> Resolution:
         """The answer for `host` (a name, an IPv4 address or an IPv6 address in brackets)."""
@@ -119,7 +103,6 @@ class Resolver:
         if now >= answer.expires_at:
             self._answers.pop(name, None)
             return None
-        self._hits += 1
         if name in self._answers:
             self._answers.move_to_end(name)
             if now >= answer.refresh_at:
@@ -155,18 +138,10 @@ class Resolver:
                 if answer.ok:
                     self._keep(answer)
 
-    def statistics(self) -> DnsStatistics:
-        return DnsStatistics(
-            len(self._answers),
-            len(self._in_flight),
-            self._lookups,
-            self._hits,
-            self._negatives,
-            self._failures,
-            self._refused,
-            self._refreshes,
-            self._servers.malformed,
-        )
+    @property
+    def in_flight(self) -> int:
+        """Names that are being asked for."""
+        return len(self._in_flight)
 
     async def close(self) -> None:
         """Give up what is in flight and close the sockets; twice does no harm."""
@@ -210,7 +185,6 @@ class Resolver:
 
     def _refresh(self, name: str) -> None:
         if name not in self._in_flight:
-            self._refreshes += 1
             self.asking(name)
 
     def _settled(self, task: asyncio.Task[Resolution]) -> None:
@@ -220,7 +194,6 @@ class Resolver:
 
     async def _ask(self, name: str) -> Resolution:
         try:
-            self._lookups += 1
             answer = self._answer_of(name, await self._servers.ask(name))
             self._keep(answer)
             return answer
@@ -230,14 +203,10 @@ class Resolver:
     def _answer_of(self, name: str, reply: DnsReply) -> Resolution:
         config = self._config
         if reply.outcome is Outcome.OK:
-            answer = self._judged(name, reply.addresses, min(max(reply.ttl_s, LEAST_TTL_S), MOST_TTL_S))
-            self._refused += not answer.ok
-            return answer
+            return self._judged(name, reply.addresses, min(max(reply.ttl_s, LEAST_TTL_S), MOST_TTL_S))
         if reply.outcome is Outcome.NO_SUCH_NAME:
-            self._negatives += 1
             ttl = min(max(reply.ttl_s, LEAST_TTL_S), config.negative_ttl_s)
         else:
-            self._failures += 1
             ttl = min(FAILURE_TTL_S, config.negative_ttl_s)
         return Resolution(name, reply.outcome, (), self._clock.now() + ttl, reply.detail)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from fyke.core.batches import URLS, u64
-from fyke.disk.drum import Drum, DrumStatistics
+from fyke.disk.drum import Drum
 from fyke.disk.store import Store
 
 
@@ -57,9 +57,6 @@ class UrlSeen:
 
     def state(self) -> dict[str, Any]:
         return self._drum.state()
-
-    def statistics(self) -> DrumStatistics:
-        return self._drum.statistics()
 
     def close(self) -> None:
         self._drum.close()

@@ -21,7 +21,6 @@ and those with the ones under way by `room`.
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
 from typing import Any
 
 import pycurl
@@ -50,18 +49,6 @@ BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived 
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
 
 _CLOSED = TransferEnd(Outcome.BROKEN_OFF, CLOSED)
-
-
-@dataclass(frozen=True, slots=True)
-class EngineStatistics:
-    """Counters since the start, and the present state."""
-
-    started: int
-    finished: int
-    body_bytes: int
-    in_flight: int
-    idle_handles: int
-    watched_sockets: int
 
 
 class CurlEngine:
@@ -93,7 +80,6 @@ class CurlEngine:
         self._handshakes = Handshakes(config.connections)
         self._trimmer = Trimmer()
         self._refused: list[tuple[Done, Exchange]] = []
-        self._started = self._finished = self._body_bytes = 0
         self._closed = False
         self._failure: DiskFull | None = None
         self._bodies = SharedMemory(BODIES_BYTES)
@@ -124,7 +110,8 @@ class CurlEngine:
         return multi
 
     def __repr__(self) -> str:
-        return f"CurlEngine({self.in_flight} in flight{', closed' if self._closed else ''})"
+        state = ", closed" if self._closed else ""
+        return f"CurlEngine({self.in_flight} in flight, {self._pool.idle} idle{state})"
 
     @property
     def in_flight(self) -> int:
@@ -136,12 +123,6 @@ class CurlEngine:
         self._hosts = hosts
         return self._room
 
-    def statistics(self) -> EngineStatistics:
-        """What has been done so far."""
-        return EngineStatistics(
-            self._started, self._finished, self._body_bytes, self.in_flight, self._pool.idle, len(self._sockets)
-        )
-
     def start(self, request: Request, done: Done) -> None:
         """Carry out `request` and call `done` once, later, on the loop.
 
@@ -151,7 +132,6 @@ class CurlEngine:
             raise self._failure
         if self._closed:
             raise RuntimeError("start() after close()")
-        self._started += 1
         self._begin(request, done, self._clock.now())
 
     def _begin(self, request: Request, done: Done, started: float) -> None:
@@ -359,8 +339,6 @@ class CurlEngine:
             self._call(done, exchange)
 
     def _call(self, done: Done, exchange: Exchange) -> None:
-        self._finished += 1
-        self._body_bytes += exchange.body.size
         try:
             done(exchange)
         except Exception as error:  # noqa: BLE001 - an owner's bug is the loop's to report; other transfers go on
