@@ -30,9 +30,9 @@ from usage import arguments
 from fyke.core.batches import U64, u64, url_columns
 from fyke.core.memory import memory_bytes
 from fyke.disk.checkpoint import Checkpoint
-from fyke.disk.ranges import mixed
 from fyke.frontier.again import COPY, ENDED, KNOWN, Again, News, Visited
 from fyke.frontier.revisit.choice import Terms
+from fyke.search.sketch import mixed
 
 BATCH = 1 << 16
 DAYS = 10

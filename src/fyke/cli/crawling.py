@@ -1,4 +1,4 @@
-"""Commands for those who crawl: `crawl`, `status`, `why`, `block`, `unblock`, `check`."""
+"""Commands for those who crawl: `crawl`, `status`, `why`, `block`, `unblock`, `cloak`, `check`."""
 
 import asyncio
 import shlex

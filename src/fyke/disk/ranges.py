@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fyke.core.batches import U64
 from fyke.disk.files import raw, writing
 
 Array = npt.NDArray[Any]
-Keys = npt.NDArray[np.uint64]
 
 RANGE_ROWS = 1 << 16
 WAITING_ROWS = 1 << 18
@@ -62,7 +62,7 @@ class Buckets:
         self._dtype = np.dtype(dtype)
         self.ranges = ranges
         self._most_waiting = waiting_rows
-        self._waiting: list[tuple[Keys, Array]] = []
+        self._waiting: list[tuple[U64, Array]] = []
         self._waiting_rows = 0
         self.rows = 0
         with writing(folder):
@@ -72,7 +72,7 @@ class Buckets:
     def __repr__(self) -> str:
         return f"Buckets({self._name}, {self.rows} rows in {self.ranges} ranges)"
 
-    def add(self, keys: Keys, rows: Array) -> None:
+    def add(self, keys: U64, rows: Array) -> None:
         """`rows`, each to the range of its key. Raises DiskFull or DirectoryError."""
         self.rows += len(rows)
         self._waiting_rows += len(rows)
@@ -110,11 +110,3 @@ class Buckets:
         self._waiting, self._waiting_rows = [], 0
         for at in range(self.ranges if self.ranges > 1 else 0):
             self._path(at).unlink(missing_ok=True)
-
-
-def mixed(numbers: npt.NDArray[Any]) -> Keys:
-    """Each number as 64 bits that look random (splitmix64's last step), uint64[n]."""
-    x = numbers.astype(np.uint64)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))

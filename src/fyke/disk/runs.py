@@ -24,10 +24,10 @@ from fyke.core.sorting import Places
 from fyke.disk import frames, packed
 from fyke.disk.files import Bytes, Reader, raw
 from fyke.disk.operations import Entries, Op, joined_entries
+from fyke.disk.part import KEY
 from fyke.disk.store import State, Store
 
 PREFIX_BITS = 16
-KEY = np.dtype("<u8")
 PLACE = np.dtype("<u4")
 MESSAGE_ROWS = 1 << 14
 WRITE_BYTES = 1 << 20  # gathered for one write: the system takes half the time that pieces do

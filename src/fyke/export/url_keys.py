@@ -8,9 +8,9 @@ the answers of one batch while asking.
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from fyke.core.batches import U64
 from fyke.disk.ranges import Buckets, append, mapped, ranges_for
 from fyke.export.source import Source
 from fyke.export.staging import writing
@@ -18,8 +18,6 @@ from fyke.export.staging import writing
 RANGE_ROWS = 1 << 20
 
 _PLACE = np.dtype([("key", "<u8"), ("begin", "<u8"), ("length", "<u4")])
-
-Keys = npt.NDArray[np.uint64]
 
 
 class Addresses:
@@ -61,13 +59,13 @@ class Addresses:
             append(self._places, ordered)
         buckets.close()
 
-    def of(self, keys: Keys) -> pa.Array:
+    def of(self, keys: U64) -> pa.Array:
         """The URL of each of `keys`, strings[n]; null for one that is no page's."""
         different, where = np.unique(keys, return_inverse=True)
         found = pa.array([self._one(at) for at in self._look_up(different)], pa.string())
         return found.take(pa.array(where))
 
-    def _look_up(self, keys: Keys) -> list[int]:
+    def _look_up(self, keys: U64) -> list[int]:
         """The place of each key, or -1."""
         if not len(self._key):
             return [-1] * len(keys)

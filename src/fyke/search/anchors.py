@@ -17,9 +17,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.disk.ranges import Array, Buckets, Keys, mixed, sliced
+from fyke.core.batches import U64
+from fyke.disk.ranges import Array, Buckets, sliced
 from fyke.search.catalogue import looked_up
 from fyke.search.lots import Lot
+from fyke.search.sketch import mixed
 
 MOST_WORDS = 48
 MOST_TIMES = 4
@@ -58,7 +60,7 @@ def redirected(standing: CurrentRows, aliases: Array, scratch: Path, ranges: int
     return found
 
 
-def gathered(standing: CurrentRows, pages: Keys, moved: Array, at: int, ranges: int) -> Array:
+def gathered(standing: CurrentRows, pages: U64, moved: Array, at: int, ranges: int) -> Array:
     """COUNTED for the sorted keys `pages` of range `at`, in order of page, then of most use."""
     found = [np.zeros(0, COUNTED)]
     order = np.argsort(moved["lot"], kind="stable")
@@ -106,7 +108,7 @@ def _chosen(rows: Array) -> Array:
     return rows
 
 
-def digests(chosen: Array, pages: int) -> Keys:
+def digests(chosen: Array, pages: int) -> U64:
     """For each of `pages` pages a number that changes when its anchors do, uint64[pages]."""
     out = np.zeros(pages, np.uint64)
     np.add.at(out, chosen["page"], mixed(chosen["hash"] + chosen["count"].astype(np.uint64)))

@@ -18,9 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fyke.core.batches import U64
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES
-from fyke.disk.ranges import Buckets, Keys, append, mapped, ranges_for
+from fyke.disk.ranges import Buckets, append, mapped, ranges_for
 from fyke.search.catalogue import looked_up
 
 LEAST_LINKERS = 10  # of a domain whose in-degree is said to be nobody's choice
@@ -49,7 +50,7 @@ class ContentSums:
     def __repr__(self) -> str:
         return f"ContentSums({self._parts!r})"
 
-    def add(self, pages: pa.RecordBatch, domains: Keys) -> None:
+    def add(self, pages: pa.RecordBatch, domains: U64) -> None:
         """Pages (with `PAGE_COLUMNS`) of these `domains` (uint64[n])."""
         read = pc.and_(
             pc.equal(pages.column("outcome").cast(pa.string()), Outcome.OK.value),
@@ -78,7 +79,7 @@ class ContentSums:
             append(self._path, sums)
         self._parts.close()
 
-    def of(self, keys: Keys) -> Table:
+    def of(self, keys: U64) -> Table:
         """Of domains (uint64[n], sorted): `pages`, and means over them: a field each, zeros for none."""
         table = mapped(self._path, _ROW)
         if len(keys):

@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from fyke.core.batches import U64
 from fyke.core.sorting import distinct
 from fyke.disk.files import writing
-from fyke.disk.ranges import Array, Buckets, Keys, append, mapped, ranges_for
+from fyke.disk.ranges import Array, Buckets, append, mapped, ranges_for
 
 BYTES_PER_LINK = 160  # of memory while a range is sorted
 
@@ -26,7 +27,7 @@ _LINKS = np.dtype([("source", "<u8"), ("target", "<u8")])
 _NODES = np.dtype([("key", "<u8"), ("group", "<u8")])
 _INCOMING = np.dtype([("target", "<u8"), ("source", "<i8"), ("group", "<u8")])
 
-OnLinks = Callable[[Keys, Keys], None]  # the groups of sources and of targets
+OnLinks = Callable[[U64, U64], None]  # the groups of sources and of targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,12 @@ class GraphBuilder:
     def __repr__(self) -> str:
         return f"GraphBuilder({self._name}, {self._links!r})"
 
-    def add_nodes(self, keys: Keys, groups: Keys) -> None:
+    def add_nodes(self, keys: U64, groups: U64) -> None:
         """Nodes and their groups; what is only a source must come here."""
         nodes = np.unique(_together(_NODES, key=keys, group=groups))
         self._nodes.add(nodes["key"], nodes)
 
-    def add_links(self, sources: Keys, targets: Keys) -> None:
+    def add_links(self, sources: U64, targets: U64) -> None:
         """Links; what links to itself is left out. The targets must be among the nodes."""
         links = np.unique(_together(_LINKS, source=sources, target=targets))
         links = links[links["source"] != links["target"]]
@@ -107,13 +108,13 @@ class GraphBuilder:
         append(keys, nodes)
         return len(nodes)
 
-    def _groups(self, at: int, keys: Keys) -> Keys:
+    def _groups(self, at: int, keys: U64) -> U64:
         """The group of each of the range's nodes."""
         nodes = self._nodes.read(at)
         nodes = nodes[np.argsort(nodes["key"], kind="stable")]
         return np.ascontiguousarray(nodes["group"][np.searchsorted(nodes["key"], keys)])
 
-    def _leave(self, at: int, keys: Keys, begin: int, degree: Path) -> None:
+    def _leave(self, at: int, keys: U64, begin: int, degree: Path) -> None:
         """Links of range `at` as seen from their sources: numbers instead of keys."""
         links = np.unique(self._links.read(at))
         places = np.searchsorted(keys, links["source"])
@@ -122,7 +123,7 @@ class GraphBuilder:
         rows = _together(_INCOMING, target=links["target"], source=begin + places, group=groups)
         self._incoming.add(rows["target"], rows)
 
-    def _arrive(self, at: int, keys: Keys, on_links: OnLinks | None) -> Block:
+    def _arrive(self, at: int, keys: U64, on_links: OnLinks | None) -> Block:
         """Links of range `at` as seen from their targets: a block of the matrix."""
         links = self._incoming.read(at)
         places = np.searchsorted(keys, links["target"])

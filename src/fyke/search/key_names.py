@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fyke.core.batches import U64
 from fyke.disk.files import writing
-from fyke.disk.ranges import Keys
 
 REMEMBERED = 1 << 18
 
@@ -32,7 +32,7 @@ class NameStore:
     def __repr__(self) -> str:
         return f"Names({str(self._path)!r})"
 
-    def add(self, keys: Keys, names: list[str]) -> None:
+    def add(self, keys: U64, names: list[str]) -> None:
         """Note `names` with their keys."""
         fresh = {key: name for key, name in zip(keys.tolist(), names, strict=True) if key not in self._seen}
         if not fresh:
@@ -43,7 +43,7 @@ class NameStore:
         with writing(self._path):
             self._writer.write_batch(pa.RecordBatch.from_pydict({"key": fresh.keys(), "name": fresh.values()}, _SCHEMA))
 
-    def of(self, keys: Keys) -> pa.Array:
+    def of(self, keys: U64) -> pa.Array:
         """The name of each of the sorted `keys` (one at least), all noted before. Nothing can be added any more."""
         if self._writer is not None:
             self._writer.close()

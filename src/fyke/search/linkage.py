@@ -22,10 +22,10 @@ import pyarrow.compute as pc
 from fyke.archive.arrivals import arrivals
 from fyke.archive.checksum import write_checksum
 from fyke.archive.table_files import TABLES, parquet_writer
-from fyke.core.batches import LinkKind
+from fyke.core.batches import U64, LinkKind
 from fyke.core.urls import key_of, pay_level_domain
 from fyke.disk.files import sync_file, writing, written_whole
-from fyke.disk.ranges import Keys, append
+from fyke.disk.ranges import append
 from fyke.search.domain_signals import PAGE_COLUMNS, ContentSums, reasons
 from fyke.search.folder import IndexFolder
 from fyke.search.graph import Graph, GraphBuilder
@@ -67,7 +67,7 @@ def rank_links(folder: IndexFolder, number: int, rows: tuple[int, int], memory_b
         of_pages.add_nodes(targets, domains)
         of_pages.add_links(sources, targets)
 
-    def between(sources: Keys, targets: Keys) -> None:
+    def between(sources: U64, targets: U64) -> None:
         for keys in (sources, targets):
             of_domains.add_nodes(keys, np.zeros_like(keys))
         of_domains.add_links(sources, targets)
@@ -89,7 +89,7 @@ class DomainSignals(NamedTuple):
     contents: ContentSums
     usual: dict[str, tuple[float, float]]
 
-    def columns(self, keys: Keys, begin: int) -> dict[str, Any]:
+    def columns(self, keys: U64, begin: int) -> dict[str, Any]:
         """Of the domains with these `keys` (uint64[n]), the nodes from `begin` on."""
         support, content = self.supporters[begin : begin + len(keys)], self.contents.of(keys)
         told = reasons(support, content, self.usual)
@@ -97,13 +97,13 @@ class DomainSignals(NamedTuple):
         return {"domain": self.names.of(keys), **numbers, "reasons": told}
 
 
-def _pages(crawl: Path, rows: int, names: NameStore) -> Iterator[tuple[pa.RecordBatch, Keys]]:
+def _pages(crawl: Path, rows: int, names: NameStore) -> Iterator[tuple[pa.RecordBatch, U64]]:
     """Pages, and the keys of their domains."""
     for batch in arrivals(crawl, "pages", ["key", "domain", *PAGE_COLUMNS], 0, rows):
         yield batch, _keys(batch.column("domain").dictionary_encode(), names)
 
 
-def _links(crawl: Path, rows: int, names: NameStore) -> Iterator[tuple[Keys, Keys, Keys]]:
+def _links(crawl: Path, rows: int, names: NameStore) -> Iterator[tuple[U64, U64, U64]]:
     """Sources, targets, and the domains of the targets, of links that count."""
     for batch in arrivals(crawl, "links", ["source", "target", "target_url", "kind"], 0, rows):
         batch = batch.filter(pc.is_in(batch.column("kind"), _COUNTED))
@@ -117,7 +117,7 @@ def _links(crawl: Path, rows: int, names: NameStore) -> Iterator[tuple[Keys, Key
         yield batch.column("source").to_numpy(), targets, _keys(domains, names)[place]
 
 
-def _keys(domains: pa.DictionaryArray, names: NameStore) -> Keys:
+def _keys(domains: pa.DictionaryArray, names: NameStore) -> U64:
     """The key of each name, which `names` takes note of."""
     known = domains.dictionary.to_pylist()
     keys = np.fromiter(map(key_of, known), np.uint64, len(known))

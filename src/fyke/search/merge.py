@@ -20,8 +20,9 @@ import pyarrow as pa
 
 from fyke.archive.schemas import NEAR
 from fyke.archive.summaries import write_near
+from fyke.core.batches import U64
 from fyke.disk.files import sync_file, writing
-from fyke.disk.ranges import RANGE_ROWS, Array, Buckets, Keys, append, mapped, mixed, sliced
+from fyke.disk.ranges import RANGE_ROWS, Array, Buckets, append, mapped, sliced
 from fyke.search.anchors import CurrentRows, digests, gathered, redirected, wordings
 from fyke.search.catalogue import (
     CATALOGUE,
@@ -36,7 +37,7 @@ from fyke.search.catalogue import (
 from fyke.search.folder import IndexFolder, IndexState
 from fyke.search.lots import Fate, Lot
 from fyke.search.ranks import Ranks
-from fyke.search.sketch import SIGNS
+from fyke.search.sketch import SIGNS, mixed
 from fyke.search.weights import factors
 
 PLAN = pa.schema(
@@ -104,7 +105,7 @@ class _KnownOfPages:
         found: npt.NDArray[np.bool_] = looked_up(np.ascontiguousarray(aliases["key"]), keys) >= 0
         return found
 
-    def anchors(self, keys: Keys, at: int) -> Array:
+    def anchors(self, keys: U64, at: int) -> Array:
         """COUNTED for the pages `keys`, of range `at`."""
         return gathered(self.standing, keys, self.moved.read(at), at, self.moved.ranges)
 
@@ -139,10 +140,10 @@ def _near_batches(catalogue: Array, firsts: Buckets) -> Iterator[pa.RecordBatch]
         )
 
 
-def _signatures(pages: Array, factor: Array, others: Keys) -> Keys:
+def _signatures(pages: Array, factor: Array, others: U64) -> U64:
     """For each document a number that changes when it does, never 0, uint64[n]; `others`: by what comes from others."""
     place = pages["lot"].astype(np.uint64) << np.uint64(32) | pages["text"].astype(np.uint64)
-    signatures: Keys = mixed(mixed(mixed(place) + others) + factor.view(np.uint64)) | np.uint64(1)
+    signatures: U64 = mixed(mixed(mixed(place) + others) + factor.view(np.uint64)) | np.uint64(1)
     return signatures
 
 
@@ -167,7 +168,7 @@ class _PlanWriter:
             self._writer.close()
             self._file.close()
 
-    def write(self, pages: Array, factor: Array, clusters: Keys, anchors: list[list[str]]) -> None:
+    def write(self, pages: Array, factor: Array, clusters: U64, anchors: list[list[str]]) -> None:
         """Documents to write, in the order of lots."""
         self._writes += len(pages)
         order = np.lexsort((pages["text"], pages["lot"]))
@@ -178,12 +179,12 @@ class _PlanWriter:
         with writing(self._paths["plan"]):
             self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=PLAN))
 
-    def delete(self, keys: Keys) -> None:
+    def delete(self, keys: U64) -> None:
         """Documents to delete."""
         self._deletes += len(keys)
         append(self._paths["deletes"], np.ascontiguousarray(keys))
 
-    def note(self, written: Keys, pages: int) -> None:
+    def note(self, written: U64, pages: int) -> None:
         """The signatures of the next rows of the catalogue, `pages` of which may be found."""
         self._pages += pages
         append(self._paths["written"], written)

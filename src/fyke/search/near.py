@@ -28,13 +28,14 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
+from fyke.core.batches import U64
 from fyke.core.errors import StateDamaged
 from fyke.core.sorting import distinct
 from fyke.disk.checkpoint import Checkpoint
 from fyke.disk.drum import Drum
 from fyke.disk.files import cut, raw, writing
 from fyke.disk.operations import Combine
-from fyke.disk.ranges import Array, Buckets, Keys
+from fyke.disk.ranges import Array, Buckets
 from fyke.search.lots import NEAR, Lot
 from fyke.search.sketch import BANDS, MOST_SIGNS, SIGNS
 
@@ -173,7 +174,7 @@ class Clusters:
                 rows["page"][at] = signs[first][0] if first < begin else pages[first - begin]
         rows["first"] = place
 
-    def _firsts(self, numbers: Keys) -> Iterator[tuple[int, int]]:
+    def _firsts(self, numbers: U64) -> Iterator[tuple[int, int]]:
         """Each of `numbers` with that of the first text of its cluster."""
         for number in numbers.tolist():
             yield number, int(self._read(number, number + 1)["first"][0])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fyke.disk.ranges import Keys
+from fyke.core.batches import U64
 from fyke.search.catalogue import looked_up
 from fyke.search.folder import IndexFolder, IndexState
 
@@ -28,20 +28,20 @@ class Ranks:
         self._pages = _RankTable(*rank_files(folder, state.ranks, "pages"))
         self._domains = _RankTable(*rank_files(folder, state.ranks, "domains"))
 
-    def of_pages(self, keys: Keys) -> Floats:
+    def of_pages(self, keys: U64) -> Floats:
         return self._pages.look_up(keys)
 
-    def of_domains(self, keys: Keys) -> Floats:
+    def of_domains(self, keys: U64) -> Floats:
         return self._domains.look_up(np.ascontiguousarray(keys))
 
 
 class _RankTable:
     def __init__(self, keys: Path, values: Path) -> None:
         there = keys.exists() and keys.stat().st_size > 0
-        self._keys: Keys = np.memmap(keys, np.uint64, "r") if there else np.zeros(0, np.uint64)
+        self._keys: U64 = np.memmap(keys, np.uint64, "r") if there else np.zeros(0, np.uint64)
         self._values: Floats = np.memmap(values, np.float64, "r") if there else np.zeros(0)
 
-    def look_up(self, keys: Keys) -> Floats:
+    def look_up(self, keys: U64) -> Floats:
         places = looked_up(self._keys, keys)
         found = np.zeros(len(keys))
         found[places >= 0] = self._values[places[places >= 0]]

@@ -25,7 +25,8 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from fyke.disk.ranges import Array, Keys, mixed
+from fyke.core.batches import U64
+from fyke.disk.ranges import Array
 
 BANDS = 8
 BAND_BINS = 10
@@ -35,6 +36,15 @@ SIGNS = 256
 MOST_SIGNS = 19  # that differ between near-duplicates
 
 SKETCH = np.dtype([("bands", "<u8", (BANDS,)), ("signs", "u1", (SIGNS // 8,))])  # all zeros without a sketch
+
+
+def mixed(numbers: Array) -> U64:
+    """Each number as 64 bits that look random (splitmix64's last step), uint64[n]."""
+    x = numbers.astype(np.uint64)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
 
 _APART = np.uint64(0x9E3779B97F4A7C15)
 _POSITIONS = 64  # of a word that are told apart; 256 of them are a multiple
@@ -56,7 +66,7 @@ def sketch(text: str) -> Array:
     return out
 
 
-def word_hashes(text: str) -> Keys:
+def word_hashes(text: str) -> U64:
     """A hash for each word of `text`, in order, uint64[n]."""
     data = np.frombuffer(text.lower().encode("utf-8", "replace"), np.uint8)
     inside = _IN_WORD[data]
@@ -85,18 +95,18 @@ def _after_a_break(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
     return found
 
 
-def shingles(words: Keys) -> Keys:
+def shingles(words: U64) -> U64:
     """The hashes of the shingles of a text with the word hashes `words`, sorted, each once: uint64[n]."""
     count = max(0, len(words) - SHINGLE_WORDS + 1)
     found = words[:count]
     for at in range(1, SHINGLE_WORDS):
         found = found * _APART + words[at : at + count]
     ordered = np.sort(mixed(found))
-    once: Keys = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    once: U64 = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
     return once
 
 
-def _least(found: Keys, bins: int) -> Keys:
+def _least(found: U64, bins: int) -> U64:
     """The smallest of sorted shingles in each of so many bins, uint64[bins]: a bin is a range of them."""
     edges = np.arange(bins, dtype=np.uint64) * np.uint64(-(-(1 << 64) // bins))
     first = np.searchsorted(found, edges)

@@ -24,8 +24,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fyke.disk.ranges import Keys, mapped, mixed
+from fyke.core.batches import U64
+from fyke.disk.ranges import mapped
 from fyke.search.graph import Block, Graph
+from fyke.search.sketch import mixed
 
 REGISTERS = 128
 LEAST_LINKERS = 2  # of a domain that says what is usual
@@ -112,7 +114,7 @@ def _linkers_of_linkers(graph: Graph, found: Table, owed: Table) -> Table:
     return owed
 
 
-def _sketches(keys: Keys) -> Sketches:
+def _sketches(keys: U64) -> Sketches:
     """A sketch of each key by itself, uint8[n, REGISTERS]: the place of the first bit that is set, in one register."""
     bits = mixed(keys)
     sketches = np.zeros((len(keys), REGISTERS), np.uint8)

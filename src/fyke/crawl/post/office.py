@@ -342,7 +342,7 @@ class Office:
         self._routes.move(own)
 
     def give_back(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        """The visits `urls` were not made here, since a person blocked their host: those of this shard."""
+        """The visits `urls` were not made here: those of this shard, which are to be made anew."""
         own = self._own(urls)
         for key in u64(own, "key").tolist():
             self._handed.back(key, now)

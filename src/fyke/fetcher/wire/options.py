@@ -7,11 +7,11 @@ also when the environment names a proxy.
 
 import ssl
 from collections.abc import Iterable
-from importlib.util import find_spec
 from os import fsencode
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pycurl
 
 from fyke.core.config import FetchSection
@@ -59,13 +59,13 @@ def _trust(config: FetchSection) -> Iterable[Option]:
     peer, host = (1, 2) if config.verify_tls else (0, 0)
     yield from ((pycurl.SSL_VERIFYPEER, peer), (pycurl.PROXY_SSL_VERIFYPEER, peer))
     yield from ((pycurl.SSL_VERIFYHOST, host), (pycurl.PROXY_SSL_VERIFYHOST, host))
-    bundle = certificate_bundle(config.ca_file)
-    if config.verify_tls and bundle:
-        yield from ((pycurl.CAINFO, fsencode(bundle)), (pycurl.PROXY_CAINFO, fsencode(bundle)))
+    bundle = fsencode(certificate_bundle(config.ca_file))
+    if config.verify_tls:
+        yield from ((pycurl.CAINFO, bundle), (pycurl.PROXY_CAINFO, bundle))
 
 
 def certificate_bundle(ca_file: str) -> str:
-    """The PEM file of certificates to trust: `ca_file`, else the system's, else certifi's, else none.
+    """The PEM file of certificates to trust: `ca_file`, else the system's, else certifi's.
 
     Raises ConfigurationError when `ca_file` is given and is not a file of certificates.
     """
@@ -80,9 +80,7 @@ def certificate_bundle(ca_file: str) -> str:
     for path in (ssl.get_default_verify_paths().cafile, *_SYSTEM_BUNDLES):
         if path and Path(path).is_file():
             return path
-    found = find_spec("certifi")  # not asked for by Fyke, but often there
-    bundle = Path(found.origin).with_name("cacert.pem") if found and found.origin else None
-    return str(bundle) if bundle and bundle.is_file() else ""
+    return certifi.where()
 
 
 def session_cache() -> Any:
