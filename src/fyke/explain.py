@@ -29,7 +29,7 @@ from fyke.core.clock import SystemClock
 from fyke.core.config import Config, RevisitSection
 from fyke.core.errors import ConfigurationError, StateDamaged
 from fyke.core.hours import HostHours
-from fyke.core.plugins import ProtocolModule, UrlFilter, load_plugin, schemes_of
+from fyke.core.plugins import named, schemes_of
 from fyke.core.rewrite_rules import load
 from fyke.core.rewriting import Rewriter
 from fyke.core.seeds import seed_of, seeds_of
@@ -142,9 +142,8 @@ def _seeds(directory: CrawlDirectory, config: Config) -> list[Locator]:
 
 
 def _filters(directory: CrawlDirectory, config: Config) -> Filters:
-    plugins: list[UrlFilter] = [load_plugin(name, "filters", UrlFilter) for name in config.plugins.filters]
-    protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
-    filters = filters_for(config.crawl, _seeds(directory, config), sorted(schemes_of(protocols)), plugins)
+    schemes = sorted(schemes_of(named(config.plugins, "protocols")))
+    filters = filters_for(config.crawl, _seeds(directory, config), schemes, named(config.plugins, "filters"))
     for batch in directory.listed.batches():
         filters.begin(batch)
     for state in _states(directory):

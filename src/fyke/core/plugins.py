@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, Mask
+from fyke.core.config import PluginsSection
 from fyke.core.errors import PluginError
 from fyke.core.urls import SCHEMES
 from fyke.core.visits import Exchange, Page, Visit
@@ -106,6 +107,9 @@ class PageSink(Protocol):
     def close(self) -> None: ...
 
 
+_KINDS = {"filters": UrlFilter, "protocols": ProtocolModule, "processors": ProcessingModule, "sinks": PageSink}
+
+
 def schemes_of(modules: Iterable[ProtocolModule]) -> frozenset[str]:
     """The schemes that a crawl with the protocol modules `modules` fetches: Fyke's own and theirs.
 
@@ -120,6 +124,14 @@ def schemes_of(modules: Iterable[ProtocolModule]) -> frozenset[str]:
                 )
             schemes.add(scheme)
     return frozenset(schemes)
+
+
+def named(plugins: PluginsSection, kind: str) -> list[Any]:
+    """Those of `kind` ("filters", "protocols", "processors" or "sinks") that `plugins` names, made, in their order.
+
+    Raises PluginError.
+    """
+    return [load_plugin(reference, kind, _KINDS[kind]) for reference in getattr(plugins, kind)]
 
 
 def load_plugin(reference: str, kind: str, protocol: type) -> Any:

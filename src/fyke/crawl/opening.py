@@ -26,7 +26,7 @@ from fyke.core.errors import ConfigurationError
 from fyke.core.hours import HostHours
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import Pace
-from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, load_plugin, schemes_of
+from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, named, schemes_of
 from fyke.core.resolve import LinkResolver
 from fyke.core.rewrite_rules import load
 from fyke.core.rewriting import Rewriter
@@ -103,15 +103,10 @@ class Prepared:
     names. Raises ConfigurationError, PluginError or BadUrl."""
 
     def __init__(self, directory: CrawlDirectory, config: Config, given: Plugins) -> None:
-        named = config.plugins
-        self.filters = [*(load_plugin(name, "filters", UrlFilter) for name in named.filters), *given.filters]
-        self.protocols = [
-            *(load_plugin(name, "protocols", ProtocolModule) for name in named.protocols), *given.protocols
-        ]  # fmt: skip
-        self.processors = [
-            *(load_plugin(name, "processors", ProcessingModule) for name in named.processors), *given.processors
-        ]  # fmt: skip
-        self.sinks = [*(load_plugin(name, "sinks", PageSink) for name in named.sinks), *given.sinks]
+        self.filters = [*named(config.plugins, "filters"), *given.filters]
+        self.protocols = [*named(config.plugins, "protocols"), *given.protocols]
+        self.processors = [*named(config.plugins, "processors"), *given.processors]
+        self.sinks = [*named(config.plugins, "sinks"), *given.sinks]
         crawl_order(config.frontier)  # the frontier makes its own: here a wrong one costs no directory yet
         budget_function(config.frontier)
         self.schemes = schemes_of(self.protocols)

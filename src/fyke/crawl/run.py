@@ -26,7 +26,7 @@ from fyke.archive.statistics import CrawlStatistics, added
 from fyke.core.config import Config
 from fyke.core.errors import EXIT_INTERRUPTED, DiskFull, FykeError, NetworkDown
 from fyke.core.memory import peak_memory_bytes
-from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
+from fyke.core.plugins import named, schemes_of
 from fyke.core.rewrite_rules import load
 from fyke.crawl.agent import Agent, brought_nothing, may_begin_again
 from fyke.crawl.control import Control
@@ -90,10 +90,6 @@ def _tune() -> None:
     sys.setswitchinterval(SWITCH_S)
 
 
-def _schemes(config: Config) -> frozenset[str]:
-    return schemes_of(load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols)
-
-
 def _reading(sources: SeedSources, console: Console) -> Iterator[str]:
     """The URLs of `sources`; says how far it is, and at the end what was left out."""
     with Progress(console, "reading seeds") as progress:
@@ -125,7 +121,7 @@ class _CrawlRun:
     def whole(self, sources: Sequence[str]) -> Summary:
         """Begin, or go on, also at the seeds of `sources`, unless nothing is left to do."""
         directory, config, console = self._directory, self._config, self._console
-        found = SeedSources(sources, _schemes(config))
+        found = SeedSources(sources, schemes_of(named(config.plugins, "protocols")))
         listed = _reading(found, console) if sources else None
         if self._again is not None:
             if directory.holds_crawl:

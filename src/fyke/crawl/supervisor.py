@@ -33,7 +33,7 @@ from fyke.core import errors
 from fyke.core.config import Config
 from fyke.core.hours import HostHours
 from fyke.core.memory import MemoryGauge
-from fyke.core.plugins import ProtocolModule, load_plugin, schemes_of
+from fyke.core.plugins import named, schemes_of
 from fyke.core.seeds import seeds_of
 from fyke.crawl.control import SLOWEST
 from fyke.crawl.forks import ForkServer
@@ -82,8 +82,7 @@ class Supervisor:
         for process in self._processes:
             process.deaths = sum((Counter(self._known[agent].statistics.deaths) for agent in process.agents), Counter())
         self._asked = AskedLater(directory.state)
-        protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
-        self._schemes = schemes_of(protocols)
+        self._schemes = schemes_of(named(config.plugins, "protocols"))
         self._turns = Turns(directory.path)
         self._round = 0
         self._figures_at = 0.0

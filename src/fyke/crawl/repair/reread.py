@@ -26,7 +26,7 @@ from fyke.core.batches import Kind
 from fyke.core.config import Config
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
-from fyke.core.plugins import ProcessingModule, ProtocolModule, load_plugin, schemes_of
+from fyke.core.plugins import named, schemes_of
 from fyke.core.resolve import LinkResolver
 from fyke.core.seeds import seeds_of
 from fyke.core.urls import Locator
@@ -58,14 +58,13 @@ class Rereader:
     """Reads the archive of the crawl in `folder`: `ends` says how many bytes of each file count."""
 
     def __init__(self, folder: Path, config: Config, ends: dict[Path, int]) -> None:
-        processors = [load_plugin(name, "processors", ProcessingModule) for name in config.plugins.processors]
-        protocols = [load_plugin(name, "protocols", ProtocolModule) for name in config.plugins.protocols]
         self._folder = folder
         self._captures = Captures(folder)
         self._ends = ends
         self._most_bytes = config.fetch.max_body_bytes
+        processors = named(config.plugins, "processors")
         self._parser = Parser(processors, config.crawl.requisites, product=config.agent.user_agent)
-        self._links = LinkResolver(schemes_of(protocols))
+        self._links = LinkResolver(schemes_of(named(config.plugins, "protocols")))
         self._seeds = frozenset(seed.url.decode() for seed in seeds_of(config.crawl.seeds))
         self.other_links = 0  # pages that have other links than when they were crawled
 
