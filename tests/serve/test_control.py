@@ -16,9 +16,8 @@ from crawl.runs import archived, begin, fyke, settings, wait_for
 from crawl.small_site import SmallSite, small_site
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
-from fyke.archive.orders import SOCKET, connected
+from fyke.archive.orders import SOCKET, bound, connected
 from fyke.core.errors import StateDamaged
-from fyke.crawl.control import bound
 from fyke.explain import why
 from fyke.serve.dashboard import QUEUES
 from serve.kit import TOKEN, client

@@ -8,6 +8,7 @@ none runs.
 import asyncio
 import json
 import os
+import socket
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -49,6 +50,22 @@ def near(folder: Path, name: str = SOCKET) -> Iterator[str]:
         yield f"/proc/self/fd/{descriptor}/{name}"
     finally:
         os.close(descriptor)
+
+
+def bound(folder: Path, name: str = SOCKET) -> socket.socket:
+    """A socket bound in `folder`, the user's own, in place of what a killed process left there. Raises OSError."""
+    path = folder / name
+    path.unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX)
+    try:
+        with near(folder, name) as short:
+            listening.bind(short)
+        path.chmod(0o600)  # nobody can connect before it listens
+    except OSError:
+        listening.close()
+        raise
+    listening.setblocking(False)
+    return listening
 
 
 async def standing(directory: CrawlDirectory) -> CrawlStatus:

@@ -17,7 +17,6 @@ Invariant: nobody listening costs nothing; a listener that does not read is drop
 import asyncio
 import heapq
 import json
-import socket
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from fyke.archive.asked import AskedLater, host_named
-from fyke.archive.orders import SOCKET, near
+from fyke.archive.orders import SOCKET, bound
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.batches import concat
 from fyke.core.clock import Clock
@@ -281,19 +280,3 @@ class Control:
 
 def _line(what: dict[str, Any]) -> bytes:
     return json.dumps(what).encode() + b"\n"
-
-
-def bound(state: Path) -> socket.socket:
-    """A socket bound in the folder `state`, in place of what a killed crawl left there. Raises OSError."""
-    path = state / SOCKET
-    path.unlink(missing_ok=True)
-    with near(state) as short:
-        listening = socket.socket(socket.AF_UNIX)
-        try:
-            listening.bind(short)
-            path.chmod(0o600)  # nobody can connect before it listens
-        except OSError:
-            listening.close()
-            raise
-    listening.setblocking(False)
-    return listening

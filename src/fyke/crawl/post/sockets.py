@@ -6,12 +6,11 @@ it opened, and reads from those that others opened. Invariant: a frame arrives w
 """
 
 import asyncio
-import socket
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from fyke.archive.orders import near
+from fyke.archive.orders import bound, near
 from fyke.crawl.post.columns import FRAME, envelope_opened
 from fyke.crawl.post.letters import Envelope
 
@@ -40,13 +39,7 @@ class Sockets:
         return f"Sockets(agent {self._me}, {len(self._writers)} reached)"
 
     async def __aenter__(self) -> "Sockets":
-        (self._state / name_of(self._me)).unlink(missing_ok=True)
-        with near(self._state, name_of(self._me)) as short:
-            listening = socket.socket(socket.AF_UNIX)
-            listening.bind(short)
-        (self._state / name_of(self._me)).chmod(0o600)
-        listening.setblocking(False)
-        self._server = await asyncio.start_unix_server(self._read, sock=listening)
+        self._server = await asyncio.start_unix_server(self._read, sock=bound(self._state, name_of(self._me)))
         return self
 
     async def __aexit__(self, *_: object) -> None:
