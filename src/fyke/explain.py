@@ -39,6 +39,7 @@ from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
 from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState
+from fyke.frontier.again import USUAL_S
 from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.looking import BLOCKED, OVER_QUOTA, TRAPPED, FrontierSeen
 from fyke.frontier.quota import PageLimits
@@ -46,8 +47,6 @@ from fyke.frontier.revisit.belief import Belief, bounds, prior, seen
 from fyke.frontier.revisit.choice import CHANCE, Resting, Terms, due_at
 from fyke.frontier.revisit.signals import Trust, credit, no_trust
 from fyke.quantities import counted, duration, share_text
-
-USUAL_S = 30 * 86400.0  # between changes of a page of which nothing is known
 
 
 @dataclass(frozen=True, slots=True)

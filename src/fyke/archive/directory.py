@@ -169,10 +169,10 @@ class CrawlDirectory:
         """
         if listed is not None:
             self.listed.compare(listed)
-        there = self.config().crawl
-        before, now = ({key: getattr(crawl, key) for key in SAME_CRAWL} for crawl in (there, asked.crawl))
+        there = self.config()
+        before, now = ({key: getattr(of.crawl, key) for key in SAME_CRAWL} for of in (there, asked))
         before["seeds"], now["seeds"] = ([seed.url.decode() for seed in seeds_of(of["seeds"])] for of in (before, now))
-        if self.config().extract != asked.extract:
+        if there.extract != asked.extract:
             raise OtherCrawl(
                 f"{self.path} holds a crawl with other [[extract]] tables: fyke extract {self.path} --config FILE makes"
                 " new ones of what is archived"

@@ -61,8 +61,7 @@ def verify(reader: Reader, length: int) -> None:
 
 def _message(reader: Reader, offset: int) -> tuple[bytes, int, int]:
     """The bytes of the message whose header is at `offset`, its rows, and where the next one begins."""
-    header = reader.read(offset, HEADER.size)
-    size_bytes, rows, digest = HEADER.unpack(header) if len(header) == HEADER.size else (0, 0, 0)
+    size_bytes, rows, digest = HEADER.unpack(reader.read(offset, HEADER.size))
     start = offset + HEADER.size
     body = reader.read(start, size_bytes) if size_bytes <= reader.size() - start else b""
     if len(body) != size_bytes or xxhash.xxh3_64_intdigest(body, seed=rows) != digest:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from fyke.core.clock import BOOT_ID
 from fyke.core.config import PolitenessSection
-from fyke.disk.files import damaged, write_all, writing
+from fyke.disk.files import Opened, damaged, write_all, writing
 from fyke.disk.sealed import LOST_WRITES, journal_lines, sealed_line, unsealed_line
 from fyke.fetcher.workbench import download_rest_s
 
@@ -36,7 +36,7 @@ def address_name(address: str) -> str:
     return f"@{address}"
 
 
-class Rests:
+class Rests(Opened):
     """The journal at `path`, of requests that last `longest_s` seconds at most.
 
     `resumed` says that a crawl was here before: then a journal that is missing or cannot be believed makes
@@ -72,7 +72,6 @@ class Rests:
             own_s = 0.0 if name[0] == "@" else download_rest_s(politeness, end - began)
             self._due[name] = end + max(least_s, own_s)
         self._under_way.clear()
-        self._descriptor = -1
         self._write_anew(now)
 
     def __repr__(self) -> str:
@@ -122,12 +121,6 @@ class Rests:
         if writes != self._book_writes:
             self._book_writes = writes
             self._note([sealed_line(f"b {writes}")], now)
-
-    def close(self) -> None:
-        """Let go of the file; twice does no harm."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
 
     def _note(self, lines: list[str], now: float) -> None:
         if not lines:

@@ -125,7 +125,7 @@ class Watch:
             "slowest": [],
             "blocked": AskedLater(self._directory.state).blocked,
         }
-        return looked, CrawlState(status.state.partition(":")[0], False, status.taken_at, figures=figures)
+        return looked, CrawlState(status.state, False, status.taken_at, figures=figures)
 
     async def order(self, what: str, **more: Any) -> tuple[bool, Any]:
         """Have the crawl do `what`: whether it did, and what it says. Raises NotACrawl when none runs."""
