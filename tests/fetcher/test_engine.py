@@ -20,7 +20,6 @@ from fyke.fetcher.names import Resolution
 from fyke.fetcher.refusals import PORTION
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.robots_rules import RobotsRules
-from fyke.fetcher.wire.transfer import KEPT_BROKE
 from fyke.fetcher.wiring import Wiring
 from fyke.fetcher.workbench import Workbench
 
@@ -195,8 +194,8 @@ class Void(Server):
             super().fetch(visit, address, done)
             return
         self.asked.append((self.clock.now(), visit.url))
-        outcome, detail = (Outcome.STALLED, "") if self.stops else (Outcome.BROKEN_OFF, KEPT_BROKE)
-        exchange = Exchange(visit, outcome, self.clock.now(), 0.0, address, detail)
+        outcome = Outcome.STALLED if self.stops else Outcome.BROKEN_OFF
+        exchange = Exchange(visit, outcome, self.clock.now(), 0.0, address, kept_broke=not self.stops)
         if self.stops:
             self.clock.advance(60.0)  # for the process stood still until now
         asyncio.get_running_loop().call_soon(done, exchange)
@@ -235,7 +234,7 @@ class Refusing(Server):
 
     def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
         self.asked.append((self.clock.now(), visit.url))
-        exchange = Exchange(visit, Outcome.BROKEN_OFF, self.clock.now(), 0.0, address, KEPT_BROKE)
+        exchange = Exchange(visit, Outcome.BROKEN_OFF, self.clock.now(), 0.0, address, kept_broke=True)
         asyncio.get_running_loop().call_soon(done, exchange)
 
 

@@ -151,6 +151,7 @@ class Exchange:
     body: Document = field(default_factory=Document)
     truncated: str = ""
     effective_protocol: str = ""  # as WARC-Protocol has it: "http/1.1", "h2", "ftp", "gopher"
+    kept_broke: bool = False  # the connection broke, or the server would not answer on it: maybe it does on another
 
     def headers(self, name: str) -> list[str]:
         """The values of every header field `name` (any case), as Latin-1, in order."""

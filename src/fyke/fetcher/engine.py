@@ -33,7 +33,6 @@ from fyke.fetcher.refusals import Refusals
 from fyke.fetcher.returns import Fetched, Returns
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.fetcher.rules_desk import RulesDesk
-from fyke.fetcher.wire.transfer import KEPT_BROKE
 from fyke.fetcher.wiring import Wiring
 
 MOST_UNTAKEN = 512  # exchanges that nobody takes, at which nothing more is begun
@@ -352,7 +351,7 @@ class Fetcher:
         self._places.end(host, now, page=exchange.visit.purpose is Purpose.PAGE)
         host.request = None
         # A server may refuse requests so that libcurl asks anew: the second time in a row it is its fault.
-        broke, broke_before = exchange.detail == KEPT_BROKE, host.broke
+        broke, broke_before = exchange.kept_broke, host.broke
         host.broke = broke
         void = (broke and not broke_before) or exchange.started_at < self._awake_since
         # What says nothing of the server: it is still a waiting visit.

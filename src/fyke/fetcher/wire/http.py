@@ -31,7 +31,7 @@ from fyke.core.visits import Exchange, Purpose, Visit, headers_of
 from fyke.fetcher.access import HIDDEN, Access, Sites
 from fyke.fetcher.unfolding import WIRE_BYTES
 from fyke.fetcher.wire.curl import CurlEngine
-from fyke.fetcher.wire.transfer import KEPT_BROKE, Done, Longest, Option, Request
+from fyke.fetcher.wire.transfer import Done, Longest, Option, Request
 
 PROXY_REFUSED = 407
 ORDINARY = Access()
@@ -127,7 +127,7 @@ class Http:
 
     def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
         """Head, status and outcome of an answer."""
-        if exchange.detail == KEPT_BROKE:
+        if exchange.kept_broke:
             _note(self._broke, exchange)
         elif exchange.detail.startswith(_NO_LENGTH):
             _note(

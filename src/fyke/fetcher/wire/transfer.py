@@ -33,7 +33,7 @@ MOST_STEPS_AT_ONCE = 100  # the same, before libcurl returns; an ordinary answer
 MOST_TUNNEL_STEPS = 24 << 10  # of a proxy that is asked for a way: libcurl takes what it says byte by byte
 MOST_DETAIL_CHARS = 300  # servers of FTP and Gopher say what went wrong
 PIECE_STEPS = 4  # that a piece of a body makes up for
-KEPT_BROKE = "the connection broke, or the server would not answer on it"  # maybe it does on another
+_KEPT_BROKE = "the connection broke, or the server would not answer on it"
 ENDLESS = "it sends and sends, and nothing of an answer"
 _ENDLESS_TUNNEL = "the proxy sends and sends, and its answer to CONNECT does not end"
 ANY = pycurl.SOCKET_TIMEOUT  # in place of a descriptor: whatever has waited
@@ -261,7 +261,7 @@ class Slot:
     def broken_off(self) -> TransferEnd | None:
         """How the transfer ended where we would not have more of it; None where we would."""
         ends = (
-            (self.asked > 1, Outcome.BROKEN_OFF, KEPT_BROKE),
+            (self.asked > 1, Outcome.BROKEN_OFF, _KEPT_BROKE),
             (self.refused, Outcome.MEDIA_REFUSED, self.refused),
             (self.cut, Outcome.TOO_LARGE, f"cut at {self._room_bytes} bytes"),
             (self.endless_head, Outcome.BAD_ANSWER, self.endless_head),
@@ -345,6 +345,7 @@ class Slot:
             b"",
             body,
             how.truncated(body.size),
+            kept_broke=self.asked > 1,
         )
         request.dialect.conclude(exchange, self.lines, self.curl)
         exchange.detail = exchange.detail[:MOST_DETAIL_CHARS]
