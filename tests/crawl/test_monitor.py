@@ -10,7 +10,8 @@ from rich.console import Console
 
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.config import CrawlSection
-from fyke.crawl.monitor import REST_TOLD_S, WINDOW_S, Rates, line, panel
+from fyke.crawl.loop import Ending
+from fyke.crawl.monitor import ENDED, REST_TOLD_S, WINDOW_S, Rates, line, panel
 from fyke.quantities import counted
 
 
@@ -24,6 +25,10 @@ def test_rates_are_of_the_last_seconds_from_the_first_look_on(step_s: float) -> 
     for step in range(9, 9 + int(WINDOW_S / step_s)):
         last, _ = rates.add(replace(now, elapsed_s=step * step_s))
     assert last == pytest.approx(0)
+
+
+def test_each_ending_has_its_words() -> None:
+    assert set(ENDED) == set(Ending)
 
 
 def test_no_time_is_no_rate() -> None:

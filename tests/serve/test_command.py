@@ -12,6 +12,7 @@ from urllib.request import Request, urlopen
 from crawl.runs import begin, fyke, settings, wait_for
 from crawl.small_site import small_site
 from fyke.archive.orders import SOCKET
+from fyke.serve.wording import state
 from search.archives import archive, html
 from serve.kit import TOKEN, served
 
@@ -77,6 +78,7 @@ def test_stream_of_events(tmp_path: Path) -> None:
             assert live["state"] == "running" and live["figures"]["slowest"][0]["host"] == "127.0.0.1"
             assert _order(base, do="stop")["said"].startswith("stopping")
             ended = next(data for _, data in events if not data["live"])
+            assert ended["words"] == state(ended["state"])
             assert ended["state"] in ("stopped", "running") and crawling.wait(15) == 130
             told = json.load(urlopen(f"{base}api/domains", timeout=15))
             assert told[0]["domain"]["domain"] == "127.0.0.1"

@@ -26,6 +26,7 @@ from fyke.serve.rendering import Templates
 from fyke.serve.security import Token
 from fyke.serve.shelf import Shelf, ShelvedCrawl
 from fyke.serve.watch import CrawlState
+from fyke.serve.wording import state
 
 TOP_DOMAINS = 15
 LISTED_HOSTS = 100
@@ -158,7 +159,8 @@ class Dashboard:
                 standing = waiting.result()
                 if standing is None:
                     return
-                yield f"event: standing\ndata: {json.dumps(asdict(standing))}\n\n"
+                told = {**asdict(standing), "words": state(standing.state)}
+                yield f"event: standing\ndata: {json.dumps(told)}\n\n"
                 waiting = asyncio.ensure_future(anext(changes, None))
         finally:
             self._streams -= 1

@@ -24,7 +24,6 @@
   };
   const clean = (text) => text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb]/g, " ");
   const units = { number: rate, count: number, size };
-  const STATES = { none: "archive", pages: "has the pages asked for", time: "has run its time", unreached: "could reach nothing" };
 
   // --- tables
   function row(cells, link) {
@@ -75,7 +74,7 @@
     for (const box of board.querySelectorAll("[data-figure]")) box.textContent = shown[box.dataset.figure];
     for (const box of board.querySelectorAll("[data-queue]")) box.textContent = number(figures.queues[box.dataset.queue] ?? 0);
     const state = byId("state");
-    state.textContent = STATES[standing.state] ?? standing.state;
+    state.textContent = standing.words;
     state.className = `state ${standing.state.replace(/[^a-z]/g, "")}`;
     byId("told").textContent = standing.live ? "Live, from the crawl itself."
       : `As of its last checkpoint, ${new Date(standing.at * 1000).toLocaleString()}.`;
