@@ -102,16 +102,18 @@ class Barn:
                 self.sink_failures[type(sink).__name__] += 1
 
     def close_sinks(self) -> None:
-        """Tell the sinks that no page comes any more. Raises PluginError."""
+        """Tell all sinks that no page comes any more. Raises PluginError, which names those that failed."""
+        failed: dict[str, Exception] = {}
         for sink in self._sinks:
             try:
                 sink.close()
-            except Exception as error:  # a plug-in may raise anything
-                what = f"{type(sink).__name__}: {error!r}"
-                raise PluginError(
-                    f"a sink failed as it was closed ({what}): mend it, then resume; the crawl goes on from its last"
-                    " checkpoint"
-                ) from error
+            except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
+                failed[f"{type(sink).__name__}: {error!r}"] = error
+        if failed:
+            raise PluginError(
+                f"a sink failed as it was closed ({'; '.join(failed)}): mend it, then resume; the crawl goes on from"
+                " its last checkpoint"
+            ) from next(iter(failed.values()))
 
 
 def _copy_of(exchange: Exchange) -> Original | None:
