@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from crawl.runs import killed_after
+from damaging import damage
 from fyke.core.errors import DirectoryError, DirectoryInUse, NotACrawl
 from fyke.core.outcomes import Outcome
 from fyke.disk.checkpoint import Checkpoint
@@ -219,11 +220,48 @@ def test_another_version_is_made_anew(tmp_path: Path, change: dict[str, object])
     indexed(tmp_path)
     before = contents(tmp_path)
     state = tmp_path / "index/state.json"
-    state.write_text(json.dumps(json.loads(state.read_text()) | change))
+    state.write_text(json.dumps(json.loads(state.read_text())["index"] | change))
     with pytest.raises(DirectoryError, match="another version; make it with fyke index"):
         Searcher([tmp_path])
     indexed(tmp_path)
     assert contents(tmp_path) == before
+
+
+def test_a_state_that_is_damaged_anywhere_counts_for_nothing(tmp_path: Path) -> None:
+    archive(tmp_path, history(3, 5))
+    indexed(tmp_path)
+    folder, state = index_of(tmp_path), tmp_path / "index/state.json"
+    whole = state.read_bytes()
+    for at in range(len(whole)):
+        state.write_bytes(whole[:at])
+        assert folder.state() is None, f"cut at {at}"
+        state.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
+        assert folder.state() is None, f"flipped at {at}"
+    state.write_bytes(whole)
+    assert folder.state() is not None
+
+
+@pytest.mark.parametrize("how", ["flip", "cut", "empty"])
+def test_an_index_whose_state_is_damaged_is_made_anew(tmp_path: Path, how: str) -> None:
+    archive(tmp_path, history(3, 40))
+    indexed(tmp_path)
+    before = contents(tmp_path)
+    damage(tmp_path / "index/state.json", how, 0.5)
+    for kept in ("index/.nfs0001", "index/lots/.nfs0002"):  # what a file system keeps there is not ours
+        (tmp_path / kept).touch()
+    with pytest.raises(DirectoryError, match=r"damaged.*; make it with fyke index"):
+        Searcher([tmp_path])
+    indexed(tmp_path)
+    assert contents(tmp_path) == before
+
+
+def test_a_state_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    archive(tmp_path, history(3, 5))
+    indexed(tmp_path)
+    folder, state = index_of(tmp_path), tmp_path / "index/state.json"
+    before = folder.state()
+    state.write_text(json.dumps(json.loads(state.read_text())["index"], indent=2) + "\n")  # without a digest
+    assert folder.state() == before is not None
 
 
 def test_nothing_new_writes_nothing(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ Used by the indexer, which holds the lock, and by searchers, which only read. In
 replaced in one step, and after what it names is safe on disk; a file it does not name is nobody's.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from fyke.core.errors import DirectoryError, NotACrawl
 from fyke.disk.files import lock, write_whole, writing
+from fyke.disk.sealed import sealed, unsealed_or_old
 
 FORMAT = 4  # of lots and merges; raise it when they, or what is read in a page, change
 INDEX = "index"
@@ -68,12 +68,12 @@ class IndexFolder:
         return f"IndexFolder({str(self.path)!r})"
 
     def state(self) -> IndexState | None:
-        """How far the index is; None when there is none, or none that this version can read."""
+        """How far the index is; None when there is none, it is damaged, or of a version that this one cannot read."""
         try:
-            values = json.loads(self._state.read_text())
-        except FileNotFoundError:
+            values = unsealed_or_old("index", self._state.read_bytes())
+            return IndexState(**values) if values["format"] == FORMAT else None
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
-        return IndexState(**values) if values.get("format") == FORMAT else None
 
     def stamp(self) -> int:
         """Changes whenever the state is saved: nanoseconds."""
@@ -84,7 +84,7 @@ class IndexFolder:
 
     def save(self, state: IndexState) -> None:
         """Make `state` what counts; all it names is on disk by now. Raises DiskFull or DirectoryError."""
-        write_whole(self._state, (json.dumps(asdict(state), indent=2) + "\n").encode())
+        write_whole(self._state, sealed("index", asdict(state)))
 
     def engine(self, state: IndexState) -> Path:
         return self.path / f"engine-{state.engine_number:03}"
@@ -128,7 +128,8 @@ class IndexFolder:
                 if unnamed or path.suffix == ".part" or kind == "scratch":
                     _delete(path)
             for path in self.lots.iterdir():
-                if int(path.name.partition(".")[0]) >= state.lots:
+                number = path.name.partition(".")[0]
+                if number.isdecimal() and int(number) >= state.lots:
                     _delete(path)
 
 
@@ -143,6 +144,6 @@ def require(state: IndexState | None, folder: IndexFolder) -> IndexState:
     """`state`, if there is an index that can be searched. Raises DirectoryError."""
     if state is None or state.engine != engine_version() or not (folder.engine(state) / ENGINE_META).exists():
         old = state is not None or folder.stamp()
-        what = "the index was written by another version" if old else "there is no index"
+        what = "the index is damaged, or of another version" if old else "there is no index"
         raise DirectoryError(f"{folder.crawl}: {what}; make it with fyke index {folder.crawl}")
     return state
