@@ -17,7 +17,6 @@ from crawl.small_site import SmallSite, small_site
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.moving import MOVED, move
 from fyke.core.errors import DirectoryError, DirectoryInUse
-from fyke.disk.checkpoint import held
 
 Tree = dict[str, bytes]
 
@@ -132,7 +131,7 @@ def test_what_may_not_be(source: Path, tmp_path: Path) -> None:
     for target in (full, source, source / "deeper", tmp_path):
         with pytest.raises(DirectoryError):
             move(CrawlDirectory(source), target, quiet)
-    with held(source / "state" / "shard-0000"), pytest.raises(DirectoryInUse):
+    with CrawlDirectory(source).closed_to_crawls(), pytest.raises(DirectoryInUse):
         move(CrawlDirectory(source), tmp_path / "new", quiet)
     assert (source / "fyke.toml").is_file() and not (source / MOVED).exists()
     done = fyke("move", str(source), str(full))

@@ -1,13 +1,18 @@
 """What servers show to another name is found, what changes by itself is not, and all is asked for as a crawl asks."""
 
 import json
+import os
 import time
 from collections import Counter
 from itertools import count, pairwise
 from pathlib import Path
 
+from commands import told
 from crawl.runs import crawl, fyke, settings
 from fyke.archive.check import check_archive
+from fyke.archive.directory import CrawlDirectory
+from fyke.core.config import Config
+from fyke.disk.files import lock
 from web_server import Answer, web_server
 
 TEXT = " ".join(f"word{number}" for number in range(60))
@@ -59,3 +64,12 @@ def test_it_is_measured(tmp_path: Path) -> None:
     times = [at for at, _, _ in site.asked]
     assert min(after - before for before, after in pairwise(times)) > 0.09, "also between turns"
     assert not list(check_archive(tmp_path / "there" / "cloaking", once=False))
+
+
+def test_a_crawl_that_runs_is_not_measured(tmp_path: Path) -> None:
+    directory = CrawlDirectory(tmp_path)
+    directory.record(Config.model_validate({"crawl": {"seeds": ["http://a.example/"]}}))
+    directory.state.mkdir()
+    held = lock(directory.supervised, "")
+    told(3, ["cloak", str(tmp_path), "--as", "Firefox/140.0"], ["in use by a crawl"])
+    os.close(held)

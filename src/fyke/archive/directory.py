@@ -15,8 +15,8 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -31,7 +31,7 @@ from fyke.core.config import Config, literal, load, render
 from fyke.core.errors import DirectoryError, NotACrawl, OtherCrawl
 from fyke.core.seeds import seeds_of
 from fyke.disk.checkpoint import newest
-from fyke.disk.files import write_whole, writing
+from fyke.disk.files import lock, write_whole, writing
 
 SAME_CRAWL = ("seeds", "scope", "depth", "allow", "deny", "requisites")
 EDITED = ("allow", "deny")  # of these, what a person may edit in fyke.toml
@@ -71,6 +71,17 @@ class CrawlDirectory:
     def parts(self) -> list["CrawlDirectory"]:
         """The same directory, as each of the crawl's agents has it. Raises StateDamaged."""
         return [CrawlDirectory(self.path, part) for part in range(division(self.state).agents)]
+
+    @contextmanager
+    def closed_to_crawls(self) -> Iterator[None]:
+        """No crawl runs in the directory, nor begins. Raises DirectoryInUse, DirectoryError."""
+        in_use = f"{self.path} is in use by a crawl: stop it, and run the same command again"
+        with ExitStack() as locks:
+            for path in (self.supervised, *(part.shard / "lock" for part in self.parts)):
+                with writing(path):
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                locks.callback(os.close, lock(path, in_use))
+            yield
 
     @property
     def holds_crawl(self) -> bool:

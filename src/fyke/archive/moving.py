@@ -8,8 +8,8 @@ command goes on.
 
 import errno
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +17,7 @@ from fyke.archive.checksum import file_hash
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.errors import DirectoryError
 from fyke.core.telling import Tell
-from fyke.disk.checkpoint import held
-from fyke.disk.files import lock, sync_file, write_all, write_whole, writing, written_whole
+from fyke.disk.files import sync_file, write_all, write_whole, writing, written_whole
 
 MARK = "moving"  # in the new folder until it is the crawl: where from
 MOVED = "fyke.toml.moved"  # what fyke.toml is called when all is in the new folder: in the new one, then in the old
@@ -50,7 +49,7 @@ def move(
         return Moved()
     directory.config()
     _check(source, target)
-    with exclusively(directory):
+    with directory.closed_to_crawls():
         if not target.exists():
             with writing(target, FULL, REFUSED):
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -95,18 +94,6 @@ def _check(source: Path, target: Path) -> None:
         return
     if target.exists() and not (target.is_dir() and {path.name for path in target.iterdir()} <= {f"{MARK}.part"}):
         raise DirectoryError(f"{target} is there already, and not empty: name another folder")
-
-
-@contextmanager
-def exclusively(directory: CrawlDirectory) -> Iterator[None]:
-    """No crawl runs in `directory`, nor begins. Raises DirectoryInUse."""
-    in_use = f"{directory.path} is in use by a crawl: stop it, and run the same command again"
-    with ExitStack() as locks, writing(directory.path, FULL, REFUSED):
-        directory.state.mkdir(exist_ok=True)
-        locks.callback(os.close, lock(directory.supervised, in_use))
-        for part in directory.parts:
-            locks.enter_context(held(part.shard))
-        yield
 
 
 def _files(folder: Path) -> list[Path]:

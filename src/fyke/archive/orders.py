@@ -21,7 +21,6 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.inspect import CrawlStatus, status_of
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.errors import BadUrl, DirectoryInUse
-from fyke.disk.checkpoint import held
 
 SOCKET = "control.sock"
 FIGURES_BYTES = 64 << 20  # of one line that a crawl sends
@@ -106,7 +105,7 @@ async def block(directory: CrawlDirectory, host: str, blocked: bool) -> str:
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
-            with held(directory.shard):
+            with directory.closed_to_crawls():
                 return _written(directory, name, blocked)
         except DirectoryInUse:
             with suppress(OSError, TimeoutError, ValueError):  # it is beginning or ending

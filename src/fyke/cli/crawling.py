@@ -278,7 +278,7 @@ def cloak(
     settings, into = crawled.config(), rooms.directory.CrawlDirectory(directory / rooms.cloaking.FOLDER)
     if into.path.exists():
         raise ConfigurationError(f"{into.path} holds an earlier measurement: move it away or delete it, for another")
-    with rooms.checkpoint.Checkpoint(crawled.shard):  # a crawl that runs would ask the same hosts meanwhile
+    with crawled.closed_to_crawls():  # a crawl that runs would ask the same hosts meanwhile
         urls = rooms.cloaking.sample(directory, pages)
         if not urls:
             raise ConfigurationError(f"{directory} has no pages to ask for again")

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from fyke.crawl import repair as repair
     from fyke.crawl import run as run
     from fyke.crawl import summary as summary
-    from fyke.disk import checkpoint as checkpoint
     from fyke.export import copying as copying
     from fyke.export import extracting as extracting
     from fyke.export import filling as filling
@@ -60,7 +59,6 @@ _HOMES = {
     **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "progress", "quantities", "serve")},
     **{name: f"fyke.export.{name}" for name in ("copying", "extracting", "filling")},
     "simweb": "fyke.lab.simweb",
-    "checkpoint": "fyke.disk.checkpoint",
     **{name: f"fyke.core.{name}" for name in ("config", "gone", "hours")},
     **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "moving", "orders")},
     **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "passes", "repair", "run", "summary")},

@@ -187,7 +187,7 @@ class _CrawlRun:
         directory, config = self._directory, self._config
         Agent(directory, config)  # what is wrong with `config` is said before anything is written
         directory.prepare(config)
-        with exclusively(directory):
+        with supervised(directory):
             directory.record(config, listed)
             divided, orders = self._orders()
             crawl = Supervisor(directory, config, divided, config.crawl.agents, orders, forks)
@@ -232,7 +232,7 @@ class _CrawlRun:
 
 
 @contextmanager
-def exclusively(directory: CrawlDirectory) -> Iterator[None]:
+def supervised(directory: CrawlDirectory) -> Iterator[None]:
     """Keep other crawls out of `directory` while several agents crawl into it. Raises DirectoryInUse."""
     in_use = f"{directory.path} is in use by another crawl: stop it, or choose another folder with --into"
     with writing(directory.state):

@@ -11,9 +11,7 @@ Invariant: at every instant the directory holds a whole manifest whose files are
 committed), and a checkpoint that fails, say on a full disk, changes nothing of that.
 """
 
-import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -151,18 +149,6 @@ class Checkpoint(Opened):
         for number in manifests.numbers(self._directory):
             if number not in kept:
                 (self._directory / Manifest(number).name).unlink()
-
-
-@contextmanager
-def held(directory: Path) -> Iterator[None]:
-    """Keep crawls out of the shard `directory`, whatever state it is in. Raises DirectoryInUse, DirectoryError."""
-    with writing(directory):
-        directory.mkdir(parents=True, exist_ok=True)
-    descriptor = _lock(directory)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def look(directory: Path) -> tuple[Store, dict[str, Any]]:

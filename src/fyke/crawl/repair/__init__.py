@@ -12,7 +12,6 @@ from pathlib import Path
 
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.inspect import file_faults, hosts_faults
-from fyke.archive.moving import exclusively
 from fyke.archive.reading import GENERATION, generation, rows_recorded
 from fyke.archive.table_files import TABLES
 from fyke.archive.turns import COUNTED, rows_by_part, write_turns
@@ -34,7 +33,7 @@ __all__ = ["Note", "repair"]
 def repair(directory: CrawlDirectory, progress: Tell) -> Iterator[Note]:
     """Mend the crawl in `directory`, and say what was done. Raises NotACrawl, DirectoryInUse, DiskFull."""
     config = directory.config()
-    with exclusively(directory):
+    with directory.closed_to_crawls():
         scratch = directory.state / "mending"
         shutil.rmtree(scratch, ignore_errors=True)
         with writing(scratch):
