@@ -4,6 +4,7 @@ The file `asked.json` in the crawl's folder `state`. Written by the running craw
 read by both, and by those who explain. Invariant: what was asked is safe on the disk before it is answered.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from fyke.core.errors import BadUrl, StateDamaged
@@ -17,8 +18,9 @@ BLOCKED_NAMED = 5  # blocked hosts, in a line for people
 class AskedLater:
     """What was asked of the crawl after it began: the file `asked.json` in its folder `state`."""
 
-    def __init__(self, state: Path) -> None:
-        """Raises StateDamaged."""
+    def __init__(self, state: Path, *, shared: bool = False) -> None:
+        """`shared`: another process writes what is asked of this one. Raises StateDamaged."""
+        self._shared = shared
         self._path = state / "asked.json"
         self.seeds: list[str] = []
         self.blocked: list[str] = []
@@ -38,9 +40,22 @@ class AskedLater:
         more = len(self.blocked) - BLOCKED_NAMED
         return ", ".join(self.blocked[:BLOCKED_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
-    def save(self) -> None:
-        """Make it safe on the disk. Raises DiskFull or DirectoryError."""
-        write_whole(self._path, sealed("asked", {"seeds": self.seeds, "blocked": self.blocked}))
+    def add_seeds(self, urls: Iterable[str]) -> None:
+        """`urls` are seeds from now on. Raises DiskFull or DirectoryError, as `block`: then nothing has changed."""
+        self._change([*self.seeds, *urls], self.blocked)
+
+    def block(self, host: str, blocked: bool) -> bool:
+        """`host` is `blocked` from now on, or not any more; False when it was so before."""
+        if blocked == (host in self.blocked):
+            return False
+        others = [one for one in self.blocked if one != host]
+        self._change(self.seeds, [*others, host] if blocked else others)
+        return True
+
+    def _change(self, seeds: list[str], blocked: list[str]) -> None:
+        if not self._shared:
+            write_whole(self._path, sealed("asked", {"seeds": seeds, "blocked": blocked}))
+        self.seeds, self.blocked = seeds, blocked
 
 
 def host_named(text: str) -> str:

@@ -123,14 +123,8 @@ async def block(directory: CrawlDirectory, host: str, blocked: bool) -> str:
 
 def _written(directory: CrawlDirectory, name: str, blocked: bool) -> str:
     """The same where no crawl runs, and none can begin meanwhile."""
-    asked = AskedLater(directory.state)
-    if blocked == (name in asked.blocked):
+    if not AskedLater(directory.state).block(name, blocked):
         return f"{name} was {'blocked before' if blocked else 'not blocked'}"
-    if blocked:
-        asked.blocked.append(name)
-    else:
-        asked.blocked.remove(name)
-    asked.save()
     if blocked:
         return f"{name} is blocked: nothing is requested of it, and its URLs wait"
     return f"{name} is not blocked; fyke crawl --into {directory.path} goes on with its URLs"

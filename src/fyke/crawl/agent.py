@@ -154,7 +154,7 @@ class Agent:
     def _take_up(self, *, begun: bool, may_begin: bool) -> None:
         """Go on with what waits, as the person wants it now; `may_begin` a pass over it."""
         rooms, frontier = self._rooms, self._rooms.frontier
-        asked = AskedLater(self.directory.state)  # until the lock was held, others wrote it
+        asked = AskedLater(self.directory.state, shared=self._seat is not None)  # until it was locked, others wrote it
         self._steering = Steering(
             asked, self._prepared.seeds, rooms.outbox, frontier, rooms.fetcher, rooms.post, self._clock
         )

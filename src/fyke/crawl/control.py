@@ -31,7 +31,7 @@ from fyke.core.clock import Clock
 from fyke.core.errors import BadUrl, FykeError
 from fyke.core.urls import Locator, host_keys
 from fyke.crawl.outbox import Outbox
-from fyke.crawl.post.alone import Alone, Post
+from fyke.crawl.post.alone import Post
 from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.host import Host
 from fyke.frontier.frontier import Frontier
@@ -72,8 +72,7 @@ class Steering:
         known = {seed.url for seed in self._seeds}
         new = [at for at in dict.fromkeys(found) if at.url not in known]
         if new:
-            self._asked.seeds += [at.url.decode() for at in new]
-            self._save()
+            self._asked.add_seeds(at.url.decode() for at in new)
             self._seeds += new
             self._outbox.forget_links()  # the scope grows: what was refused before may be wanted now
             self._frontier.know_seeds(new)
@@ -82,26 +81,17 @@ class Steering:
 
     def block(self, name: str) -> bool:
         """Request nothing more of the host `name`; False when it was blocked before."""
-        if name in self._asked.blocked:
+        if not self._asked.block(name, blocked=True):
             return False
-        self._asked.blocked.append(name)
-        self._save()
         key = host_keys(name)[0]
         self._frontier.block([key])
         waiting = self._post.give_back(self._fetcher.recall(key), self._clock.now())
         self._frontier.take_back(concat([waiting, self._post.block(key)]))
         return True
 
-    def _save(self) -> None:
-        """Make it safe what was asked; where there are others, the supervisor has done so for all."""
-        if isinstance(self._post, Alone):
-            self._asked.save()
-
     def unblock(self, name: str) -> int:
         """Go on with the host `name`; how many of its URLs waited for that."""
-        if name in self._asked.blocked:
-            self._asked.blocked.remove(name)
-            self._save()
+        self._asked.block(name, blocked=False)
         self._post.unblock(host_keys(name)[0])
         return self._frontier.unblock([host_keys(name)[0]])
 

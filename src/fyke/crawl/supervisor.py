@@ -368,20 +368,14 @@ class Supervisor:
         known = {seed.url for seed in seeds_of([*self._config.crawl.seeds, *self._asked.seeds], self._schemes)}
         found = [seed for seed in dict.fromkeys(seeds_of(urls, self._schemes)) if seed.url not in known]
         if found:
-            self._asked.seeds += [seed.url.decode() for seed in found]
-            self._asked.save()
+            self._asked.add_seeds(seed.url.decode() for seed in found)
             self._tell_all(do="seeds", urls=[seed.url.decode() for seed in found])
         return len(found)
 
     def block(self, host: str, blocked: bool) -> str:
         """Request nothing more of `host`, or go on with it; what was done, in words."""
-        if blocked and host in self._asked.blocked:
+        if not self._asked.block(host, blocked) and blocked:
             return f"{host} was blocked before"
-        if blocked:
-            self._asked.blocked.append(host)
-        elif host in self._asked.blocked:
-            self._asked.blocked.remove(host)
-        self._asked.save()
         self._tell_all(do="block", host=host, blocked=blocked)
         return f"{host} is blocked" if blocked else f"{host} is not blocked; its URLs go on"
 
