@@ -35,7 +35,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, make_exchange) -> Path:
         table._files._settle(wait=True)
         table.state()
         table.durable()
-        table._files._abandon()
+        table.abandon()
     warc.close()
     return folder
 

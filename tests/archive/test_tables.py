@@ -107,7 +107,7 @@ def test_restore_keeps_each_row_once(
     for number in range(lost):
         table.add(link_rows(1000 + number, 1000 + number))
         table.flush()
-    table._files._abandon()  # killed
+    table.abandon()  # killed
     again = LinksTable(folder, 1)
     again._files._table_rows = rows
     again.restore(state)
@@ -134,7 +134,7 @@ def test_rows_still_in_a_journal_are_read(folder: Path) -> None:
         file.write(b"\xff\xff\xff\xff\x80torn")
     where = ds.field("target") == 6
     assert scan_table(folder, "links", ["source"], where).read_all()["source"].to_pylist() == [1]
-    table._files._abandon()
+    table.abandon()
 
 
 def test_rows_handed_in_empty_change_nothing(folder: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_damaged_journal_stops_the_sealing(folder: Path) -> None:
         table.add(link_rows(number, number))
         table.flush()
     state = table.state()
-    table._files._abandon()
+    table.abandon()
     path = folder / "tables/links-00000.arrows"
     data = bytearray(path.read_bytes())
     table = LinksTable(folder, 10)
@@ -161,7 +161,7 @@ def test_a_damaged_journal_stops_the_sealing(folder: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(StateDamaged, match="rows, but 3 were written"):
         table.close()
-    table._files._abandon()
+    table.abandon()
     with pytest.raises(StateDamaged, match="not those that were written"):
         LinksTable(folder, 10).restore(state)
     path.write_bytes(data[:100])
@@ -190,7 +190,7 @@ def test_what_fails_in_the_thread_fails_the_table(folder: Path) -> None:
     (folder / "tables/links-00000.parquet.part").mkdir(parents=True)
     with pytest.raises(DirectoryError, match=r"cannot write .*links-00000.parquet"):
         table.close()
-    table._files._abandon()
+    table.abandon()
 
 
 def test_what_must_be_synced_is_named(folder: Path) -> None:

@@ -303,7 +303,7 @@ def test_restore_gives_back_the_state_and_each_record_comes_once(
                 writer.durable()
     for number in range(after):
         writer.write(make_exchange(f"http://lost.example/{number}"))
-    writer._abandon()  # killed
+    writer.abandon()  # killed
     again = WarcWriter(folder, 3000, "test")
     again.restore(state)
     assert contents(folder) == there

@@ -183,7 +183,11 @@ class TableFiles:
 
         Raises StateDamaged when a segment is shorter than it was then.
         """
-        self._abandon()
+        self.abandon()
+        self._journal = None
+        self._closed = []
+        self._digests = {}
+        self._safety = Safety()
         self._sealed = state.get("sealed", 0)
         self._sealed_rows = state.get("sealed_rows", 0)
         segments = state.get("segments", [])
@@ -213,14 +217,11 @@ class TableFiles:
             if (kind == "arrows" and not 0 <= place < segments) or (kind != "arrows" and place >= 0):
                 path.unlink()
 
-    def _abandon(self) -> None:
+    def abandon(self) -> None:
+        """Let go of the files, as they are; what is being sealed beside is waited for."""
         self._sealing.close()
         if self._journal is not None:
             self._journal.close()
-        self._journal = None
-        self._closed = []
-        self._digests = {}
-        self._safety = Safety()
 
     def close(self) -> None:
         """Seal what there is. Segments stay until a later `state` is `durable`; call both after this."""

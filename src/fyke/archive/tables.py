@@ -82,6 +82,10 @@ class _JournaledTable(ABC):
         """The manifest that holds the last `state` is safe."""
         self._files.durable()
 
+    def abandon(self) -> None:
+        """Let go of the files, as they are."""
+        self._files.abandon()
+
     def restore(self, state: Mapping[str, Any]) -> None:
         """Back to the rows of `state`; an empty mapping is a crawl not begun. Raises StateDamaged."""
         self._forget()

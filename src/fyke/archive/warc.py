@@ -253,7 +253,11 @@ class WarcWriter:
 
         Raises StateDamaged when a file is shorter than it was then.
         """
-        self._abandon()
+        self.abandon()
+        self._path = self._index_path = self._folder
+        self._position = self._index_position = 0
+        self._safety = Safety()
+        self._name = ""
         self._serial = state.get("serial", 0)
         if state:  # the folder may have another name than when the crawl began
             self._crawl = state["file"].removeprefix(f"{FOLDER}/fyke-").rpartition("-")[0]
@@ -293,14 +297,11 @@ class WarcWriter:
             if serial > newest or kind not in wanted:
                 path.unlink()
 
-    def _abandon(self) -> None:
+    def abandon(self) -> None:
+        """Let go of the files, as they are; what is being finished beside is waited for."""
         self._finishing.close()
         with suppress(OSError):  # what cannot be flushed is not wanted either
             self._let_go()
-        self._path = self._index_path = self._folder
-        self._position = self._index_position = 0
-        self._safety = Safety()
-        self._name = ""
 
     def close(self) -> None:
         """Close the last file and finish it; take a last `state` after it. A resumed crawl begins a new file."""

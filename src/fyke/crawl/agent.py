@@ -10,6 +10,7 @@ Invariant: between `open` and `close` the directory is held by this process alon
 import asyncio
 from collections import deque
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from fyke.archive.asked import AskedLater
@@ -84,16 +85,18 @@ class Agent:
             raise DirectoryInUse(
                 f"{directory.path} is in use by another crawl: stop it, or choose another folder with --into"
             ) from None
-        try:
+        with ExitStack() as opened:
+            opened.callback(self._checkpoint.close)
             if self._seat is None:
                 directory.record(config, self._listed)
-            self._open()
-        except BaseException:
-            self._checkpoint.close()
-            raise
+            self._open(opened)
+            self._opened = opened.pop_all()
+        loop = asyncio.get_running_loop()
+        self._handler_before = loop.get_exception_handler()
+        loop.set_exception_handler(self._failed)
         return self
 
-    def _open(self) -> None:
+    def _open(self, opened: ExitStack) -> None:
         saved = saved_state(self.directory.shard)
         if not saved and self._seat is None and any(self.directory.warc.glob("*.warc.gz")):
             raise StateDamaged(
@@ -110,14 +113,13 @@ class Agent:
         self._rooms = rooms = Rooms(
             self.directory, self.config, self._prepared, self._seat, self._clock, self._news, self._checkpoint, saved
         )
+        opened.callback(rooms.close)
         if others:
             rooms.frontier.rouse()
         self._loop = Loop(
             rooms.engines(self._again), self.config.crawl, self._clock, self._news,
             hours=self._prepared.hours,
         )  # fmt: skip
-        self._handler_before = asyncio.get_running_loop().get_exception_handler()
-        asyncio.get_running_loop().set_exception_handler(self._failed)
         self._resumed = bool(saved)
         forever = self._again is not None and self._again.forever
         if self._seat is None:
@@ -328,8 +330,7 @@ class Agent:
                 close_whole(self.directory, self._rooms)
                 self._rooms.keeper.last(self._ending.value if self._ending else Ending.STOPPED.value)
         finally:
-            self._rooms.close()
-            self._checkpoint.close()
+            self._opened.close()
             told = str(error) if isinstance(error, FykeError) else repr(error) if error else None
             self._note("closed", ending=self._ending or "error", error=told)
 

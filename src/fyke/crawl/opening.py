@@ -3,7 +3,7 @@
 `Prepared` is what the settings come to before anything is written, so that a mistake costs no directory. `Rooms` are
 the rooms, each as the crawl's last checkpoint left it: the only place that knows all of them. `agent` runs them.
 
-Invariant: a room is restored before anything is written.
+Invariant: a room is restored before anything is written; where one cannot be opened, those before it are closed.
 """
 
 import asyncio
@@ -151,18 +151,20 @@ class Rooms:
         self._pace = Pace(clock)
         self.started_at = clock.now()
         self.passes = Passes(saved.get("again"))
-        self._open_hosts(saved)
-        self._open_archive(saved)
-        self._open_frontier(saved)
-        self._open_harvest(saved)
-        self._open_post(saved)
-        self._open_fetcher()
-        self.counts = Counts(
-            self.frontier, self.fetcher, self.barn, self.outbox, prepared.filtering, self._parser, self._registry,
-            self.archive, self.passes, clock, saved.get("totals", {}), self.started_at, self.rewriting,
-            {} if self._seat is None else self._seat.deaths,
-        )  # fmt: skip
-        self.keeper = self._keeper(checkpoint)
+        with ExitStack() as self._opened:
+            self._open_hosts(saved)
+            self._open_archive(saved)
+            self._open_frontier(saved)
+            self._open_harvest(saved)
+            self._open_post(saved)
+            self._open_fetcher()
+            self.counts = Counts(
+                self.frontier, self.fetcher, self.barn, self.outbox, prepared.filtering, self._parser, self._registry,
+                self.archive, self.passes, clock, saved.get("totals", {}), self.started_at, self.rewriting,
+                {} if self._seat is None else self._seat.deaths,
+            )  # fmt: skip
+            self.keeper = self._keeper(checkpoint)
+            self._opened = self._opened.pop_all()
 
     def __repr__(self) -> str:
         return f"Rooms({self._directory!r})"
@@ -177,6 +179,8 @@ class Rooms:
         )  # fmt: skip
         self.pages = PagesTable(path, store.table_rows, part)
         self.links = LinksTable(path, store.table_rows, part)
+        for writer in (self.archive, self.pages, self.links):
+            self._opened.callback(writer.abandon)
         self.archive.restore(saved.get("archive", {}))
         self.pages.restore(saved.get("pages", {}))
         self.links.restore(saved.get("links", {}))
@@ -185,6 +189,7 @@ class Rooms:
             for one in self._prepared.extractors
         }
         for name, table in self.extracted.items():
+            self._opened.callback(table.abandon)
             table.restore(saved.get(name, {}))
 
     def _open_hosts(self, saved: dict[str, Any]) -> None:
@@ -194,17 +199,15 @@ class Rooms:
             if self._seat is None
             else SharedBook(directory.hosts, [part.hosts for part in directory.parts])
         )
-        with ExitStack() as closing:
-            closing.callback(self.book.close)
-            self.rests = Rests(
-                directory.rests, config.politeness, config.fetch.timeout_s, self.started_at, resumed=bool(saved),
-                others=self._seat is not None and self._seat.moved,
-            )  # fmt: skip
-            closing.callback(self.rests.close)
-            if saved:
-                self.rests.check_book(self.book.writes)
-                self.book.forget_since(saved["taken_at"])
-            closing.pop_all()
+        self._opened.callback(self.book.close)
+        self.rests = Rests(
+            directory.rests, config.politeness, config.fetch.timeout_s, self.started_at, resumed=bool(saved),
+            others=self._seat is not None and self._seat.moved,
+        )  # fmt: skip
+        self._opened.callback(self.rests.close)
+        if saved:
+            self.rests.check_book(self.book.writes)
+            self.book.forget_since(saved["taken_at"])
         self.rests.note_book(self.book.writes, self.started_at)
 
     def _open_frontier(self, saved: dict[str, Any]) -> None:
@@ -252,6 +255,7 @@ class Rooms:
             extractors=prepared.extractors,
         )
         self.aside: Aside[Any] = Aside(lambda: loop.call_soon_threadsafe(self._news.set), self._pace)
+        self._opened.callback(self.aside.close)
         links = LinkResolver(prepared.schemes)
         binder = Binder(links, self.named_sitemaps, self.content_seen, self._redirects)
         self._harvest = Harvest(
@@ -274,11 +278,13 @@ class Rooms:
             self.post = self.office = Office(
                 seat.me, seat.division, seat.transport, rooms, life, of_before, seat.most_rules, self._news
             )
+        self._opened.callback(self.post.close)
 
     def _open_fetcher(self) -> None:
         config, prepared, loop = self._config, self._prepared, asyncio.get_running_loop()
         kept = kept_connections(config.fetch.connections, prepared.other_connections)
         self.engine = CurlEngine(loop, config.fetch, self._clock, str(self._directory.state), self._pace, kept=kept)
+        self._opened.callback(self.engine.close)
         self._registry = build_registry(
             loop, self.engine, config.agent, self._clock, prepared.protocols, self._chosen.port, prepared.sites
         )
@@ -360,8 +366,5 @@ class Rooms:
         )
 
     def close(self) -> None:
-        """Give the files back, as they are."""
-        if self.rewriting is not None:
-            self.rewriting.close()
-        for closing in (self.post, self.frontier, self.content_seen, self.book, self.rests):
-            closing.close()
+        """Give back what was opened, as it is; the files of the store are its own to close."""
+        self._opened.close()

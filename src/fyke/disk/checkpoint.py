@@ -72,8 +72,13 @@ class Checkpoint(Opened):
         try:
             self.reopen()
         except BaseException:
-            self.close()
+            super().close()
             raise
+
+    def close(self) -> None:
+        """Close the files of the store, and let the directory go; a second call does nothing."""
+        self.store.close()
+        super().close()
 
     def reopen(self) -> None:
         """Read the directory again, as whoever holds it changed it; the lock is not let go for that."""

@@ -14,10 +14,11 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import xxhash
 
-from fyke.disk.files import Appender, Bytes, Reader
+from fyke.disk.files import Appender, Bytes, Opened, Reader
 
 State = dict[str, Any]  # what a participant gives to a checkpoint and gets back: JSON values only
 
@@ -49,6 +50,7 @@ class Store:
         self._retired: set[str] = set()
         self._named: list[frozenset[str]] = [frozenset(self._lengths)]
         self._serial = max(map(_serial, self.names()), default=0)
+        self._opened: WeakSet[Opened] = WeakSet()
 
     def __repr__(self) -> str:
         return f"Store({str(self.directory)!r}, {len(self._lengths)} files, {len(self._retired)} retired)"
@@ -82,7 +84,14 @@ class Store:
 
     def read(self, name: str) -> Reader:
         """Open a live file. Raises StateDamaged when it is gone."""
-        return Reader(self.directory / name)
+        file = Reader(self.directory / name)
+        self._opened.add(file)
+        return file
+
+    def close(self) -> None:
+        """Close whatever file is open, also of those who could not be opened whole."""
+        for file in list(self._opened):
+            file.close()
 
     def names(self) -> list[str]:
         """Names of the shard's own kind in the directory, live or not, sorted."""
@@ -104,7 +113,9 @@ class Store:
 
         note(length)
         _, digest = self._written.setdefault(name, (length, xxhash.xxh3_64()))
-        return Appender(self.directory / name, length, note, digest)
+        file = Appender(self.directory / name, length, note, digest)
+        self._opened.add(file)
+        return file
 
     def size(self, name: str) -> int:
         """Length of a live file in bytes."""
