@@ -80,7 +80,7 @@ class RowsPiece:
     """Rows of the segment `serial`: the first `rows` of the file `path` or of a row group in it; without, a hole."""
 
     serial: int
-    name: str  # of the table
+    schema: pa.Schema  # of the table
     path: Path | None = None
     group: int | None = None
     rows: int = 0
@@ -91,7 +91,7 @@ class RowsPiece:
         left = self.rows
         if self.path is None:
             return
-        source = _journal(self.path, self.name) if self.path.suffix == ".arrows" else self._parquet(self.path)
+        source = _journal(self.path, self.schema) if self.path.suffix == ".arrows" else self._parquet(self.path)
         for batch in source:
             yield batch.slice(0, left)
             left -= batch.num_rows
@@ -99,7 +99,7 @@ class RowsPiece:
                 return
 
     def _parquet(self, path: Path) -> Iterator[pa.RecordBatch]:
-        schema = journalled(SCHEMAS[self.name])
+        schema = journalled(self.schema)
         with reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
             groups = None if self.group is None else [self.group]
             for batch in file.iter_batches(BATCH_ROWS, row_groups=groups):
@@ -108,33 +108,28 @@ class RowsPiece:
                 yield whole
 
 
-def _journal(path: Path, name: str) -> Iterator[pa.RecordBatch]:
+def _journal(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     with reading(path):
-        yield from read_journal(path, journalled(SCHEMAS[name]))
+        yield from read_journal(path, journalled(schema))
 
 
-def pieces(folder: Path, name: str, state: Mapping[str, Any] | None) -> list[RowsPiece]:
+def pieces(folder: Path, name: str, schema: pa.Schema, state: Mapping[str, Any] | None) -> list[RowsPiece]:
     """What there is of the `series` of files `name`, in order, as far as the checkpoint `state` of it counts; None:
     all."""
-    there = [segment for segment in segments(folder, _table(name)) if series(segment.name, segment.part) == name]
+    table = name.partition("-")[0]
+    there = [segment for segment in segments(folder, table) if series(segment.name, segment.part) == name]
     found: list[RowsPiece] = []
     if state is None:
         for serial in range(len(there)):
-            found += _examined(folder, name, serial, None, sealed=True)
+            found += _examined(folder, name, schema, serial, None, sealed=True)
         return found
     sealed = state.get("sealed", 0)
     for serial in range(sealed):
-        found += _examined(folder, name, serial, None, sealed=True)
+        found += _examined(folder, name, schema, serial, None, sealed=True)
     for serial, (_, rows) in enumerate(state.get("segments", []), sealed):
-        found += _examined(
-            folder, name, serial, rows, sealed=False, as_written=journal_holds(folder, name, state, serial)
-        )
+        as_written = journal_holds(folder, name, state, serial)
+        found += _examined(folder, name, schema, serial, rows, sealed=False, as_written=as_written)
     return found
-
-
-def _table(name: str) -> str:
-    """The table that the series of files `name` is of."""
-    return name.partition("-")[0]
 
 
 def journal_holds(folder: Path, name: str, state: Mapping[str, Any], serial: int) -> bool:
@@ -148,16 +143,15 @@ def journal_holds(folder: Path, name: str, state: Mapping[str, Any], serial: int
 
 
 def _examined(
-    folder: Path, name: str, serial: int, rows: int | None, *, sealed: bool, as_written: bool = True
+    folder: Path, name: str, schema: pa.Schema, serial: int, rows: int | None, *, sealed: bool, as_written: bool = True
 ) -> list[RowsPiece]:
     """The pieces of one segment: of its file or its journal, whichever is whole, the likelier first."""
     file, journal = parquet_path(folder, name, serial), journal_path(folder, name, serial)
-    table = _table(name)
     best: list[RowsPiece] = []
     for path in (file, journal) if sealed else (journal, file):
         look = _examined_file if path is file else _examined_journal
         there = os.path.lexists(path) and (path is file or as_written)
-        found = look(RowsPiece(serial, table, path), rows) if there else [RowsPiece(serial, table)]
+        found = look(RowsPiece(serial, schema, path), rows) if there else [RowsPiece(serial, schema)]
         if all(piece.path for piece in found):
             return found
         if sum(piece.rows for piece in found) > sum(piece.rows for piece in best) or not best:
@@ -169,25 +163,25 @@ def _examined_journal(piece: RowsPiece, rows: int | None) -> list[RowsPiece]:
     assert piece.path is not None
     count = 0
     with suppress(StateDamaged, pa.ArrowException):
-        for batch in _journal(piece.path, piece.name):
-            if not _keys_fit(batch, piece.name):
+        for batch in _journal(piece.path, piece.schema):
+            if not _keys_fit(batch):
                 break
             count += batch.num_rows
             if rows is not None and count >= rows:
-                return [RowsPiece(piece.serial, piece.name, piece.path, rows=rows)]
-    whole = [RowsPiece(piece.serial, piece.name, piece.path, rows=count)] if count else []
-    return whole if rows is None and count else [*whole, RowsPiece(piece.serial, piece.name)]
+                return [RowsPiece(piece.serial, piece.schema, piece.path, rows=rows)]
+    whole = [RowsPiece(piece.serial, piece.schema, piece.path, rows=count)] if count else []
+    return whole if rows is None and count else [*whole, RowsPiece(piece.serial, piece.schema)]
 
 
 def _examined_file(piece: RowsPiece, rows: int | None) -> list[RowsPiece]:
-    path, hole = piece.path, RowsPiece(piece.serial, piece.name)
+    path, hole = piece.path, RowsPiece(piece.serial, piece.schema)
     assert path is not None
     found: list[RowsPiece] = []
     try:
         with reading(path):
             sound = bool(checksum_holds(path))
             with pq.ParquetFile(path) as file:
-                if not file.schema_arrow.equals(SCHEMAS[piece.name]):
+                if not file.schema_arrow.equals(piece.schema):
                     return [hole]
                 counts = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
     except StateDamaged:
@@ -195,9 +189,9 @@ def _examined_file(piece: RowsPiece, rows: int | None) -> list[RowsPiece]:
     if sound:
         count = sum(counts)
         wanted = count if rows is None else min(rows, count)
-        return [RowsPiece(piece.serial, piece.name, path, rows=wanted, whole=wanted == count)]
+        return [RowsPiece(piece.serial, piece.schema, path, rows=wanted, whole=wanted == count)]
     for group, count in enumerate(counts):
-        one = RowsPiece(piece.serial, piece.name, path, group, count)
+        one = RowsPiece(piece.serial, piece.schema, path, group, count)
         found.append(one if _readable(one) else hole)
     return found or [hole]
 
@@ -206,15 +200,18 @@ def _readable(piece: RowsPiece) -> bool:
     with suppress(StateDamaged, pa.ArrowException):
         rows = 0
         for batch in piece.batches():
-            if not _keys_fit(batch, piece.name):
+            if not _keys_fit(batch):
                 return False
             rows += batch.num_rows
         return rows == piece.rows
     return False
 
 
-def _keys_fit(batch: pa.RecordBatch, name: str) -> bool:
-    """Whether every URL has its key: journals have no checksum, and files no other one when theirs is gone."""
+def _keys_fit(batch: pa.RecordBatch) -> bool:
+    """Whether every URL has its key, in tables with keys: a file has no other checksum when its own is gone."""
+    name = next((name for name in _KEYS if SCHEMAS[name].names == batch.schema.names), "")
+    if not name:
+        return True
     keys, urls = (batch.column(column).to_pylist() for column in _KEYS[name])
     return all(url is not None and key_of(url) == key for key, url in zip(keys, urls, strict=True))
 
@@ -257,7 +254,7 @@ def write_anew(folder: Path, name: str, found: list[RowsPiece], fill: Fill, asid
 
 def _write(target: Path, parts: list[tuple[int, RowsPiece]], fill: Fill, aside: DamagedFolder) -> int:
     """One file of `parts`; how many rows it has."""
-    schema = SCHEMAS[parts[0][1].name]
+    schema = parts[0][1].schema
     part = target.with_name(target.name + ".part")
     batches = (batch for place, piece in parts for batch in (piece.batches() if piece.path else fill(place)))
     with writing(target), parquet_writer(part, schema) as writer:

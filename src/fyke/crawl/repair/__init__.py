@@ -26,6 +26,7 @@ from fyke.disk import manifest as manifests
 from fyke.disk.checkpoint import Snapshot
 from fyke.disk.files import write_whole, writing
 from fyke.disk.manifest import Manifest
+from fyke.harvest.fields import Extractor
 
 __all__ = ["Note", "repair"]
 
@@ -51,7 +52,9 @@ def repair(directory: CrawlDirectory, progress: Tell) -> Iterator[Note]:
 def _mended(case: Case, config: Config) -> Iterator[Note]:
     bad = yield from _find_manifest(case)
     warcs = yield from ArchiveRepair(case).run()
-    yield from TableRepair(case, Rereader(case.folder, config, {warc.path: warc.end for warc in warcs})).run()
+    reader = Rereader(case.folder, config, {warc.path: warc.end for warc in warcs})
+    extracted = {one.name: one.schema for one in map(Extractor, config.extract)}
+    yield from TableRepair(case, reader, extracted).run()
     yield from _hosts(case)
     yield from _commit(case, bad)
 

@@ -4,11 +4,12 @@ Called by `fyke.crawl.repair`, when the archive is mended. Invariant: a row that
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.archive.checksum import checksum_holds
@@ -33,16 +34,23 @@ class _Spans:
     known: dict[int, Any] = field(default_factory=dict)
 
 
-class TableRepair:
-    """Mends the tables of a case, with rows that `reader` finds in its archive."""
+_Fill = Callable[[_Spans, int], Iterator[pa.RecordBatch]]
 
-    def __init__(self, case: Case, reader: Rereader) -> None:
+
+class TableRepair:
+    """Mends the tables of a case, with rows that `reader` finds in its archive; rows of those that are `extracted`, by
+    name with their schemas, do not come anew."""
+
+    def __init__(self, case: Case, reader: Rereader, extracted: Mapping[str, pa.Schema]) -> None:
         self._case = case
         self._reader = reader
+        self._extracted = extracted
 
     def run(self) -> Iterator[Note]:
-        for name in ("pages", "links"):
-            yield from self._table(name)
+        yield from self._table("pages", "pages", SCHEMAS["pages"], self._pages_of)
+        yield from self._table("links", "links", SCHEMAS["links"], self._links_of)
+        for name, schema in self._extracted.items():
+            yield from self._table(name, f"extract {name}", schema, lambda spans, hole: iter(()))
         yield from self._summaries()
 
     def _segments(self, name: str) -> list[TableFile]:
@@ -50,19 +58,19 @@ class TableRepair:
         part = self._case.directory.part
         return [segment for segment in segments(self._case.folder, name) if segment.part == part]
 
-    def _table(self, name: str) -> Iterator[Note]:
+    def _table(self, name: str, word: str, schema: pa.Schema, fill: _Fill) -> Iterator[Note]:
+        """Mend the table `name`, whose state is called `word`; `fill` gives the rows of a hole."""
         if not (self._case.folder / TABLES).is_dir():
             with writing(self._case.folder):
                 (self._case.folder / TABLES).mkdir()
-        state = self._case.state.get(name, {}) if self._case.manifest is not None else None
+        state = self._case.state.get(word, {}) if self._case.manifest is not None else None
         if state is not None:
             yield from self._put_aside_what_came_after(name, state)
         own = series(name, self._case.directory.part)
-        found = pieces(self._case.folder, own, state)
-        fill = self._pages_of if name == "pages" else self._links_of
+        found = pieces(self._case.folder, own, schema, state)
         spans = _Spans(found)
         if state is None:
-            hole = RowsPiece(found[-1].serial + 1 if found else 0, name)
+            hole = RowsPiece(found[-1].serial + 1 if found else 0, schema)
             spans.found = [*found, hole]
             if any(batch.num_rows for batch in fill(spans, len(found))):
                 found = spans.found
@@ -70,17 +78,25 @@ class TableRepair:
         if fits(found, state):
             return
         self._new_generation()
+        anew = ", and made anew out of the archive" if name in SCHEMAS else ""
         for serial in sorted({piece.serial for piece in found if not piece.whole and piece.path is None}):
-            yield Note(f"{TABLES}/{own}-{serial:05d}", "it is damaged or gone, and made anew out of the archive")
+            yield Note(f"{TABLES}/{own}-{serial:05d}", f"it is damaged or gone{anew}")
         after = write_anew(self._case.folder, own, found, lambda at: fill(spans, at), self._case.aside)
-        self._case.changed[name] = after
+        self._case.changed[word] = after
         self._case.mended = True
-        if state is not None and (lost := rows_recorded(self._case.state, name) - after["sealed_rows"]) > 0:
-            which = "of visits that no server answered, or whose" if name == "pages" else "of pages whose"
-            yield Note(f"{TABLES}/{own}", f"{lost:,} rows {which} records are lost cannot come back", lost=True)
+        if state is not None and (lost := rows_recorded(self._case.state, word) - after["sealed_rows"]) > 0:
+            yield Note(f"{TABLES}/{own}", f"{lost:,} rows {self._lost_rows(name)}", lost=True)
         if name == "links" and self._reader.other_links:
             what = f"{self._reader.other_links:,} pages have other links now than when they were crawled"
             yield Note(f"{TABLES}/{name}", what)
+
+    def _lost_rows(self, name: str) -> str:
+        """What rows of the table `name` are that do not come back, in words."""
+        if name == "pages":
+            return "of visits that no server answered, or whose records are lost cannot come back"
+        if name == "links":
+            return "of pages whose records are lost cannot come back"
+        return f"are lost here; fyke extract {self._case.folder} makes the table once more out of the archive"
 
     def _put_aside_what_came_after(self, name: str, state: dict[str, Any]) -> Iterator[Note]:
         """Files younger than the checkpoint, which are read before their journals: those that are damaged."""
