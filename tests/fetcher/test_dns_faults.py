@@ -24,6 +24,7 @@ from ports import free_port
 
 PUBLIC, OTHER = "93.184.216.34", "8.8.4.4"
 Answering = Callable[[DNSRecord], list[bytes]]
+SILENCE: list[bytes] = []  # over TCP: a connection that is kept, and nothing on it
 
 
 @dataclass
@@ -55,8 +56,15 @@ class Server:
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         assert self.answering_tcp is not None
-        query = DNSRecord.parse(await reader.readexactly(int.from_bytes(await reader.readexactly(2), "big")))
-        for message in self.answering_tcp(query):
+        try:
+            query = DNSRecord.parse(await reader.readexactly(int.from_bytes(await reader.readexactly(2), "big")))
+        except asyncio.IncompleteReadError:
+            writer.close()  # whoever asked waited too long for the connection
+            return
+        messages = self.answering_tcp(query)
+        if messages is SILENCE:
+            await reader.read()
+        for message in messages:
             writer.write(len(message).to_bytes(2, "big") + message)
         writer.close()
 
@@ -253,6 +261,16 @@ async def test_what_does_not_fit_is_asked_for_over_tcp() -> None:
 async def test_what_is_wrong_over_tcp_is_a_failure(said: list[bytes]) -> None:
     async with asking(Server(cut, lambda query: said), tries=1) as servers:
         assert (await servers.ask("a.test")).outcome is Outcome.DNS_FAILED
+
+
+async def test_names_whose_answers_over_tcp_never_come_keep_others_no_longer_than_one_does() -> None:
+    server = Server(lambda query: (good if name_of(query).startswith("good") else cut)(query), lambda query: SILENCE)
+    names = 20 * dns_query.TCP_CONNECTIONS
+    async with asking(server, tries=1, timeout_s=1.0) as servers:
+        asking_cut = asyncio.gather(*(servers.ask(f"cut{number}.test") for number in range(names)))
+        assert (await servers.ask("good.test")).outcome is Outcome.OK
+        async with asyncio.timeout(10):
+            assert {reply.outcome for reply in await asking_cut} == {Outcome.DNS_FAILED}
 
 
 async def test_an_address_of_another_name_is_not_believed() -> None:

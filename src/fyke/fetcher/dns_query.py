@@ -45,7 +45,7 @@ IN_FLIGHT = 4000  # 250 a socket, whose buffer holds as many answers
 BURST = 128  # questions that may wait in a server's buffer, which holds two or three hundred
 TAKEN_S = 0.05  # after which a server that runs has taken a question out of it
 MOST_UNREADABLE = 4  # answers to one question
-TCP_CONNECTIONS = 16
+TCP_CONNECTIONS = 64
 ALIASES_ASKED = 4  # names that are asked for because an answer gave only an alias
 RESOLV_CONF = Path("/etc/resolv.conf")
 
@@ -298,25 +298,25 @@ class NameServers:
             self._take(server, first)
 
     async def _ask_tcp(self, server: ServerAddress, question: bytes) -> dns.DnsAnswer:
-        """What a server answers where the answer is too long for a datagram (RFC 7766). Raises _Failed."""
+        """What a server answers where the answer is too long for a datagram (RFC 7766). To wait for a
+        connection is part of its time, else silent ones would keep names for hours. Raises _Failed."""
         number = int.from_bytes(os.urandom(2), "big")
         message = dns.query(number, question)
-        async with self._tcp_room:
-            try:
-                async with asyncio.timeout(self._timeout_s):
-                    reader, writer = await asyncio.open_connection(*server)
-                    try:
-                        writer.write(len(message).to_bytes(2, "big") + message)
-                        answer = await reader.readexactly(int.from_bytes(await reader.readexactly(2), "big"))
-                        return dns.read(answer, number, question)
-                    finally:
-                        writer.close()
-            except TimeoutError as error:
-                raise _Failed(_TIMED_OUT) from error
-            except (OSError, EOFError) as error:
-                raise _Failed(_UNREACHED) from error
-            except dns.Malformed as error:
-                raise _Failed(f"the name server's answer is malformed: {error}") from error
+        try:
+            async with asyncio.timeout(self._timeout_s), self._tcp_room:
+                reader, writer = await asyncio.open_connection(*server)
+                try:
+                    writer.write(len(message).to_bytes(2, "big") + message)
+                    answer = await reader.readexactly(int.from_bytes(await reader.readexactly(2), "big"))
+                    return dns.read(answer, number, question)
+                finally:
+                    writer.close()
+        except TimeoutError as error:
+            raise _Failed(_TIMED_OUT) from error
+        except (OSError, EOFError) as error:
+            raise _Failed(_UNREACHED) from error
+        except dns.Malformed as error:
+            raise _Failed(f"the name server's answer is malformed: {error}") from error
 
     def _socket(self, server: ServerAddress) -> _Socket:
         """One of the sockets of `server`, drawn. Raises OSError where none can be opened."""
