@@ -234,6 +234,10 @@ def test_what_waits_is_not_left_for_ever_where_a_host_makes_up_new_text(guard: G
     out = guard.stage.share()
     assert texts(out) == waiting, "those that waited longest"
     assert guard.stage.divert(out).num_rows == len(waiting)
+    shares = [visited(concat([maze.slice(0, 8), honest.slice(0, 8)])) for _ in range(40)]
+    assert passed(guard, numbered("/day/", 180, 100_000)) == 0 and not any(shares)
+    shares = [visited(maze), *(visited(concat([maze.slice(0, 8), honest.slice(0, 8)])) for _ in range(40))]
+    assert sum(shares) == 180, "also while what waits goes on beside it"
     assert visited(honest) == 0
     guard.close()
 
@@ -252,6 +256,9 @@ def test_who_has_little_that_waits_goes_first(guard: Guard) -> None:
     while len(out) < len(few):
         out += texts(guard.stage.release(5, each=0))
     assert set(out) == set(few)
+    more = [url for url in honest[2 * AFTER :] if key_of(url) % LET_THROUGH][40:]
+    assert passed(guard, more) == 0
+    assert set(texts(guard.stage.release(1024))) == set(more), "alone, also when nothing else is left"
     while guard.stage.release(100).num_rows:
         pass
     assert len(guard.stage) == 0, "all of it in the end"

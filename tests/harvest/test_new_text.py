@@ -142,6 +142,18 @@ def test_tables_of_numbers_are_new_once(reader: NewText) -> None:
     assert reader.fresh(page(AROUND + table([[n * 977, n * n, n * 7] for n in range(100, 109)]), "/weather/4")) is True
 
 
+DATES = ["2026-11-{d:02} 07:15", "{d}/Nov/2026 7:15:22", "{d:02} Nov 2026", "{d}. Oktober 2026", "May {d}, 2026"]
+
+
+@pytest.mark.parametrize("date", DATES)
+def test_a_list_of_files_is_no_table(reader: NewText, date: str) -> None:
+    """When each was changed, and its size, are made up as easily as its name; a timetable is read."""
+    files = (f"<tr><td><a href=f{d}>f{d}</a><td>{date.format(d=d)}<td>{d * 977}K" for d in range(1, 20))
+    assert reader.fresh(page(AROUND + "".join(files), "/pub/old/")) is False
+    times = "".join(f"<tr><td>{h}:{h + 9}<td>{h + 1}:{h + 30}<td>{h + 2}:{h + 40}" for h in range(5, 20))
+    assert reader.fresh(page(AROUND + times, "/stop")) is True
+
+
 def test_failures_and_images_are_not_read(reader: NewText) -> None:
     failed, image = page(""), page("")
     failed.exchange.outcome = Outcome.SERVER_ERROR

@@ -22,7 +22,7 @@ from fyke.disk.store import Store
 PLACES = 1 << 16
 TRIED = 32
 FREE = 2  # are tried before it is: a site of which little was read may have been misjudged
-FEW = 16  # that wait of a domain are few in any case
+FEW = 64  # that wait of a domain are few in any case
 TIMES = 4  # and so many times the least
 _RECORD = np.dtype([("place", "<u4"), ("waits", "<u4"), ("waited", "<u4"), ("read", "<u4"), ("tried", "<u4")])
 
@@ -89,6 +89,12 @@ class TrapTally:
         self._left -= len(domains)
         few: Mask = self._records["waited"][domains % np.uint64(PLACES)] <= self._few
         return few
+
+    def are_fewest(self, domains: U64) -> Mask:
+        """Of which of these domains (uint64[n > 0]) no more than `TIMES` the least of them waits: bool[n]."""
+        waited = self._records["waited"][domains % np.uint64(PLACES)].astype(np.int64)
+        fewest: Mask = waited <= TIMES * waited.min()
+        return fewest
 
     def state(self) -> dict[str, Any]:
         known = self._records[(self._records["read"] > 0) | (self._records["waited"] > 0)]

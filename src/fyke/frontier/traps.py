@@ -34,10 +34,11 @@ LET_THROUGH = 8
 RELEASED = 1024  # and more, that are known to have been let go
 ROWS = 8192  # that are looked at in a turn, at most
 LEAST_ROWS = 256  # and at least
-LOOKS = 4  # for each that may go
+LOOKS = 64  # for each that may go
 EACH = 32  # of a domain that go at a time, when nothing else is left
 LATELY = 64  # visits
 MOSTLY = 0.8  # of these, so many to hosts that grow
+SOME = 0.4  # of these, once what waits goes on as well
 SHARE = 16
 AS_MUCH = 256  # URLs that ever waited of a domain, at most, where as many go on as are visited of those that grow
 LEAST_OWED, MOST_OWED = 16, 64.0
@@ -65,6 +66,7 @@ class Traps:
         self._released_before: set[int] = set()
         self._owed = 0.0  # URLs that wait, for visits to hosts that grow
         self._grown = 0.0  # of the latest visits, the share of these
+        self._mostly_grow = False  # whether that is most of them: what waits has its share among them
         self._left = int(saved.get("left", 0))  # rows that are still to be looked at, since less is barren
         self._looks = int(saved.get("looks", 0))  # that are granted
         if (not after or self.probes.forgave) and len(self._queue):
@@ -156,14 +158,16 @@ class Traps:
 
     def release(self, rows: int, each: int = EACH) -> pa.RecordBatch:
         """Some that wait (schema `URLS`), `rows` at most, since nothing else is left; they are let through. What waits
-        of domains of which little does goes first, since it has an end, and of others `each`. Of all that waits a part
-        is looked at, so that it may be none."""
+        of domains of which little does goes first, alone, since it has an end; then `each` of those with less than
+        others. Of all that waits a part is looked at, so that it may be none."""
         batch = self._queue.get(min(ROWS, max(LEAST_ROWS, LOOKS * rows)))
         self._left = min(self._left, len(self))
         if batch is None:
             return EMPTY
         domains = u64(batch, "domain")
-        goes = self._domains.are_few(domains) | (nth_of_each(domains) < each)
+        goes = self._domains.are_few(domains)
+        if each and not goes.any():
+            goes = self._domains.are_fewest(domains) & (nth_of_each(domains) < each)
         goes &= np.cumsum(goes) <= rows
         self._queue.put(keep(batch, ~goes))
         batch = keep(batch, goes)
@@ -177,7 +181,8 @@ class Traps:
         if len(self) and len(hosts):
             grown = float(self.probes.grown(hosts, domains).mean())
             self._grown += (grown - self._grown) * min(1.0, len(hosts) / LATELY)
-            if self._grown >= MOSTLY:
+            self._mostly_grow = self._grown >= (SOME if self._mostly_grow else MOSTLY)
+            if self._mostly_grow:
                 share = 1 if self._domains.least <= AS_MUCH else SHARE
                 self._owed = min(self._owed + len(hosts) / share, MOST_OWED)
 

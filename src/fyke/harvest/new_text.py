@@ -15,8 +15,9 @@ nothing where that is less than one in `MET_SHARE`; one with less than `GRAM` le
 
 Some pages have next to nothing but numbers: the weather of a day, what things cost. So a page whose words were met is
 fresh as well when `LEAST_ROWS` of its *rows*, with `LEAST_DIGITS` digits, were not: a row is what several numbers make
-together that stand between two tags that break lines. Who counts makes no row, so that a calendar has none, nor do the
-numbers in the page's own URL; what a list shows in another order has the same rows.
+together that stand between two tags that break lines. Who counts makes no row, so that a calendar has none, nor do
+dates, so that a list of files has none, nor the numbers in the page's own URL; what a list shows in another order has
+the same rows.
 
 Where there is no page, nothing is new. Who is visited again is not judged: of a page that changed a little the text was
 met, which says nothing of others like it.
@@ -80,6 +81,11 @@ _NUMBERS_ALONE = bytes(byte if byte in b"0123456789\n" else ord(" ") for byte in
 _TAG = re.compile(rb"<[^<>]*>?")
 _BREAK = re.compile(rb"<(?:tr|li|p|div|dl|dt|h[1-6]|br|section|article)\b")
 _NUMBER = re.compile(rb"[0-9]+")
+_WHEN = re.compile(  # 2024-05-04t13:20, 4/may/2024; 4. may 2024 13:20; may 4, 2024
+    rb"(?:(?<![0-9])[0-9]{1,4}([-/.])(?:[0-9]{1,2}|[a-z]{3,9})\1[0-9]{1,4}"
+    rb"|(?<![0-9])[0-9]{1,2}\.? [a-z\x80-\xff]{3,20}[.,]? [0-9]{4}|[a-z\x80-\xff]{3,20}\.? [0-9]{1,2}, [0-9]{4}"
+    rb")(?:[t ,]{1,2}[0-9]{1,2}(?::[0-9]{2}){1,2})?(?![0-9:])"
+)
 _WORD = re.compile(r"[a-z]{2,}")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _Sought = Callable[[npt.NDArray[np.uint32], U64, int], npt.NDArray[np.intp]]
@@ -247,7 +253,7 @@ def rows(content: bytes, url: str) -> list[bytes]:
     if len(content.translate(None, _NO_DIGITS)) < LEAST_DIGITS:
         return []
     own = set(_NUMBER.findall(url.encode()))
-    text = _LINK.sub(b"", _without_code(content.lower().translate(_ONE_LINE)))
+    text = _WHEN.sub(b" ", _LINK.sub(b"", _without_code(content.lower().translate(_ONE_LINE))))
     found: dict[bytes, None] = {}
     for line in _TAG.sub(b" ", _BREAK.sub(b"\n<", text)).translate(_NUMBERS_ALONE).split(b"\n"):
         numbers = line.split()
