@@ -46,6 +46,8 @@ HOSTS = st.builds(
     first_seen=TIMES,
     last_seen=TIMES,
     crawl_delay_s=st.none() | TIMES,
+    answering=st.lists(st.integers(0, 65535).map("http://a.test:{}".format), max_size=3).map(tuple),
+    vain=st.integers(0, 1 << 40),
 )
 ROBOTS = st.builds(
     RobotsRecord,
@@ -165,9 +167,9 @@ def test_rules_are_written_with_hosts_or_when_they_are_many(tmp_path, size):
         assert not reader.robots("http://y.test:80") and not reader.robots("http://w.test:80")
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_book_that_an_earlier_fyke_wrote(tmp_path, version):
-    """Column by column, as the first release made it, and as the one did that gave rows a digest."""
+    """Column by column, as the first release made it, and as those did that gave rows a digest and their trouble."""
     path = tmp_path / "hosts.db"
     columns = {
         "key": "INTEGER PRIMARY KEY", "name": "TEXT", "domain": "TEXT", "addresses": "TEXT", "addresses_until": "REAL",
@@ -197,34 +199,38 @@ def test_a_book_that_an_earlier_fyke_wrote(tmp_path, version):
             " status INTEGER, reason TEXT, body BLOB, failures INTEGER)"
         )
         connection.execute(f"PRAGMA user_version = {version}")
-        if version == 2:
+        if version == 3:
+            connection.execute("ALTER TABLE hosts ADD COLUMN trouble TEXT")
+            connection.execute("UPDATE hosts SET trouble = 'odd'")
+            row = *row, "odd"
+        if version >= 2:
             for table in ("hosts", "robots"):
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN digest INTEGER")
             damaged = key_of("b.test") >> 1, "b.test", *row[2:]
-            connection.execute(f"INSERT INTO hosts VALUES ({', '.join('?' * 13)})", (*damaged, 0))
+            connection.execute(f"INSERT INTO hosts VALUES ({', '.join('?' * (len(row) + 1))})", (*damaged, 0))
             connection.execute("UPDATE hosts SET digest = ? WHERE name = 'a.test'", (row_digest(*row),))
             connection.execute(TALLY)
             layout = layout_digest(connection)
             connection.execute("INSERT INTO tally VALUES (5, ?, ?)", (layout, row_digest(5, layout)))
     with HostBook(path, read_only=True) as book:
         assert book.host("a.test").pages == 8
-    if version == 2:
+    if version >= 2:
         with pytest.raises(StateDamaged):
             HostBook(path)
         with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("DELETE FROM hosts WHERE name = 'b.test'")
     wanted = host(
         "a.test", "test", addresses=("1.2.3.4", "::1"), addresses_until=5.0, due=6.0, failures=7, retired="why",
-        pages=8, first_seen=9.0, last_seen=10.0,
+        pages=8, first_seen=9.0, last_seen=10.0, trouble="odd" if version == 3 else "",
     )  # fmt: skip
     with HostBook(path) as book:
         assert row_of(book.host("a.test")) == row_of(wanted)
-        assert book.writes == (5 if version == 2 else 0)
+        assert book.writes == (5 if version >= 2 else 0)
         book.save_host(wanted)
     with HostBook(path) as book:
         assert row_of(book.host("a.test")) == row_of(wanted)
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute(f"SELECT {', '.join(columns)} FROM hosts").fetchall() == [row]
+        assert connection.execute(f"SELECT {', '.join(columns)} FROM hosts").fetchall() == [row[:12]]
 
 
 def test_robots_fetched_after_the_cut_are_forgotten(tmp_path):

@@ -144,6 +144,11 @@ def split(url: str) -> UrlParts:
     return UrlParts(scheme, host, int(port) if port else DEFAULT_PORTS.get(scheme, 0), target)
 
 
+def has_own_port(parts: UrlParts) -> bool:
+    """Whether the port is the one that its scheme has where none is named."""
+    return parts.port == DEFAULT_PORTS.get(parts.scheme, 0)
+
+
 def robots_url(origin: str) -> str:
     """The canonical URL of the robots.txt that speaks for `origin` (`UrlParts.origin`, which has a default port too).
 

@@ -38,7 +38,7 @@ from fyke.disk.sealed import (
 from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 
-FORMAT = 3  # PRAGMA user_version; a greater number was written by another Fyke
+FORMAT = 4  # PRAGMA user_version; a greater number was written by another Fyke
 UNDIGESTED = 1  # the format without digests; earlier ones become this one when they are opened to be written
 VERIFIED_BYTES = 16 << 20  # of a book that is read whole when it is opened to be written: a fifth of a second
 CACHE_KIB = 4096
@@ -52,6 +52,7 @@ CREATE TABLE hosts (
   next_allowed_at REAL NOT NULL,    -- a host's `due`
   failures INTEGER NOT NULL, retired TEXT NOT NULL,
   pages INTEGER NOT NULL, first_seen REAL NOT NULL, last_seen REAL NOT NULL, crawl_delay_s REAL, trouble TEXT NOT NULL,
+  answering TEXT NOT NULL, vain INTEGER NOT NULL,
   digest INTEGER);                  -- of the row before it
 """
 _SCHEMA = f"""
@@ -68,7 +69,8 @@ _EARLIER_COLUMNS = (
     "key, name, domain, addresses, addresses_until, next_allowed_at, failures, retired, pages, first_seen, last_seen,"
     " crawl_delay_s"
 )
-_HOST_COLUMNS = f"{_EARLIER_COLUMNS}, trouble"
+_LATER_COLUMNS = f"{_EARLIER_COLUMNS}, trouble"
+_HOST_COLUMNS = f"{_LATER_COLUMNS}, answering, vain"
 _ROBOTS_COLUMNS = "key, origin, state, fetched_at, expires_at, status, reason, body, failures"
 _DIGESTS = f"""
 ALTER TABLE hosts ADD COLUMN digest INTEGER;
@@ -78,21 +80,29 @@ UPDATE robots SET digest = row_digest({_ROBOTS_COLUMNS});
 {TALLY};
 INSERT INTO tally VALUES (0, 0, 0);
 """
-_TROUBLE = f"""
+
+
+def _widened(found: str, added: str) -> str:
+    """The script that adds values to the columns `found` of hosts; a row that is damaged stays so."""
+    return f"""
 ALTER TABLE hosts RENAME TO earlier;
 {_HOSTS}
-INSERT INTO hosts SELECT {_EARLIER_COLUMNS}, '',  -- a row that is damaged stays so
-  CASE digest WHEN row_digest({_EARLIER_COLUMNS}) THEN row_digest({_EARLIER_COLUMNS}, '') END FROM earlier;
+INSERT INTO hosts SELECT {found}, {added},
+  CASE digest WHEN row_digest({found}) THEN row_digest({found}, {added}) END FROM earlier;
 DROP TABLE earlier;
 """
-_MADE_OF = {0: _SCHEMA, UNDIGESTED: _DIGESTS + _TROUBLE, 2: _TROUBLE}  # by the format found
-_SAVE_HOST = f"INSERT OR REPLACE INTO hosts VALUES ({', '.join('?' * 14)})"
+
+
+_OF_2 = _widened(_EARLIER_COLUMNS, "'', '', 0")
+_OF_3 = _widened(_LATER_COLUMNS, "'', 0")
+_MADE_OF = {0: _SCHEMA, UNDIGESTED: _DIGESTS + _OF_2, 2: _OF_2, 3: _OF_3}  # by the format found
+_SAVE_HOST = f"INSERT OR REPLACE INTO hosts VALUES ({', '.join('?' * (len(ROW) + 1))})"
 _SAVE_ROBOTS = f"INSERT OR REPLACE INTO robots VALUES ({', '.join('?' * 10)})"
-# A row is the fields `ROW` of a `Host`, in this order, and its digest; in an earlier book the last field is missing.
+# A row is the fields `ROW` of a `Host`, in this order, and its digest; in an earlier book the last fields are missing.
 _HOST = "SELECT * FROM hosts"
 _ROBOTS = "SELECT * FROM robots"
-_FORGIVEN = _HOST_COLUMNS.replace("failures, retired", "0, ''")
-_FORGIVE = f"UPDATE hosts SET retired = '', failures = 0, digest = row_digest({_FORGIVEN})"
+_FORGIVEN = _HOST_COLUMNS.replace("failures, retired", "0, ''").replace("vain", "0")
+_FORGIVE = f"UPDATE hosts SET retired = '', failures = 0, vain = 0, digest = row_digest({_FORGIVEN})"
 _FAILING = "(failures > 0 OR retired <> '')"
 _fields_of = attrgetter(*ROW)
 
@@ -266,7 +276,7 @@ class HostBook(Closing):
     def forgive(self) -> None:
         """Give up no host any more for its failures so far: its pages are asked for again."""
         with self._explained(), self._transaction():
-            self._connection.execute(f"{_FORGIVE} WHERE {_FAILING}")
+            self._connection.execute(f"{_FORGIVE} WHERE {_FAILING} OR vain > 0")
 
     def forget_since(self, t: float) -> int:
         """Drop robots records fetched after `t` (unix seconds), so that they are fetched again; returns how many.
@@ -365,11 +375,14 @@ def _signed(text: str) -> int:
 
 
 def _row_of(host: Host) -> tuple[object, ...]:
-    _, name, domain, addresses, *rest = _fields_of(host)
-    row = _signed(name), name, domain, " ".join(addresses), *rest
+    _, *fields = _fields_of(host)
+    row = _signed(host.name), *(" ".join(field) if isinstance(field, tuple) else field for field in fields)
     return *row, row_digest(*row)
 
 
 def _host_of(row: tuple[Any, ...]) -> Host:
-    key, name, domain, addresses, *rest = row
-    return Host(**dict(zip(ROW, (key % (1 << 64), name, domain, tuple(addresses.split()), *rest), strict=False)))
+    fields = dict(zip(ROW, row, strict=False))
+    fields["key"] %= 1 << 64
+    for words in ("addresses", "answering"):
+        fields[words] = tuple(fields.get(words, "").split())
+    return Host(**fields)

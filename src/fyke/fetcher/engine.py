@@ -287,13 +287,14 @@ class Fetcher:
     def _request(self, host: Host, now: float) -> None:
         while (visit := self.bench.pop(host, now)) is not None:
             if visit.purpose is Purpose.ROBOTS:
+                self._rules.begun(host, visit)
                 self._start(host, visit)
                 return
             origin = visit.parts.origin
             robots = self._rules.of(host, origin)
             known = host.rules_of(origin)
             if robots is None or not (robots.fresh(now) or known.unused):
-                self.bench.add(host, visit, first=True)
+                self.bench.add(host, visit, first=not known.in_line)  # else it let others pass
                 if not self._rules.fetch(host, origin):
                     return
                 continue
@@ -371,8 +372,7 @@ class Fetcher:
             visit.not_before = now + wait_s
             self.bench.add(host, visit)
         self.bench.finished(host, now, exchange.duration_s, wait_s)
-        if visit.purpose is Purpose.ROBOTS:
-            self._rules.fetched(exchange, now)  # it may ask for a longer rest
+        self._faults.learn_rules(host, exchange, now)
         self._hosts.note_rest(host, now, address)
         visit.rest_s = max(0.0, host.due - now)
         if again:

@@ -1,6 +1,8 @@
 """What does an answer cost its host, and what becomes of visits to a host that fails or rests?
 
-The table is in `fyke.fetcher.faults`; here it is carried out.
+The table is in `fyke.fetcher.faults`; here it is carried out. A fault is its host's, unless the host answers at another
+of its origins (at another port): then it is the origin's, for strangers can name any port of a good host. The pages of
+that origin alone wait until its robots.txt is asked for again, later each time, and end if that is in vain too often.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fyke.core.clock import Clock
 from fyke.core.config import PolitenessSection
 from fyke.core.outcomes import Outcome
+from fyke.core.urls import has_own_port
 from fyke.core.visits import Exchange, Purpose, Visit
 from fyke.fetcher.faults import FAULTS, FaultPolicy, Wait, retry_after
 from fyke.fetcher.host import Host
@@ -17,6 +20,7 @@ from fyke.fetcher.rules_desk import RulesDesk
 from fyke.fetcher.workbench import Workbench
 
 MOST_TROUBLE_CHARS = 300
+ORIGINS_SHARE = 8  # so many times as long as a failure took, none but origins that answer are asked, if they are wanted
 
 
 class FaultDesk:
@@ -36,18 +40,52 @@ class FaultDesk:
         self._rules = rules
         self._returns = returns
         self._policy = FaultPolicy(politeness)
+        self._most_failures = politeness.host_failures
         self._clock = clock
 
     def account(self, host: Host, exchange: Exchange, now: float) -> float:
         """Seconds that `host` must rest beyond its usual delay because of this answer."""
         outcome, tries = exchange.outcome, exchange.visit.tries
-        host.failures = self._policy.failures(outcome, host.failures, tries)
-        self._note_trouble(host, outcome, exchange.detail or (f"status {exchange.status}" if exchange.status else ""))
         host.last_seen = now
         host.pages += outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE
         self._hosts.changed(host)
+        if FAULTS[outcome].costs_host or outcome.answered:
+            host.heard(exchange.visit.parts.origin, answered=outcome.answered)
+        if self._is_of_origin(host, exchange):
+            host.vain += not has_own_port(exchange.visit.parts)
+            took_s = exchange.duration_s + self._bench.delay_s(host, exchange.duration_s)
+            host.gives_way_until = now + ORIGINS_SHARE * took_s
+            return 0.0
+        host.failures = self._policy.failures(outcome, host.failures, tries)
+        self._note_trouble(host, outcome, exchange.detail or (f"status {exchange.status}" if exchange.status else ""))
         asked_s = retry_after(exchange, now) if FAULTS[outcome].wait is Wait.THROTTLE else None
         return self._policy.wait_s(outcome, host.failures, tries, asked_s)
+
+    def learn_rules(self, host: Host, exchange: Exchange, now: float) -> None:
+        """What the answer says of the rules of its origin: where that is at fault, its robots.txt is asked for before
+        any of its pages is."""
+        visit = exchange.visit
+        if visit.purpose is Purpose.ROBOTS:
+            self._rules.fetched(exchange, now, self._least_failures(host, exchange))  # it may ask for a longer rest
+            return
+        known = host.rules_of(visit.parts.origin)
+        if exchange.outcome.answered:
+            known.failures = 0
+        elif self._is_of_origin(host, exchange):
+            known.failures = self._policy.failures(exchange.outcome, known.failures, visit.tries)
+            self._rules.lost(host, exchange, now, max(known.failures, self._least_failures(host, exchange)))
+
+    def _least_failures(self, host: Host, exchange: Exchange) -> int:
+        """How often the origin of `exchange` is taken to have failed, at least. Ports are many, and anybody can name
+        them: those of a host that fail cost a request each, and all together as many more as it takes to give up a
+        host. Then one that fails has failed often enough. The ports that schemes have are few, and are spared."""
+        spent = self._policy.gives_up(host.vain - 1) and self._is_of_origin(host, exchange)
+        return self._most_failures if spent and not has_own_port(exchange.visit.parts) else 1
+
+    @staticmethod
+    def _is_of_origin(host: Host, exchange: Exchange) -> bool:
+        """Whether the answer is a fault of the origin that was asked, and not of its host."""
+        return FAULTS[exchange.outcome].costs_host and host.answers_beside(exchange.visit.parts.origin)
 
     def again(self, host: Host, exchange: Exchange) -> bool:
         """Whether the page is visited again after this answer."""

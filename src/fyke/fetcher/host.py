@@ -11,8 +11,11 @@ from collections import deque
 from dataclasses import dataclass, field
 from math import inf
 
+from fyke.core.urls import has_own_port
 from fyke.core.visits import Visit
 from fyke.fetcher.robots import RobotsRecord
+
+MOST_ANSWERING = 8  # origins of a host that are remembered to answer
 
 
 @dataclass(slots=True, eq=False)
@@ -39,10 +42,12 @@ class OriginRules:
     """The rules of one origin of a host (scheme, host and port), and what is done about them."""
 
     robots: RobotsRecord | None = None  # fresh or stale
-    on_the_way: bool = False  # being fetched, or read
+    on_the_way: bool = False  # to be fetched, being fetched, or read
+    in_line: bool = False  # the visit that is to fetch them waits at the host
     unused: bool = False  # they came, and no visit was decided by them yet
     sitemaps_taken: bool = False
     delay_s: float = 0.0  # their Crawl-delay, also when they are in memory no more
+    failures: int = 0  # of its pages, in a row, while another origin of the host answered
 
 
 @dataclass(slots=True, eq=False)
@@ -72,10 +77,13 @@ class Host:
     last_seen: float = 0.0
     crawl_delay_s: float | None = None  # of robots.txt; None: not asked yet
     trouble: str = ""  # what became of its last request, where that is why it rests
+    answering: tuple[str, ...] = ()  # origins that answered when they were last asked, those met last first
+    vain: int = 0  # failures of others beside them, at ports that are not their schemes' own, since one came back
 
     # What is of this process alone.
     closed_until: float = 0.0  # when the hours of the day in which it may be asked begin; past: they are on
     visits: deque[Visit] = field(default_factory=deque)
+    gives_way_until: float = 0.0  # while visits wait to origins that answer, others are not made before
     busy: bool = False  # a request is under way
     parked: bool = False  # waits for its name or its rules
     queued: bool = False  # in the heap, or in line at its address
@@ -100,6 +108,23 @@ class Host:
         is_wanted = self.visits or self.busy or self.parked or self.queued
         return not is_wanted and not any(known.on_the_way for known in self.origins.values())
 
+    def answers_beside(self, origin: str) -> bool:
+        """Whether another origin of this host than `origin` answered when it was last asked."""
+        return any(other != origin for other in self.answering)
+
+    def gives_way(self, visit: Visit, now: float) -> bool:
+        """Whether `visit` lets those pass that are to origins which answer, since its own is not known to. Where none
+        is, those at their schemes' own ports are likeliest to."""
+        if not self.answering:
+            return not has_own_port(visit.parts)
+        return now < self.gives_way_until and (visit.robots_of or visit.parts.origin) not in self.answering
+
+    def heard(self, origin: str, *, answered: bool) -> None:
+        """A request to `origin` was `answered`, or failed."""
+        if answered != (origin in self.answering):
+            others = tuple(other for other in self.answering if other != origin)
+            self.answering = (origin, *others)[:MOST_ANSWERING] if answered else others
+
     def rules_of(self, origin: str) -> OriginRules:
         """What is known of the rules of `origin`, which is one of this host's."""
         known = self.origins.get(origin)
@@ -111,5 +136,5 @@ class Host:
 # What the host book keeps of a host, in the order of its columns.
 ROW = (
     "key", "name", "domain", "addresses", "addresses_until", "due", "failures", "retired", "pages", "first_seen",
-    "last_seen", "crawl_delay_s", "trouble",
+    "last_seen", "crawl_delay_s", "trouble", "answering", "vain",
 )  # fmt: skip

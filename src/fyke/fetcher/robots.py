@@ -113,17 +113,19 @@ def rules_from(
     *,
     now: float,
     previous: RobotsRecord | None = None,
+    least_failures: int = 1,
     retry_s: tuple[float, float] = (FIRST_RETRY_S, LONGEST_RETRY_S),
 ) -> RobotsRecord:
     """The record that the last answer of a robots visit makes; `body` has its codings undone.
 
-    `previous` is the origin's record until now: its failures count on. `retry_s` is the wait after the
-    first vain attempt, and the longest, to which it doubles; a longer Retry-After is kept.
+    `previous` is the origin's record until now: its failures count on, and are `least_failures` at least after a vain
+    attempt. `retry_s` is the wait after the first vain attempt, and the longest, to which it doubles; a longer
+    Retry-After is kept.
     """
     origin = exchange.visit.robots_of
     state, reason = _judged(exchange)
     if state is RobotsState.DISALLOW_ALL:
-        failures = previous.failures + 1 if previous else 1
+        failures = max(least_failures, previous.failures + 1 if previous else 1)
         wait = _retry_s(exchange, failures, now, retry_s)
         return RobotsRecord(origin, state, now, now + wait, exchange.status, reason, failures=failures)
     expires_at = now + _ttl_s(exchange, now)

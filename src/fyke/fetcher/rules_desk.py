@@ -104,7 +104,7 @@ class RulesDesk:
         if host is None:
             return None
         known = host.rules_of(record.origin)
-        known.on_the_way = False
+        known.on_the_way = known.in_line = False
         known.robots, known.delay_s = record, record.rules(self._product).crawl_delay_s or 0.0
         self._long.keep(known, record)
         # Of a host that slept meanwhile only the book is left: its rules came, and no visit was decided by them yet.
@@ -182,27 +182,35 @@ class RulesDesk:
             self.fetch(host, origin)
 
     def fetch(self, host: Host, origin: str) -> bool:
-        """Put the visit that brings the rules of `origin` first in line; False, and `host` parked, when they are on
-        their way."""
+        """Put the visit that brings the rules of `origin` first in line, if it does not wait there; False, and `host`
+        parked, when they are on their way."""
         known = host.rules_of(origin)
+        if known.in_line:
+            return True
         if known.on_the_way:
             self._bench.park(host)
             return False
-        known.on_the_way = True
+        known.on_the_way = known.in_line = True
         self._bench.add(host, robots_visit(robots_url(origin), origin), first=True)
         return True
 
+    def begun(self, host: Host | None, visit: Visit) -> None:
+        """A robots visit, to `host` or led there, waits no more."""
+        if host is not None and visit.robots_of in host.origins:
+            host.origins[visit.robots_of].in_line = False
+
     # -- what they bring -------------------------------------------------------------------------
 
-    def fetched(self, exchange: Exchange, now: float) -> None:
-        """The robots visit of `exchange` has ended: follow its redirect, or learn the rules."""
+    def fetched(self, exchange: Exchange, now: float, least_failures: int = 1) -> None:
+        """The robots visit of `exchange` has ended: follow its redirect, or learn the rules; if it was in vain, so were
+        `least_failures` at least."""
         visit = exchange.visit
         if visit.errand:
             self.answers.append(exchange)
             return
         target = redirect_of(exchange, visit.depth)
         if target is None:
-            if not self._unfolding.read(exchange, lambda of, content: self._learn(of, content, now)):
+            if not self._unfolding.read(exchange, lambda of, content: self._learn(of, content, now, least_failures)):
                 self._learn(replace(exchange, outcome=Outcome.THROTTLED, detail=_TOO_MANY), b"", now)
             return
         hop = robots_visit(target, visit.robots_of)
@@ -218,8 +226,17 @@ class RulesDesk:
             self.answers.append(Exchange(visit, outcome, now, 0.0, detail=detail))
             return
         origin = visit.robots_of
+        self.begun(self._host_of(origin), visit)
         self._learn(Exchange(visit, outcome, now, 0.0, detail=detail), b"", now, hand_on=False)
         self.learned.append((origin, Rules.OPEN, now + self._negative_s))
+
+    def lost(self, host: Host, exchange: Exchange, now: float, least_failures: int) -> None:
+        """A page of an origin of `host` failed, whose other origins answer: it is as if its robots.txt had, as often as
+        `least_failures` at least."""
+        origin = exchange.visit.parts.origin
+        if not host.rules_of(origin).on_the_way:  # else it is asked in any case
+            visit = robots_visit(robots_url(origin), origin)
+            self._learn(Exchange(visit, exchange.outcome, now, 0.0, detail=exchange.detail), b"", now, least_failures)
 
     def rest_until(self, visit: Visit, until: float, now: float) -> None:
         """A robots visit is not made before `until`, since its host rests: nobody else's rules wait for that. Its
@@ -234,7 +251,7 @@ class RulesDesk:
                 self._learn(rests, b"", now)
             return
         self._brought.discard(origin)
-        host.rules_of(origin).on_the_way = False
+        self._not_made(host, origin)
         self._hold_back(origin, until, closed=host.closed_until > now)
 
     def _hold_back(self, origin: str, until: float, *, closed: bool) -> None:
@@ -252,23 +269,34 @@ class RulesDesk:
             self.unmade(visit, Outcome.HOST_RETIRED, "it redirects to a blocked host", now)
             return
         self._brought.discard(origin)
-        host.rules_of(origin).on_the_way = False
+        self._not_made(host, origin)
         self.learned.append((origin, Rules.OPEN, now + self._negative_s))
 
-    def _learn(self, exchange: Exchange, content: bytes, now: float, *, hand_on: bool = True) -> None:
+    def _learn(
+        self, exchange: Exchange, content: bytes, now: float, least_failures: int = 1, *, hand_on: bool = True
+    ) -> None:
         origin = exchange.visit.robots_of
         host = self._host_of(origin)
+        previous = host.rules_of(origin).robots if host is not None else self._book.robots(origin)
         record = rules_from(
             exchange,
             content,
             now=now,
-            previous=host.rules_of(origin).robots if host is not None else self._book.robots(origin),
+            previous=previous,
+            least_failures=least_failures,
             retry_s=(self._politeness.failure_delay_s, self._politeness.max_sleep_s),
         )
         self._book.save_robots(record)
         if host is not None:
+            if previous is not None and previous.failures and not record.failures:
+                host.vain = 0  # an origin came back
             self._bench.park(host)  # it may ask for a longer rest
         self._long.read(record, lambda read: self._learned(read, now, hand_on=hand_on))
+
+    @staticmethod
+    def _not_made(host: Host, origin: str) -> None:
+        known = host.rules_of(origin)
+        known.on_the_way = known.in_line = False
 
     def _learned(self, record: RobotsRecord, now: float, *, hand_on: bool) -> None:
         """The rules that a server sent before `now` are read."""

@@ -180,14 +180,16 @@ class Workbench:
     def pop(self, host: Host, now: float) -> Visit | None:
         """Take out a visit of `host` that may be made now.
 
-        None when it has none, or all of them are retries whose time has not come.
+        None when it has none, or all of them are retries whose time has not come. Those that give way are taken when
+        nothing else may be.
         """
-        for _ in range(len(host.visits)):
-            visit = host.visits.popleft()
-            if visit.not_before <= now:
-                self.visits -= 1
-                return visit
-            host.visits.append(visit)
+        for give_way in (True, False):
+            for _ in range(len(host.visits)):
+                visit = host.visits.popleft()
+                if visit.not_before <= now and not (give_way and host.gives_way(visit, now)):
+                    self.visits -= 1
+                    return visit
+                host.visits.append(visit)
         if host.visits:
             host.due = max(host.due, min(visit.not_before for visit in host.visits))
         return None
