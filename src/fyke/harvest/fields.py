@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from typing import Any
 
@@ -24,6 +25,8 @@ from fyke.core.markup import TakesLong
 from fyke.core.pace import breathe, in_haste
 from fyke.core.urls import canonical
 from fyke.core.visits import HTML_TYPES, Page
+from fyke.harvest.matching import Matcher
+from fyke.harvest.selectors import Selector
 
 MOST_ROWS = 10_000  # of a page
 MOST_VALUES = 1_000  # of a field
@@ -31,6 +34,7 @@ MOST_CHARS = 1 << 16  # of a text
 MOST_PAGE_CHARS = 8 << 20  # of all that is read of a page, whether or not it becomes a value: places may lie in others
 HASTY_CHARS = 1 << 19  # of the same, in haste: 50 ms
 NODE_CHARS = 16  # that each look at a node counts for, beside what is read of it
+ATTRIBUTE_CHARS = 100  # of attributes, in which lexbor looks for classes, count for one
 MOST_OBJECTS = 10_000  # of JSON-LD in a page
 MOST_JSON_CHARS = 2 << 20  # of a script, of which empty objects take twenty times as much
 
@@ -51,13 +55,11 @@ class Extractor:
     def __init__(self, section: ExtractSection) -> None:
         self.name = section.table
         self._match = section.match
-        self._each = section.each
+        self._each = _selector(section.table, "each", section.each) if section.each else None
         fields = {name: _section(field) for name, field in section.fields.items()}
         self._fields = [_Column(section.table, name, field) for name, field in fields.items()]
         columns = [("url", pa.string()), *((field.name, field.kind) for field in self._fields)]
         self.schema = pa.schema(columns, metadata={"description": f"Extracted: {section.table}."})
-        if section.each:
-            _check(section.table, "each", section.each)
         try:
             pc.match_substring_regex(pa.array([""]), section.match)
         except pa.ArrowInvalid as error:
@@ -75,20 +77,32 @@ class Extractor:
         if root is None:
             return []
         room = _Allowance()
+        with closing(Matcher(root, lambda looks: room.take(NODE_CHARS * looks))) as matcher:
+            return self._found(matcher, root, page, room)
+
+    def _found(self, matcher: Matcher, root: LexborNode, page: Page, room: "_Allowance") -> list[Row]:
         stated = self._stated(root, page, room)
         stated_chars = sum(map(_chars_of, stated.values()))
         found: list[Row] = []
-        for place in islice(root.css(self._each), MOST_ROWS) if self._each else [root]:
-            if self._each and not room.take(NODE_CHARS * (len(place.css("*")) + len(self._fields))):
-                break
+        for place in self._places(matcher, root, page, room) if self._each else [root]:
             values = tuple(
-                stated[field.name] if field.path else field.value(field.texts(place), page, room)
+                stated[field.name] if field.path else field.value(field.texts(matcher, place), page, room)
                 for field in self._fields
             )
             if any(value not in (None, []) for value in values):
                 found.append((page.url, *values))
                 room.take(stated_chars)
         return found
+
+    def _places(self, matcher: Matcher, root: LexborNode, page: Page, room: "_Allowance") -> Iterator[LexborNode]:
+        """Where the rows are. All attributes of a place may be read again for each in which it lies."""
+        assert self._each is not None
+        places = [*islice(matcher.find(self._each, root), MOST_ROWS)]
+        again = (1 + len(self._fields)) * len(page.content) // ATTRIBUTE_CHARS
+        for place, nested in zip(places, matcher.nested(places), strict=False):
+            if not room.take(NODE_CHARS * (len(place.css("*")) + len(self._fields)) + again * nested):
+                return
+            yield place
 
     def _stated(self, root: LexborNode, page: Page, room: "_Allowance") -> dict[str, Any]:
         """The fields out of JSON-LD, which are the same in each row."""
@@ -112,13 +126,14 @@ class _Column:
         self.kind = pa.list_(plain) if section.many else plain
         select = section.select.strip()
         self.path = select.removeprefix("json:").strip().split(".") if select.startswith("json:") else []
-        self._css, self._attribute = "", ""
+        self._css: Selector | None = None
+        self._attribute = ""
         if not self.path:
             match = _SELECT.fullmatch(select)
             assert match is not None
-            self._css, self._attribute = match[1].strip(), match[2] or ""
-            if self._css:
-                _check(table, name, self._css)
+            self._attribute = match[2] or ""
+            if match[1].strip():
+                self._css = _selector(table, name, match[1].strip())
             elif not match[2] and not match[3]:
                 raise ConfigurationError(f"[[extract]] {table}: {name} has no selector")
 
@@ -128,9 +143,9 @@ class _Column:
         values = (value for value in (read(one, page) for one in room.within(said)) if value is not None)
         return list(islice(values, MOST_VALUES)) if self._many else next(values, None)
 
-    def texts(self, place: LexborNode) -> Iterator[Any]:
+    def texts(self, matcher: Matcher, place: LexborNode) -> Iterator[Any]:
         """What is said of the field in `place`."""
-        for node in place.css(self._css) if self._css else [place]:
+        for node in matcher.find(self._css, place) if self._css else [place]:
             yield node.attributes.get(self._attribute) if self._attribute else node.text()
 
 
@@ -162,10 +177,11 @@ def _section(field: str | FieldSection) -> FieldSection:
     return FieldSection(select=field) if isinstance(field, str) else field
 
 
-def _check(table: str, name: str, selector: str) -> None:
+def _selector(table: str, name: str, selector: str) -> Selector:
     try:
         LexborHTMLParser("<p>").css(selector)
-    except SelectolaxError:
+        return Selector(selector)
+    except (SelectolaxError, ValueError):
         raise ConfigurationError(f"[[extract]] {table}: {name} = {selector!r} is no CSS selector") from None
 
 
