@@ -31,6 +31,7 @@ from fyke.archive.warc_reading import Record, read_records
 from fyke.core.errors import StateDamaged
 from fyke.core.telling import Tell
 from fyke.core.urls import key_of
+from fyke.disk.files import real_path
 from fyke.disk.ranges import Array, Buckets
 
 _STATUS_LINE = re.compile(r"HTTP/\d(\.\d)? \d{3}( |$)", re.ASCII)
@@ -81,7 +82,7 @@ def check_archive(
     agent, the number of the file with which each began, and whether it visits pages again and again. `progress` is
     called with a file's name, the bytes read of it and its length.
     """
-    names, own = sorted(path.name for path in (folder / FOLDER).glob("*.warc.gz")), folder.resolve().name
+    names, own = sorted(path.name for path in (folder / FOLDER).glob("*.warc.gz")), real_path(folder).name
     with TemporaryDirectory(prefix="fyke-check-") as scratch:
         fetched = Buckets(Path(scratch), "fetched", FETCH, PARTS)
         for number, name in enumerate(names):

@@ -17,7 +17,7 @@ from fyke.archive.checksum import file_hash
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.errors import DirectoryError
 from fyke.core.telling import Tell
-from fyke.disk.files import sync_file, write_all, write_whole, writing, written_whole
+from fyke.disk.files import real_path, sync_file, write_all, write_whole, writing, written_whole
 
 MARK = "moving"  # in the new folder until it is the crawl: where from
 MOVED = "fyke.toml.moved"  # what fyke.toml is called when all is in the new folder: in the new one, then in the old
@@ -82,12 +82,12 @@ def _change(source: Path, target: Path) -> None:
 def _is_ours(source: Path, target: Path) -> bool:
     """Whether `target` is where `source` is being moved to."""
     begun = target / MARK
-    return begun.read_text() == str(source.resolve()) if begun.is_file() else (target / "fyke.toml").is_file()
+    return begun.read_text() == str(real_path(source)) if begun.is_file() else (target / "fyke.toml").is_file()
 
 
 def _check(source: Path, target: Path) -> None:
     """Raises DirectoryError for a target that cannot be."""
-    inner, outer = target.resolve(), source.resolve()
+    inner, outer = real_path(target), real_path(source)
     if inner.is_relative_to(outer) or outer.is_relative_to(inner):
         raise DirectoryError(f"{target} and {source} are one in the other: name another folder")
     if (target / MARK).is_file() and _is_ours(source, target):
@@ -108,7 +108,7 @@ def _copied(source: Path, target: Path, told: Tell) -> Moved:
     total, done = sum(sizes.values()), 0
     with writing(target, FULL, REFUSED):
         target.mkdir(parents=True, exist_ok=True)
-        write_whole(target / MARK, str(source.resolve()).encode())
+        write_whole(target / MARK, str(real_path(source)).encode())
         for folder in sorted(path for path in source.rglob("*") if path.is_dir() and not path.is_symlink()):
             (target / folder.relative_to(source)).mkdir(exist_ok=True)
         for path in paths:

@@ -48,6 +48,7 @@ from fyke.crawl.revisits import Revisits
 from fyke.crawl.rewriting import Rewriting
 from fyke.crawl.weight_lists import read_weights
 from fyke.disk.checkpoint import Checkpoint
+from fyke.disk.files import real_path
 from fyke.fetcher.access import Sites
 from fyke.fetcher.book import HostBook, SharedBook
 from fyke.fetcher.chosen import Chosen
@@ -174,7 +175,7 @@ class Rooms:
         agent = self._config.agent
         info = {"operator": agent.contact, "robots": "RFC 9309", "http-header-user-agent": agent_name(agent)}
         self.archive = WarcWriter(
-            path, store.warc_bytes, f"fyke/{VERSION}", crawl=series(path.resolve().name or "crawl", part),
+            path, store.warc_bytes, f"fyke/{VERSION}", crawl=series(real_path(path).name or "crawl", part),
             info={key: value for key, value in info.items() if value},
         )  # fmt: skip
         self.pages = PagesTable(path, store.table_rows, part)

@@ -35,6 +35,7 @@ from fyke.core.batches import U64, Kind, Mask, keep, u64, url_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import SAME_TEXT, Earlier, Purpose, Visit, headers_of
+from fyke.disk.files import real_path
 from fyke.frontier.again import COPY, ENDED, Again, News, Visited
 from fyke.harvest.sheaf import Reaped
 
@@ -318,7 +319,7 @@ class Past:
     def _path(self, number: int) -> Path:
         """The archive file with this number. Raises KeyError."""
         if number not in self._files:
-            own, agents = self._folder.resolve().name, len(CrawlDirectory(self._folder).parts)
+            own, agents = real_path(self._folder).name, len(CrawlDirectory(self._folder).parts)
             self._files = {
                 part_of(path.name, own, agents) << _SERIALS | serial_of(path.name)[0]: path
                 for path in archive_files(self._folder)

@@ -41,7 +41,7 @@ from fyke.crawl.seed_sources import SeedSources
 from fyke.crawl.signals import leave_terminal, stop_signals
 from fyke.crawl.summary import Summary, nothing_reached
 from fyke.crawl.supervisor import Supervisor
-from fyke.disk.files import lock, writing
+from fyke.disk.files import lock, real_path, writing
 from fyke.fetcher.access import unused_proxies
 from fyke.frontier.quota import NAME as PAGES_RULE
 from fyke.frontier.quota import PageLimits
@@ -216,7 +216,7 @@ class _CrawlRun:
         Also returns whether SIGTERM did."""
         directory, config = self._directory, self._config
         heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
-        name = directory.path.resolve().name
+        name = real_path(directory.path).name
         async with nullcontext() if self._metrics is None else Exporter(self._metrics, name, crawl.figures):
             signals = _obey_signals(crawl.stop)
             if self._stops:

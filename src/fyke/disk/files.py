@@ -94,6 +94,11 @@ def lock(path: Path, in_use: str) -> int:
     return descriptor
 
 
+def real_path(path: Path) -> Path:
+    """Where `path` leads, without links. One that leads to itself stays, while `Path.resolve` raises RuntimeError."""
+    return Path(os.path.realpath(path))
+
+
 def is_locked(path: Path) -> bool:
     """Whether a process holds the lock `path`."""
     try:

@@ -21,7 +21,7 @@ from rich.console import Console
 from fyke.archive.checksum import checksum_line, checksum_path, file_hash, line_holds, recorded_line
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.errors import ConfigurationError, DirectoryError
-from fyke.disk.files import damaged
+from fyke.disk.files import damaged, real_path
 from fyke.progress import Progress
 from fyke.quantities import bytes_text, counted
 
@@ -52,7 +52,7 @@ def copy(directory: CrawlDirectory, target: str, console: Console) -> Copied:
     Raises NotACrawl, ConfigurationError for a target that cannot be, DirectoryError where it fails, StateDamaged.
     """
     directory.config()
-    if "://" not in target and Path(target).resolve().is_relative_to(directory.path.resolve()):
+    if "://" not in target and real_path(Path(target)).is_relative_to(real_path(directory.path)):
         raise DirectoryError(f"{target} is in what is to be copied: name another folder")
     with _explained(target):
         store = from_url(target) if "://" in target else LocalStore(_made(Path(target)), mkdir=True)

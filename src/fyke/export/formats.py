@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.errors import ConfigurationError
+from fyke.disk.files import real_path
 
 FOLDER = "export"
 
@@ -75,9 +76,9 @@ def target_of(directory: CrawlDirectory, format: Format, out: Path | None) -> Ta
 
 
 def _check(directory: CrawlDirectory, out: Path) -> None:
-    where = out.absolute().resolve()
+    where = real_path(out)
     if not where.parent.is_dir():
         raise ConfigurationError(f"--out {out}: there is no folder {out.parent}; make it, or name another")
     for own in (directory.warc, directory.tables, directory.state, directory.logs, directory.path / "index"):
-        if where.is_relative_to(own.absolute().resolve()):
+        if where.is_relative_to(real_path(own)):
             raise ConfigurationError(f"--out {out}: {own} is the crawl's own; name a file outside of it")

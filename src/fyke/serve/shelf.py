@@ -16,6 +16,7 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Page
+from fyke.disk.files import real_path
 from fyke.explain import Explanation, why
 from fyke.search.archived import ArchiveReader
 from fyke.search.folder import INDEX, IndexFolder
@@ -101,7 +102,7 @@ class Shelf:
         self.crawls: dict[str, ShelvedCrawl] = {}
         for folder in folders:
             _require_crawl(folder)
-            name = self._free_name(_UNSAFE.sub("-", folder.resolve().name).strip(".-") or "crawl")
+            name = self._free_name(_UNSAFE.sub("-", real_path(folder).name).strip(".-") or "crawl")
             self.crawls[name] = ShelvedCrawl(name, folder)
         self._lock = Lock()
         self._searcher: Searcher | None = None

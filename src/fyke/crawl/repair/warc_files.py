@@ -17,7 +17,7 @@ from fyke.archive.inspect import archive_lengths
 from fyke.archive.reindexing import archive_files, index_path, part_of, reindex, serial_of
 from fyke.archive.warc import FOLDER
 from fyke.crawl.repair.case import Case, Note
-from fyke.disk.files import writing
+from fyke.disk.files import real_path, writing
 
 COPY_BYTES = 1 << 20
 
@@ -81,7 +81,7 @@ class ArchiveRepair:
     def _files(self) -> list[Path]:
         """The files of this agent."""
         case = self._case
-        own, agents = case.folder.resolve().name, len(case.directory.parts)
+        own, agents = real_path(case.folder).name, len(case.directory.parts)
         return [path for path in archive_files(case.folder) if part_of(path.name, own, agents) == case.directory.part]
 
     def _read_warc(self, warc: WarcFile) -> Iterator[Note]:
