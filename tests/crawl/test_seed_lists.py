@@ -20,7 +20,8 @@ from fyke.archive.reading import read_table
 from fyke.archive.seed_list import SeedList
 from fyke.core.errors import ConfigurationError
 from fyke.core.urls import SCHEMES
-from fyke.crawl.seed_sources import SeedSources
+from fyke.crawl import seed_sources
+from fyke.crawl.seed_sources import LINE_BYTES, SeedSources
 
 HTML = {"Content-Type": "text/html"}
 HOSTS = [f"http://host-{number}.example/" for number in range(3)]
@@ -127,6 +128,37 @@ def test_no_line_is_lost_in_silence(lines: list[str]) -> None:
     assert len(found) <= len(lines)
     assert {*FOUND} & {line.strip() for line in lines} <= {*found}
     assert "u:p@" not in sources.complaint and bool(sources.complaint) == bool(sources.refused)
+
+
+LONG = ["x" * 70_000, " " * 70_000, "\t" * 70_000, "/" * (LINE_BYTES - 18), "%41" * 90_000, "é" * 40_000]
+
+
+@pytest.mark.parametrize("end", ["", "\nhttp://b.example/\n"])
+@pytest.mark.parametrize("rest", LONG, ids=lambda rest: repr(rest[:3]))
+def test_a_line_that_is_too_long_is_no_url(tmp_path: Path, rest: str, end: str) -> None:
+    """Nothing is made of its beginning; it is counted and told, in few words."""
+    lines = f"http://a.example/\nhttp://a.example/{rest}x{end}"
+    sources = SeedSources([str(made(tmp_path, lines.encode()))], SCHEMES)
+    assert [*sources] == ["http://a.example/", "http://b.example/"][: 1 + bool(end)]
+    assert sources.refused == 1 and ", line 2: 'http://a.example/" in sources.complaint
+    assert len(sources.complaint) < 500
+
+
+def test_a_comment_may_be_long(tmp_path: Path) -> None:
+    comment = "# " + "x " * LINE_BYTES
+    sources = SeedSources([str(made(tmp_path, f"{comment}\nhttp://a.example/ {comment}".encode()))], SCHEMES)
+    assert [*sources] == ["http://a.example/"] and not sources.refused
+
+
+@pytest.mark.parametrize("before", ["http://a.example/", '{"text": "'])
+def test_what_is_no_json_in_a_wacz_is_no_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str) -> None:
+    """Neither a line of another kind, nor what begins in the midst of one that is too long."""
+    monkeypatch.setattr(seed_sources, "PAGE_BYTES", 1000)
+    data, line = io.BytesIO(), before + "http://evil.example/".rjust(1020 - len(before), "x") * 2
+    with zipfile.ZipFile(data, "w") as bundle:
+        bundle.writestr("pages/pages.jsonl", f'{line}\n{{"url": "http://b.example/"}}\n')
+    sources = SeedSources([str(made(tmp_path, data.getvalue()))], SCHEMES)
+    assert [*sources] == ["http://b.example/"] and sources.refused == 1
 
 
 # -- by the command ----------------------------------------------------------------------------------

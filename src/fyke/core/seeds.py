@@ -28,16 +28,20 @@ def seed_url(seed: str, schemes: Collection[str] | None = None) -> str:
     url = canonical(f"http://{seed}" if _SCHEMELESS.match(seed) else seed)
     if url is None or (schemes is not None and url.partition(":")[0] not in schemes):
         *others, last = (f"{scheme}://" for scheme in dict.fromkeys([*DEFAULT_PORTS, *sorted(schemes or ())]))
-        short = _shown(seed)
         if seed.lower().startswith((*others, last)):
-            raise BadUrl(f"{short} is not a URL Fyke can fetch: its host or port is none, or it is too long")
-        raise BadUrl(f"{short} is not a URL Fyke can fetch: say {', '.join(others)} or {last} and a host")
+            raise bad_url(seed, "its host or port is none, or it is too long")
+        raise bad_url(seed, f"say {', '.join(others)} or {last} and a host")
     if "@" in seed and has_credentials(seed):
         raise BadUrl(
             f"{url} was given with a user name or password: leave them out, also in fyke.toml; a [[site]]"
             " table of the settings has a place for them"
         )
     return url
+
+
+def bad_url(seed: str, why: str) -> BadUrl:
+    """The error for `seed`, in a line that shows neither all of a long one nor a password."""
+    return BadUrl(f"{_shown(seed)} is not a URL Fyke can fetch: {why}")
 
 
 def _shown(seed: str) -> str:

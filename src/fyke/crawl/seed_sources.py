@@ -27,7 +27,7 @@ import pyarrow.dataset as ds
 from fyke.archive.reading import scan_table
 from fyke.core.errors import BadUrl, ConfigurationError, FykeError
 from fyke.core.outcomes import Outcome
-from fyke.core.seeds import seed_url
+from fyke.core.seeds import bad_url, seed_url
 from fyke.core.visits import HTML_TYPES
 from fyke.harvest.sitemap import MAX_UNFOLDED_BYTES, ROOTS, sitemap_links
 from fyke.harvest.xmlscan import root_of
@@ -74,6 +74,8 @@ class SeedSources:
 
     def _url(self, name: str, place: str, text: str) -> str:
         try:
+            if isinstance(text, _NoUrl):
+                raise bad_url(text, "it is too long, or stands where none is")
             return seed_url(text, self._schemes)
         except BadUrl as error:
             self.refused += 1
@@ -87,6 +89,12 @@ class SeedSources:
             return ""
         lines = "1 entry is no URL and was" if self.refused == 1 else f"{self.refused:,} entries are no URLs and were"
         return f"of the seeds, {lines} left out; the first: {self._first_refused}"
+
+
+class _NoUrl(str):
+    """An entry that is no URL, whatever it looks like: its end was not read, or it is no entry at all."""
+
+    __slots__ = ()
 
 
 def _texts_of(name: str) -> Iterator[tuple[str, str]]:
@@ -143,22 +151,30 @@ class _InUtf8(RawIOBase):
         super().close()
 
 
-def _of_lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
+def _lines(file: IO[bytes], most: int) -> Iterator[tuple[int, bytes, bool]]:
+    """The number of each line of `file`, its first `most` bytes, and whether these are all."""
     number = 0
-    while line := file.readline(LINE_BYTES):
+    while line := file.readline(most):
         number += 1
-        text = line.decode("utf-8-sig" if number == 1 else "utf-8", "replace").strip()
-        if not line.endswith(b"\n") and len(line) == LINE_BYTES:
-            while (rest := file.readline(LINE_BYTES)) and not rest.endswith(b"\n"):
-                pass
-            text = f"{text[:SHOWN_CHARS]}…"
-        capture = _CDXJ.fullmatch(text)
+        whole = line.endswith(b"\n") or len(line) < most
+        yield number, line, whole
+        while not whole:
+            rest = file.readline(LINE_BYTES)
+            whole = not rest or rest.endswith(b"\n")
+
+
+def _of_lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
+    for number, line, whole in _lines(file, LINE_BYTES):
+        said = line.decode("utf-8-sig" if number == 1 else "utf-8", "replace").strip()
+        capture = _CDXJ.fullmatch(said) if whole else None
         if capture:
             text = _page_of(capture[1])
-        elif not text.startswith("!"):  # the header of a CDXJ
-            text = _COMMENT.sub("", text).strip()
-        else:
+        elif said.startswith("!"):  # the header of a CDXJ
             text = ""
+        else:
+            text = _COMMENT.sub("", said).strip()
+            if not whole and len(text) == len(said):  # else what follows is comment too
+                text = _NoUrl(said)
         if text:
             yield f"line {number:,}", text
 
@@ -187,15 +203,13 @@ def _of_wacz(bundle: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
         raise ConfigurationError(f"--seeds {bundle.filename}: it is a ZIP file without a list of pages, and no WACZ")
     for name in pages:
         with bundle.open(name) as file:
-            number = 0
-            while line := file.readline(PAGE_BYTES):
-                number += 1
+            for number, line, _ in _lines(file, PAGE_BYTES):
                 try:
-                    url = json.loads(line).get("url", "")
+                    url = str(json.loads(line).get("url", ""))
                 except (ValueError, AttributeError, RecursionError):
-                    url = line[:SHOWN_CHARS].decode("utf-8", "replace").strip()
+                    url = _NoUrl(line.decode("utf-8", "replace").strip())
                 if url:
-                    yield f"{name}, line {number:,}", str(url)
+                    yield f"{name}, line {number:,}", url
 
 
 def _of_crawl(folder: Path) -> Iterator[tuple[str, str]]:
