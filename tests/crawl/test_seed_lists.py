@@ -1,12 +1,17 @@
 """Seeds from lists: every kind of source gives its URLs, none is lost or made up, and what is wrong is told."""
 
+import fcntl
 import gzip
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
+import termios
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +19,7 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import settings as settings_of_laws
 from hypothesis import strategies as st
 
-from crawl.runs import archived, command, crawl, crawl_killed, fyke, settings
+from crawl.runs import archived, begin, command, crawl, crawl_killed, fyke, settings, wait_until
 from crawl.small_site import SmallSite, small_site
 from fyke.archive.reading import read_table
 from fyke.archive.seed_list import SeedList
@@ -268,8 +273,8 @@ def zipped(compression: int, version: int, flags: int, method: int) -> bytes:
     with zipfile.ZipFile(data, "w", compression) as bundle:
         bundle.writestr("pages/pages.jsonl", ENTRY)
     changed = bytearray(data.getvalue())
-    for begin in (IN_HEADER, changed.rindex(b"PK\x01\x02") + IN_DIRECTORY):
-        changed[begin : begin + 6] = b"".join(number.to_bytes(2, "little") for number in (version, flags, method))
+    for place in (IN_HEADER, changed.rindex(b"PK\x01\x02") + IN_DIRECTORY):
+        changed[place : place + 6] = b"".join(number.to_bytes(2, "little") for number in (version, flags, method))
     return bytes(changed)
 
 
@@ -336,3 +341,83 @@ def test_no_pipe_for_a_wacz(tmp_path: Path) -> None:
         input=data.getvalue(), capture_output=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 2 and done.stderr.count(b"\n") == 1 and b"name the file" in done.stderr
+
+
+# -- stopped while it is read -------------------------------------------------------------------------
+
+
+def begun_to_read(into: Path, source: str, config: Path, *arguments: str) -> "tuple[subprocess.Popen[str], int]":
+    """A crawl in the midst of reading seeds that do not end, and the end of a pipe that it waits for."""
+    reading, writing = os.pipe()
+    process = begin(
+        into, config, "--seeds", source, *arguments,
+        stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hears_all,
+    )  # fmt: skip
+    os.write(writing, b"http://a.example/\n")
+    wait_until(lambda: not waits(reading) if source == "-" else has_open(process.pid, source))
+    os.close(reading)
+    return process, writing
+
+
+def hears_all() -> None:
+    """Whoever runs the tests may ignore signals."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def waits(pipe: int) -> bool:
+    """Whether something is in the pipe that nobody read."""
+    return any(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
+
+
+def has_open(process: int, path: str) -> bool:
+    with suppress(OSError):
+        return any(str(file.readlink()) == path for file in Path(f"/proc/{process}/fd").iterdir())
+    return False
+
+
+@pytest.mark.parametrize(("source", "agents"), [("-", "1"), ("-", "2"), ("/dev/zero", "1")])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0), (signal.SIGHUP, 130)], ids=["int", "term", "hup"]
+)
+def test_a_signal_to_stop_ends_the_reading_at_once(
+    tmp_path: Path, source: str, agents: str, number: int, status: int
+) -> None:
+    """The first is enough, and a line says what was done: nothing, so no folder is left."""
+    process, pipe = begun_to_read(tmp_path / "a", source, settings(tmp_path), "--agents", agents)
+    process.send_signal(number)
+    out, errors = process.communicate(timeout=10)
+    os.close(pipe)
+    assert (process.returncode, out) == (status, "") and not (tmp_path / "a").exists()
+    (line,) = errors.splitlines()
+    assert line.startswith("fyke: stopped while seeds were read") and "same command" in line
+
+
+def test_a_crawl_that_is_there_stays_as_it_is_when_the_reading_is_stopped(site: SmallSite, tmp_path: Path) -> None:
+    config = settings(tmp_path, dns={"private": ["127.0.0.1"]})
+    list_ = made(tmp_path, b"http://a.example/\n" + f"{site.url}p5\n".encode())
+    for more in ((), ("--pages", "9")):  # one has ended; one goes on
+        assert crawl(tmp_path / "a", config, "--seeds", str(list_), "--pages", "1").status == 0
+        before = sorted(archived(tmp_path / "a"))
+        process, pipe = begun_to_read(tmp_path / "a", "-", config, *more)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=10)[1].count("\n") == 1 and process.returncode == 130
+        os.close(pipe)
+        assert sorted(archived(tmp_path / "a")) == before
+    assert crawl(tmp_path / "a", config, "--seeds", str(list_), "--pages", "9").status == 0
+    assert len(archived(tmp_path / "a")) == 2
+
+
+def test_on_a_terminal_it_is_said_that_seeds_are_read(tmp_path: Path) -> None:
+    """Also before there is one."""
+    terminal, standard = os.openpty()
+    process = begin(tmp_path / "a", settings(tmp_path), "--seeds", "/dev/zero", stderr=standard, preexec_fn=hears_all)
+    os.close(standard)
+    said = b""
+    while b"reading seeds" not in said:
+        said += os.read(terminal, 1000)
+    process.send_signal(signal.SIGINT)
+    with suppress(OSError):  # it is closed at the other end
+        while piece := os.read(terminal, 1000):
+            said += piece
+    assert process.wait(10) == 130 and b"fyke: stopped while" in said

@@ -42,6 +42,14 @@ class MissingExtra(FykeError):
         )
 
 
+class Stopped(FykeError):
+    """A signal asked to end before there was a crawl that could be stopped: Ctrl-C, or (`terminated`) SIGTERM."""
+
+    def __init__(self, said: str, *, terminated: bool) -> None:
+        super().__init__(said)
+        self.exit_status = 0 if terminated else EXIT_INTERRUPTED
+
+
 class BadQuery(ConfigurationError):
     """A search whose filter says nothing, or what it cannot say."""
 

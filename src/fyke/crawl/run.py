@@ -38,7 +38,7 @@ from fyke.crawl.monitor import Monitor, seeds_in_words
 from fyke.crawl.passes import Pass, next_pass
 from fyke.crawl.rewriting import is_settled
 from fyke.crawl.seed_sources import SeedSources
-from fyke.crawl.signals import leave_terminal, stop_signals
+from fyke.crawl.signals import leave_terminal, stop_signals, stopped_at_once
 from fyke.crawl.summary import Summary, nothing_reached
 from fyke.crawl.supervisor import Supervisor
 from fyke.disk.files import lock, real_path, writing
@@ -91,8 +91,9 @@ def _tune() -> None:
 
 
 def _reading(sources: SeedSources, console: Console) -> Iterator[str]:
-    """The URLs of `sources`; says how far it is, and at the end what was left out."""
-    with Progress(console, "reading seeds") as progress:
+    """The URLs of `sources`; says how far it is, and at the end what was left out. Raises Stopped."""
+    stopped = "stopped while seeds were read, before anything was requested; the same command begins again"
+    with stopped_at_once(stopped), Progress(console, "reading seeds") as progress:
         for count, url in enumerate(sources):
             if not count % 10_000:
                 progress.tell(f"reading seeds: {count:,}", 0, 0)

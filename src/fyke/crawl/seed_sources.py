@@ -25,7 +25,7 @@ from typing import IO, cast
 import pyarrow.dataset as ds
 
 from fyke.archive.reading import scan_table
-from fyke.core.errors import BadUrl, ConfigurationError, FykeError
+from fyke.core.errors import BadUrl, ConfigurationError, DirectoryError
 from fyke.core.outcomes import Outcome
 from fyke.core.seeds import bad_url, seed_url
 from fyke.core.visits import HTML_TYPES
@@ -221,5 +221,5 @@ def _of_crawl(folder: Path) -> Iterator[tuple[str, str]]:
             for url in batch.column("url").to_pylist():
                 number += 1
                 yield f"page {number:,}", url
-    except FykeError as error:
+    except DirectoryError as error:
         raise ConfigurationError(f"--seeds {folder}: {error}") from None

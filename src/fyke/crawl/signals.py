@@ -3,6 +3,10 @@
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fyke.core.errors import Stopped
 
 _ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -10,6 +14,23 @@ _ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def stop_signals() -> tuple[signal.Signals, ...]:
     """Those that whoever started this process lets through."""
     return tuple(number for number in _ASKING if signal.getsignal(number) is not signal.SIG_IGN)
+
+
+@contextmanager
+def stopped_at_once(said: str) -> Iterator[None]:
+    """They end the block wherever it is, be it in a read that nothing comes of. Raises Stopped, which says `said`."""
+
+    def end(number: int, _: object) -> None:
+        if number == signal.SIGHUP:
+            leave_terminal()
+        raise Stopped(said, terminated=number == signal.SIGTERM)
+
+    before = {number: signal.signal(number, end) for number in stop_signals()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def leave_terminal() -> None:
