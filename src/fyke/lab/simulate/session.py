@@ -21,7 +21,7 @@ from fyke.quantities import bytes_text, count_mark, duration, number, share_text
 LINE_S = 5.0  # between two lines where there is no terminal
 
 
-class Stopped:
+class StopAsked:
     """Whether the person wants it to end."""
 
     def __init__(self) -> None:
@@ -37,9 +37,9 @@ class Stopped:
 
 
 @contextmanager
-def stopping() -> Iterator[Stopped]:
+def stopping() -> Iterator[StopAsked]:
     """SIGINT and SIGTERM ask to stop."""
-    stopped = Stopped()
+    stopped = StopAsked()
     before = {number: signal.signal(number, stopped.ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stopped
