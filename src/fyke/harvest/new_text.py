@@ -81,7 +81,7 @@ _NUMBERS_ALONE = bytes(byte if byte in b"0123456789\n" else ord(" ") for byte in
 _TAG = re.compile(rb"<[^<>]*>?")
 _BREAK = re.compile(rb"<(?:tr|li|p|div|dl|dt|h[1-6]|br|section|article)\b")
 _NUMBER = re.compile(rb"[0-9]+")
-_WHEN = re.compile(  # 2024-05-04t13:20, 4/may/2024; 4. may 2024 13:20; may 4, 2024
+_DATE = re.compile(  # 2024-05-04t13:20, 4/may/2024; 4. may 2024 13:20; may 4, 2024
     rb"(?:(?<![0-9])[0-9]{1,4}([-/.])(?:[0-9]{1,2}|[a-z]{3,9})\1[0-9]{1,4}"
     rb"|(?<![0-9])[0-9]{1,2}\.? [a-z\x80-\xff]{3,20}[.,]? [0-9]{4}|[a-z\x80-\xff]{3,20}\.? [0-9]{1,2}, [0-9]{4}"
     rb")(?:[t ,]{1,2}[0-9]{1,2}(?::[0-9]{2}){1,2})?(?![0-9:])"
@@ -253,7 +253,7 @@ def rows(content: bytes, url: str) -> list[bytes]:
     if len(content.translate(None, _NO_DIGITS)) < LEAST_DIGITS:
         return []
     own = set(_NUMBER.findall(url.encode()))
-    text = _WHEN.sub(b" ", _LINK.sub(b"", _without_code(content.lower().translate(_ONE_LINE))))
+    text = _DATE.sub(b" ", _LINK.sub(b"", _without_code(content.lower().translate(_ONE_LINE))))
     found: dict[bytes, None] = {}
     for line in _TAG.sub(b" ", _BREAK.sub(b"\n<", text)).translate(_NUMBERS_ALONE).split(b"\n"):
         numbers = line.split()
