@@ -17,7 +17,7 @@ from fyke.core.batches import texts, u64, url_batch
 from fyke.core.messages import Rules
 from fyke.core.urls import locate, split
 from fyke.disk.store import Store
-from fyke.frontier.newcomers import AT_ONCE, FEW, HALVED_S
+from fyke.frontier.newcomers import AT_ONCE, FIRST, HALVED_S
 from fyke.frontier.robots_gate import HUNGRY_SHARE, PATIENCE_S, RECHECK_SHARE, RobotsGate
 from fyke.frontier.sizes import SIZES, Sizes
 
@@ -313,32 +313,44 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     gate.close()
 
 
-@pytest.mark.parametrize(("doubted", "at_once"), [(False, AT_ONCE), (True, FEW)])
-def test_of_a_domain_with_many_hosts_few_begin_until_visits_there_end(
-    tmp_path: Path, *, doubted: bool, at_once: int
-) -> None:
+def test_of_a_domain_with_many_hosts_few_begin_until_visits_there_end(tmp_path: Path) -> None:
     """Also over a restart; other domains do not wait for it."""
     gate = Gate(tmp_path)
     gate.stage.put(url_batch([locate(f"http://h{number}.many.example/") for number in range(500)]), gate.now)
     gate.turn()
-
-    def wanted() -> Any:
-        return gate.stage.wanted(1000, gate.now, lambda rules: np.full(rules.num_rows, doubted))
-
-    asked = wanted()
-    assert asked.num_rows == at_once
-    assert wanted().num_rows == 0
+    asked = gate.stage.wanted(1000, gate.now)
+    assert asked.num_rows == FIRST
+    assert gate.stage.wanted(1000, gate.now).num_rows == 0
     gate.put([4])
     gate.turn()
-    assert [split(url).origin for url in texts(wanted())] == [ORIGINS[4]], "another domain"
+    assert [split(url).origin for url in texts(gate.stage.wanted(1000, gate.now))] == [ORIGINS[4]], "another domain"
     gate.save()
     gate.restart()
     gate.turn()
-    begun = Counter(texts(wanted()))
+    begun = Counter(texts(gate.stage.wanted(1000, gate.now)))
     for _ in range(600):
         gate.stage.over(u64(asked, "domain")[:1])
-        begun.update(texts(wanted()))
+        begun.update(texts(gate.stage.wanted(1000, gate.now)))
     assert len(begun) == 501 and set(begun.values()) == {1}, "each is asked for once, and none is forgotten"
+    gate.close()
+
+
+@pytest.mark.parametrize(("doubted", "asked", "rounds"), [
+    (False, True, [8, 16, 32, 64, 64]), (True, True, [8, 8, 8]), (False, False, [8, 8, 8]),
+])  # fmt: skip
+def test_a_domain_begins_slowly_and_twice_as_many_hosts_each_time(
+    tmp_path: Path, rounds: list[int], *, doubted: bool, asked: bool
+) -> None:
+    """Unless its hosts bring little, or none was reached."""
+    assert (rounds[0], max(rounds)) in {(FIRST, AT_ONCE), (FIRST, FIRST)}
+    gate = Gate(tmp_path)
+    gate.stage.put(url_batch([locate(f"http://h{number}.many.example/") for number in range(500)]), gate.now)
+    gate.turn()
+    for begun in rounds:
+        wanted = [gate.stage.wanted(1000, gate.now, lambda rules: np.full(rules.num_rows, doubted)) for _ in range(8)]
+        assert sum(batch.num_rows for batch in wanted) == begun
+        for batch in wanted:
+            gate.stage.over(u64(batch, "domain"), asked=asked)
     gate.close()
 
 

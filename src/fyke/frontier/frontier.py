@@ -166,7 +166,7 @@ class Frontier:
 
     def _put_off(self, visits: pa.RecordBatch, now: float) -> None:
         """Visits come back: they wait for room at their host, or asleep."""
-        self.stages.gate.over(u64(visits, "domain"))
+        self.stages.gate.over(u64(visits, "domain"), asked=False)
         hosts, host_until = u64(visits, "host"), visits.column("host_until").to_numpy()
         self.stages.window.ended(u64(visits, "key"), hosts)
         rests = dict(zip(hosts.tolist(), host_until.tolist(), strict=True))
@@ -297,8 +297,9 @@ class Frontier:
     def visits(self, now: float, most_rules: int) -> pa.RecordBatch:
         """What the fetcher may have now (schema `URLS`), possibly nothing: pages, out until their outcomes come, and
         at most `most_rules` robots.txt to be brought, of kind `RULES`."""
-        in_doubt = self.stages.traps.are_hosts_in_doubt
-        rules = self.stages.gate.wanted(most_rules, now, in_doubt, all_of_a_domain=not len(self.stages.window))
+        traps = self.stages.traps
+        nothing_else = not len(self.stages.window) and not len(traps)
+        rules = self.stages.gate.wanted(most_rules, now, traps.are_hosts_in_doubt, all_of_a_domain=nothing_else)
         pages = self._refill.visits(now)
         return concat([batch for batch in (rules, pages) if batch.num_rows])
 

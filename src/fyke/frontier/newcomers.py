@@ -1,9 +1,11 @@
 """How many hosts of a domain are begun at a time, until visits there end.
 
 A domain may have a host for every name. Each costs its rules and a page before it is known what it brings, and all that
-are found would begin at once, long before the first of them was read: so a domain has `AT_ONCE` of them, and each visit
-there that is over lets another one begin. Where hosts bring pages that grows by itself, for each that was begun is
-visited again. Of a domain in doubt, whose hosts lately brought little that was new, `FEW` are begun at a time.
+are found would begin at once, long before the first of them was read. So a domain begins slowly, as a sender does whose
+network nobody knows (RFC 5681, section 3.1): `FIRST` hosts, and one more for each visit there that is over, up to
+`AT_ONCE` that were begun and not visited; that doubles them with each round. Where hosts bring pages room comes by
+itself, for each that was begun is visited again. Of a domain in doubt, whose hosts lately brought little that was new,
+no more than `FIRST` are begun at a time.
 
 Some begin and no visit of them ends: a person blocks them, or they turn out to be traps. So every `HALVED_S` seconds
 half of what was begun is forgotten.
@@ -19,8 +21,8 @@ import pyarrow as pa
 
 from fyke.core.batches import U64, Mask, u64
 
+FIRST = 8
 AT_ONCE = 64
-FEW = 8
 HALVED_S = 60.0
 PLACES = 1 << 16
 
@@ -30,6 +32,7 @@ class Newcomers:
 
     def __init__(self) -> None:
         self._begun = np.zeros(PLACES, np.int64)
+        self._most = np.full(PLACES, FIRST, np.int64)  # how many may be
         self._refused = np.zeros(PLACES, np.bool_)  # whether one had to wait, since a visit there was over
         self._halved_at = 0.0
 
@@ -50,20 +53,22 @@ class Newcomers:
         begun = np.zeros(hosts.num_rows, np.bool_)
         places = u64(hosts, "domain") % np.uint64(PLACES)
         unique, which, counts = np.unique(places, return_inverse=True, return_counts=True)
-        many = np.flatnonzero((self._begun[unique] + counts > FEW)[which])
-        limits = np.full(len(begun), AT_ONCE)
+        many = np.flatnonzero((self._begun[unique] + counts > FIRST)[which])
+        limits = self._most[places]
         if len(many):
-            limits[many[are_in_doubt(hosts.take(pa.array(many)))]] = FEW
+            limits[many[are_in_doubt(hosts.take(pa.array(many)))]] = FIRST
         for row, (place, limit) in enumerate(zip(places.tolist(), limits.tolist(), strict=True)):
             begun[row] = self._begun[place] < limit
             self._begun[place] += begun[row]
             self._refused[place] |= not begun[row]
         return begun
 
-    def over(self, domains: U64) -> bool:
-        """Visits to these domains (uint64[n], with repeats) are over, or come to nothing for now. Returns whether a
-        host of one of them had to wait."""
+    def over(self, domains: U64, *, asked: bool = True) -> bool:
+        """Visits to these domains (uint64[n], with repeats) are over; without being `asked`, come to nothing for now.
+        Returns whether a host of one of them had to wait."""
         places, counts = np.unique(domains % np.uint64(PLACES), return_counts=True)
+        if asked:
+            self._most[places] = np.minimum(self._most[places] + counts, AT_ONCE)
         self._begun[places] = np.maximum(self._begun[places] - counts, 0)
         waited = bool(self._refused[places].any())
         self._refused[places] = False

@@ -116,9 +116,15 @@ class RobotsGate:
         return len(self._asks)
 
     @property
+    def held(self) -> int:
+        """Origins that wait for others of their domain."""
+        return len(self._held)
+
+    @property
     def rests_until(self) -> float:
-        """When the first URL here may go on, if answers from servers are all that they wait for; infinite without."""
-        if self.unchecked or self.asks or len(self._held) or self._left > 0:
+        """When the first URL here may go on, if answers from servers, or hosts of their domain, are all that they wait
+        for; infinite without."""
+        if self.unchecked or self.asks or self._left > 0:
             return 0.0
         return self._due if len(self._waiting) else math.inf
 
@@ -222,7 +228,7 @@ class RobotsGate:
         that no host waits for others of its domain."""
         wanted = []
         if self._unreached:
-            self.over(np.array(self._unreached, np.uint64))
+            self.over(np.array(self._unreached, np.uint64), asked=False)
             self._unreached.clear()
         if self._newcomers.forget(now):
             self._looked = 0
@@ -240,9 +246,9 @@ class RobotsGate:
                 most -= int(begun.sum())
         return concat(wanted)
 
-    def over(self, domains: U64) -> None:
-        """Visits to these domains (uint64[n], with repeats) are over, or come to nothing for now."""
-        if self._newcomers.over(domains):
+    def over(self, domains: U64, *, asked: bool = True) -> None:
+        """Visits to these domains (uint64[n], with repeats) are over; not `asked`: they come to nothing for now."""
+        if self._newcomers.over(domains, asked=asked):
             self._looked = 0
 
     def known(self, origin: str, rules: Rules, expires_at: float, now: float) -> None:

@@ -107,7 +107,8 @@ class Stages:
 
     @property
     def others_wait(self) -> bool:
-        """Whether anything is out or waits that is no trap, but for what hosts that rest hold up."""
+        """Whether anything is out or waits that is no trap, but for what hosts that rest hold up, or others of their
+        domain."""
         near = self._on_its_way or len(self.window)
         return bool(near or not self.again.spent or self.gate.rests_until == 0)
 
@@ -122,7 +123,8 @@ class Stages:
         """When the first of what waits may go on, where all of it waits for hosts that rest; 0 where it does not, or
         nothing waits."""
         until = min(self.asleep.wakes_at, self.gate.rests_until)
-        return 0.0 if self.others_wait or len(self.traps) or until == math.inf else max(now, until)
+        more = self.others_wait or self.gate.held or len(self.traps)
+        return 0.0 if more or until == math.inf else max(now, until)
 
     def statistics(self) -> FrontierStatistics:
         enforced = self.beast.statistics()
