@@ -1,5 +1,8 @@
 """What counts as new text: sentences, and neither numbers, nor links, nor words that stand in the page's own URL."""
 
+import random
+from string import ascii_lowercase
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -170,9 +173,45 @@ def test_a_domain_that_brings_something_is_read_seldom_until_it_does_not(reader:
     assert barren[50:] == [False] * 50
 
 
+def test_a_trap_within_an_honest_site_is_read_from_its_first_page(reader: NewText) -> None:
+    """Whatever its articles brought: they lie elsewhere."""
+    for n in range(1000):
+        reader.fresh(page(f"<p>{words(n)} and {words(n + 7)}</p>", f"/news/{n}"))
+    for url in ("/calendar/2026/{n}", "/news?month={n}"):
+        assert [reader.fresh(page(AROUND, url.format(n=n))) for n in range(20)][1:] == [False] * 19
+
+
+def test_the_words_of_the_url_are_not_new_whatever_else_has_them_in_it(reader: NewText) -> None:
+    """There is an "er" in "here", which is left without it."""
+    said = "<p>The page {} has moved or is not here any more. Perhaps you were looking for one of these instead:</p>"
+    ends = ["er", "ov", "th", "ha", "ge", "pa", "as", "no", "an", "mo", "ps", "in", "st", "ea", "lo", "ok", "ki", "fo"]
+    paths = [f"/archive/{words(n).split()[0]}-{end}.htm" for n, end in enumerate(ends)]
+    assert [reader.fresh(page(AROUND + said.format(path), path)) for path in paths][2:] == [False] * 16
+
+
+SPUN = [
+    "Are you looking for a {how} {what} in {town}?", "Need a {how} {what} near {town}? Call us before it is too late.",
+    "More than 500 people of {town} rely on our {what} service.", "Every {what} on our list is checked and insured.",
+    "A {how} {what} costs about 40 an hour in {town}.", "Quotes for every {what} job are free, and so is advice.",
+]  # fmt: skip
+
+
+def test_met_sentences_with_other_names_in_them_are_not_new_when_these_are_in_the_url(reader: NewText) -> None:
+    """In whatever order they come."""
+    dice = random.Random(7)
+    fresh = []
+    for number in range(300):
+        how, what = dice.choice(["best", "cheap", "local"]), dice.choice(["dentist", "florist", "plumber"])
+        town = words(number).split()[0]
+        said = " ".join(dice.sample(SPUN, 4)).format(how=how, what=what, town=town.capitalize())
+        fresh.append(reader.fresh(page(f"{AROUND}<p>{said}</p>", f"/{how}-{what}-in-{town}")))
+    assert fresh[100:].count(True) < 5
+    assert reader.fresh(page(f"{AROUND}<p>{words(400)}, {words(401)}. {SPUN[3]}", "/tutor-in-holt")) is True
+
+
 def words(number: int) -> str:
-    """Letters that differ, as no number does."""
-    return " ".join("abcdefghij"[int(digit)] * 5 + "klmnopqrst"[int(digit)] for digit in str(number * 7919))
+    """Six that nobody says but with this number."""
+    return " ".join("".join(random.Random(f"{number} {at}").choices(ascii_lowercase, k=6)) for at in range(6))
 
 
 PIECES = [

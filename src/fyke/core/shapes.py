@@ -63,8 +63,7 @@ def skeleton(url: str) -> Skeleton:
 def shapes(of: Skeleton) -> Shapes:
     """The shapes of the URLs that have this skeleton."""
     steps = [part[:64] for part in of.path.split("/", MOST_PARTS)[1:]]
-    names = sorted({name[:64] for name in of.query.split("&", MOST_NAMES)[:MOST_NAMES] if name})
-    asked = f"?{'&'.join(names)}" if names else ""
+    names = _names(of)
     sharp = [f"/{'/'.join(steps)}?…"] if len(names) > 1 else []
     words = [step for step in steps if step not in ("#", "*", "")]
     if len(set(words)) < len(words):
@@ -73,11 +72,24 @@ def shapes(of: Skeleton) -> Shapes:
         sharp.append(f"{DEEP_PARTS} parts and more")
     if of.is_long:
         sharp.append(f"{LONG_URL} characters and more")
-    kinds = "/".join(step if step in ("#", "*", "") else "word" for step in steps)
-    coarse = [f"/{kinds}{asked}", *(f"/{'/'.join(steps[:depth])}/…" for depth in (1, 2) if depth < len(steps)), "/…"]
+    coarse = [kinds(of), *(f"/{'/'.join(steps[:depth])}/…" for depth in (1, 2) if depth < len(steps)), "/…"]
     labels = of.host.rpartition("/")[2].partition(":")[0].split(".")
     hosts = f"{min(len(labels), MOST_LABELS)} labels"
-    return Shapes(f"/{'/'.join(steps)}{asked}", [f"?{name}=" for name in names], sharp, coarse, hosts)
+    return Shapes(f"/{'/'.join(steps)}{_asked(names)}", [f"?{name}=" for name in names], sharp, coarse, hosts)
+
+
+def kinds(of: Skeleton) -> str:
+    """What kinds of parts the path has, and the names in the query: the coarsest shape but for folders and hosts."""
+    steps = of.path.split("/", MOST_PARTS)[1:]
+    return f"/{'/'.join(step if step in ('#', '*', '') else 'word' for step in steps)}{_asked(_names(of))}"
+
+
+def _names(of: Skeleton) -> list[str]:
+    return sorted({name[:64] for name in of.query.split("&", MOST_NAMES)[:MOST_NAMES] if name})
+
+
+def _asked(names: list[str]) -> str:
+    return f"?{'&'.join(names)}" if names else ""
 
 
 def variants(url: str) -> tuple[str, ...]:

@@ -86,7 +86,7 @@ static PyObject *letters(PyObject *module, PyObject *content) {
     return result;
 }
 
-/* The hash of a gram, and where it is: its place in a block, or the line of that. */
+/* The hash of a gram, and where it begins: in its block, or in all of the text. */
 typedef struct {
     uint64_t key;
     int64_t at;
@@ -109,7 +109,7 @@ static void know_codes(void) {
 /* Puts the fingerprints of a block of `size` letters, GRAM or more, at `put`: where they end. In `open` are those grams
    of the window that have none behind them that is as little: the first is the least, and each other one is the least
    once those before it are out of the window. */
-static gram *put_block(gram *put, const byte *block, int64_t size, int64_t line) {
+static gram *put_block(gram *put, const byte *block, int64_t size, int64_t begin) {
     gram open[WINDOW];
     int64_t first = 0, behind = 0, last = -1; /* the first two count all that ever were in `open` */
     uint64_t key = 0;
@@ -122,7 +122,7 @@ static gram *put_block(gram *put, const byte *block, int64_t size, int64_t line)
         if (at < WINDOW - 1 && at < size - GRAM) continue; /* the first window is not whole yet */
         if (open[first % WINDOW].at == last) continue;
         last = open[first % WINDOW].at;
-        *put++ = (gram){open[first % WINDOW].key, line};
+        *put++ = (gram){open[first % WINDOW].key, begin + last};
     }
     return put;
 }
@@ -130,7 +130,7 @@ static gram *put_block(gram *put, const byte *block, int64_t size, int64_t line)
 PyDoc_STRVAR(fingerprints_doc,
              "fingerprints(text) -> bytes\n\n"
              "The fingerprints of blocks of letters, a line each (`text`, bytes), in order: pairs of the hash of a gram\n"
-             "and the number of its line (native uint64, int64).");
+             "and where it begins (native uint64, int64).");
 
 static PyObject *fingerprints(PyObject *module, PyObject *text) {
     char *given;
@@ -140,10 +140,10 @@ static PyObject *fingerprints(PyObject *module, PyObject *text) {
     gram *all = PyMem_Malloc((size + 1) * sizeof *all), *put = all;
     if (!all) return PyErr_NoMemory();
     const byte *at = (const byte *)given, *end = at + size;
-    for (int64_t line = 0; at < end; line++) {
+    while (at < end) {
         const byte *behind = memchr(at, '\n', end - at);
         if (!behind) behind = end;
-        if (behind - at >= GRAM) put = put_block(put, at, behind - at, line);
+        if (behind - at >= GRAM) put = put_block(put, at, behind - at, at - (const byte *)given);
         at = behind + (behind < end);
     }
     PyObject *result = PyBytes_FromStringAndSize((const char *)all, (put - all) * sizeof *all);

@@ -10,8 +10,9 @@ joined anew; parted by other tags; with a word before it. So of each block finge
 (Schleimer, Wilkerson and Aiken, "Winnowing: local algorithms for document fingerprinting", SIGMOD 2003, section 3): of
 all `GRAM` letters in a row a hash, and of each `WINDOW` of these that begin one after the other the least, the last
 where several are. Met text of `GRAM + WINDOW - 1` letters has one that was met, wherever it stands. What a block
-brings is its letters times the share of its fingerprints that neither its domain had nor the page before it, and
-nothing where that is less than one in `MET_SHARE`; one with less than `GRAM` letters has none, and brings them all.
+brings are the letters in no gram that its domain had, or the page before it, and nothing where these are less than one
+in `MET_SHARE`; one with less than `GRAM` letters has none, and brings them all. So a text that is put together from
+sentences with other names in them brings the names, and nothing where these are those of its URL.
 
 Some pages have next to nothing but numbers: the weather of a day, what things cost. So a page whose words were met is
 fresh as well when `LEAST_ROWS` of its *rows*, with `LEAST_DIGITS` digits, were not: a row is what several numbers make
@@ -27,7 +28,8 @@ fresh, and of what no page says nothing was said to a probe before: "no such pag
 things are shown beside it.
 
 It is asked for every page (`fyke.crawl.gathering`), and reads few of them: not the first one of a domain, and one in
-`ONE_IN` while all were fresh lately. Its memory is one table of places that newer blocks take over (bounded, and
+`ONE_IN` of those at the same kind of place (`fyke.core.shapes.kinds`) while all there were fresh lately: what the pages
+of a shop bring says nothing of its calendar. Its memory is one table of places that newer blocks take over (bounded, and
 lost at a restart), and one of fingerprints: what was forgotten counts as new, which accuses nobody.
 """
 
@@ -43,6 +45,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from fyke.core.batches import U64, Kind
 from fyke.core.outcomes import Outcome
+from fyke.core.shapes import kinds, skeleton
 from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose, Visit
 
 try:
@@ -52,10 +55,11 @@ except ImportError:  # there was no compiler when Fyke was installed
 
 PLACES = 1 << 20  # blocks remembered, at most
 PRINTS = 1 << 21  # fingerprints, of nine million letters
-DOMAINS = 1 << 16  # counters, which domains share when there are more
-PROVEN = 0.97  # share of fresh pages, the latest counting most, from which on a domain is: some 60 in a row
+DOMAINS = 1 << 16  # marks, which domains share when there are more
+KINDS = 1 << 18  # counters, of kinds of places at domains, the same
+PROVEN = 0.97  # share of fresh pages, the latest counting most, from which on a kind is: some 60 in a row
 WEIGHT = 1 / 16  # of the latest page in that
-ONE_IN = 8  # pages of a proven domain that is read
+ONE_IN = 8  # pages of a proven kind that is read
 READ_BYTES = 1 << 15  # of a page
 LEAST_LETTERS = 24
 LEAST_SHARE = 50
@@ -89,7 +93,7 @@ _DATE = re.compile(  # 2024-05-04t13:20, 4/may/2024; 4. may 2024 13:20; may 4, 2
 _WORD = re.compile(r"[a-z]{2,}")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _Sought = Callable[[npt.NDArray[np.uint32], U64, int], npt.NDArray[np.intp]]
-_PRINT = np.dtype([("key", np.uint64), ("line", np.int64)])
+_PRINT = np.dtype([("key", np.uint64), ("at", np.int64)])  # the hash of a gram, and where it begins
 # Of a polynomial hash of 64 bits (Karp and Rabin 1987): an odd number, and the code of each letter.
 _BASE = np.uint64(0xD6E8FEB86659FD93)
 _CODES = (np.arange(1, 257, dtype=np.uint64) * _MIX) ^ (np.arange(1, 257, dtype=np.uint64) * _MIX >> np.uint64(29))
@@ -103,7 +107,7 @@ class NewText:
         self._met = np.zeros(PLACES, np.uint32)
         self._met_prints = np.zeros(PRINTS, np.uint32)
         self._is_known = np.zeros(DOMAINS, np.bool_)  # whether a page of the domain came
-        self._share = np.zeros(DOMAINS, np.float32)  # of its pages that were fresh
+        self._share = np.zeros(KINDS, np.float32)  # of the pages at a kind of place that were fresh
 
     def __repr__(self) -> str:
         return f"NewText({np.count_nonzero(self._met)} blocks)"
@@ -116,10 +120,10 @@ class NewText:
             return None
         if visit.purpose is Purpose.PROBE:
             return self._is_made_up(page.content, visit) if has_text else None
-        place = visit.domain % DOMAINS
-        if not self._is_known[place]:
-            self._is_known[place] = True
+        if not self._is_known[visit.domain % DOMAINS]:
+            self._is_known[visit.domain % DOMAINS] = True
             return None
+        place = xxhash.xxh3_64_intdigest(kinds(skeleton(visit.url)).encode(), visit.domain) % KINDS
         if has_text and self._share[place] >= PROVEN and visit.key % ONE_IN:
             return None
         fresh = has_text and not page.duplicate and self._is_new(page.content, visit)
@@ -150,24 +154,36 @@ class NewText:
         return len(new) >= LEAST_ROWS and sum(map(len, new)) - b"".join(new).count(b" ") >= LEAST_DIGITS
 
     def _brought(self, new: Sequence[bytes], left: Sequence[bytes], domain: int, sought: _Sought) -> float:
-        """How many letters of the blocks `new` say something new, as `sought` finds what was not met: of each the share
-        of its fingerprints that is, but no more than are `left` of it without the words of the URL."""
-        said = np.fromiter(map(len, left), np.int64, len(left))
+        """How many letters of the blocks `new` say something new: of those that were met in no way without the words of the
+        URL, as they are `left`, the letters that are in no gram that `sought` finds to be met, less these words.
+        """
         unmet = sought(self._met, _hashes(left), domain ^ 1)
         text = b"\n".join(new)
         found = fingerprints_by_columns(text) if fingerprints is None else np.frombuffer(fingerprints(text), _PRINT)
-        strange = found[sought(self._met_prints, found["key"], domain)]
-        strange = strange[np.unique(strange["key"], return_index=True)[1]]  # once: a title is a heading as well
-        all_of, new_of = (np.bincount(some["line"], minlength=len(new)) for some in (found, strange))
-        share = np.where(all_of, new_of / np.maximum(all_of, 1), 1)
-        share[share * MET_SHARE < 1] = 0
-        lengths = np.fromiter(map(len, new), np.int64, len(new))
-        brought = float(np.minimum(said, share * lengths)[unmet].sum())
+        is_met = np.ones(len(found), np.bool_)
+        strange = sought(self._met_prints, found["key"], domain)
+        is_met[strange[np.unique(found["key"][strange], return_index=True)[1]]] = False  # once: titles are headings
+        lengths, said = (np.fromiter(map(len, some), np.int64, len(some)) for some in (new, left))
+        strange_of = lengths - _covered(found["at"][is_met], lengths)
+        strange_of[strange_of * MET_SHARE < lengths] = 0
+        brought = float(np.maximum(strange_of - (lengths - said), 0)[unmet].sum())
         return brought if brought * MET_SHARE >= said[unmet].sum() else 0.0
 
     def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
         """Remember the blocks `text`; those that were not met before."""
         return [text[at] for at in _enter(self._met, _hashes(text), domain).tolist()]
+
+
+def _covered(grams: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many letters of each block were met, if the grams were that begin there (int64[m], in order), and so many on
+    both sides of each as may have been without one that is kept: int64[n], of blocks of `lengths` (int64[n]), a line
+    each."""
+    ends = np.cumsum(lengths + 1) - 1
+    of = np.searchsorted(ends, grams, "right")
+    begin = np.maximum(grams - (WINDOW - 1), (ends - lengths)[of])
+    end = np.minimum(grams + (GRAM + WINDOW - 1), ends[of])
+    begin[1:] = np.maximum(begin[1:], end[:-1])
+    return np.bincount(of, end - begin, len(lengths)).astype(np.int64)
 
 
 def _hashes(text: Sequence[bytes]) -> U64:
@@ -214,7 +230,7 @@ def _entries(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> tuple[U64
 
 def fingerprints_by_columns(text: bytes) -> npt.NDArray[Any]:
     """The fingerprints of blocks of letters, a line each (dtype `_PRINT`, in order): the hashes of `GRAM` letters each,
-    of these the least in each `WINDOW`, the last of such, once for each place where it begins."""
+    of these the least in each `WINDOW`, the last of such, once for each place where it begins in `text`."""
     read = np.frombuffer(text, np.uint8)
     grams = len(read) - GRAM + 1
     if grams <= 0:
@@ -230,7 +246,7 @@ def fingerprints_by_columns(text: bytes) -> npt.NDArray[Any]:
     begins = np.flatnonzero((line >= 0) & (is_whole | (line != np.append(-1, line[:-1]))))
     places = np.unique(begins + WINDOW - 1 - windows[begins, ::-1].argmin(1))
     found = np.empty(len(places), _PRINT)
-    found["key"], found["line"] = keys[places], line[places]
+    found["key"], found["at"] = keys[places], places
     return found
 
 
