@@ -57,6 +57,11 @@ def worded(folder: str, count: int, begin: int = 0) -> list[str]:
     return [url for url in urls if key_of(url) % LET_THROUGH][:count]
 
 
+def not_tried(urls: list[str]) -> list[str]:
+    """Those of `urls` that wait where they are traps."""
+    return [url for url in urls if key_of(url) % LET_THROUGH]
+
+
 def passed(guard: Guard, urls: list[str], via: str = "") -> int:
     return int(guard.stage.divert(batch(urls, via)).num_rows)
 
@@ -310,6 +315,39 @@ def test_a_site_that_names_its_pages_in_a_query_is_read_whatever_its_copies_are(
     assert passed(guard, titles("", 5000, 20)) == 20
     assert passed(guard, titles("&print=yes", 5000, 20)) == 0
     assert passed(guard, [f"http://www.a.example/index.php?session={n}&title=w{n}" for n in range(20)]) < 5, "no other"
+    guard.close()
+
+
+def test_the_page_without_a_query_is_none_of_its_variants_and_says_nothing_after_one(guard: Guard) -> None:
+    """Links to each have a campaign in them, by which half of the pages come first."""
+    articles = worded("/news/", 6 * AFTER)
+    of_campaigns = [f"{url}?utm_source=box&utm_content={n}" for n, url in enumerate(articles)]
+    learn(guard, articles[: 2 * AFTER], True)
+    learn(guard, of_campaigns[: 2 * AFTER], False)
+    assert passed(guard, not_tried(of_campaigns[: 2 * AFTER])) == 0
+    learn(guard, of_campaigns[2 * AFTER : 4 * AFTER], True)
+    learn(guard, articles[2 * AFTER : 4 * AFTER], False)
+    assert passed(guard, articles[2 * AFTER :]) == 4 * AFTER
+    guard.close()
+
+
+def test_variants_with_a_name_that_brought_something_are_no_traps_for_those_with_others(guard: Guard) -> None:
+    """Second pages of lists, beside campaigns."""
+    lists = worded("/list/", 80)
+    learn(guard, lists, True)
+    learn(guard, [f"{url}?utm_source=box" for url in lists[: 2 * AFTER]], False)
+
+    def of_page(number: int, rest: str = "") -> tuple[int, int]:
+        urls = not_tried([f"{url}?page={number}{rest}" for url in lists[AFTER:]])
+        return passed(guard, urls), len(urls)
+
+    assert of_page(2)[0] == 0, "not known yet"
+    learn(guard, [f"{lists[0]}?page=2"], True)
+    whole, count = of_page(3)
+    assert whole == count
+    assert of_page(4, "&utm_source=box")[0] == 0
+    learn(guard, [f"{url}?page=5" for url in lists[:3]], False)
+    assert of_page(6)[0] == 0
     guard.close()
 
 

@@ -157,6 +157,16 @@ def test_a_list_of_files_is_no_table(reader: NewText, date: str) -> None:
     assert reader.fresh(page(AROUND + times, "/stop")) is True
 
 
+def test_it_is_remembered_which_pages_came(reader: NewText) -> None:
+    """Also those that bring nothing: who redirects to one shows nothing."""
+    one, other = page(AROUND, "/one"), page(AROUND, "/other")
+    assert not reader.was_asked(one.exchange.visit.url)
+    reader.fresh(one)
+    reader.fresh(other)
+    assert reader.was_asked(one.exchange.visit.url) and reader.was_asked(other.exchange.visit.url)
+    assert not reader.was_asked("http://www.a.example/third")
+
+
 def test_failures_and_images_are_not_read(reader: NewText) -> None:
     failed, image = page(""), page("")
     failed.exchange.outcome = Outcome.SERVER_ERROR

@@ -111,17 +111,20 @@ class Gathering:
             if self._new_text is not None and is_judged(reaped.exchange):
                 fresh = self._new_text.fresh(reaped.page)
                 if outcome in REDIRECTS:
-                    outbox.put_judged(visit, False if leads_to_its_like(visit.url, reaped.redirect_to) else None)
+                    outbox.put_judged(visit, False if self._leads_nowhere(visit.url, reaped.redirect_to) else None)
                 elif fresh is not None:
                     outbox.put_judged(visit, fresh)
         begun = outcome is Outcome.OK or (outcome is Outcome.UNCHANGED and reaped.exchange.status != 304)
         return visit.purpose is Purpose.PAGE and begun and not reaped.is_page
 
+    def _leads_nowhere(self, url: str, target: str | None) -> bool:
+        """Whether a redirect from `url` to `target` shows nothing: it leads to its like, or to a page that came."""
+        assert self._new_text is not None
+        return target is not None and (leads_to_its_like(url, target) or self._new_text.was_asked(target))
 
-def leads_to_its_like(url: str, target: str | None) -> bool:
+
+def leads_to_its_like(url: str, target: str) -> bool:
     """Whether a redirect from `url` to `target` leads to a URL like it, and so shows nothing."""
-    if target is None:
-        return False
     one, other = skeleton(url), skeleton(target)
     return one.host == other.host and shapes(one).own == shapes(other).own
 

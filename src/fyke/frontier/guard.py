@@ -16,12 +16,14 @@ a shop would speak for all that show the same. So lists are read that say little
 A *variant* of a page that was read is counted as such too: it has the same URL but for its query, what looks made up
 in it, its folders, or the order of its parts (`fyke.frontier.variants`). Where these bring nothing, a variant is a trap
 whatever else is known of its shape, and what has no like yet is none: so a site whose every link has a session in it is
-read once and not for ever. It is none either where most variants of its own shape are fresh: a wiki names its pages in
-a query, and their prints and histories too. The names in a query count for and against variants alone, and what such a
-page lacks says nothing of its folder and host.
+read once and not for ever. It is none either where most variants of its own shape are fresh, or of those with one of
+the names in its query: a wiki names its pages in a query, and their prints and histories too. The names in a query
+count for and against variants alone, and what such a page lacks says nothing of its folder and host. The page that has
+no query, and comes after one that has, says nothing at all.
 
 A redirect is a step on the way to a page, which was met where the first step was: what is said of the page is said of
-URLs like that as well. Only who leads on after `STEPS` redirects in a row shows nothing, or who leads to its like.
+URLs like that as well. Only who leads on after `STEPS` redirects in a row shows nothing, or who leads to its like, or
+to a page that came already.
 
 A host that makes up new text for whatever is asked of it is told by asking (`fyke.frontier.probes`): where it does, all
 URLs are traps, for as long as that is wanted. How its hosts are says nothing of one that brought some pages itself.
@@ -40,11 +42,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, Kind, Mask, keep, numbers, texts, u64
-from fyke.core.shapes import QUERY, VARIANTS, Skeleton, shape_keys, shapes, skeleton, variant_keys
+from fyke.core.shapes import QUERY, VARIANTS, Skeleton, lacks, shape_keys, shapes, skeleton
 from fyke.disk.files import raw
 from fyke.disk.store import Store
 from fyke.frontier.probes import Probes, place_key
-from fyke.frontier.variants import Variants, keys_of, variant_shapes
+from fyke.frontier.variants import Variants, variant_shapes
 from fyke.frontier.yields import COUNT, FERTILE, Counts, Yields
 
 PATIENCE = 2
@@ -53,6 +55,7 @@ FOLDER_PAGES = 6  # of one folder, that speak for its host: what else is there i
 STEPS = 2  # redirects that sites make of one: to another scheme, then to another name
 MOST_STEPS = 100
 OF_ITS_OWN = 0.6  # share of fresh pages among the variants of one own shape, from which on these are not as others
+OF_ITS_NAME = 0.75  # the same among the variants with one name in their query, however few: more than one that was not
 DOUBT = 0.5  # of the first pages of hosts of a domain, the latest counting most, less were fresh
 MADE_UP = 1 << 30  # in place of the place of a shape
 VARIED = 1 << 29  # the same, and the place in `VARIANTS`
@@ -143,10 +146,12 @@ class TrapGuard:
                 if steps < STEPS:
                     continue
             else:
-                differs = self._variants.read(variant_keys(url, host))
+                differs = self._variants.read(url, host)
                 if QUERY not in differs:
                     del sharp[1 : 1 + len(found.names)]
                 self._recent[key % RECENT] = (key, own, host, fresh, 0, False, sum(1 << at for at in differs))
+                if not fresh and set(differs) & set(lacks(url)):
+                    continue  # it is the page itself, of which a variant was read before
             if is_known and parent["own"] != own and (steps or (fresh and not parent["led"])):
                 parent["led"] = True
                 varied = [at for at in range(len(VARIANTS)) if parent["differs"] >> at & 1]
@@ -155,14 +160,20 @@ class TrapGuard:
                 self.probes.fresh(url, found, host, domain)
             of_sharp += _rows(sharp, host, differs, fresh, own)
             if own not in tried and (fresh or {*differs} <= {QUERY}) and not self._yields.knows(own):
-                folders = coarse[1:-2]
-                if not folders or in_folder[folders[0]] + self._yields.pages(folders[0]) < FOLDER_PAGES:
-                    of_coarse += _rows([coarse[0], coarse[-2]], host, [], fresh)
-                    of_coarse += _rows([coarse[-1]], domain, [], fresh)
-                of_coarse += _rows(folders, host, [], fresh)
-                in_folder.update(folders[:1])
+                of_coarse += self._of_coarse(coarse, host, domain, in_folder, fresh=fresh)
             tried.add(own)
         return of_sharp, of_coarse
+
+    def _of_coarse(
+        self, coarse: Sequence[int], host: int, domain: int, in_folder: Counter[int], *, fresh: bool | None
+    ) -> list[Row]:
+        """What a page says of its coarse shapes, after others of the batch in so many folders, where it is counted."""
+        folders = coarse[1:-2]
+        rows = _rows(folders, host, [], fresh)
+        if not folders or in_folder[folders[0]] + self._yields.pages(folders[0]) < FOLDER_PAGES:
+            rows += _rows([coarse[0], coarse[-2]], host, [], fresh) + _rows([coarse[-1]], domain, [], fresh)
+        in_folder.update(folders[:1])
+        return rows
 
     def _learn_of_probes(self, judged: pa.RecordBatch) -> None:
         about_of, fresh_of = u64(judged, "via").tolist(), judged.column("fresh").to_pylist()
@@ -219,6 +230,8 @@ class TrapGuard:
         fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
         found = np.where(fertile | of_hosts | (found == len(counts)), -1, found)
         differs &= self._of_variants(hosts)["barren"]
+        named = is_name & (counts["pages"] > 0) & (counts["fresh"] >= OF_ITS_NAME)
+        differs[:, QUERY] &= ~np.logical_or.reduceat(named, starts)[which]
         rows = np.flatnonzero(differs.any(axis=1))  # of those, whose own shape has others, as a wiki has articles
         of_own = self._of_variants(own["key"][rows])
         differs[rows] &= (2 * of_own["pages"] < self._after) | (of_own["fresh"] < OF_ITS_OWN)
@@ -231,7 +244,7 @@ class TrapGuard:
         differs: Mask = np.zeros((urls.num_rows, len(VARIANTS)), np.bool_)
         rows = np.flatnonzero(asked | self._of_variants(u64(urls, "host"))["barren"].any(axis=1))
         if len(rows):
-            differs[rows] = self._variants.met(keys_of(urls.take(pa.array(rows))))
+            differs[rows] = self._variants.met(urls.take(pa.array(rows)))
         return differs
 
     def _of_variants(self, owners: U64) -> Counts:

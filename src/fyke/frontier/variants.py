@@ -18,7 +18,7 @@ import pyarrow as pa
 import xxhash
 
 from fyke.core.batches import U64, Mask, texts, u64
-from fyke.core.shapes import VARIANTS, variant_keys
+from fyke.core.shapes import VARIANTS, lacks, variant_keys
 from fyke.disk.files import raw
 from fyke.disk.store import Store
 
@@ -42,19 +42,21 @@ class Variants:
     def __repr__(self) -> str:
         return f"Variants({np.count_nonzero(self._marks)} marks)"
 
-    def read(self, keys: list[int]) -> list[int]:
-        """A page with these keys (`variant_keys`) was read: the places in `VARIANTS` of what it differs in from one
-        before."""
-        places, marks = _entries(np.array(keys, np.uint64))
+    def read(self, url: str, host: int) -> list[int]:
+        """The page `url` of `host` was read: the places in `VARIANTS` of what it differs in from one before."""
+        places, marks = _entries(np.array(variant_keys(url, host), np.uint64))
         met = np.flatnonzero(self._marks[places] == marks).tolist()
         self._marks[places] = marks
         self._changed = True
         return met
 
-    def met(self, keys: U64) -> Mask:
-        """Which of `keys` (uint64[n, len(VARIANTS)]) one had that was read: bool[n, len(VARIANTS)]."""
-        places, marks = _entries(keys)
+    def met(self, urls: pa.RecordBatch) -> Mask:
+        """In what each of `urls` (n rows) differs from one that was read: bool[n, len(VARIANTS)]."""
+        rows = list(zip(texts(urls), u64(urls, "host").tolist(), strict=True))
+        places, marks = _entries(np.array([variant_keys(url, host) for url, host in rows], np.uint64))
         found: Mask = self._marks[places] == marks
+        for row, (url, _) in enumerate(rows):
+            found[row, lacks(url)] = False
         return found
 
     def state(self) -> dict[str, Any]:
@@ -72,12 +74,6 @@ class Variants:
 def variant_shapes(host: int) -> list[int]:
     """The keys of the shapes of what differs from others of `host` in each of `VARIANTS`."""
     return [xxhash.xxh3_64_intdigest(f"but for {what}".encode(), host) for what in VARIANTS]
-
-
-def keys_of(urls: pa.RecordBatch) -> U64:
-    """What is left of each of `urls` (n rows) without each of `VARIANTS`: keys, uint64[n, len(VARIANTS)]."""
-    rows = zip(texts(urls), u64(urls, "host").tolist(), strict=True)
-    return np.array([variant_keys(url, host) for url, host in rows], np.uint64)
 
 
 def _entries(keys: U64) -> tuple[U64, npt.NDArray[np.uint32]]:

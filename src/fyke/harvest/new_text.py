@@ -29,8 +29,9 @@ things are shown beside it.
 
 It is asked for every page (`fyke.crawl.gathering`), and reads few of them: not the first one of a domain, and one in
 `ONE_IN` of those at the same kind of place (`fyke.core.shapes.kinds`) while all there were fresh lately: what the pages
-of a shop bring says nothing of its calendar. Its memory is one table of places that newer blocks take over (bounded, and
-lost at a restart), and one of fingerprints: what was forgotten counts as new, which accuses nobody.
+of a shop bring says nothing of its calendar. Its memory is a table of places that newer blocks take over (bounded, and
+lost at a restart), which knows the URLs of pages as well, and one of fingerprints: what was forgotten counts as new,
+which accuses nobody.
 """
 
 import re
@@ -46,6 +47,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from fyke.core.batches import U64, Kind
 from fyke.core.outcomes import Outcome
 from fyke.core.shapes import kinds, skeleton
+from fyke.core.urls import key_of
 from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose, Visit
 
 try:
@@ -65,6 +67,7 @@ LEAST_LETTERS = 24
 LEAST_SHARE = 50
 LEAST_SAID = 8  # letters of a block that tells of what is said to every probe
 MOST_WORDS = 16  # of a URL
+PAGES = 4  # in place of the key of a domain: what is remembered are URLs
 NOT_THERE = (404, 410)
 REDIRECTS = frozenset({Outcome.REDIRECTED, Outcome.REDIRECTED_TOO_OFTEN})
 LEAST_ROWS = 4
@@ -115,6 +118,7 @@ class NewText:
     def fresh(self, page: Page) -> bool | None:
         """Whether `page`, of an exchange that `is_judged`, brought new text; None for what was not read."""
         visit = page.exchange.visit
+        _enter(self._met, np.array([visit.key], np.uint64), PAGES)
         has_text = page.exchange.outcome is Outcome.OK and page.media_type in HTML_TYPES
         if not has_text and page.exchange.status not in NOT_THERE:
             return None
@@ -129,6 +133,10 @@ class NewText:
         fresh = has_text and not page.duplicate and self._is_new(page.content, visit)
         self._share[place] += WEIGHT * (fresh - self._share[place])
         return fresh
+
+    def was_asked(self, url: str) -> bool:
+        """Whether the page at the canonical `url` came, or that there is none, as far as is remembered."""
+        return not len(_unmet(self._met, np.array([key_of(url)], np.uint64), PAGES))
 
     def _is_new(self, content: bytes, visit: Visit) -> bool:
         """Remember the blocks of `content`; whether enough of them is new, also without the words of the URL."""
@@ -154,9 +162,8 @@ class NewText:
         return len(new) >= LEAST_ROWS and sum(map(len, new)) - b"".join(new).count(b" ") >= LEAST_DIGITS
 
     def _brought(self, new: Sequence[bytes], left: Sequence[bytes], domain: int, sought: _Sought) -> float:
-        """How many letters of the blocks `new` say something new: of those that were met in no way without the words of the
-        URL, as they are `left`, the letters that are in no gram that `sought` finds to be met, less these words.
-        """
+        """How many letters of the blocks `new` say something new: of those that were not met as they are `left` without
+        the words of the URL, the letters that are in no gram that `sought` finds to be met, less these words."""
         unmet = sought(self._met, _hashes(left), domain ^ 1)
         text = b"\n".join(new)
         found = fingerprints_by_columns(text) if fingerprints is None else np.frombuffer(fingerprints(text), _PRINT)
