@@ -351,6 +351,20 @@ def test_variants_with_a_name_that_brought_something_are_no_traps_for_those_with
     guard.close()
 
 
+def test_what_a_word_in_a_query_brings_says_nothing_of_other_words(guard: Guard) -> None:
+    """A wiki's pages are edited and printed by the same script."""
+
+    def asked(word: str, begin: int) -> list[str]:
+        return not_tried([f"http://www.a.example/index.php?action={word}&title=W{n}" for n in range(begin, begin + 30)])
+
+    for n in range(2 * AFTER):
+        learn(guard, asked("edit", 100 * n)[:1], True)
+        learn(guard, asked("print", 100 * n)[:1], False)
+    assert passed(guard, asked("edit", 5000)) > 20
+    assert passed(guard, asked("print", 5000)) == 0
+    guard.close()
+
+
 def test_a_site_that_was_misjudged_comes_back_by_what_is_tried(guard: Guard) -> None:
     """Its first pages were lists of what it has. That was little to judge by."""
     learn(guard, [f"http://www.a.example/index.php?title=Category:w{n}" for n in range(2 * AFTER)], False)

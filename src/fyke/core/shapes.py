@@ -23,7 +23,7 @@ DEEP_PARTS = 8  # from here on a path is deep
 MOST_LABELS = 5  # hosts with more are alike
 LONG_URL = 256  # characters, from here on a URL is long
 _DIGITS = re.compile(r"[0-9]+")
-_VALUE = re.compile(r"=[^&]*")
+_VALUE = re.compile(r"=(?![a-z]{2,12}(?:&|$))[^&]*")  # of a name in a query; a short word may be one of a few
 _MADE_UP = re.compile(r"(?<=/)[^/#]*+#[^/#]++#[^/#]++#[^/]*+")  # a part with three numbers and more
 _DIGEST = re.compile(r"(?<![0-9A-Za-z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?![0-9A-Za-z])", re.IGNORECASE)
 _BETWEEN = re.compile(r"[/?&]")
@@ -37,6 +37,7 @@ class Shapes(NamedTuple):
 
     own: str  # its whole path, and the names in its query
     names: list[str]  # each name in its query: of what differs by that from another URL
+    words: list[str]  # the same, where a short word stands with it and there are other names
     sharp: list[str]  # what only few honest URLs have: many names in the query, a part that repeats, depth, length
     coarse: list[str]  # where it lies: what kinds of parts its path has, its folders, its host
     hosts: str  # how its host is named, which is a shape of its domain
@@ -47,7 +48,7 @@ class Skeleton(NamedTuple):
 
     host: str  # with scheme; a # for each number
     path: str  # the same, and a * for a part that looks made up
-    query: str  # without values
+    query: str  # without values, but for short words
     is_long: bool
 
 
@@ -65,8 +66,8 @@ def shapes(of: Skeleton) -> Shapes:
     steps = [part[:64] for part in of.path.split("/", MOST_PARTS)[1:]]
     names = _names(of)
     sharp = [f"/{'/'.join(steps)}?…"] if len(names) > 1 else []
-    words = [step for step in steps if step not in ("#", "*", "")]
-    if len(set(words)) < len(words):
+    named = [step for step in steps if step not in ("#", "*", "")]
+    if len(set(named)) < len(named):
         sharp.append("a part that repeats")
     if len(steps) >= DEEP_PARTS:
         sharp.append(f"{DEEP_PARTS} parts and more")
@@ -75,7 +76,8 @@ def shapes(of: Skeleton) -> Shapes:
     coarse = [kinds(of), *(f"/{'/'.join(steps[:depth])}/…" for depth in (1, 2) if depth < len(steps)), "/…"]
     labels = of.host.rpartition("/")[2].partition(":")[0].split(".")
     hosts = f"{min(len(labels), MOST_LABELS)} labels"
-    return Shapes(f"/{'/'.join(steps)}{_asked(names)}", [f"?{name}=" for name in names], sharp, coarse, hosts)
+    words = [f"?{pair}" for pair in _pairs(of) if "=" in pair] if len(names) > 1 else []
+    return Shapes(f"/{'/'.join(steps)}{_asked(names)}", [f"?{name}=" for name in names], words, sharp, coarse, hosts)
 
 
 def kinds(of: Skeleton) -> str:
@@ -84,8 +86,12 @@ def kinds(of: Skeleton) -> str:
     return f"/{'/'.join(step if step in ('#', '*', '') else 'word' for step in steps)}{_asked(_names(of))}"
 
 
+def _pairs(of: Skeleton) -> list[str]:
+    return sorted({pair[:64] for pair in of.query.split("&", MOST_NAMES)[:MOST_NAMES] if pair})
+
+
 def _names(of: Skeleton) -> list[str]:
-    return sorted({name[:64] for name in of.query.split("&", MOST_NAMES)[:MOST_NAMES] if name})
+    return sorted({pair.partition("=")[0] for pair in _pairs(of)} - {""})
 
 
 def _asked(names: list[str]) -> str:
@@ -115,10 +121,15 @@ def variant_keys(url: str, host: int) -> list[int]:
     return [xxhash.xxh3_64_intdigest(f"{at}{text}".encode(), host) for at, text in enumerate(variants(url))]
 
 
+def sharp_of(found: Shapes) -> list[str]:
+    """Its sharp shapes, in the order that `shape_keys` has."""
+    return [found.own, *found.names, *found.words, *found.sharp]
+
+
 def shape_keys(found: Shapes, host: int, domain: int, *, met_on_fresh: bool) -> tuple[list[int], list[int]]:
-    """The keys of its sharp shapes, its own first and then the names in its query, and of its coarse ones, which are
-    others for what was met on fresh pages; the last is its domain's."""
+    """The keys of its sharp shapes, its own first, then the names in its query and those with words, and of its coarse
+    ones, which are others for what was met on fresh pages; the last is its domain's."""
     met_on = "fresh" if met_on_fresh else ""
-    sharp = [xxhash.xxh3_64_intdigest(text.encode(), host) for text in (found.own, *found.names, *found.sharp)]
+    sharp = [xxhash.xxh3_64_intdigest(text.encode(), host) for text in sharp_of(found)]
     coarse = [xxhash.xxh3_64_intdigest((met_on + text).encode(), host) for text in found.coarse]
     return sharp, [*coarse, xxhash.xxh3_64_intdigest((met_on + found.hosts).encode(), domain)]

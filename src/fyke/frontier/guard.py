@@ -42,7 +42,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, Kind, Mask, keep, numbers, texts, u64
-from fyke.core.shapes import QUERY, VARIANTS, Skeleton, lacks, shape_keys, shapes, skeleton
+from fyke.core.shapes import QUERY, VARIANTS, Skeleton, lacks, shape_keys, shapes, sharp_of, skeleton
 from fyke.disk.files import raw
 from fyke.disk.store import Store
 from fyke.frontier.probes import Probes, place_key
@@ -148,7 +148,7 @@ class TrapGuard:
             else:
                 differs = self._variants.read(url, host)
                 if QUERY not in differs:
-                    del sharp[1 : 1 + len(found.names)]
+                    del sharp[1 : 1 + len(found.names) + len(found.words)]
                 self._recent[key % RECENT] = (key, own, host, fresh, 0, False, sum(1 << at for at in differs))
                 if not fresh and set(differs) & set(lacks(url)):
                     continue  # it is the page itself, of which a variant was read before
@@ -213,21 +213,22 @@ class TrapGuard:
         """What makes a trap of each of `urls` (n > 0 rows): the place among its shapes of the barren one, `VARIED` and
         a place in `VARIANTS`, or `MADE_UP`; -1 where it is none. And the counts of the shapes of the first, and of
         others."""
-        which, keys, names, places = self._alike(urls)
+        which, keys, names, words, places = self._alike(urls)
         hosts = u64(urls, "host")
         lengths = np.array([len(some) for some in keys])
         counts = self._yields.of(np.array([key for some in keys for key in some], np.uint64))
         starts = np.cumsum(lengths) - lengths
         at = np.arange(len(counts)) - np.repeat(starts, lengths)
         barren = np.where(counts["barren"], at, len(counts))
-        is_name = (at > 0) & (at <= np.repeat(names, lengths))
+        is_name = (at > 0) & (at <= np.repeat(names + words, lengths))
         first = np.minimum.reduceat(barren, starts)[which]
         first_else = np.minimum.reduceat(np.where(is_name, len(counts), barren), starts)[which]
         own = counts[starts][which]
         differs = self._differ(urls, first != first_else)
         found = np.where(differs[:, QUERY], first, first_else)
         of_hosts = (found == lengths[which] - 1) & self.probes.proven(hosts)
-        fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
+        is_word = (found > names[which]) & (found <= (names + words)[which])
+        fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1) & ~is_word
         found = np.where(fertile | of_hosts | (found == len(counts)), -1, found)
         differs &= self._of_variants(hosts)["barren"]
         named = is_name & (counts["pages"] > 0) & (counts["fresh"] >= OF_ITS_NAME)
@@ -254,13 +255,15 @@ class TrapGuard:
         counts: Counts = self._yields.of(keys.ravel()).reshape(-1, len(VARIANTS))[which]
         return counts
 
-    def _alike(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], list[list[int]], npt.NDArray[np.int64], U64]:
+    def _alike(
+        self, urls: pa.RecordBatch
+    ) -> tuple[npt.NDArray[np.int64], list[list[int]], npt.NDArray[np.int64], npt.NDArray[np.int64], U64]:
         """Which of `urls` (n rows) have all shapes in common, int64[n]; the keys of those, lot by lot; how many names
-        their queries have, the same; and where each URL lies, as probes have it, uint64[n]."""
+        their queries have, and how many with words, the same; and where each URL lies, as probes have it, uint64[n]."""
         number: dict[tuple[Skeleton, int, bool], int] = {}
         keys: list[list[int]] = []
         places: list[int] = []
-        names: list[int] = []
+        names: list[tuple[int, int]] = []
         which = np.empty(urls.num_rows, np.int64)
         met_on = self._met_on_fresh(u64(urls, "via")).tolist()
         rows = zip(texts(urls), u64(urls, "host").tolist(), u64(urls, "domain").tolist(), met_on, strict=True)
@@ -271,10 +274,10 @@ class TrapGuard:
                 of_lot = shapes(like[0])
                 sharp, coarse = shape_keys(of_lot, host, domain, met_on_fresh=fresh)
                 keys.append(sharp + coarse)
-                names.append(len(of_lot.names))
+                names.append((len(of_lot.names), len(of_lot.words)))
                 places.append(place_key(of_lot, host))
             which[row] = found
-        return which, keys, np.array(names), np.array(places, np.uint64)[which]
+        return which, keys, *np.array(names).T, np.array(places, np.uint64)[which]
 
     def _met_on_fresh(self, via: U64) -> Mask:
         """Whether the pages with these keys (uint64[n]) were fresh: what they lead to is apart from what others do."""
@@ -294,7 +297,7 @@ class TrapGuard:
             what = VARIANTS[reason - VARIED]
             return f"it is like one that was read, but for {what}, and hardly any such there had new text"
         found = shapes(skeleton(texts(urls)[0]))
-        words = (found.own, *found.names, *found.sharp, *found.coarse, found.hosts)[reason]
+        words = (*sharp_of(found), *found.coarse, found.hosts)[reason]
         return (
             f"of the pages there whose URLs are like {words}, {counts['pages'][reason]} were read, and of the last"
             " ones hardly any had text that was not met before"
