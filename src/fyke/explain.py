@@ -22,6 +22,7 @@ from fyke.archive.captures import Captures
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import division
 from fyke.archive.inspect import in_use
+from fyke.archive.lost import require_rows
 from fyke.archive.reading import segments
 from fyke.archive.schemas import SCHEMAS
 from fyke.core.batches import URLS, Kind, u64, url_batch
@@ -161,6 +162,10 @@ def _page_rows(directory: CrawlDirectory, key: int) -> tuple[list[dict[str, Any]
             rows += [row for batch in segment.batches(SCHEMAS["pages"].names, where) for row in batch.to_pylist()]
         except StateDamaged as error:
             damage.append(error)
+    try:
+        require_rows(directory, "pages")
+    except StateDamaged as error:
+        damage = damage or [error]
     return rows, damage
 
 

@@ -91,7 +91,8 @@ def test_an_index_that_differs_is_found(archive: Path, tmp_path: Path) -> None:
     def drop_a_line(path: Path) -> None:
         path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
 
-    (fault,) = faults_of(archive, tmp_path, "warc/*.cdxj", drop_a_line)
+    other, fault = faults_of(archive, tmp_path, "warc/*.cdxj", drop_a_line)
+    assert "00000.cdxj" in other.place and "its checksum" in other.what
     assert "00000.warc.gz:" in fault.place and "no line" in fault.what
 
 

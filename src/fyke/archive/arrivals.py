@@ -14,11 +14,17 @@ from pathlib import Path
 import pyarrow as pa
 
 from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.lost import require_rows, require_turns
 from fyke.archive.reading import TableFile, rows_recorded, scan_table, segments
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.table_files import TABLES
 from fyke.archive.turns import rows_by_part, turns
 from fyke.core.errors import NotACrawl, StateDamaged
+
+
+def has_rows(crawl: Path) -> bool:
+    """Whether there are tables, or should be. Raises StateDamaged."""
+    return (crawl / TABLES).is_dir() or any(saved_state(part.shard) for part in CrawlDirectory(crawl).parts)
 
 
 def safe_rows(crawl: Path, name: str) -> int:
@@ -27,11 +33,15 @@ def safe_rows(crawl: Path, name: str) -> int:
     Raises NotACrawl when there are no tables, StateDamaged.
     """
     if not (crawl / TABLES).is_dir():
+        require_rows(CrawlDirectory(crawl), name)
         raise NotACrawl(f"{crawl} holds no crawl: begin one with fyke crawl URL --into {crawl}")
     states = [state for part in CrawlDirectory(crawl).parts if (state := saved_state(part.shard))]
     if not states:
         return sum(batch.num_rows for batch in scan_table(crawl, name, SCHEMAS[name].names[:1]))
-    return sum(rows_by_part(crawl, name).values()) if len(states) > 1 else rows_recorded(states[0], name)
+    if len(states) == 1:
+        return rows_recorded(states[0], name)
+    require_turns(CrawlDirectory(crawl))
+    return sum(rows_by_part(crawl, name).values())
 
 
 def arrivals(crawl: Path, name: str, columns: Sequence[str], begin: int, end: int) -> Iterator[pa.RecordBatch]:
@@ -41,6 +51,7 @@ def arrivals(crawl: Path, name: str, columns: Sequence[str], begin: int, end: in
 
 def lots(crawl: Path, name: str, columns: Sequence[str], begin: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The same, each batch with the agent that wrote it."""
+    require_rows(CrawlDirectory(crawl), name)
     there = segments(crawl, name)
     if all(segment.part == 0 for segment in there):
         yield from ((0, batch) for batch in _rows(crawl, there, columns, begin, end))

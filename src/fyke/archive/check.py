@@ -38,6 +38,7 @@ _STATUS_LINE = re.compile(r"HTTP/\d(\.\d)? \d{3}( |$)", re.ASCII)
 _STATUS = re.compile(rb', "status": "\d+"')
 _REPLAYABLE = frozenset({"response", "resource", "revisit"})
 FETCH = np.dtype([("key", np.uint64), ("file", np.uint32), ("offset", np.uint64)])
+OTHER_BYTES = "its bytes are not those its checksum was made of"
 PARTS = 64  # of which memory holds one at a time
 _ROW = ["url", "digest", "warc_offset", "warc_length"]
 
@@ -110,7 +111,7 @@ def _check_file(
     if path.stat().st_size < end:
         yield Fault(place, f"it is {path.stat().st_size} bytes long and should be {end}")
     if place not in lengths and checksum_holds(path) is False:
-        yield Fault(place, "its bytes are not those its checksum was made of")
+        yield Fault(place, OTHER_BYTES)
     entries: dict[int, _Entry] = {}
     fetched: list[int] = []
     for record in read_records(path, end):
@@ -187,6 +188,8 @@ def _check_index(path: Path, entries: Mapping[int, _Entry], *, growing: bool) ->
     if not index.exists():
         yield Fault(place, "the index is missing")
         return
+    if closed and checksum_holds(index) is False:
+        yield Fault(place, OTHER_BYTES)
     seen, before, count = set(), ("", ""), 0
     try:
         parsed = ((line, *fields_of(line)) for line in raw_lines(index))
@@ -238,7 +241,7 @@ def _check_tables(folder: Path, warcs: set[str]) -> Iterator[Fault]:
         try:
             holds = checksum_holds(path)
             if holds is False:  # what it says is not asked: readers of Parquet may die of it
-                yield Fault(place, "its bytes are not those its checksum was made of")
+                yield Fault(place, OTHER_BYTES)
                 continue
             if holds is None:
                 yield Fault(place, "its checksum is missing")

@@ -44,6 +44,12 @@ def recorded_line(path: Path) -> str:
     return checksum_path(path).read_text(encoding="utf-8", errors="replace")
 
 
+def is_gone(path: Path) -> bool:
+    """Whether the file was finished and is there no more: only its checksum is, and nobody is just writing it."""
+    written = path.with_name(path.name + ".part").exists()
+    return checksum_path(path).exists() and not written and not path.exists()
+
+
 def checksum_holds(path: Path) -> bool | None:
     """Whether the bytes of `path` are those that were finished; None when there is no checksum."""
     found = file_hash(path)

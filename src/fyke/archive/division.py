@@ -5,6 +5,7 @@ a shard without domains, and addresses of their own. It never shrinks; one proce
 part of the crawl's directory: its state, and its own series of files in archive and tables.
 """
 
+import os
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import NamedTuple
@@ -46,7 +47,9 @@ class Division(NamedTuple):
 def division(state: Path) -> Division:
     """How the crawl whose folder `state` this is is divided. Raises StateDamaged."""
     path = state / "agents.json"
-    if not path.is_file():
+    if not os.path.lexists(path):
+        if (state / "shard-0001").is_dir():  # made after it
+            raise StateDamaged(f"{path} is gone: put it back from a copy")
         return Division()
     try:
         found = unsealed_or_old("agents", path.read_bytes())

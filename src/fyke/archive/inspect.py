@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 from fyke.archive.asked import AskedLater
 from fyke.archive.check import Fault, check_archive
 from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.lost import GONE, lost_files
 from fyke.archive.mending import journal_holds
 from fyke.archive.statistics import CrawlStatistics, added
 from fyke.archive.table_files import journal_path, series
@@ -97,14 +98,41 @@ def in_use(directory: CrawlDirectory) -> bool:
 
 def check_crawl(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
     """Every fault in the checkpoint, the archive and the tables of `directory`. Raises NotACrawl."""
-    directory.config()
-    if what := directory.listed.fault():
-        yield Fault(str(directory.listed.path), what)
+    if directory.holds_crawl or not directory.state.is_dir():
+        directory.config()
     try:
-        AskedLater(directory.state)
+        lost = lost_files(directory)
+    except StateDamaged as error:  # nobody can say how many agents there are
+        yield Fault(str(directory.state), str(error))
+        return
+    yield from (Fault(str(path), GONE) for path in lost)
+    yield from asked_faults(directory, lost)
+    try:
         deque(turns(directory.path, "pages"), maxlen=0)
     except StateDamaged as error:
         yield Fault(str(directory.state), str(error))
+    told = {str(place) for path in lost for place in (path, path.relative_to(directory.path))}
+    yield from (fault for fault in _check_parts(directory, progress) if fault.place not in told)
+
+
+def asked_faults(directory: CrawlDirectory, lost: Sequence[Path]) -> Iterator[Fault]:
+    """What is wrong with that which people asked, and no archive gives back; not of what is `lost`."""
+    if directory.listed.path not in lost and (what := directory.listed.fault()):
+        yield Fault(str(directory.listed.path), what)
+    try:
+        AskedLater(directory.state)
+    except StateDamaged as error:
+        yield Fault(str(directory.state / "asked.json"), str(error))
+    try:
+        state = saved_state(directory.shard)
+    except StateDamaged:
+        return
+    if state and directory.settings not in lost and (what := directory.settings_fault(state)):
+        yield Fault(str(directory.settings), what)
+
+
+def _check_parts(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
+    """The faults in what agents wrote."""
     states = []
     for part in directory.parts:
         try:
@@ -118,8 +146,6 @@ def check_crawl(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
                 yield Fault(str(part.shard), "there is an archive and no manifest: the state is gone")
         yield from _check_state(part)
         yield from (Fault(str(path), what) for path, what in hosts_faults(part))
-    if states and (what := directory.settings_fault(states[0])):
-        yield Fault(str(directory.settings), what)
     began = [state.get("again", {}).get("began", []) for state in states]
     passes = [[(int(file), bool(forever and forever[0])) for _, file, *forever in of] for of in began]
     lengths = archive_lengths(directory, *states)
@@ -143,11 +169,15 @@ def archive_lengths(directory: CrawlDirectory, *states: dict[str, Any]) -> dict[
 def _check_state(directory: CrawlDirectory) -> Iterator[Fault]:
     """Every manifest whole, and every byte of the files that it names as it was written."""
     for number in manifests.numbers(directory.shard) if directory.shard.is_dir() else []:
-        manifest = manifests.load(directory.shard, number)
+        manifest = manifests.read(directory.shard, number)
         if manifest is None:
-            yield Fault(f"{directory.shard / manifests.Manifest(number).name}", "it is torn, or lacks files it names")
+            yield Fault(f"{directory.shard / manifests.Manifest(number).name}", "it is torn")
             continue
-        yield from file_faults(directory, manifest)
+        lacking = set(manifests.lacking(directory.shard, manifest))
+        what = f"it is gone or too short; {manifest.name} names it"
+        yield from (Fault(str(directory.shard / name), what) for name in sorted(lacking))
+        faults = file_faults(directory, manifest)
+        yield from (fault for fault in faults if Path(fault.place).name not in lacking)
 
 
 def _check_journals(directory: CrawlDirectory, state: dict[str, Any]) -> Iterator[Fault]:

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from fyke.archive.checksum import checksum_holds
+from fyke.archive.checksum import checksum_holds, is_gone
 from fyke.archive.journal import read_journal
 from fyke.archive.schemas import SCHEMAS, journalled
 from fyke.archive.table_files import TABLES, journal_path, parquet_path, series
@@ -106,16 +106,20 @@ class TableFile:
 def segments(folder: Path, name: str) -> list[TableFile]:
     """The segments of the table `name` in the crawl directory `folder`, in the order of the crawl.
 
-    One that lacks between two others is among them, and cannot be read. Raises NotACrawl when there are no tables.
+    One that lacks between two others, or left a checksum, is among them and cannot be read. Raises NotACrawl when there
+    are no tables.
     """
     if not (folder / TABLES).is_dir():
         raise NotACrawl(f"{folder} holds no tables: is it a crawl directory?")
     journals = _serials(folder, name, "arrows")  # before the files: none is missed, none comes twice
     files = _serials(folder, name, "parquet")
+    left = _serials(folder, name, "parquet.xxh3")
     found = []
-    for part in sorted(journals.keys() | files.keys()):
+    for part in sorted(journals.keys() | files.keys() | left.keys()):
         writing, sealed = journals.get(part, set()), files.get(part, set())
-        for serial in range(max(writing | sealed) + 1):
+        gone = left.get(part, set()) - sealed - writing
+        gone = {serial for serial in gone if is_gone(parquet_path(folder, series(name, part), serial))}
+        for serial in range(max(writing | sealed | gone, default=-1) + 1):
             journal = serial in writing - sealed
             path = (journal_path if journal else parquet_path)(folder, series(name, part), serial)
             found.append(TableFile(path, name, journal, part))
@@ -132,7 +136,7 @@ def _serials(folder: Path, name: str, suffix: str) -> dict[int, set[int]]:
     """The numbers of the files of a table that end so, by the agent that wrote them."""
     found: dict[int, set[int]] = {}
     for path in (folder / TABLES).glob(f"{name}-*.{suffix}"):
-        match = _FILE.fullmatch(path.name)
+        match = _FILE.fullmatch(path.name.removesuffix(".xxh3"))
         if match and match[1] == name:
             found.setdefault(int(match[2] or 0), set()).add(int(match[3]))
     return found

@@ -44,10 +44,12 @@ class RecordPlace(NamedTuple):
 
 
 def finish(warc: Path, unsorted: Path) -> None:
-    """What a closed file still needs: its sorted index and its checksum."""
+    """What a closed file still needs: its sorted index, and the checksums of both."""
     with writing(warc):
-        sort_lines(unsorted, unsorted.with_suffix(""))
-        write_checksum(warc, warc)
+        index = unsorted.with_suffix("")
+        sort_lines(unsorted, index)
+        write_checksum(index, index)
+        write_checksum(warc, warc)  # the last: who finds it finds all
 
 
 class WarcWriter:
@@ -213,7 +215,8 @@ class WarcWriter:
         """Take note of the file that the thread has finished, and give it the next."""
         while self._finishing.finished(wait=wait):
             path, unsorted = self._paths(self._closing.pop(0)[0])
-            self._safety.wrote(unsorted.with_suffix(""), checksum_path(path), path.parent)
+            index = unsorted.with_suffix("")
+            self._safety.wrote(index, checksum_path(index), checksum_path(path), path.parent)
             self._safety.spend(unsorted)
             self._finish_next()
 
@@ -286,14 +289,15 @@ class WarcWriter:
         """Delete files of this crawl with a serial above `newest`, and what finishing a file left behind."""
         unfinished = {self._serial, *(serial for serial, _, _ in self._closing)}
         ours = re.compile(
-            rf"fyke-{re.escape(self._crawl)}-(\d{{5,}})\.(warc\.gz|warc\.gz\.xxh3|cdxj|cdxj\.open|cdxj\.part)"
+            rf"fyke-{re.escape(self._crawl)}-(\d{{5,}})\.(warc\.gz|warc\.gz\.xxh3|cdxj|cdxj\.xxh3|cdxj\.open|cdxj\.part)"
         )
         for path in (self._folder / FOLDER).iterdir():
             found = ours.fullmatch(path.name)
             if found is None:
                 continue
             serial, kind = int(found[1]), found[2]
-            wanted = {"warc.gz", "cdxj.open"} if serial in unfinished else {"warc.gz", "warc.gz.xxh3", "cdxj"}
+            finished = {"warc.gz", "warc.gz.xxh3", "cdxj", "cdxj.xxh3"}
+            wanted = {"warc.gz", "cdxj.open"} if serial in unfinished else finished
             if serial > newest or kind not in wanted:
                 path.unlink()
 

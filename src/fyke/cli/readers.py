@@ -1,6 +1,7 @@
 """Commands for those who work with what was crawled: they search, export, copy and serve it."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -13,6 +14,8 @@ from fyke.cli import rooms
 from fyke.cli.app import AsJson, Folder, app
 from fyke.cli.console import AnswerOutput, Reporter, print_json, say, say_aside
 from fyke.core.errors import ConfigurationError
+
+LOST_NAMED = 5  # lost files, in a line for people
 
 
 @app.command()
@@ -170,7 +173,7 @@ def export(
 
     Killed at any moment, the same command goes on; PATH is there when all of it is.
 
-    Exit status: 0 all is exported, 1 all but pages that could not be read from the archive.
+    Exit status: 0 all is exported, 1 all but what of the archive could not be read, 3 tables or indexes are damaged.
     """
     done = rooms.export.export(
         directory, rooms.export.named(to), out, Reporter(stderr=True), everything=everything, since=_time(since),
@@ -180,6 +183,7 @@ def export(
         print_json(done.as_dict())
     else:
         say(str(done))
+    _complain_of_lost(directory, done.lost, "export again")
     _complain_of_unreadable(directory, done.unreadable, "mend the archive, and export again")
 
 
@@ -256,12 +260,15 @@ def copy(
     Finished are closed WARC files with their indexes, tables, exports, and what was asked. Each file is read back and
     compared. Killed at any moment, the same command goes on. Stores take their credentials as their own tools do, for
     instance from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT.
+
+    Exit status: 0 all is copied, 1 all but files that are lost or damaged.
     """
     done = rooms.copying.copy(rooms.directory.CrawlDirectory(directory), target, Reporter(stderr=True))
     if as_json:
         print_json(asdict(done))
     else:
         say(str(done))
+    _complain_of_lost(directory, done.lost, "copy again")
 
 
 @app.command()
@@ -273,6 +280,8 @@ def move(
     """Move a crawl's directory, on this disk or to another, where every file is compared before the old one goes.
 
     No crawl may run in it. Killed at any moment, the same command goes on.
+
+    Exit status: 0 all is moved, 1 what there was, and files that a crawl had finished were lost before.
     """
     crawled = rooms.directory.CrawlDirectory(directory)
     with rooms.progress.Progress(Reporter(stderr=True), "moving", pipe_s=5.0) as progress:
@@ -283,6 +292,17 @@ def move(
         files = rooms.quantities.counted(done.files, "file")
         compared = f"; {files}, {rooms.quantities.bytes_text(done.size_bytes)}, compared" if done.files else ""
         say(f"{directory} is {target} now{compared}")
+    lost = rooms.lost.lost_files(rooms.directory.CrawlDirectory(target.absolute()))
+    _complain_of_lost(target, [str(path.relative_to(target.absolute())) for path in lost])
+
+
+def _complain_of_lost(directory: Path, lost: Sequence[str], then: str = "") -> None:
+    """Which files of the crawl are gone or damaged: a line on stderr, and exit status 1."""
+    if lost:
+        more = f" and {len(lost) - LOST_NAMED:,} more" if len(lost) > LOST_NAMED else ""
+        mend = f"fyke check --repair {directory} mends what can be mended{f'; then {then}' if then else ''}"
+        say_aside(f"lost or damaged: {', '.join(lost[:LOST_NAMED])}{more}; {mend}")
+        raise typer.Exit(1)
 
 
 def _complain_of_unreadable(directory: Path, count: int, mend: str) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fyke import serve as serve
     from fyke.archive import directory as directory
     from fyke.archive import inspect as inspect
+    from fyke.archive import lost as lost
     from fyke.archive import moving as moving
     from fyke.archive import orders as orders
     from fyke.core import config as config
@@ -60,7 +61,7 @@ _HOMES = {
     **{name: f"fyke.export.{name}" for name in ("copying", "extracting", "filling")},
     "simweb": "fyke.lab.simweb",
     **{name: f"fyke.core.{name}" for name in ("config", "gone", "hours")},
-    **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "moving", "orders")},
+    **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "lost", "moving", "orders")},
     **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "passes", "repair", "run", "summary")},
     **{name: f"fyke.lab.plan.{name}" for name in ("figure", "planner", "question")},
     "plan_report": "fyke.lab.plan.report",

@@ -24,6 +24,8 @@ from typing import IO, cast
 
 import pyarrow.dataset as ds
 
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.lost import require_rows
 from fyke.archive.reading import scan_table
 from fyke.core.errors import BadUrl, ConfigurationError, DirectoryError
 from fyke.core.outcomes import Outcome
@@ -217,6 +219,7 @@ def _of_crawl(folder: Path) -> Iterator[tuple[str, str]]:
     wanted = (ds.field("outcome") == Outcome.OK.value) & ~ds.field("kind").isin(["requisite", "listing"])
     number = 0
     try:
+        require_rows(CrawlDirectory(folder), "pages")
         for batch in scan_table(folder, "pages", ["url"], wanted):
             for url in batch.column("url").to_pylist():
                 number += 1

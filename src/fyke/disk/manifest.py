@@ -5,6 +5,7 @@ and every file it names is there, at least as long as recorded; a torn one is as
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,12 @@ def numbers(directory: Path) -> list[int]:
 
 def load(directory: Path, number: int) -> Manifest | None:
     """The manifest `number`, or None when it is not whole."""
+    manifest = read(directory, number)
+    return manifest if manifest is not None and not any(lacking(directory, manifest)) else None
+
+
+def read(directory: Path, number: int) -> Manifest | None:
+    """The same, though the files that it names may be gone or too short."""
     try:
         body = unsealed("manifest", (directory / Manifest(number).name).read_bytes())
         if body["format"] != FORMAT:
@@ -62,19 +69,17 @@ def load(directory: Path, number: int) -> Manifest | None:
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    if manifest.number != number:
-        return None
-    return manifest if _files_are_there(directory, manifest) else None
+    return manifest if manifest.number == number else None
 
 
-def _files_are_there(directory: Path, manifest: Manifest) -> bool:
+def lacking(directory: Path, manifest: Manifest) -> Iterator[str]:
+    """Names of files that `manifest` names and that are gone, or shorter than it says."""
     for name, length in manifest.files.items():
         try:
             if (directory / name).stat().st_size < length:
-                return False
+                yield name
         except FileNotFoundError:
-            return False
-    return True
+            yield name
 
 
 def verify(directory: Path, manifest: Manifest, name: str) -> None:

@@ -3,7 +3,8 @@
 Made by `fyke.export.job`: `archive/` (the WARC files as they are), `indexes/` (ZipNum), `pages/pages.jsonl`,
 `datapackage.json` with a SHA-256 of each, and the digest of that. Everything that was archived is in it: failures,
 duplicates and what asks not to be indexed too, since replay needs what the browser asks for. Invariant: a member is
-added whole and then counted, so the export goes on at the next; the same crawl comes to the same bytes.
+added whole and then counted, so the export goes on at the next; the same crawl comes to the same bytes. Archive files
+that are lost are left out, damaged ones are as they are, and both are told.
 """
 
 import json
@@ -16,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from fyke.archive.checksum import checksum_holds
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical
 from fyke.core.version import VERSION
@@ -49,15 +51,17 @@ class Wacz:
     def parts(self, mark: Mark) -> Iterator[Mark]:
         with self._zip(mark) as bundle:
             done = mark.done
+            lost = mark.state.get("lost") or self._source.lost_archive()
             for name, length in list(self._source.until.archive.items())[len(bundle.members) :]:
                 path = self._source.path / name
+                lost += [name] if checksum_holds(path) is False else []
                 bundle.add(f"archive/{path.name}", length, chunks_of(path, length))
                 done += length
-                yield _mark(done, bundle)
+                yield _mark(done, bundle, lost)
             if PAGES not in {member.name for member in bundle.members}:
                 for name, path in self._made():
                     bundle.add(name, path.stat().st_size, chunks_of(path, path.stat().st_size))
-                yield _mark(done, bundle)
+                yield _mark(done, bundle, lost)
 
     def _zip(self, mark: Mark) -> GrowingZip:
         members = [ZipMember(*member) for member in mark.state.get("members", [])]
@@ -118,8 +122,9 @@ class Wacz:
         }
 
 
-def _mark(done: int, bundle: GrowingZip) -> Mark:
-    return Mark(done, done, {"members": [list(member) for member in bundle.members], "length": bundle.length})
+def _mark(done: int, bundle: GrowingZip, lost: list[str]) -> Mark:
+    members = [list(member) for member in bundle.members]
+    return Mark(done, done, {"members": members, "length": bundle.length, "lost": lost})
 
 
 def _line(value: dict[str, Any]) -> bytes:

@@ -20,7 +20,8 @@ from rich.console import Console
 
 from fyke.archive.checksum import checksum_line, checksum_path, file_hash, line_holds, recorded_line
 from fyke.archive.directory import CrawlDirectory
-from fyke.core.errors import ConfigurationError, DirectoryError
+from fyke.archive.lost import lost_files
+from fyke.core.errors import ConfigurationError, DirectoryError, StateDamaged
 from fyke.disk.files import damaged, real_path
 from fyke.progress import Progress
 from fyke.quantities import bytes_text, counted
@@ -33,12 +34,16 @@ _SEALED = (".warc.gz", ".cdxj", ".parquet")  # in `warc` and `tables`
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What is at `target` now: `files` with `size_bytes` in all, of which `new` were sent this time."""
+    """What is at `target` now: `files` with `size_bytes` in all, of which `new` were sent this time.
+
+    `lost` is what could not be: files of the crawl that are gone, or not as they were written.
+    """
 
     target: str
     files: int
     size_bytes: int
     new: int
+    lost: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return (
@@ -49,7 +54,8 @@ class Copied:
 def copy(directory: CrawlDirectory, target: str, console: Console) -> Copied:
     """Copy what is finished of the crawl in `directory` to `target`, a URL (`s3://BUCKET/PREFIX`, …) or a folder.
 
-    Raises NotACrawl, ConfigurationError for a target that cannot be, DirectoryError where it fails, StateDamaged.
+    What is damaged is left out. Raises NotACrawl, ConfigurationError for a target that cannot be, DirectoryError where
+    it fails.
     """
     directory.config()
     if "://" not in target and real_path(Path(target)).is_relative_to(real_path(directory.path)):
@@ -59,14 +65,20 @@ def copy(directory: CrawlDirectory, target: str, console: Console) -> Copied:
         there = {found["path"]: found["size"] for batch in obstore.list(store) for found in batch}
     paths = list(_finished(directory))
     total, done, new = sum(path.stat().st_size for path in paths), 0, 0
+    lost = [path.relative_to(directory.path).as_posix() for path in _lost(directory)]
+    sent, sent_bytes = 0, 0
     with Progress(console, "copying", pipe_s=5.0) as progress:
         for path in paths:
             progress.tell(f"copying {path.name}", done, total, "bytes")
             name = path.relative_to(directory.path).as_posix()
-            with _explained(target):
-                new += _sent(store, path, name, there)
+            try:
+                with _explained(target):
+                    new += _sent(store, path, name, there)
+                sent, sent_bytes = sent + 1, sent_bytes + path.stat().st_size
+            except StateDamaged:
+                lost.append(name)
             done += path.stat().st_size
-    return Copied(target, len(paths), total, new)
+    return Copied(target, sent, sent_bytes, new, tuple(lost))
 
 
 def _made(folder: Path) -> Path:
@@ -88,6 +100,15 @@ def _finished(directory: CrawlDirectory) -> Iterator[Path]:
     yield from (path for path in (directory.listed.path, directory.settings) if path.is_file())
 
 
+def _lost(directory: CrawlDirectory) -> Iterator[Path]:
+    """What is finished and gone, of that which is copied; a table without its checksum is as good as gone."""
+    wanted = (directory.path, directory.warc, directory.tables)
+    yield from (path for path in lost_files(directory) if path in wanted or path.parent in wanted)
+    for path in sorted(directory.tables.glob("*.parquet")):
+        if not checksum_path(path).is_file():
+            yield checksum_path(path)
+
+
 def _is_sealed(path: Path) -> bool:
     warc = path.with_name(path.name.removesuffix(".cdxj") + ".warc.gz") if path.suffix == ".cdxj" else path
     return path.name.endswith(_SEALED) and checksum_path(warc).is_file()
@@ -95,12 +116,12 @@ def _is_sealed(path: Path) -> bool:
 
 def _sent(store: Any, path: Path, name: str, there: dict[str, int]) -> bool:
     """Have `path` in `store` as `name`; whether it had to be sent. Raises StateDamaged for one that is damaged here."""
-    recorded = recorded_line(path) if checksum_path(path).is_file() else ""
-    line = recorded or checksum_line(path.name, file_hash(path))
+    recorded = recorded_line(path) if checksum_path(path).is_file() else None
+    line = checksum_line(path.name, file_hash(path)) if recorded is None else recorded
     if f"{name}{SUFFIX}" in there and there.get(name) == path.stat().st_size:  # noqa: SIM102 - a request
         if bytes(obstore.get(store, f"{name}{SUFFIX}").bytes()) == line.encode():
             return False
-    if recorded and not line_holds(recorded, path.name, file_hash(path)):
+    if recorded is not None and not line_holds(recorded, path.name, file_hash(path)):
         raise damaged(path, "its bytes are not those its checksum was made of")
     obstore.put(store, name, path)
     digest = xxhash.xxh3_64()

@@ -59,10 +59,12 @@ class Exported:
     done: int
     unit: str
     unreadable: int = 0  # pages whose record in the archive was not there or not whole
+    lost: tuple[str, ...] = ()  # archive files that are not there or not as they were written
 
     def as_dict(self) -> dict[str, Any]:
-        told = {"path": str(self.path), "entries": self.entries, self.unit: self.done}
-        return {**told, "unreadable": self.unreadable} if self.unreadable else told
+        told: dict[str, Any] = {"path": str(self.path), "entries": self.entries, self.unit: self.done}
+        told |= {"unreadable": self.unreadable} if self.unreadable else {}
+        return {**told, "lost": self.lost} if self.lost else told
 
     def __str__(self) -> str:
         if self.unit == "bytes":
@@ -113,7 +115,7 @@ def export(
 
 def _exported(staging: Staging, unit: str) -> Exported:
     mark = staging.mark
-    return Exported(staging.target, mark.entries, mark.done, unit, mark.unreadable)
+    return Exported(staging.target, mark.entries, mark.done, unit, mark.unreadable, tuple(mark.state.get("lost", ())))
 
 
 def _decide(source: Source, staging: Staging) -> None:

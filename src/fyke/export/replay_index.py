@@ -18,7 +18,9 @@ from typing import BinaryIO
 from isal import igzip
 
 from fyke.archive.cdxj import sort_lines
-from fyke.core.errors import StateDamaged
+from fyke.archive.checksum import checksum_holds
+from fyke.archive.lost import GONE
+from fyke.disk.files import damaged
 from fyke.export.growing import GZIP_LEVEL
 from fyke.export.source import Source
 from fyke.export.staging import writing
@@ -49,6 +51,8 @@ def _lines_of(source: Source, name: str, length: int, scratch: Path) -> Path:
     stem = source.path / name.removesuffix(".warc.gz")
     sorted_path, open_path = stem.with_name(stem.name + ".cdxj"), stem.with_name(stem.name + ".cdxj.open")
     run = scratch / f"{stem.name}.cdxj"
+    if sorted_path.exists() and checksum_holds(sorted_path) is False:
+        raise damaged(sorted_path, "its bytes are not those its checksum was made of")
     for path in (sorted_path, open_path, sorted_path):  # the crawl may finish the file between two looks
         try:
             with path.open("rb") as lines, run.open("wb") as out:
@@ -60,7 +64,7 @@ def _lines_of(source: Source, name: str, length: int, scratch: Path) -> Path:
             sort_lines(unsorted, run)
             unsorted.unlink()
         return run
-    raise StateDamaged(f"{sorted_path} is gone: restore it from a copy, or make it with cdxj-indexer")
+    raise damaged(sorted_path, GONE)
 
 
 def _before(lines: Iterable[bytes], length: int) -> Iterator[bytes]:

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from fyke.archive.arrivals import arrivals, safe_rows
+from fyke.archive.arrivals import arrivals, has_rows, safe_rows
+from fyke.archive.checksum import checksum_path
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.inspect import archive_lengths
+from fyke.archive.lost import lost_files
 from fyke.archive.reading import generation
 from fyke.archive.table_files import TABLES
 from fyke.core.errors import NotACrawl
@@ -79,7 +81,7 @@ class Source:
     def now(self) -> Until:
         """How far the crawl is now."""
         states = [saved_state(part.shard) for part in self.directory.parts if part.shard.is_dir()]
-        if not (self.path / TABLES).is_dir():
+        if not has_rows(self.path):
             return Until(0, 0, {}, 0.0)
         taken_at = max((float(state.get("taken_at", 0.0)) for state in states), default=0.0)
         links = safe_rows(self.path, "links")  # before the pages, so that the page of every link is there
@@ -97,6 +99,13 @@ class Source:
             name = f"{self.directory.warc.name}/{path.name}"
             sizes[name] = counted.get(name, path.stat().st_size)
         return {name: size for name, size in sizes.items() if size}
+
+    def lost_archive(self) -> list[str]:
+        """Archive files that are gone, or empty though they were finished: by name below the crawl directory."""
+        lost = [path for path in lost_files(self.directory) if path == self.directory.warc or path.suffix == ".gz"]
+        found = sorted(self.directory.warc.glob("*.warc.gz"))
+        lost += [path for path in found if not path.stat().st_size and checksum_path(path).exists()]
+        return [str(path.relative_to(self.path)) for path in lost]
 
     def beginning(self) -> list[int]:
         """What tells this crawl from another in the same directory: its first page, and how often it was mended."""

@@ -17,6 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.lost import require_rows
 from fyke.archive.reading import scan_table
 from fyke.core.config import Config
 from fyke.core.markup import tree_of
@@ -71,6 +73,7 @@ class PageShown:
 def sample(crawl: Path, pages: int) -> list[str]:
     """URLs of `pages` HTML pages of the crawl, drawn by their keys. Raises NotACrawl, StateDamaged."""
     drawn: list[tuple[int, str]] = []
+    require_rows(CrawlDirectory(crawl), "pages")
     for batch in scan_table(crawl, "pages", ["key", "url", "outcome", "media_type"]):
         html = pc.is_in(batch.column("media_type").cast("string"), value_set=_HTML)
         found = batch.filter(pc.and_(pc.equal(batch.column("outcome").cast("string"), Outcome.OK.value), html))

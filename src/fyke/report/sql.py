@@ -17,10 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.archive.arrivals import arrivals, safe_rows
-from fyke.archive.reading import scan_table
+from fyke.archive.arrivals import arrivals, has_rows, safe_rows
+from fyke.archive.reading import scan_table, segments
 from fyke.archive.schemas import SCHEMAS
-from fyke.archive.table_files import TABLES
 from fyke.core.batches import Kind
 from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
 
@@ -37,7 +36,7 @@ class Questions:
 
     def __init__(self, crawl: Path) -> None:
         self._crawl = crawl
-        self._begun = (crawl / TABLES).is_dir()
+        self._begun = has_rows(crawl)
         self._rows = {name: safe_rows(crawl, name) if self._begun else 0 for name in ("links", "pages")}
         self._open = ExitStack()
 
@@ -56,7 +55,7 @@ class Questions:
 
     def has(self, name: str) -> bool:
         """Whether there are rows of the table `name`; hosts and domains only when the crawl has closed once."""
-        return self._rows[name] > 0 if name in self._rows else any((self._crawl / TABLES).glob(f"{name}-*.parquet"))
+        return self._rows[name] > 0 if name in self._rows else self._begun and bool(segments(self._crawl, name))
 
     def ask(self, sql: str, *values: object, **tables: Sequence[str]) -> Rows:
         """The answer to `sql` over `tables`, each with the columns it needs; `visits` is `pages` with sitemaps and

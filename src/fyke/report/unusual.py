@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from fyke.archive.lost import require_file
 from fyke.archive.reading import read_file
 from fyke.archive.table_files import TABLES
 from fyke.report.sql import Rows
@@ -35,6 +36,7 @@ def unusual_domains(crawl: Path) -> UnusualDomains | None:
     Raises StateDamaged.
     """
     path = crawl / TABLES / "domainrank.parquet"
+    require_file(path)
     if not path.exists():
         return None
     batches = read_file(path, ["domain"])

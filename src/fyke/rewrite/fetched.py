@@ -18,6 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.lost import require_rows
 from fyke.archive.reading import scan_table
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import key_of, split
@@ -76,6 +78,7 @@ def places(folder: Path) -> Iterator[dict[str, dict[str, int]]]:
 
 def _parts(folder: Path, place: Path, keys_of: Callable[[pa.Table], list[int]], most: int | None) -> Iterator[Path]:
     """Files in `place` with the rows of the table, each with those of some keys, at most `most` of a key."""
+    require_rows(CrawlDirectory(folder), "pages")
     count = sum(batch.num_rows for batch in scan_table(folder, "pages", ["kind"]))
     parts = min(MOST_PARTS, 1 + count // PART_ROWS)
     met = np.zeros(PLACES, np.uint32)

@@ -10,8 +10,10 @@ import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+from fyke.archive.check import Fault
 from fyke.archive.directory import CrawlDirectory
-from fyke.archive.inspect import file_faults, hosts_faults
+from fyke.archive.inspect import asked_faults, file_faults, hosts_faults
+from fyke.archive.lost import GONE, lost_files
 from fyke.archive.reading import GENERATION, generation, rows_recorded
 from fyke.archive.table_files import TABLES
 from fyke.archive.turns import COUNTED, rows_by_part, write_turns
@@ -26,6 +28,7 @@ from fyke.disk import manifest as manifests
 from fyke.disk.checkpoint import Snapshot
 from fyke.disk.files import write_whole, writing
 from fyke.disk.manifest import Manifest
+from fyke.fetcher.book import HostBook
 from fyke.harvest.fields import Extractor
 
 __all__ = ["Note", "repair"]
@@ -45,6 +48,7 @@ def repair(directory: CrawlDirectory, progress: Tell) -> Iterator[Note]:
                 yield from _mended(case, config)
             if len(cases) > 1:
                 yield from _mended_together(cases)
+            yield from _not_mended(directory)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
@@ -64,7 +68,7 @@ def _mended_together(cases: list[Case]) -> Iterator[Note]:
     folder = cases[0].folder
     recorded = {case.directory.part: {**case.state, **case.changed} for case in cases}
     try:
-        fit = all(
+        fit = (folder / TABLES / "turns").is_file() and all(
             rows <= rows_recorded(recorded.get(part, {}), name)
             for name in COUNTED
             for part, rows in rows_by_part(folder, name).items()
@@ -75,6 +79,16 @@ def _mended_together(cases: list[Case]) -> Iterator[Note]:
         write_whole(folder / TABLES / GENERATION, f"{generation(folder) + 1}\n".encode())
         write_turns(folder, recorded)
         yield Note(f"{TABLES}/turns", "in which order rows of several agents came is written anew")
+
+
+def _not_mended(directory: CrawlDirectory) -> Iterator[Note]:
+    """What people asked, and is lost or damaged: nothing gives it back. What is lost of the archive was told."""
+    lost = lost_files(directory)
+    for fault in (*(Fault(str(path), GONE) for path in lost), *asked_faults(directory, lost)):
+        path = Path(fault.place)
+        if directory.warc not in (path, path.parent):
+            what = fault.what if "copy" in fault.what else f"{fault.what}; put it back from a copy"
+            yield Note(str(path.relative_to(directory.path)), what, lost=True)
 
 
 def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
@@ -126,9 +140,11 @@ def _commit(case: Case, bad: list[Path]) -> Iterator[Note]:
 def _hosts(case: Case) -> Iterator[Note]:
     book, rests = case.directory.hosts, case.directory.rests
     damaged = [path for path, _ in hosts_faults(case.directory)]
+    damaged += [book] if case.state and not os.path.lexists(book) else []
     if book in damaged:
         for one in book.parent.glob(f"{book.name}*"):
             case.aside.take(one)
+        HostBook(book).close()
         what = "what was known of hosts is lost: their robots.txt is fetched again, how long they rest is not known"
         yield Note(case.place(book), what, lost=True)
     if damaged:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.archive.checksum import checksum_holds
+from fyke.archive.checksum import checksum_holds, is_gone, write_checksum
 from fyke.archive.mending import RowsPiece, fits, pieces, write_anew
 from fyke.archive.reading import GENERATION, TableFile, generation, read_file, rows_recorded, segments
 from fyke.archive.schemas import SCHEMAS
@@ -47,6 +47,8 @@ class TableRepair:
         self._extracted = extracted
 
     def run(self) -> Iterator[Note]:
+        with writing(self._case.folder):
+            (self._case.folder / TABLES).mkdir(exist_ok=True)
         yield from self._table("pages", "pages", SCHEMAS["pages"], self._pages_of)
         yield from self._table("links", "links", SCHEMAS["links"], self._links_of)
         for name, schema in self._extracted.items():
@@ -60,9 +62,6 @@ class TableRepair:
 
     def _table(self, name: str, word: str, schema: pa.Schema, fill: _Fill) -> Iterator[Note]:
         """Mend the table `name`, whose state is called `word`; `fill` gives the rows of a hole."""
-        if not (self._case.folder / TABLES).is_dir():
-            with writing(self._case.folder):
-                (self._case.folder / TABLES).mkdir()
         state = self._case.state.get(word, {}) if self._case.manifest is not None else None
         if state is not None:
             yield from self._put_aside_what_came_after(name, state)
@@ -207,17 +206,21 @@ class TableRepair:
             path = self._case.folder / TABLES / f"{name}.parquet"
             schema = SCHEMAS.get(name.partition("-")[0])
             columns = schema.names if schema is not None else ["key", "pagerank"]
-            if not os.path.lexists(path):
+            if not os.path.lexists(path) and not is_gone(path):
                 continue
             try:
                 for _ in read_file(path, columns, schema):
                     pass
+                if checksum_holds(path) is None:
+                    write_checksum(path, path)
+                    self._case.mended = True
+                    yield Note(self._case.place(path), "its checksum is made anew; every row is whole")
             except StateDamaged:
                 if name not in again:
                     self._new_generation()
-                self._case.aside.take(path)
+                if os.path.lexists(path):
+                    self._case.aside.take(path)
                 self._case.drop_checksum(path)
                 self._case.mended = True
-                yield Note(
-                    self._case.place(path), f"it is damaged, and written again {again.get(name, 'by fyke index')}"
-                )
+                what = f"it is damaged or gone, and written again {again.get(name, 'by fyke index')}"
+                yield Note(self._case.place(path), what)

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fyke.archive.cdxj import sort_lines
+import pyarrow.dataset as ds
+
+from fyke.archive.cdxj import read_lines, sort_lines
 from fyke.archive.checksum import checksum_holds, checksum_path, file_hash, write_checksum
 from fyke.archive.inspect import archive_lengths
+from fyke.archive.reading import segments
 from fyke.archive.reindexing import archive_files, index_path, part_of, reindex, serial_of
 from fyke.archive.warc import FOLDER
+from fyke.core.errors import NotACrawl, StateDamaged
 from fyke.crawl.repair.case import Case, Note
 from fyke.disk.files import real_path, writing
 
@@ -74,7 +78,8 @@ class ArchiveRepair:
         if state and not fit:
             yield from self._close(warcs, state)
         for warc in warcs:
-            if warc.end and (warc.closed or not fit):
+            emptied = warc.closed and warc.path.is_file() and not warc.path.stat().st_size
+            if emptied or (warc.end and (warc.closed or not fit)):
                 yield from self._finish(warc)
         return [warc for warc in warcs if warc.end]
 
@@ -135,18 +140,41 @@ class ArchiveRepair:
         self._case.changed["archive"] = {**state, **closed}
 
     def _finish(self, warc: WarcFile) -> Iterator[Note]:
-        """The sorted index and the checksum of a closed file."""
+        """The sorted index and the checksums of a closed file."""
         path, part = index_path(warc.path, closed=True), self._case.scratch / "sorted.cdxj"
         with writing(path):
             sort_lines(warc.lines, part)
+            if warc.closed and self._is_cut(warc):
+                warc.sound = False
+                yield Note(self._case.place(warc.path), "its last records are gone", lost=True)
             if not path.is_file() or file_hash(path) != file_hash(part):
                 self._case.aside.replace(part, path)
                 self._case.mended = True
                 yield Note(self._case.place(path), "the index is made anew")
+            if not checksum_holds(path):
+                self._case.drop_checksum(path)
+                write_checksum(path, path)
+                yield Note(self._case.place(path), "its checksum is made anew")
             if warc.sound and not checksum_holds(warc.path):
                 self._case.drop_checksum(warc.path)
                 write_checksum(warc.path, warc.path)
                 yield Note(self._case.place(warc.path), "its checksum is made anew; every record is whole")
+
+    def _is_cut(self, warc: WarcFile) -> bool:
+        """Whether the index, or a row of the pages, names a record behind the end of a file that was finished."""
+        if checksum_holds(warc.path) is not False:
+            return False
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            lines = read_lines(index_path(warc.path, closed=True))
+            if any(int(fields["offset"]) >= warc.end for _, _, fields in lines):
+                return True
+        behind = (ds.field("warc_file") == self._case.place(warc.path)) & (ds.field("warc_offset") >= warc.end)
+        with suppress(StateDamaged, NotACrawl):
+            for segment in segments(self._case.folder, "pages"):
+                with suppress(StateDamaged):
+                    if any(batch.num_rows for batch in segment.batches(["warc_offset"], behind)):
+                        return True
+        return False
 
 
 def _copy(source: Path, target: Path, length: int) -> None:

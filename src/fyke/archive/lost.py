@@ -1,0 +1,128 @@
+"""Which finished files of a crawl that should be there are not?
+
+Asked by `fyke check`, and by whoever reads a crawl and must not silently give less. A checkpoint says which files of
+archive and tables were finished, a checksum is left of others. It looks at names alone, so it may be asked at every
+start; what is there and not as it was written, its checksum tells. Invariant: what is just being written is not lost.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fyke.archive.checksum import checksum_path, is_gone
+from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.reading import rows_recorded
+from fyke.archive.reindexing import archive_files, index_path, part_of, serial_of
+from fyke.archive.table_files import journal_path, parquet_path, series
+from fyke.core.errors import StateDamaged
+from fyke.disk.files import damaged, is_locked, real_path
+
+GONE = "it is gone"
+_TABLES = ("pages", "links")
+
+
+def lost_files(directory: CrawlDirectory) -> list[Path]:
+    """The files and folders that are gone; of a folder that is, its files are not named. Raises StateDamaged where
+    nobody can say how many agents there were."""
+    found = [] if _settings_are_there(directory) else [directory.settings]
+    states = {}
+    for part in directory.parts:
+        try:
+            states[part.part] = saved_state(part.shard)
+        except StateDamaged:  # which is told by who reads it
+            states[part.part] = {}
+    if any(states.values()):
+        found += [folder for folder in (directory.warc, directory.tables) if not folder.is_dir()]
+    for part in directory.parts:
+        found += _of_part(part, states[part.part], found)
+    found += _left_checksums(directory, states)
+    found += _turns(directory, states) if directory.tables.is_dir() else []
+    return list(dict.fromkeys(found))
+
+
+def require_rows(directory: CrawlDirectory, name: str) -> None:
+    """Raises StateDamaged when files of the table `name` are gone."""
+    for part in directory.parts:
+        for path in _files(part, name, saved_state(part.shard).get(name, {})):
+            raise damaged(path, GONE)
+
+
+def require_turns(directory: CrawlDirectory) -> None:
+    """Raises StateDamaged when it is gone in which order the rows of several agents came."""
+    for path in _turns(directory, {part.part: saved_state(part.shard) for part in directory.parts}):
+        raise damaged(path, GONE)
+
+
+def require_file(path: Path) -> None:
+    """Raises StateDamaged when `path`, a file in a folder of the crawl, was finished and is gone."""
+    if is_gone(path):
+        raise damaged(path, GONE)
+
+
+def _settings_are_there(directory: CrawlDirectory) -> bool:
+    return directory.holds_crawl and directory.settings.stat().st_size > 0
+
+
+def _of_part(part: CrawlDirectory, state: Mapping[str, Any], gone: list[Path]) -> list[Path]:
+    """What is gone of one agent, whose newest checkpoint has `state`."""
+    found = [part.hosts] if state and not part.hosts.is_file() else []
+    if part.warc not in gone and state.get("archive"):
+        found += _archive(part, state["archive"])
+    if part.tables not in gone:
+        found += [path for name, table in _tables_of(state).items() for path in _files(part, name, table)]
+    return found
+
+
+def _archive(part: CrawlDirectory, archive: Mapping[str, Any]) -> Iterator[Path]:
+    """Archive files, their indexes and checksums. Only what is still being written lacks the last two."""
+    own, agents = real_path(part.path).name, len(part.parts)
+    ours = (path for path in archive_files(part.path) if part_of(path.name, own, agents) == part.part)
+    there = {serial_of(path.name)[0]: path for path in ours}
+    unfinished = {archive["serial"], *(serial for serial, _, _ in archive["closing"])}
+    stem = archive["file"].rpartition("-")[0]
+    for serial in range(archive["serial"] + bool(archive["length"])):
+        warc = there.get(serial, part.path / f"{stem}-{serial:05d}.warc.gz")
+        closed, growing = (index_path(warc, closed=one) for one in (True, False))
+        if not warc.is_file():
+            yield warc
+        elif serial not in unfinished and not checksum_path(warc).is_file():
+            yield checksum_path(warc)
+        if not closed.is_file() and not (serial in unfinished and growing.is_file()):
+            yield closed
+
+
+def _tables_of(state: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The tables that a checkpoint counts files of, by name."""
+    extracted = {word.removeprefix("extract "): state[word] for word in state if word.startswith("extract ")}
+    return {**{name: state[name] for name in _TABLES if name in state}, **extracted}
+
+
+def _files(part: CrawlDirectory, name: str, table: Mapping[str, Any]) -> Iterator[Path]:
+    sealed = table.get("sealed", 0)
+    for serial in range(sealed + len(table.get("segments", []))):
+        path, journal = (of(part.path, series(name, part.part), serial) for of in (parquet_path, journal_path))
+        if not path.is_file() and (serial < sealed or not journal.is_file()):
+            yield path
+
+
+def _turns(directory: CrawlDirectory, states: Mapping[int, Mapping[str, Any]]) -> list[Path]:
+    """What says in which order the rows of several agents came, if it is gone; while they run it may be yet to come."""
+    turns = directory.tables / "turns"
+    rows = sum(rows_recorded(state, name) for state in states.values() for name in _TABLES)
+    if len(states) < 2 or not rows or turns.is_file() or is_locked(directory.supervised):
+        return []
+    return [turns]
+
+
+def _left_checksums(directory: CrawlDirectory, states: Mapping[int, Mapping[str, Any]]) -> Iterator[Path]:
+    """What only a checksum is left of, where no checkpoint says more: a full disk leaves some."""
+    counted = {name for state in states.values() for name in _tables_of(state)}
+    folders = [directory.path, directory.tables, *([] if any(states.values()) else [directory.warc])]
+    for path in (left.with_suffix("") for folder in folders for left in sorted(folder.glob("*.xxh3"))):
+        if is_gone(path) and _table(path) not in counted:
+            yield path
+
+
+def _table(path: Path) -> str:
+    """The table that a file of is called so, `pages` of `pages-1-00000.parquet`."""
+    return path.name.partition("-")[0].partition(".")[0]

@@ -1,0 +1,282 @@
+"""Whatever finished file of a crawl is lost: check names it, a repair mends it or says so, no reader is silent."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from commands import Said, in_process
+from crawl.runs import crawl, settings
+from crawl.small_site import SmallSite, small_site
+from damaging import damage
+from fyke.archive.checksum import checksum_path
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.lost import lost_files
+from fyke.archive.warc_reading import read_records
+from fyke.core.errors import StateDamaged
+from fyke.disk import manifest as manifests
+from fyke.disk.checkpoint import newest
+
+STORE = {"table_rows": 8, "warc_bytes": 20_000, "checkpoint_s": 0.1}
+HOWS = ["gone", "empty", "cut", "flip"]
+
+# Kinds of finished files: which of them is lost, and whether a repair brings it back.
+FILES = {
+    "archive": ("warc/*-00001.warc.gz", False),
+    "index": ("warc/*-00001.cdxj", True),
+    "last index": ("warc/*-00002.cdxj", True),
+    "pages": ("tables/pages-00001.parquet", True),
+    "last pages": ("tables/pages-00004.parquet", True),
+    "links": ("tables/links-00000.parquet", True),
+    "extracted": ("tables/titles-00004.parquet", False),
+    "hosts": ("tables/hosts-00000.parquet", True),
+    "domains": ("tables/domains-00000.parquet", True),
+    "near": ("tables/near-00000.parquet", True),
+    "ranks": ("tables/domainrank.parquet", True),
+    "seeds": ("seeds.txt", False),
+    "state": ("state/shard-0000/content-*.keys", True),
+    "book": ("state/hosts.sqlite", False),
+}
+TABLES = {"pages", "last pages"}
+TEXTS = {*TABLES, "archive"}  # what is needed for the text of pages
+NEEDED = {
+    "export --to jsonl": {*TEXTS, "near"},
+    "export --to parquet": {*TEXTS, "near"},
+    "export --to markdown": TEXTS,
+    "export --to csv": TABLES,
+    "export --to links": {*TABLES, "links"},
+    "export --to wacz": {*TEXTS, "index", "last index"},
+    "extract": TEXTS,
+    "links": {*TABLES, "links"},
+    "report": {*TABLES, "links", "domains", "near", "ranks"},
+    "rewrite": TABLES,
+    "copy": set(FILES) - {"state", "book"},
+    "search page": set(),
+}
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[SmallSite]:
+    with small_site(pages=40, page_bytes=600) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
+    """A crawl that came to its end, of a list of seeds, with a table that was extracted and an index."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "list.txt").write_text("".join(f"{site.url}p{number}\n" for number in range(0, 40, 2)))
+    config = settings(folder, store=STORE)
+    config.write_text(config.read_text() + '\n[[extract]]\ntable = "titles"\nfields.title = "title"\n')
+    run = crawl(folder / "crawl", config, site.url, "--scope", "web", "--seeds", str(folder / "list.txt"))
+    assert run.status == 0, run.errors
+    assert in_process("index", str(folder / "crawl")).status == 0
+    return folder / "crawl"
+
+
+def copied(whole: Path, tmp_path: Path) -> Path:
+    """The crawl again, to lose something of."""
+    return Path(shutil.copytree(whole, tmp_path / "crawl"))
+
+
+def lose(folder: Path, kind: str, how: str) -> Path:
+    """Damage a file of that kind, so that something that counts is another; returns where it is."""
+    path = sorted(folder.glob(FILES[kind][0]))[-1]
+    if kind == "state":  # what the newest checkpoint alone names
+        shard = CrawlDirectory(folder).shard
+        now, before = (manifests.load(shard, number) for number in manifests.numbers(shard))
+        assert now is not None and before is not None
+        path = shard / max(now.files.keys() - before.files.keys() or now.files, key=now.files.__getitem__)
+    share = 0.5
+    if kind == "archive" and how in ("flip", "cut"):  # in a page, and between two records
+        records = list(read_records(path))
+        pages = [one for one in records if one.get("warc-type") == "response" and "/p" in one.get("warc-target-uri")]
+        at = pages[1].offset + (pages[1].length // 2 if how == "flip" else 0)
+        share = (at + 0.5) / path.stat().st_size
+    if kind.endswith("index") and how == "cut":  # at the end of a line
+        share = (path.read_bytes().rindex(b"\n", 0, -1) + 1.5) / path.stat().st_size
+    if kind == "book":
+        share = 3.5 / path.stat().st_size  # SQLite leaves room in which no byte counts
+    damage(path, how, share)
+    return path
+
+
+def asked(command: str, folder: Path) -> Said:
+    name, *arguments = command.split()
+    for left in (folder / "export", folder / "extracted", folder.parent / "out"):
+        shutil.rmtree(left, ignore_errors=True)
+    into = [str(folder.parent / "out")] if name == "copy" else []
+    return in_process(name, str(folder), *arguments, *into)
+
+
+def told(said: Said, path: Path) -> bool:
+    """Whether a command ended as one that lacks the file, with one line that names it."""
+    lines = said.errors.splitlines()
+    name = r"could not be read from the archive" if path.name.endswith(".warc.gz") else "$."
+    named = len(lines) == 1 and (path.name in lines[0] or re.search(name, lines[0]))
+    return said.status in (1, 3) and bool(named)
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("kind", FILES)
+def test_check_names_it_and_a_repair_mends_it_or_says_so(kind: str, how: str, whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    path = lose(folder, kind, how)
+    checked = in_process("check", str(folder))
+    assert checked.status == 1 and path.name in checked.out and not checked.errors, checked
+    mended = in_process("check", "--repair", str(folder))
+    back = "LOST" not in mended.out
+    told_by_chance = kind == "state" or (kind, how) == ("extracted", "flip")  # of two checkpoints one may be whole
+    assert mended.status == (0 if back else 1) and (back is FILES[kind][1] or told_by_chance), mended
+    again = in_process("check", str(folder))
+    stays = kind in ("archive", "seeds") or (kind == "state" and not back)
+    assert again.status == (1 if stays else 0), (mended, again)
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("kind", FILES)
+def test_no_command_silently_gives_less(kind: str, how: str, whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    path = lose(folder, kind, how)
+    for command, needed in NEEDED.items():
+        said = asked(command, folder)
+        if kind in needed:
+            assert told(said, path), (command, said)
+        else:
+            assert said.status == (1 if command.startswith("search") else 0) and not said.errors, (command, said)
+
+
+@pytest.mark.parametrize("command", NEEDED)
+def test_a_folder_that_is_gone_is_told(command: str, whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    shutil.rmtree(folder / "tables")
+    said = asked(command, folder)
+    if command.startswith("search"):
+        assert said.status == 1
+    else:
+        assert said.status == (1 if command == "copy" else 3) and "tables" in said.errors, said
+        assert len(said.errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("name", "brought_back"), [("tables", False), ("warc", False)])
+def test_check_names_a_folder(name: str, brought_back: bool, whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    shutil.rmtree(folder / name)
+    checked = in_process("check", str(folder))
+    assert checked.status == 1 and f"{name}: it is gone" in checked.out, checked
+    mended = in_process("check", "--repair", str(folder))
+    assert mended.status == 1 and "LOST" in mended.out, mended
+
+
+def test_a_table_is_missed_without_its_checksum_too(whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    for name in ("pages-00004", "links-00000", "titles-00004"):
+        path = folder / "tables" / f"{name}.parquet"
+        path.unlink()
+        checksum_path(path).unlink()
+        assert [f"{name}.parquet"] == [one.name for one in lost_files(CrawlDirectory(folder))]
+        assert f"{name}.parquet: it is gone" in in_process("check", str(folder)).out
+        if name != "titles-00004":
+            assert told(asked("report", folder), path)
+        shutil.copy2(whole / "tables" / path.name, path)
+        shutil.copy2(checksum_path(whole / "tables" / path.name), checksum_path(path))
+    assert not lost_files(CrawlDirectory(folder))
+
+
+@pytest.mark.parametrize("pattern", ["warc/*-00001.warc.gz", "warc/*-00001.cdxj", "tables/*.parquet"])
+@pytest.mark.parametrize("how", HOWS)
+def test_a_checksum_that_is_lost_is_made_anew(how: str, pattern: str, whole: Path, tmp_path: Path) -> None:
+    """That of an index may be missing: an earlier version wrote none."""
+    folder = copied(whole, tmp_path)
+    for path in folder.glob(pattern):
+        damage(checksum_path(path), how, 0.5)
+        checked = in_process("check", str(folder))
+        old = how == "gone" and path.suffix == ".cdxj"
+        assert old or (checked.status == 1 and path.name in checked.out), checked
+        assert old or told(asked("copy", folder), path)
+        mended = in_process("check", "--repair", str(folder))
+        assert mended.status == 0, mended
+        if path.name.startswith(("hosts", "domains", "near", "pagerank", "domainrank")) and how != "gone":
+            shutil.copy2(whole / "tables" / path.name, path)  # nobody knows which of both was damaged
+            shutil.copy2(checksum_path(whole / "tables" / path.name), checksum_path(path))
+        assert path.exists() and checksum_path(path).exists()
+        assert in_process("check", str(folder)).status == 0
+
+
+def test_a_crawl_of_an_earlier_version_has_no_checksums_of_indexes(whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    for path in folder.glob("warc/*.cdxj.xxh3"):
+        path.unlink()
+    for command in ("copy", "export --to wacz"):
+        assert asked(command, folder).status == 0
+    assert in_process("check", str(folder)).status == 0
+
+
+def test_without_its_settings_a_folder_is_told_to_be_a_crawl_that_lost_them(whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    (folder / "fyke.toml").unlink()
+    checked = in_process("check", str(folder))
+    assert checked.status == 1 and "fyke.toml: it is gone" in checked.out, checked
+    said = in_process("check", "--repair", str(folder))
+    assert said.status == 3 and "fyke.toml" in said.errors and len(said.errors.splitlines()) == 1
+
+
+def test_a_state_file_that_is_gone_is_named(whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    shard = CrawlDirectory(folder).shard
+    for name in newest(CrawlDirectory(folder).shard).files:
+        data = (shard / name).read_bytes()
+        (shard / name).unlink()
+        checked = in_process("check", str(folder))
+        assert checked.status == 1 and name in checked.out, checked
+        (shard / name).write_bytes(data)
+
+
+def test_what_is_moved_says_what_it_lacks(whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    path = lose(folder, "links", "gone")
+    said = in_process("move", str(folder), str(tmp_path / "elsewhere"))
+    assert told(said, path) and said.status == 1 and (tmp_path / "elsewhere" / "fyke.toml").is_file(), said
+
+
+def test_seeds_that_are_gone_are_not_begun_without(whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    (folder / "seeds.txt").unlink()
+    with pytest.raises(StateDamaged, match=r"seeds\.txt"):
+        list(CrawlDirectory(folder).listed.urls())
+
+
+@pytest.mark.parametrize(
+    ("name", "brought_back"),
+    [
+        ("tables/turns", True),
+        ("state/agents.json", False),
+        ("state/hosts-0001.sqlite", False),
+        ("warc/*-1-00000.warc.gz", False),
+        ("warc/*-1-00000.cdxj", True),
+        ("tables/pages-1-00000.parquet", True),
+        ("tables/hosts-1-00000.parquet", True),
+    ],
+)
+def test_of_several_agents(name: str, brought_back: bool, of_two: Path, tmp_path: Path) -> None:
+    folder = copied(of_two, tmp_path)
+    path = min(folder.glob(name))
+    path.unlink()
+    checked = in_process("check", str(folder))
+    assert checked.status == 1 and path.name in checked.out, checked
+    said = asked("export --to csv", folder)
+    needed = name in ("tables/turns", "state/agents.json", "tables/pages-1-00000.parquet")
+    assert told(said, path) if needed else said.status == 0, said
+    mended = in_process("check", "--repair", str(folder))
+    assert (mended.status == 0) is brought_back, mended
+
+
+@pytest.fixture(scope="module")
+def of_two(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
+    """A crawl that two agents made."""
+    folder = tmp_path_factory.mktemp("of-two")
+    run = crawl(folder / "crawl", settings(folder, store=STORE), site.url, "--agents", "2")
+    assert run.status == 0, run.errors
+    return folder / "crawl"
