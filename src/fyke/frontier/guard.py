@@ -206,8 +206,19 @@ class TrapGuard:
         accused = np.isin(u64(urls, "host"), self._owners) | np.isin(u64(urls, "domain"), self._owners)
         rows = np.flatnonzero(accused & (numbers(urls, "kind") == Kind.PAGE))
         if len(rows):
-            mask[rows] = self._reasons(urls.take(pa.array(rows)))[0] >= 0
+            mask[rows] = self._are_traps(urls.take(pa.array(rows)))
         return mask
+
+    def _are_traps(self, urls: pa.RecordBatch) -> Mask:
+        """The same of n > 0 `urls`. Where variants bring nothing, those that are none are on their way from now on, and
+        of those met together one is first."""
+        traps: Mask = self._reasons(urls)[0] >= 0
+        go = np.flatnonzero(~traps & self._of_variants(u64(urls, "host"))["barren"].any(axis=1))
+        if len(go):
+            others = go[~self._variants.come(urls.take(pa.array(go)))]
+            if len(others):
+                traps[others] = self._reasons(urls.take(pa.array(others)))[0] >= 0
+        return traps
 
     def _reasons(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], Counts]:
         """What makes a trap of each of `urls` (n > 0 rows): the place among its shapes of the barren one, `VARIED` and

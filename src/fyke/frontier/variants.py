@@ -23,7 +23,9 @@ from fyke.disk.files import raw
 from fyke.disk.store import Store
 
 MET = 1 << 18
+COMING = 1 << 16
 _MARK = np.dtype([("place", "<u4"), ("mark", "<u4")])
+_COMING = np.dtype([("mark", "<u8"), ("url", "<u8")])  # what is left of a URL, and its key
 
 
 class Variants:
@@ -37,6 +39,7 @@ class Variants:
             with store.read(self._file) as reader:
                 saved = reader.array(_MARK, 0, int(state["marks"]))
                 self._marks[saved["place"]] = saved["mark"]
+        self._coming = np.zeros(COMING, _COMING)
         self._changed = False
 
     def __repr__(self) -> str:
@@ -51,13 +54,27 @@ class Variants:
         return met
 
     def met(self, urls: pa.RecordBatch) -> Mask:
-        """In what each of `urls` (n rows) differs from one that was read: bool[n, len(VARIANTS)]."""
-        rows = list(zip(texts(urls), u64(urls, "host").tolist(), strict=True))
-        places, marks = _entries(np.array([variant_keys(url, host) for url, host in rows], np.uint64))
+        """In what each of `urls` (n rows) differs from one that was read or comes: bool[n, len(VARIANTS)]."""
+        keys = _keys_of(urls)
+        places, marks = _entries(keys)
+        coming = self._coming[keys % np.uint64(COMING)]
         found: Mask = self._marks[places] == marks
-        for row, (url, _) in enumerate(rows):
+        found |= (coming["mark"] == keys) & (coming["url"] != u64(urls, "key")[:, None])
+        for row, url in enumerate(texts(urls)):
             found[row, lacks(url)] = False
         return found
+
+    def come(self, urls: pa.RecordBatch) -> Mask:
+        """Which of `urls` (n rows), which go out unless others come that only differ in one of `VARIANTS`, have no
+        such: bool[n]. They are on their way from now on."""
+        first = np.ones(urls.num_rows, np.bool_)
+        for row, (key, keys) in enumerate(zip(u64(urls, "key"), _keys_of(urls), strict=True)):
+            coming = self._coming[keys % np.uint64(COMING)]
+            first[row] = not ((coming["mark"] == keys) & (coming["url"] != key)).any()
+            if first[row]:
+                self._coming["mark"][keys % np.uint64(COMING)] = keys
+                self._coming["url"][keys % np.uint64(COMING)] = key
+        return first
 
     def state(self) -> dict[str, Any]:
         places = np.flatnonzero(self._marks)
@@ -74,6 +91,11 @@ class Variants:
 def variant_shapes(host: int) -> list[int]:
     """The keys of the shapes of what differs from others of `host` in each of `VARIANTS`."""
     return [xxhash.xxh3_64_intdigest(f"but for {what}".encode(), host) for what in VARIANTS]
+
+
+def _keys_of(urls: pa.RecordBatch) -> U64:
+    rows = zip(texts(urls), u64(urls, "host").tolist(), strict=True)
+    return np.array([variant_keys(url, host) for url, host in rows], np.uint64)
 
 
 def _entries(keys: U64) -> tuple[U64, npt.NDArray[np.uint32]]:
