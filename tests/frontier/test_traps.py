@@ -351,6 +351,35 @@ def test_variants_with_a_name_that_brought_something_are_no_traps_for_those_with
     guard.close()
 
 
+def test_of_variants_that_are_met_together_one_goes_out(guard: Guard) -> None:
+    """Also where they come one after the other, and the page that has no query goes first and last."""
+    pages = worded("/doc/", 3 * AFTER)
+    for page in pages[: 2 * AFTER]:
+        learn(guard, [page], True)
+        learn(guard, [f"{page}?lang=de"], False)
+    new = [f"{pages[-1]}?lang={lang}" for lang in ("es", "fr", "it", "nl", "pl", "sv", "tr")]
+    together = texts(guard.stage.divert(batch(new)))
+    assert set(together[1:]) == {url for url in new[1:] if not key_of(url) % LET_THROUGH}, "one, and what is tried"
+    assert passed(guard, together[:1]) == 1, "also at the second look"
+    assert passed(guard, [pages[-1]]) == 1
+    assert passed(guard, [pages[-2]]) == 1
+    assert passed(guard, not_tried([f"{pages[-2]}?lang=da"])) == 0
+    guard.close()
+
+
+def test_a_page_without_a_session_is_read_after_it_was_with_one(guard: Guard) -> None:
+    """Whose links are below other folders."""
+    products = worded("/p/", 4 * AFTER)
+    sessions = [url.replace("/p/", f"/(S({n:08x}aa))/p/") for n, url in enumerate(products)]
+    learn(guard, products[: 2 * AFTER], True)
+    learn(guard, sessions[: 2 * AFTER], False)
+    learn(guard, sessions[2 * AFTER : 3 * AFTER], True)
+    assert passed(guard, not_tried(sessions[:AFTER])) == 0
+    assert passed(guard, sessions[3 * AFTER :]) == AFTER
+    assert passed(guard, products[2 * AFTER :]) == 2 * AFTER
+    guard.close()
+
+
 def test_what_a_word_in_a_query_brings_says_nothing_of_other_words(guard: Guard) -> None:
     """A wiki's pages are edited and printed by the same script."""
 

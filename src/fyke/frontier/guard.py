@@ -54,8 +54,6 @@ RECENT = 1 << 15  # pages that are known to have been fresh or not, for what was
 FOLDER_PAGES = 6  # of one folder, that speak for its host: what else is there is not like a trap in it
 STEPS = 2  # redirects that sites make of one: to another scheme, then to another name
 MOST_STEPS = 100
-OF_ITS_OWN = 0.6  # share of fresh pages among the variants of one own shape, from which on these are not as others
-OF_ITS_NAME = 0.75  # the same among the variants with one name in their query, however few: more than one that was not
 DOUBT = 0.5  # of the first pages of hosts of a domain, the latest counting most, less were fresh
 MADE_UP = 1 << 30  # in place of the place of a shape
 VARIED = 1 << 29  # the same, and the place in `VARIANTS`
@@ -242,11 +240,11 @@ class TrapGuard:
         fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1) & ~is_word
         found = np.where(fertile | of_hosts | (found == len(counts)), -1, found)
         differs &= self._of_variants(hosts)["barren"]
-        named = is_name & (counts["pages"] > 0) & (counts["fresh"] >= OF_ITS_NAME)
+        named = is_name & self._yields.are_promising(counts)
         differs[:, QUERY] &= ~np.logical_or.reduceat(named, starts)[which]
         rows = np.flatnonzero(differs.any(axis=1))  # of those, whose own shape has others, as a wiki has articles
         of_own = self._of_variants(own["key"][rows])
-        differs[rows] &= (2 * of_own["pages"] < self._after) | (of_own["fresh"] < OF_ITS_OWN)
+        differs[rows] &= ~self._yields.are_promising(of_own)
         found = np.where(differs.any(axis=1), VARIED + differs.argmax(axis=1), found)
         return np.where(self.probes.make_up(places, hosts, u64(urls, "domain")), MADE_UP, found), counts
 

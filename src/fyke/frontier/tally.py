@@ -22,7 +22,7 @@ from fyke.disk.store import Store
 PLACES = 1 << 16
 TRIED = 32
 FREE = 2  # are tried before it is: a site of which little was read may have been misjudged
-FEW = 16  # that wait of a domain are few in any case
+FEW = 64  # that wait of a domain are few in any case
 TIMES = 4  # and so many times the least
 _RECORD = np.dtype([("place", "<u4"), ("waits", "<u4"), ("waited", "<u4"), ("read", "<u4"), ("tried", "<u4")])
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import xxhash
 
 from fyke.core.batches import U64, Mask, texts, u64
-from fyke.core.shapes import VARIANTS, lacks, variant_keys
+from fyke.core.shapes import MADE_UP, QUERY, VARIANTS, lacks, variant_keys
 from fyke.disk.files import raw
 from fyke.disk.store import Store
 
@@ -49,7 +49,8 @@ class Variants:
         """The page `url` of `host` was read: the places in `VARIANTS` of what it differs in from one before."""
         places, marks = _entries(np.array(variant_keys(url, host), np.uint64))
         met = np.flatnonzero(self._marks[places] == marks).tolist()
-        self._marks[places] = marks
+        told = _told(url)
+        self._marks[places[told]] = marks[told]
         self._changed = True
         return met
 
@@ -68,12 +69,13 @@ class Variants:
         """Which of `urls` (n rows), which go out unless others come that only differ in one of `VARIANTS`, have no
         such: bool[n]. They are on their way from now on."""
         first = np.ones(urls.num_rows, np.bool_)
-        for row, (key, keys) in enumerate(zip(u64(urls, "key"), _keys_of(urls), strict=True)):
+        for row, (url, key, keys) in enumerate(zip(texts(urls), u64(urls, "key"), _keys_of(urls), strict=True)):
             coming = self._coming[keys % np.uint64(COMING)]
             first[row] = not ((coming["mark"] == keys) & (coming["url"] != key)).any()
             if first[row]:
-                self._coming["mark"][keys % np.uint64(COMING)] = keys
-                self._coming["url"][keys % np.uint64(COMING)] = key
+                told = keys[_told(url)]
+                self._coming["mark"][told % np.uint64(COMING)] = told
+                self._coming["url"][told % np.uint64(COMING)] = key
         return first
 
     def state(self) -> dict[str, Any]:
@@ -91,6 +93,11 @@ class Variants:
 def variant_shapes(host: int) -> list[int]:
     """The keys of the shapes of what differs from others of `host` in each of `VARIANTS`."""
     return [xxhash.xxh3_64_intdigest(f"but for {what}".encode(), host) for what in VARIANTS]
+
+
+def _told(url: str) -> list[int]:
+    """In which of `VARIANTS` others may differ from `url`, so that it counts: places."""
+    return [*range(len(VARIANTS))] if MADE_UP in lacks(url) else [MADE_UP, QUERY]
 
 
 def _keys_of(urls: pa.RecordBatch) -> U64:

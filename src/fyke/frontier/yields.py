@@ -71,6 +71,12 @@ class Yields:
             found[known] = self.counts[places[known]]
         return found
 
+    def are_promising(self, counts: Counts) -> npt.NDArray[np.bool_]:
+        """Of which shapes with these `counts` the latest pages were fresh, however few were read: bool, as `counts`."""
+        once_stale = BARREN ** (-1 / self._after)
+        promising: npt.NDArray[np.bool_] = (counts["pages"] > 0) & (counts["fresh"] > 1.01 * once_stale)
+        return promising
+
     def knows(self, key: int) -> bool:
         """Whether a page of the shape was counted."""
         return self.pages(key) > 0
