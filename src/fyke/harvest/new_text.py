@@ -30,8 +30,8 @@ things are shown beside it.
 It is asked for every page (`fyke.crawl.gathering`), and reads few of them: not the first one of a domain, and one in
 `ONE_IN` of those at the same kind of place (`fyke.core.shapes.kinds`) while all there were fresh lately: what the pages
 of a shop bring says nothing of its calendar. Its memory is a table of places that newer blocks take over (bounded, and
-lost at a restart), which knows the URLs of pages as well, and one of fingerprints: what was forgotten counts as new,
-which accuses nobody.
+lost at a restart), one of fingerprints, and one of the URLs of pages: what was forgotten counts as new, which accuses
+nobody.
 """
 
 import re
@@ -67,7 +67,7 @@ LEAST_LETTERS = 24
 LEAST_SHARE = 50
 LEAST_SAID = 8  # letters of a block that tells of what is said to every probe
 MOST_WORDS = 16  # of a URL
-PAGES = 4  # in place of the key of a domain: what is remembered are URLs
+PAGES = 1 << 20  # URLs of pages that came
 NOT_THERE = (404, 410)
 REDIRECTS = frozenset({Outcome.REDIRECTED, Outcome.REDIRECTED_TOO_OFTEN})
 LEAST_ROWS = 4
@@ -109,6 +109,7 @@ class NewText:
     def __init__(self) -> None:
         self._met = np.zeros(PLACES, np.uint32)
         self._met_prints = np.zeros(PRINTS, np.uint32)
+        self._came = np.zeros(PAGES, np.uint32)
         self._is_known = np.zeros(DOMAINS, np.bool_)  # whether a page of the domain came
         self._share = np.zeros(KINDS, np.float32)  # of the pages at a kind of place that were fresh
 
@@ -118,7 +119,7 @@ class NewText:
     def fresh(self, page: Page) -> bool | None:
         """Whether `page`, of an exchange that `is_judged`, brought new text; None for what was not read."""
         visit = page.exchange.visit
-        _enter(self._met, np.array([visit.key], np.uint64), PAGES)
+        self._came[visit.key % PAGES] = visit.key >> 32
         has_text = page.exchange.outcome is Outcome.OK and page.media_type in HTML_TYPES
         if not has_text and page.exchange.status not in NOT_THERE:
             return None
@@ -136,7 +137,8 @@ class NewText:
 
     def was_asked(self, url: str) -> bool:
         """Whether the page at the canonical `url` came, or that there is none, as far as is remembered."""
-        return not len(_unmet(self._met, np.array([key_of(url)], np.uint64), PAGES))
+        key = key_of(url)
+        return int(self._came[key % PAGES]) == key >> 32
 
     def _is_new(self, content: bytes, visit: Visit) -> bool:
         """Remember the blocks of `content`; whether enough of them is new, also without the words of the URL."""
