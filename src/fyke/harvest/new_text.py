@@ -75,6 +75,7 @@ LEAST_DIGITS = 32
 LEAST_NUMBERS = 3  # of a row
 GRAM = 18  # letters: what is shorter stands in other texts too
 WINDOW = 8  # grams of which one is kept; no more than `GRAM`, see `fingerprints_by_columns`
+GONE = 0  # in place of a letter
 MET_SHARE = 4  # all but one in so many fingerprints of a block met: what is new are places where met texts meet
 _LETTERS = frozenset(range(ord("a"), ord("z") + 1)) | frozenset(range(128, 256))
 _DROPPED = bytes(byte for byte in range(256) if byte not in _LETTERS | {ord("\n")})
@@ -144,7 +145,7 @@ class NewText:
         """Remember the blocks of `content`; whether enough of them is new, also without the words of the URL."""
         text = blocks(content)
         new = self._enter(text, visit.domain)
-        brought = self._brought(new, _without(_words_of(visit.url), new), visit.domain, _enter) if new else 0
+        brought = self._brought(new, _without_words_of(visit.url, new), visit.domain, _enter)
         return brought >= _least(text) or self._has_new_rows(rows(content, visit.url), visit)
 
     def _is_made_up(self, content: bytes, visit: Visit) -> bool:
@@ -152,47 +153,55 @@ class NewText:
         of the domain are not held against it afterwards."""
         text = blocks(content)
         new = [text[at] for at in _unmet(self._met, _hashes(text), visit.domain).tolist()]
-        left = _without(_words_of(visit.url), new)  # without the name that was asked for, a title may be as all are
+        said = _without_words_of(visit.url, new)  # without the name that was asked for, a title may be as all are
+        left = _left(said)
         unmet = _unmet(self._met, _hashes(left), visit.domain ^ 1).tolist()
-        said = [left[at] for at in unmet if len(left[at]) >= LEAST_SAID]
-        said_before = len(self._enter(said, visit.domain ^ 3)) < len(said)
-        return not said_before and self._brought(new, left, visit.domain, _unmet) >= _least(text)
+        answer = [left[at] for at in unmet if len(left[at]) >= LEAST_SAID]
+        said_before = len(self._enter(answer, visit.domain ^ 3)) < len(answer)
+        return not said_before and self._brought(new, said, visit.domain, _unmet) >= _least(text)
 
     def _has_new_rows(self, found: Sequence[bytes], visit: Visit) -> bool:
         """Remember the rows of numbers `found`; whether enough of them are new."""
         new = self._enter(found, visit.domain ^ 2)
         return len(new) >= LEAST_ROWS and sum(map(len, new)) - b"".join(new).count(b" ") >= LEAST_DIGITS
 
-    def _brought(self, new: Sequence[bytes], left: Sequence[bytes], domain: int, sought: _Sought) -> float:
-        """How many letters of the blocks `new` say something new: of those that were not met as they are `left` without
-        the words of the URL, the letters that are in no gram that `sought` finds to be met, less these words."""
+    def _brought(self, new: Sequence[bytes], said: bytes, domain: int, sought: _Sought) -> float:
+        """How many letters of the blocks `new` say something new: they are none of the URL's words, which are gone from
+        `said`, nor in a gram that `sought` finds to be met, nor in a block that was met but for these words."""
+        if not new:
+            return 0.0
+        left = _left(said)
         unmet = sought(self._met, _hashes(left), domain ^ 1)
         text = b"\n".join(new)
         found = fingerprints_by_columns(text) if fingerprints is None else np.frombuffer(fingerprints(text), _PRINT)
         is_met = np.ones(len(found), np.bool_)
         strange = sought(self._met_prints, found["key"], domain)
         is_met[strange[np.unique(found["key"][strange], return_index=True)[1]]] = False  # once: titles are headings
-        lengths, said = (np.fromiter(map(len, some), np.int64, len(some)) for some in (new, left))
-        strange_of = lengths - _covered(found["at"][is_met], lengths)
-        strange_of[strange_of * MET_SHARE < lengths] = 0
-        brought = float(np.maximum(strange_of - (lengths - said), 0)[unmet].sum())
-        return brought if brought * MET_SHARE >= said[unmet].sum() else 0.0
+        lengths = np.fromiter(map(len, new), np.int64, len(new))
+        ends = np.cumsum(lengths + 1) - 1
+        says = (np.frombuffer(said, np.uint8) != GONE) & ~_covered(found["at"][is_met], ends - lengths, ends)
+        says[ends[:-1]] = False
+        new_of = np.add.reduceat(says, ends - lengths, dtype=np.int64)
+        brought = float(new_of[unmet][new_of[unmet] * MET_SHARE >= lengths[unmet]].sum())
+        return brought if brought * MET_SHARE >= sum(len(left[at]) for at in unmet.tolist()) else 0.0
 
     def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
         """Remember the blocks `text`; those that were not met before."""
         return [text[at] for at in _enter(self._met, _hashes(text), domain).tolist()]
 
 
-def _covered(grams: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How many letters of each block were met, if the grams were that begin there (int64[m], in order), and so many on
-    both sides of each as may have been without one that is kept: int64[n], of blocks of `lengths` (int64[n]), a line
-    each."""
-    ends = np.cumsum(lengths + 1) - 1
+def _covered(
+    grams: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Which letters of a text were met, if the grams were that begin there (int64[m], in order), and so many on both
+    sides of each as may have been without one that is kept: bool, as long as the text, whose blocks have these `starts`
+    and `ends` (int64[n])."""
     of = np.searchsorted(ends, grams, "right")
-    begin = np.maximum(grams - (WINDOW - 1), (ends - lengths)[of])
+    begin = np.maximum(grams - (WINDOW - 1), starts[of])
     end = np.minimum(grams + (GRAM + WINDOW - 1), ends[of])
-    begin[1:] = np.maximum(begin[1:], end[:-1])
-    return np.bincount(of, end - begin, len(lengths)).astype(np.int64)
+    edges = np.bincount(begin, minlength=ends[-1] + 1) - np.bincount(end, minlength=ends[-1] + 1)
+    covered: npt.NDArray[np.bool_] = np.cumsum(edges)[:-1] > 0
+    return covered
 
 
 def _hashes(text: Sequence[bytes]) -> U64:
@@ -205,12 +214,17 @@ def _words_of(url: str) -> list[bytes]:
     return sorted(words, key=len, reverse=True)
 
 
-def _without(words: Sequence[bytes], text: Sequence[bytes]) -> list[bytes]:
-    """Each of the blocks `text` without these words."""
+def _without_words_of(url: str, text: Sequence[bytes]) -> bytes:
+    """The blocks `text`, a line each, with `GONE` for each letter of a word in `url`."""
     said = b"\n".join(text)
-    for word in words:
-        said = said.replace(word, b"")
-    return said.split(b"\n") if text else []
+    for word in _words_of(url):
+        said = said.replace(word, bytes([GONE]) * len(word))
+    return said
+
+
+def _left(said: bytes) -> list[bytes]:
+    """The blocks in `said`, without what is gone."""
+    return said.replace(bytes([GONE]), b"").split(b"\n") if said else []
 
 
 def _least(text: Sequence[bytes]) -> float:
