@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frontier.shard import Shard
-from fyke.core.batches import texts, u64, url_batch
+from fyke.core.batches import Kind, texts, u64, url_batch
 from fyke.core.messages import Rules
 from fyke.core.urls import locate, split
 from fyke.disk.store import Store
@@ -351,6 +351,18 @@ def test_a_domain_begins_slowly_and_twice_as_many_hosts_each_time(
         assert sum(batch.num_rows for batch in wanted) == begun
         for batch in wanted:
             gate.stage.over(u64(batch, "domain"), asked=asked)
+    gate.close()
+
+
+def test_a_host_that_is_tried_waits_for_no_other(tmp_path: Path) -> None:
+    """What it shows decides whether the others are worth anything."""
+    gate = Gate(tmp_path)
+    gate.stage.put(url_batch([locate(f"http://h{number}.many.example/") for number in range(500)]), gate.now)
+    gate.turn()
+    gate.stage.wanted(1000, gate.now)
+    gate.stage.put(url_batch([locate("http://made-up.many.example/")], kind=Kind.PROBE), gate.now)
+    gate.turn()
+    assert [split(url).host for url in texts(gate.stage.wanted(1000, gate.now))] == ["made-up.many.example"]
     gate.close()
 
 

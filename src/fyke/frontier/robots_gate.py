@@ -12,7 +12,8 @@ fetcher takes asks (`wanted`) and tells what came of them (`known`). Differs fro
 - Rules belong to an origin, scheme, host and port (RFC 9309, section 2.3), not to a host.
 - A bounded set of origins met lately stands in front: a crawl of few hosts never waits for a merge.
 - `waiting` is read again when answers came, not round and round.
-- Of a domain few hosts are asked at a time (`fyke.frontier.newcomers`); who is to wait for them is `held`.
+- Of a domain few hosts are asked at a time (`fyke.frontier.newcomers`); who is to wait for them is `held`, but for
+  hosts that are made up to try whether the domain has one for every name (`fyke.frontier.probes`).
 
 Invariant: a URL that was put is waiting, or came out as passed or refused, once.
 """
@@ -27,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, concat, keep, url_batch
+from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, concat, keep, numbers, u64, url_batch
 from fyke.core.messages import Rules
 from fyke.core.urls import DEFAULT_PORTS, key_of, locate, robots_url, split
 from fyke.disk.drum import Drum
@@ -42,6 +43,7 @@ ASKED = np.dtype("<u4")  # when, in unix seconds
 ORIGINS = pa.schema([("key", pa.uint64()), ("origin", pa.binary())])
 PATIENCE_S = 3600  # after which an origin is asked for again, should its answer have been lost
 MOST_NEWS = 1024
+MOST_TRIALS = 1024
 HELD_ROWS = 64  # of those held for others of their domain, that are looked at in a turn
 RECHECK_ROW_S = 5e-6  # what reading a row of `waiting` again is taken to cost: 1e-6 measured, more with many origins
 RECHECK_SHARE = 4  # that may take one part in this many of the time
@@ -87,6 +89,9 @@ class RobotsGate:
         self._asks = DiskQueue(store, "robots-asks", ORIGINS, saved.get("asks"))
         self._held = DiskQueue(store, "robots-held", ORIGINS, saved.get("held"))
         self._newcomers = Newcomers()
+        self._trials: set[int] = (
+            set()
+        )  # origins whose hosts are asked for pages that cannot be there: they wait for none
         self._looked = 0  # of those held, since a visit was over
         self._unreached: list[int] = []  # domains of origins that were not reached, since visits were last wanted
         self._lately: dict[int, tuple[int, float]] = {}
@@ -139,6 +144,8 @@ class RobotsGate:
         passed, unsure = self._sort_out(urls, np.where(fresh, states, Rules.UNKNOWN))
         if unsure.any():
             self._check(keys[unsure], keep(urls, unsure))
+            if len(self._trials) < MOST_TRIALS:
+                self._trials.update(keys[unsure & (numbers(urls, "kind") == Kind.PROBE)].tolist())
         return passed
 
     def _check(self, keys: U64, urls: pa.RecordBatch) -> None:
@@ -239,7 +246,10 @@ class RobotsGate:
             if batch is not None:
                 origins = batch.column("origin").to_pylist()
                 rules = url_batch([locate(robots_url(origin.decode())) for origin in origins], kind=Kind.RULES)
+                trials = self._trials & {*batch.column("key").to_pylist()}
                 begun = self._newcomers.begin(rules, in_doubt) | all_of_a_domain
+                begun |= np.isin(u64(batch, "key"), np.fromiter(trials, np.uint64, len(trials)))
+                self._trials -= trials
                 self._held.put(keep(batch, ~begun))
                 self._looked = 0 if begun.any() else self._looked + batch.num_rows
                 wanted.append(keep(rules, begun))
