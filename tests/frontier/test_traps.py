@@ -16,6 +16,7 @@ from fyke.core.urls import key_of, locate
 from fyke.core.visits import visits_of
 from fyke.disk.store import Store
 from fyke.frontier.guard import PATIENCE, RECENT
+from fyke.frontier.guard import TRIED as TRIED_QUERIES
 from fyke.frontier.tally import FREE, TRIED
 from fyke.frontier.traps import LATELY, LET_THROUGH, Traps
 
@@ -301,7 +302,8 @@ def test_a_page_under_many_urls_is_read_once_and_what_is_new_is_read(guard: Guar
     assert passed(guard, new) == len(new), "no like of these was read"
     guard.save()
     guard.restart()
-    assert passed(guard, others) == 0
+    assert passed(guard, others) <= TRIED_QUERIES, "how often it was tried is forgotten"
+    assert passed(guard, others[TRIED_QUERIES:]) == 0
     guard.close()
 
 
@@ -341,7 +343,8 @@ def test_variants_with_a_name_that_brought_something_are_no_traps_for_those_with
         urls = not_tried([f"{url}?page={number}{rest}" for url in lists[AFTER:]])
         return passed(guard, urls), len(urls)
 
-    assert of_page(2)[0] == 0, "not known yet"
+    assert of_page(2)[0] == TRIED_QUERIES, "not known yet"
+    assert of_page(2)[0] == TRIED_QUERIES, "the same, at the second look"
     learn(guard, [f"{lists[0]}?page=2"], True)
     whole, count = of_page(3)
     assert whole == count
@@ -391,6 +394,21 @@ def test_what_a_word_in_a_query_brings_says_nothing_of_other_words(guard: Guard)
         learn(guard, asked("print", 100 * n)[:1], False)
     assert passed(guard, asked("edit", 5000)) > 20
     assert passed(guard, asked("print", 5000)) == 0
+    guard.close()
+
+
+def test_second_pages_of_threads_are_read_beside_sessions_in_the_same_query(guard: Guard) -> None:
+    threads = numbered("/t/", 60)
+    learn(guard, threads, True)
+    learn(guard, [f"{url}?sid={n:06x}z" for n, url in enumerate(threads[: 2 * AFTER])], False)
+    learn(guard, [f"http://www.a.example/board/{n}?page=2" for n in range(4)], False, via=threads[0])
+    assert passed(guard, not_tried([f"{url}?sid=0" for url in threads])) == 0
+    tried = texts(guard.stage.divert(batch(not_tried([f"{url}?page=2" for url in threads]))))
+    assert len(tried) == TRIED_QUERIES
+    learn(guard, tried, True)
+    assert passed(guard, not_tried([f"{url}?page=3" for url in threads])) == len(
+        not_tried([f"{url}?page=3" for url in threads])
+    )
     guard.close()
 
 

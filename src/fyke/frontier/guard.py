@@ -19,7 +19,8 @@ whatever else is known of its shape, and what has no like yet is none: so a site
 read once and not for ever. It is none either where most variants of its own shape are fresh, or of those with one of
 the names in its query: a wiki names its pages in a query, and their prints and histories too. The names in a query
 count for and against variants alone, and what such a page lacks says nothing of its folder and host. The page that has
-no query, and comes after one that has, says nothing at all.
+no query, and comes after one that has, says nothing at all. Whatever sessions brought, `TRIED` pages of each folder
+with one name in their query are read: a forum has second pages of its threads.
 
 A redirect is a step on the way to a page, which was met where the first step was: what is said of the page is said of
 URLs like that as well. Only who leads on after `STEPS` redirects in a row shows nothing, or who leads to its like, or
@@ -40,9 +41,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import xxhash
 
 from fyke.core.batches import U64, Kind, Mask, keep, numbers, texts, u64
-from fyke.core.shapes import QUERY, VARIANTS, Skeleton, lacks, shape_keys, shapes, sharp_of, skeleton
+from fyke.core.shapes import QUERY, VARIANTS, Shapes, Skeleton, lacks, shape_keys, shapes, sharp_of, skeleton
 from fyke.disk.files import raw
 from fyke.disk.store import Store
 from fyke.frontier.probes import Probes, place_key
@@ -54,9 +56,12 @@ RECENT = 1 << 15  # pages that are known to have been fresh or not, for what was
 FOLDER_PAGES = 6  # of one folder, that speak for its host: what else is there is not like a trap in it
 STEPS = 2  # redirects that sites make of one: to another scheme, then to another name
 MOST_STEPS = 100
+TRIED = 2  # pages of a folder with a name in their query, before it is held against them what others like that brought
+MOST_TRIED = 1 << 16
 DOUBT = 0.5  # of the first pages of hosts of a domain, the latest counting most, less were fresh
 MADE_UP = 1 << 30  # in place of the place of a shape
 VARIED = 1 << 29  # the same, and the place in `VARIANTS`
+OF_QUERY = VARIED + QUERY
 # A redirect, the last of so many `steps`, is as `fresh` as where the first one was met, whose `own` and `host` it has.
 # `led`: whether it was said of it that it led to a fresh page. `differs`: bits, in which of `VARIANTS` from another.
 _PAGE = np.dtype(
@@ -87,6 +92,7 @@ class TrapGuard:
         self._variants = Variants(store, state.get("variants"))
         self.probes = Probes(store, state.get("probes"), asks_domains=after > 0, asks_hosts=probes and after > 0)
         self._accused: set[int] = set()
+        self._tried: Counter[int] = Counter()  # by folder and name
         self._changed = False
         self._note_owners()
 
@@ -145,6 +151,7 @@ class TrapGuard:
                     continue
             else:
                 differs = self._variants.read(url, host)
+                self._try(found, host)
                 if QUERY not in differs:
                     del sharp[1 : 1 + len(found.names) + len(found.words)]
                 self._recent[key % RECENT] = (key, own, host, fresh, 0, False, sum(1 << at for at in differs))
@@ -196,27 +203,44 @@ class TrapGuard:
             doubt[row] = bool(((counts["pages"] > 0) & (counts["fresh"] < DOUBT)).any())
         return doubt
 
-    def are_traps(self, urls: pa.RecordBatch) -> Mask:
-        """Which of `urls` (n rows) are like those that brought nothing: bool[n]."""
-        mask: Mask = np.zeros(urls.num_rows, np.bool_)
+    def reasons(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        """What makes a trap of each of `urls` (n rows), int64[n]: -1 where it is none, `OF_QUERY` where it only differs
+        by its query from what was read, other numbers else."""
+        reasons = np.full(urls.num_rows, -1)
         if not len(self._owners) or not urls.num_rows:
-            return mask
+            return reasons
         accused = np.isin(u64(urls, "host"), self._owners) | np.isin(u64(urls, "domain"), self._owners)
         rows = np.flatnonzero(accused & (numbers(urls, "kind") == Kind.PAGE))
         if len(rows):
-            mask[rows] = self._are_traps(urls.take(pa.array(rows)))
-        return mask
+            reasons[rows] = self._reasons_together(urls.take(pa.array(rows)))
+        return reasons
 
-    def _are_traps(self, urls: pa.RecordBatch) -> Mask:
+    def _reasons_together(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """The same of n > 0 `urls`. Where variants bring nothing, those that are none are on their way from now on, and
         of those met together one is first."""
-        traps: Mask = self._reasons(urls)[0] >= 0
-        go = np.flatnonzero(~traps & self._of_variants(u64(urls, "host"))["barren"].any(axis=1))
+        reasons = self._reasons(urls)[0]
+        go = np.flatnonzero((reasons < 0) & self._of_variants(u64(urls, "host"))["barren"].any(axis=1))
         if len(go):
             others = go[~self._variants.come(urls.take(pa.array(go)))]
             if len(others):
-                traps[others] = self._reasons(urls.take(pa.array(others)))[0] >= 0
-        return traps
+                reasons[others] = self._reasons(urls.take(pa.array(others)))[0]
+        return reasons
+
+    def try_some(self, urls: pa.RecordBatch) -> Mask:
+        """Which of `urls` (n rows), all with the reason `OF_QUERY`, go out all the same, since few like them did:
+        bool[n]."""
+        rows = zip(texts(urls), u64(urls, "host").tolist(), strict=True)
+        return np.fromiter((self._try(shapes(skeleton(url)), host) for url, host in rows), np.bool_, urls.num_rows)
+
+    def _try(self, found: Shapes, host: int) -> bool:
+        """Whether a page of these shapes is one of the first of its folder with its name in the query."""
+        if len(found.names) != 1:
+            return False
+        key = xxhash.xxh3_64_intdigest(f"{found.coarse[1]}{found.names[0]}".encode(), host)
+        if len(self._tried) >= MOST_TRIED:
+            self._tried.clear()
+        self._tried[key] += 1
+        return self._tried[key] <= TRIED
 
     def _reasons(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], Counts]:
         """What makes a trap of each of `urls` (n > 0 rows): the place among its shapes of the barren one, `VARIED` and

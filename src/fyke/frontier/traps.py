@@ -19,13 +19,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import EMPTY, U64, URLS, Mask, keep, u64
 from fyke.core.sorting import nth_of_each
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
-from fyke.frontier.guard import TrapGuard
+from fyke.frontier.guard import OF_QUERY, TrapGuard
 from fyke.frontier.probes import Probes
 from fyke.frontier.tally import TrapTally
 from fyke.frontier.yields import MOST_SHAPES
@@ -105,8 +106,9 @@ class Traps:
 
     def divert(self, urls: pa.RecordBatch) -> pa.RecordBatch:
         """Let those of `urls` wait that are traps: the others."""
-        traps = self._wait(urls)
-        self._try_some(urls, traps)
+        reasons = self._reasons(urls)
+        traps = reasons >= 0
+        self._try_some(urls, traps, reasons == OF_QUERY)
         if not traps.any():
             return urls
         aside = keep(urls, traps)
@@ -116,18 +118,21 @@ class Traps:
         self._looks += aside.num_rows  # one for each URL that came to wait: a shape that wavers costs no more
         return keep(urls, ~traps)
 
-    def _wait(self, urls: pa.RecordBatch) -> Mask:
-        """Which of `urls` (n rows) are traps that were not let go: bool[n]."""
-        traps = self._guard.are_traps(urls)
-        if traps.any():
+    def _reasons(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        """Why each of `urls` (n rows) is a trap that was not let go, as the guard says; -1 where none is: int64[n]."""
+        reasons = self._guard.reasons(urls)
+        if (reasons >= 0).any():
             for released in filter(None, (self._released, self._released_before)):
-                traps &= ~np.isin(u64(urls, "key"), np.fromiter(released, np.uint64, len(released)))
-        return traps
+                reasons[np.isin(u64(urls, "key"), np.fromiter(released, np.uint64, len(released)))] = -1
+        return reasons
 
-    def _try_some(self, urls: pa.RecordBatch, traps: Mask) -> None:
-        """Let through those of the `traps` among `urls` (bool[n], changed) on which what is barren is tried again."""
+    def _try_some(self, urls: pa.RecordBatch, traps: Mask, of_queries: Mask) -> None:
+        """Let through those of the `traps` among `urls` (bool[n], changed) on which what is barren is tried again, and
+        some that are traps for their query (bool[n])."""
+        rows = np.flatnonzero(of_queries)
+        first = rows[self._guard.try_some(urls.take(pa.array(rows)))] if len(rows) else rows
         rows = np.flatnonzero(traps & (u64(urls, "key") % np.uint64(LET_THROUGH) == 0))
-        tried = rows[self._domains.may_try(u64(urls, "domain")[rows])]
+        tried = np.union1d(first, rows[self._domains.may_try(u64(urls, "domain")[rows])])
         traps[tried] = False
         self._let_go(u64(urls, "key")[tried])
 
@@ -151,7 +156,7 @@ class Traps:
             return EMPTY
         self._left -= batch.num_rows
         self._looks -= batch.num_rows
-        traps = self._wait(batch)
+        traps = self._reasons(batch) >= 0
         self._queue.put(keep(batch, traps))
         self._domains.go_on(u64(batch, "domain")[~traps])
         return keep(batch, ~traps)
