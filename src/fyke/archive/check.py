@@ -22,6 +22,7 @@ from xxhash import xxh3_64_intdigest
 
 from fyke.archive.cdxj import fields_of, raw_lines
 from fyke.archive.checksum import checksum_holds
+from fyke.archive.passes import Begun
 from fyke.archive.reading import TableFile, segments, table_of
 from fyke.archive.reindexing import line_of, part_of, serial_of
 from fyke.archive.schemas import SCHEMAS
@@ -73,23 +74,22 @@ def check_archive(
     lengths: Mapping[str, int] | None = None,
     *,
     once: bool = True,
-    passes: Sequence[Sequence[tuple[int, bool]]] = (),
+    passes: Sequence[Sequence[Begun]] = (),
     progress: Tell | None = None,
 ) -> Iterator[Fault]:
     """The faults of the crawl directory `folder`; none when all is well.
 
     `lengths` gives, by name below `folder`, how much of a file counts; files not named count whole.
-    With `once`, a URL answered with success twice is a fault (robots.txt apart), but for `passes` over the crawl: by
-    agent, the number of the file with which each began, and whether it visits pages again and again. `progress` is
-    called with a file's name, the bytes read of it and its length.
+    With `once`, a URL answered with success twice is a fault (robots.txt apart), but for `passes` over the crawl,
+    those of each agent. `progress` is called with a file's name, the bytes read of it and its length.
     """
     names, own = sorted(path.name for path in (folder / FOLDER).glob("*.warc.gz")), real_path(folder).name
     with TemporaryDirectory(prefix="fyke-check-") as scratch:
         fetched = Buckets(Path(scratch), "fetched", FETCH, PARTS)
         for number, name in enumerate(names):
             begun = passes[part_of(name, own, len(passes))] if passes else ()
-            passed = bisect_right([file for file, _ in begun], serial_of(name)[0])
-            once_here = once and not (passed and begun[passed - 1][1])
+            passed = bisect_right(begun, serial_of(name)[0], key=lambda one: one.file)
+            once_here = once and not (passed and begun[passed - 1].forever)
             fetches = _Fetches(number, passed, fetched if once_here else None)
             try:
                 yield from _check_file(folder, name, (lengths or {}), fetches, progress)

@@ -19,6 +19,7 @@ from fyke.archive.check import Fault, check_archive
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.lost import GONE, lost_files
 from fyke.archive.mending import journal_holds
+from fyke.archive.passes import begun_passes
 from fyke.archive.statistics import CrawlStatistics, added
 from fyke.archive.table_files import journal_path, series
 from fyke.archive.turns import turns
@@ -146,9 +147,7 @@ def _check_parts(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
                 yield Fault(str(part.shard), "there is an archive and no manifest: the state is gone")
         yield from _check_state(part)
         yield from (Fault(str(path), what) for path, what in hosts_faults(part))
-    began = [state.get("again", {}).get("began", []) for state in states]
-    passes = [[(int(file), bool(forever and forever[0])) for _, file, *forever in of] for of in began]
-    lengths = archive_lengths(directory, *states)
+    lengths, passes = archive_lengths(directory, *states), [begun_passes(state.get("again", {})) for state in states]
     yield from check_archive(directory.path, lengths, passes=passes, progress=progress)
 
 

@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 from fyke.archive.arrivals import lots
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import Division
+from fyke.archive.passes import Begun, begun_passes
 from fyke.archive.reading import segments
 from fyke.archive.reindexing import archive_files, part_of, serial_of
 from fyke.archive.turns import rows_by_part
@@ -46,7 +47,6 @@ _COLUMNS = [
 _KINDS = {kind.name.lower(): kind for kind in Kind}
 _AWAY = (404, 410)
 _OF_COPY = ("file", "offset", "length", "fingerprint")
-_WITH_SHARES = 4  # numbers of a pass that has them
 _SERIALS = 22  # bits of the number of an archive file that count the files of one agent
 EARLIER = pa.schema(
     [
@@ -81,14 +81,15 @@ class Pass:
 def next_pass(states: Sequence[Mapping[str, Any]], asked: Pass | None, now: float, *, may_begin: bool) -> Pass | None:
     """What agents with these checkpoints are to do that `asked` is asked of together: the next pass, if it `may_begin`,
     else that which some of them had begun when the crawl broke off. None: nothing."""
-    last = max((Passes(state.get("again")) for state in states), key=lambda one: len(one.began), default=Passes())
-    number = len(last.began)
-    if asked is not None and (may_begin or asked.forever != last.forever):
+    began = max((begun_passes(state.get("again", {})) for state in states), key=len, default=[])
+    number, last = len(began), began[-1] if began else None
+    forever = last is not None and last.forever
+    if asked is not None and (may_begin or asked.forever != forever):
         shares = () if asked.visits is None else _shared(asked.visits, [_visited(state) for state in states])
         return replace(asked, number=number + 1, began_at=now, shares=shares)
-    if number and not last.forever:
-        began_at, *_, shares = [*last.began[-1], ()] if len(last.began[-1]) < _WITH_SHARES else last.began[-1]
-        return Pass(sum(shares) if shares else None, number=number, began_at=began_at, shares=shares)
+    if last is not None and not forever:
+        visits = sum(last.shares) if last.shares else None
+        return Pass(visits, number=number, began_at=last.at, shares=last.shares)
     return None if asked is None else replace(asked, number=number)
 
 
@@ -123,7 +124,7 @@ class Passes:
 
     def __init__(self, state: Mapping[str, Any] | None = None) -> None:
         saved = state or {}
-        self.began: list[list[Any]] = [list(one) for one in saved.get("began", [])]  # see `begin`
+        self.began = begun_passes(saved)
         self._found: Counter[str] = Counter(saved.get("found", {}))
 
     def __repr__(self) -> str:
@@ -133,15 +134,15 @@ class Passes:
         """The next pass begins at `now` (unix seconds); its first record is in the archive file numbered `file`. One
         that goes on `forever` meets a page that is away more than once, and counts it when it is gone. Who came to the
         crawl after earlier passes has begun them too."""
-        began = [now, file + self.forever, asked.forever]  # the file at hand may be of a pass without end
+        began = Begun(now, file + self.forever, asked.forever)  # the file at hand may be of a pass without end
         self.began += [began] * (asked.number - len(self.began) - 1)
-        self.began.append([*began, list(asked.shares)] if asked.shares else began)
+        self.began.append(began._replace(shares=asked.shares))
         self._found.clear()
 
     @property
     def forever(self) -> bool:
         """Whether the last pass goes on forever."""
-        return bool(self.began and self.began[-1][2:3] == [True])
+        return bool(self.began) and self.began[-1].forever
 
     @property
     def pages(self) -> int:
@@ -175,7 +176,7 @@ class Passes:
             return {}
         names = ("unchanged", "changed", "new", "gone", "requests", "bytes")
         counts = {name: self._found[name] for name in names}
-        return asdict(PassStatistics(len(self.began), self.began[-1][0], **counts, forever=self.forever))
+        return asdict(PassStatistics(len(self.began), self.began[-1].at, **counts, forever=self.forever))
 
     def state(self) -> dict[str, Any]:
         return {"began": self.began, "found": dict(self._found)}
