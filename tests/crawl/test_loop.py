@@ -28,7 +28,7 @@ from fyke.crawl import loop as loop_module
 from fyke.crawl.keeper import Keeper
 from fyke.crawl.loop import GRACE_S, LINK_BYTES, Ending, Engines, Loop
 from fyke.crawl.outbox import LinkCache, Outbox
-from fyke.crawl.passes import Past
+from fyke.crawl.past import Past
 from fyke.crawl.post.alone import Alone
 from fyke.crawl.post.events import LinksCame
 from fyke.crawl.post.office import Office

@@ -36,9 +36,11 @@ from fyke.crawl.barn import Barn
 from fyke.crawl.counts import Counts
 from fyke.crawl.gathering import Gathering
 from fyke.crawl.keeper import Keeper, Stateful, Writer
+from fyke.crawl.learning import learn, learn_own
 from fyke.crawl.loop import Engines
 from fyke.crawl.outbox import SENT_LINKS, LinkCache, Outbox
-from fyke.crawl.passes import Pass, Passes, Past, learn, learn_own
+from fyke.crawl.passes import Pass, Passes
+from fyke.crawl.past import Past
 from fyke.crawl.post.alone import Alone, Post
 from fyke.crawl.post.mailbag import Transport
 from fyke.crawl.post.office import Office

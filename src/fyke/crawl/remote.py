@@ -9,7 +9,7 @@ from fyke.core.batches import concat
 from fyke.core.clock import Clock
 from fyke.core.messages import Outcomes
 from fyke.crawl.outbox import Outbox
-from fyke.crawl.passes import Past
+from fyke.crawl.past import Past
 from fyke.crawl.post.events import (
     Done,
     Elsewhere,

@@ -1,6 +1,6 @@
 """A crawl that never ends: `fyke crawl --revisit` plans the next visits to known pages, again and again.
 
-A plan tells the frontier of the visits that ended since the last one (`passes.learn`), and lets wait what is due
+A plan tells the frontier of the visits that ended since the last one (`learning`), and lets wait what is due
 (`fyke.frontier.revisit.choice`). It is made in slices, between turns of the loop, so that a plan over many pages holds
 nobody up; a checkpoint may come between two slices. One that was cut off by a restart is made anew: what it let wait,
 waits. Pages that were met since are crawled as in any crawl; while they wait, known pages have their share of what is

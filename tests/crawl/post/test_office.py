@@ -17,7 +17,7 @@ from fyke.core.messages import DATED, PUT_OFF, Links, Outcomes, judged_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Earlier, visits_of
-from fyke.crawl.passes import Past
+from fyke.crawl.past import Past
 from fyke.crawl.post.columns import FRAME, envelope_opened
 from fyke.crawl.post.events import Event, Heard, VisitsCame
 from fyke.crawl.post.office import Office

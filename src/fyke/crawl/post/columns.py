@@ -18,7 +18,7 @@ from fyke.core.document import Document
 from fyke.core.messages import DATED, ENDED, JUDGED, LEARNED, PRINTED, PUT_OFF, Links, Outcomes
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit, robots_visit
-from fyke.crawl.passes import EARLIER
+from fyke.crawl.past import EARLIER
 from fyke.crawl.post.letters import Envelope, Letter
 from fyke.fetcher.names import Resolution
 

@@ -28,7 +28,7 @@ from fyke.core.clock import Clock
 from fyke.core.messages import ENDED, NONE_ENDED, OK, Links, Outcomes
 from fyke.core.urls import Locator, host_keys, key_of, robots_url
 from fyke.core.visits import Exchange, Visit
-from fyke.crawl.passes import Past
+from fyke.crawl.past import Past
 from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Dealings, Deeds, Mail
 from fyke.crawl.post.errands import Errands, without

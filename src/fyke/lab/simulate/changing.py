@@ -20,7 +20,7 @@ from fyke.core.batches import U64, Kind, Mask
 from fyke.core.messages import DATED
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Visit, batch_of
-from fyke.crawl.passes import Past
+from fyke.crawl.past import Past
 from fyke.frontier.again import COPY, ENDED, Again, News, Visited
 from fyke.lab.simulate import texts
 from fyke.lab.simulate.chance import F64, I64, dice, high, spread

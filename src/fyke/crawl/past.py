@@ -1,0 +1,117 @@
+"""What earlier visits to a page brought, for who visits it again: its ETag, its Last-Modified, which record to name.
+
+What is known of a page goes to the agent that asks for it, with the visit (`Past.known`, `Past.lend`); its newest
+record in the archive is read as it is asked for.
+"""
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from fyke.archive.directory import CrawlDirectory
+from fyke.archive.reindexing import archive_files, part_of, serial_of
+from fyke.archive.warc_reading import Broken, read_block, read_head, taken_apart
+from fyke.core.batches import U64
+from fyke.core.visits import Earlier, Visit, headers_of
+from fyke.disk.files import real_path
+from fyke.frontier.again import Again, Visited
+
+_OF_COPY = ("file", "offset", "length", "fingerprint")
+_SERIALS = 22  # bits of the number of an archive file that count the files of one agent
+EARLIER = pa.schema(
+    [
+        ("key", pa.uint64()),
+        ("missing", pa.bool_()),  # as in `Earlier`
+        ("file", pa.uint32()),
+        ("offset", pa.uint64()),
+        ("length", pa.uint32()),  # 0: there is no record
+        ("fingerprint", pa.uint64()),
+        ("at", pa.float64()),
+    ]
+)
+
+
+def file_number(part: int, serial: int) -> int:
+    """The number in the crawl of the archive file that the agent `part` numbered `serial`."""
+    return part << _SERIALS | serial
+
+
+class Past:
+    """What earlier visits brought, for who visits again: the records that `again` knows, in the archive of `folder`."""
+
+    def __init__(self, again: Again, folder: Path) -> None:
+        self._again = again
+        self._folder = folder
+        self._files: dict[int, Path] = {}  # by agent and number
+        self._lent: dict[int, Earlier] = {}  # by key: of visits that are about to come
+
+    def __repr__(self) -> str:
+        return f"Past({self._again!r})"
+
+    def recall(self, visits: Sequence[Visit]) -> None:
+        """Note with each of `visits` what is known of it without a look at the archive."""
+        for visit in visits if self._lent else ():
+            visit.earlier = self._lent.get(visit.key)
+        self._lent.clear()
+        keys = np.fromiter((visit.key for visit in visits), np.uint64, len(visits))
+        before = self._again.before(keys) if len(keys) else None
+        if before is None:
+            return
+        rows = zip(visits, before.visited.tolist(), before.copies, before.at.tolist(), strict=True)
+        for visit, visited, copy, at in rows:
+            if visited != Visited.NEVER:
+                place = (int(copy["file"]), int(copy["offset"]), int(copy["length"])) if copy["length"] else None
+                visit.earlier = Earlier(visited == Visited.MISSING, place, int(copy["fingerprint"]), at)
+
+    def known(self, keys: U64) -> pa.RecordBatch | None:
+        """What is known of those of the pages with `keys` (uint64[n]) that were visited (schema `EARLIER`)."""
+        before = self._again.before(keys) if len(keys) else None
+        met = np.zeros(0, np.bool_) if before is None else before.visited != Visited.NEVER
+        if before is None or not met.any():
+            return None
+        columns = [keys, before.visited == Visited.MISSING, *(before.copies[name] for name in _OF_COPY), before.at]
+        return pa.RecordBatch.from_arrays([pa.array(np.ascontiguousarray(one[met])) for one in columns], schema=EARLIER)
+
+    def lend(self, known: pa.RecordBatch) -> None:
+        """Visits of other shards are about to be made here, of whose pages this is `known` (schema `EARLIER`)."""
+        for key, missing, *place, fingerprint, at in zip(*(c.to_pylist() for c in known.columns), strict=True):
+            self._lent[key] = Earlier(missing, tuple(place) if place[2] else None, fingerprint, at)
+
+    def read(self, earlier: Earlier) -> None:
+        """Note what the record of the newest copy says. Where it cannot be read, the page is asked for as a new one."""
+        if earlier.place is None or earlier.original is not None:
+            return
+        number, offset, length = earlier.place
+        try:
+            fields, head = read_head(self._path(number), offset, length)
+        except (Broken, OSError, zlib.error, KeyError):
+            return
+        refers = "warc-refers-to-" if fields.get("warc-type") == "revisit" else "warc-"
+        digest = fields.get("warc-payload-digest") or fields.get("warc-block-digest", "")
+        earlier.original = (fields.get(f"{refers}target-uri", ""), fields.get(f"{refers}date", ""), digest)
+        earlier.etag, earlier.modified = (next(iter(headers_of(head, name)), "") for name in ("etag", "last-modified"))
+
+    def content(self, earlier: Earlier, most_bytes: int) -> tuple[bytes, bytes] | None:
+        """Head and body of the newest copy as they came; None where its record has none, is longer than `most_bytes`,
+        or cannot be read."""
+        if earlier.place is None:
+            return None
+        number, offset, length = earlier.place
+        try:
+            fields, block = read_block(self._path(number), offset, length, most_bytes)
+        except (Broken, OSError, zlib.error, KeyError):
+            return None
+        return taken_apart(block) if fields.get("warc-type") == "response" else None
+
+    def _path(self, number: int) -> Path:
+        """The archive file with this number. Raises KeyError."""
+        if number not in self._files:
+            own, agents = real_path(self._folder).name, len(CrawlDirectory(self._folder).parts)
+            self._files = {
+                file_number(part_of(path.name, own, agents), serial_of(path.name)[0]): path
+                for path in archive_files(self._folder)
+            }
+        return self._files[number]
