@@ -283,7 +283,7 @@ def test_every_page_is_kept_once_and_the_crawl_knows_its_end(tmp_path: Path) -> 
     assert crawl.worker.refused
     assert crawl.taken > 1
     assert crawl.fetcher.stopped
-    assert crawl.stage.stages.traps.barren, "some of it waited for all else"
+    assert crawl.stage._stages.traps.barren, "some of it waited for all else"
     assert crawl.loop.idle
     crawl.close()
 
@@ -313,16 +313,16 @@ def test_traps_wait_while_a_page_that_may_lead_on_is_not_read_to_its_end(
     """Between two pages of a list in which each leads to the next, nothing else is left for a moment."""
     crawl = SmallCrawl(tmp_path, small_web(2))
     frontier, now = crawl.stage, crawl.clock.now()
-    while not len(frontier.stages.traps):
+    while not len(frontier._stages.traps):
         crawl.turn()
-    monkeypatch.setattr(type(frontier.stages), "others_wait", False)
+    monkeypatch.setattr(type(frontier._stages), "others_wait", False)
     for _ in range(100):
         frontier.turn(now, hungry=True, quiet=False)
-    waiting = len(frontier.stages.traps)
+    waiting = len(frontier._stages.traps)
     assert waiting and not frontier.turn(now, hungry=True, quiet=False)
-    assert len(frontier.stages.traps) == waiting
+    assert len(frontier._stages.traps) == waiting
     assert frontier.turn(now, hungry=True, quiet=True)
-    assert len(frontier.stages.traps) < waiting
+    assert len(frontier._stages.traps) < waiting
     crawl.close()
 
 
@@ -424,7 +424,7 @@ def test_what_is_under_way_at_the_end_has_its_time_and_then_waits(tmp_path: Path
     assert crawl.fetcher.aborted
     assert crawl.clock.now() - began >= GRACE_S
     assert crawl.worker.kept == Counter([came[0].url])
-    assert {url for urls in crawl.stage.stages.window.rows() for url in texts(urls)} == set(under_way) - {came[0].url}
+    assert {url for urls in crawl.stage._stages.window.rows() for url in texts(urls)} == set(under_way) - {came[0].url}
     crawl.close()
 
 
@@ -491,7 +491,7 @@ def test_a_page_of_many_links_comes_in_portions(tmp_path: Path) -> None:
         crawl.turn()
     stage, outbox, left = crawl.stage, crawl.engines.outbox, [len(many)]
     while outbox.waiting:
-        assert stage.stages.window.of_host(locate(root).host), "it is not over"
+        assert stage._stages.window.of_host(locate(root).host), "it is not over"
         left.append(outbox.waiting)
         crawl.turn()
     most = LINK_BYTES // len(many[0]) + 1
@@ -508,11 +508,11 @@ def test_links_of_other_agents_are_in_the_frontier_before_a_checkpoint(tmp_path:
     outbox, nobody = crawl.engines.outbox, cast(Fetcher, SimpleNamespace(take_strayed=list))
     remote = Remote(crawl.stage, nobody, outbox, cast(Office, post), cast(Past, None), crawl.clock)
     loop = Loop(replace(crawl.engines, remote=remote), ASKED, crawl.clock, crawl.news)
-    accepted = crawl.stage.stages.seen.pending
+    accepted = crawl.stage._stages.seen.pending
     remote.receive(crawl.clock.now())
-    assert crawl.stage.stages.seen.pending == accepted
+    assert crawl.stage._stages.seen.pending == accepted
     loop.settle()
-    assert crawl.stage.stages.seen.pending == accepted + 2
+    assert crawl.stage._stages.seen.pending == accepted + 2
     assert not outbox
     crawl.close()
 

@@ -176,7 +176,7 @@ class Crawl(Shard[Frontier, Progress]):
         pages = keep(visits, ~rules)
         for start in range(0, pages.num_rows, LEASED_ROWS):
             self.model.leased.append(pages.slice(start, LEASED_ROWS))
-        assert len(self.stage.stages.window) == self.model.held
+        assert len(self.stage._stages.window) == self.model.held
         return moved or visits.num_rows > 0
 
     def answer(self) -> None:
@@ -238,19 +238,19 @@ class Crawl(Shard[Frontier, Progress]):
 
 def places(frontier: Frontier) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
     """Everywhere a URL may wait in a frontier that runs, in the words of `FrontierSeen.places`."""
-    yield UNCHECKED, frontier.stages.seen.unchecked()
-    yield "for pages nearer to the seeds to be done", frontier.stages.later.scan()
-    yield "for the budget of its domain to be known", frontier.stages.domains.unchecked()
-    rounds = (*frontier.stages.backlog.queues(), *frontier.stages.beast.queues())
+    yield UNCHECKED, frontier._stages.seen.unchecked()
+    yield "for pages nearer to the seeds to be done", frontier._stages.later.scan()
+    yield "for the budget of its domain to be known", frontier.domains.unchecked()
+    rounds = (*frontier._stages.backlog.queues(), *frontier._stages.beast.queues())
     for queue in {queue.name: queue for queue in rounds}.values():
         over = queue.name.startswith("beast-over")
         yield "since its domain is over its budget" if over else "for its turn", queue.scan()
-    yield "for the robots.txt of its host", frontier.stages.gate.scan()
-    yield "in line, on disk", frontier.stages.ready.scan()
-    yield BLOCKED, frontier.stages.blocked.scan()
-    yield OVER_QUOTA, frontier.stages.quota.scan()
-    yield TRAPPED, frontier.stages.traps.scan()
-    yield "for its host's turn", frontier.stages.window.rows()
+    yield "for the robots.txt of its host", frontier._stages.gate.scan()
+    yield "in line, on disk", frontier._stages.ready.scan()
+    yield BLOCKED, frontier._stages.blocked.scan()
+    yield OVER_QUOTA, frontier._stages.quota.scan()
+    yield TRAPPED, frontier._stages.traps.scan()
+    yield "for its host's turn", frontier._stages.window.rows()
 
 
 def counted(found: Iterator[tuple[str, Iterator[pa.RecordBatch]]]) -> dict[str, Counter[str]]:

@@ -240,9 +240,9 @@ def test_known_pages_have_their_share_of_what_is_handed_out_while_new_ones_wait(
     frontier = crawl.frontier
     frontier.supply.known_share = share
     known, new = [(1, number) for number in range(400)], [(2, number) for number in range(400)]
-    learn(frontier.stages.again, ended(known, Visited.THERE, News.CHANGED, DAY))
-    plan(frontier.stages.again, 2 * DAY, None)
-    frontier.stages.backlog.put(rows(new), np.zeros(0, np.uint64))
+    learn(frontier.again, ended(known, Visited.THERE, News.CHANGED, DAY))
+    plan(frontier.again, 2 * DAY, None)
+    frontier._stages.backlog.put(rows(new), np.zeros(0, np.uint64))
     came = []
     while (batch := frontier.supply.pull(crawl.now, None, dry=True)) is not None:
         came += [page(url)[0] for url in texts(batch)]
@@ -321,7 +321,7 @@ def test_heavy_pages_are_visited_more_often_and_light_ones_too(tmp_path: Path) -
 
 def test_pages_of_domains_that_many_link_to_are_visited_more_often(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, small_web(1))
-    domains, again = crawl.frontier.stages.domains, crawl.frontier.stages.again
+    domains, again = crawl.frontier.domains, crawl.frontier.again
     again.weights = Weights(by_in_degree=True)
     domains.add(np.array([at(1, 0).domain], np.uint64), in_degree=50)
     pages = [(number % 5, number) for number in range(40)]
@@ -384,7 +384,7 @@ def test_pages_that_rested_in_an_earlier_version_rest_on(tmp_path: Path, name: s
 
 def test_only_urls_that_nobody_had_met_count_for_the_page_they_were_found_on(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, small_web(1))
-    again, known, unknown = crawl.frontier.stages.again, at(1, 0).key, at(2, 0).key
+    again, known, unknown = crawl.frontier.again, at(1, 0).key, at(2, 0).key
     learn(again, ended([(1, 0)], Visited.THERE, News.CHANGED, DAY))
 
     def find(pages: Sequence[Page], on: int) -> int:

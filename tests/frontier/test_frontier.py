@@ -171,7 +171,7 @@ def test_domains_are_counted(tmp_path: Path) -> None:
                 neighbours.setdefault(domain_of[target], set()).add(domain_of[page])
     told = {
         name: (int(record["urls"]), int(record["fetched"]), int(record["in_degree"]))
-        for names, records in crawl.frontier.stages.domains.named()
+        for names, records in crawl.frontier.domains.named()
         for name, record in zip(names, records, strict=True)
     }
     assert told == {name: (urls[name], fetched[name], len(neighbours.get(name, ()))) for name in urls}
@@ -187,12 +187,7 @@ def test_one_domain_costs_star_and_beast_nothing(tmp_path: Path, enforcement: En
     crawl = Crawl(tmp_path, web, CrawlSection(scope=Scope.DOMAIN), enforcement=enforcement)
 
     def nothing_but_the_backlog() -> None:
-        assert (
-            len(crawl.frontier.stages.beast)
-            == crawl.frontier.stages.star.pending
-            == crawl.frontier.stages.star.edges
-            == 0
-        )
+        assert len(crawl.frontier._stages.beast) == crawl.frontier.star.pending == crawl.frontier.star.edges == 0
         all_is_somewhere(crawl)
         crawl.save()
         names = crawl.checkpoint.store.lengths()
@@ -201,7 +196,7 @@ def test_one_domain_costs_star_and_beast_nothing(tmp_path: Path, enforcement: En
     crawl.finish(nothing_but_the_backlog)
     inside = {url for url in web.distances() if pay_level_domain(split(url).host) == "d0.example"}
     check_done(crawl, inside)
-    ((names, records),) = crawl.frontier.stages.domains.named()
+    ((names, records),) = crawl.frontier.domains.named()
     assert names == ["d0.example"]
     assert records["fetched"].tolist() == [len(inside)]
     crawl.close()
@@ -248,9 +243,9 @@ def test_what_is_never_popular_does_not_keep_the_crawl_from_its_end(tmp_path: Pa
     assert left.total() == crawl.frontier.statistics().over_budget > 0
     for url in left:
         domain = locate(url).domain
-        record = crawl.frontier.stages.domains.of(domain)
+        record = crawl.frontier.domains.of(domain)
         assert record is not None
-        budgets = crawl.frontier.stages.star.budgets(np.array([domain], np.uint64), record["in_degree"].reshape(1))
+        budgets = crawl.frontier.star.budgets(np.array([domain], np.uint64), record["in_degree"].reshape(1))
         assert budgets.tolist() == [0]
     crawl.save()
     crawl.restart()
@@ -353,5 +348,5 @@ def test_another_process_sees_where_a_url_waits(tmp_path: Path) -> None:
         crawl.fetch()
         crawl.save()
         all_is_somewhere(crawl)
-        assert all(crawl.frontier.stages.seen.holds(key_of(url)) or url in crawl.waiting() for url in crawl.model.done)
+        assert all(crawl.frontier._stages.seen.holds(key_of(url)) or url in crawl.waiting() for url in crawl.model.done)
     crawl.close()

@@ -47,11 +47,11 @@ def pages(crawl: Crawl) -> Counter[str]:
 
 
 def out(crawl: Crawl) -> Counter[str]:
-    return Counter(split(url).host for urls in crawl.frontier.stages.window.rows() for url in texts(urls))
+    return Counter(split(url).host for urls in crawl.frontier._stages.window.rows() for url in texts(urls))
 
 
 def left_out(crawl: Crawl) -> Counter[str]:
-    return Counter(split(url).host for urls in crawl.frontier.stages.quota.scan() for url in texts(urls))
+    return Counter(split(url).host for urls in crawl.frontier._stages.quota.scan() for url in texts(urls))
 
 
 def check(crawl: Crawl) -> None:
@@ -66,7 +66,7 @@ def check_end(crawl: Crawl) -> None:
     for host in left_out(crawl):
         assert pages(crawl)[host] == most(host)
     known = {link for page in crawl.model.done for link in crawl.web.links[page]} | set(crawl.web.seeds)
-    waiting = {url for urls in crawl.frontier.stages.quota.scan() for url in texts(urls)}
+    waiting = {url for urls in crawl.frontier._stages.quota.scan() for url in texts(urls)}
     assert {url for url in known if crawl.web.open(url)} == set(crawl.model.done) | waiting
     told = crawl.frontier.statistics()
     assert (told.over_quota, told.rows) == (len(waiting), 0)
@@ -122,7 +122,7 @@ def test_no_host_has_more_than_its_pages(  # noqa: C901
     for urls, _ in unsafe:
         crawl.frontier.take_back(urls)
     crawl.finish(lambda: check(crawl))
-    waiting = {url for urls in crawl.frontier.stages.quota.scan() for url in texts(urls)}
+    waiting = {url for urls in crawl.frontier._stages.quota.scan() for url in texts(urls)}
     check(crawl)
     assert set(crawl.model.done.values()) <= {1} and waiting.isdisjoint(crawl.model.done)
     for host in left_out(crawl):
@@ -162,7 +162,7 @@ def test_what_came_before_the_limit_was_not_counted(tmp_path: Path) -> None:
 def test_a_probe_that_was_held_for_is_let_go_of(tmp_path: Path) -> None:
     """Where another agent makes it, it may be under way at a restart; it brings no page."""
     crawl = Crawl(tmp_path, small_web(1), sizes=SIZES, sites=TABLES)
-    quota = crawl.stage.stages.quota
+    quota = crawl.stage._stages.quota
     probe = visits_of(url_batch([locate("http://a.example/nothing")], kind=Kind.PROBE))[0]
     quota.hold([(probe.key, probe.host)])
     assert quota._held

@@ -189,7 +189,7 @@ class Agent:
         rooms.passes.begin(asked, asked.began_at or now, rooms.archive.state()["serial"])
         if self.config.crawl.pages and self._seat is None:
             rooms.fetcher.pages_left = self.config.crawl.pages
-        self._note("again", number=len(rooms.passes.began), waiting=len(rooms.frontier.stages.again))
+        self._note("again", number=len(rooms.passes.began), waiting=len(rooms.frontier.again))
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -238,9 +238,9 @@ class Agent:
             "rests_until": frontier.rests_until(self._clock.now()),
             "activity": office.activity,
             "unsafe": office.unsafe,
-            "later": len(frontier.stages.later) + len(frontier.stages.again),
+            "later": frontier.later_urls,
             "level": frontier.level,
-            "blocked": len(frontier.stages.blocked),
+            "blocked": frontier.blocked_urls,
             "checkpoints": rooms.keeper.taken,
             "answered": rooms.barn.answered,
             "hosts": len(fetcher.bench),

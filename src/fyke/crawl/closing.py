@@ -45,8 +45,8 @@ def _host_rows(rooms: Rooms) -> Iterator[HostRow]:
 
 
 def _domain_rows(rooms: Rooms) -> Iterator[pa.RecordBatch]:
-    star, schema = rooms.frontier.stages.star, SCHEMAS["domains"]
-    for names, records in rooms.frontier.stages.domains.named():
+    star, schema = rooms.frontier.star, SCHEMAS["domains"]
+    for names, records in rooms.frontier.domains.named():
         keys = np.fromiter(map(key_of, names), np.uint64, len(names))
         budgets = star.budgets(keys, records["in_degree"])
         columns = {

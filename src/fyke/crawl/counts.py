@@ -101,7 +101,7 @@ class Counts:
             plugin_failures=dict(failures),
             deaths=dict(self.deaths),
             again=self.passes.statistics(),
-            freshness=standing._asdict() if (standing := self.frontier.stages.again.standing).at else {},
+            freshness=standing._asdict() if (standing := self.frontier.again.standing).at else {},
         )
 
     def _left_out(self, over_quota: int) -> dict[str, int]:

@@ -323,7 +323,7 @@ class Loop:
 
     def _nothing_left(self, now: float) -> Ending | None:
         if self.idle and self._frontier.empty:
-            return Ending.BLOCKED if self._frontier.statistics().blocked else Ending.FINISHED
+            return Ending.BLOCKED if self._frontier.blocked_urls else Ending.FINISHED
         until = self._frontier.rests_until(now) if self.idle else 0.0
         too_long = until - now > self._asked.wait_s and not self._hours.begin_at(until)
         return Ending.RESTING if too_long else None

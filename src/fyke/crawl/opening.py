@@ -236,7 +236,7 @@ class Rooms:
         config, prepared, loop = self._config, self._prepared, asyncio.get_running_loop()
         self.named_sitemaps = NamedSitemaps(saved.get("sitemaps", {}))
         self._redirects = Redirects(saved.get("redirects", {}))
-        self._past = Past(self.frontier.stages.again, self._directory.path)
+        self._past = Past(self.frontier.again, self._directory.path)
         self.barn = Barn(
             self.archive, self.pages, self.links if config.store.links else None, prepared.sinks, self.passes,
             {one.name: self.extracted[f"extract {one.name}"] for one in prepared.extractors},
@@ -322,7 +322,7 @@ class Rooms:
                 self.frontier, self.fetcher, self.outbox, self.office, self._past, self._clock, self.rewriting
             )
         if again is not None and again.forever:
-            self.frontier.stages.again.weights = self._prepared.weights
+            self.frontier.again.weights = self._prepared.weights
             revisits = Revisits(self.frontier, self.learn, self.book.forgive, self._clock, self._config.revisit)
         new_text = NewText() if self._config.frontier.trap_pages else None
         printing = None if self.rewriting is None else Printing(self._prepared.rules)
@@ -337,7 +337,7 @@ class Rooms:
     def learn(self) -> Iterator[None]:
         """Tell the frontier of visits that ended, batch by batch; sitemaps may be read once more."""
         self.named_sitemaps.clear()
-        again, folder = self.frontier.stages.again, self._directory.path
+        again, folder = self.frontier.again, self._directory.path
         if self._seat is None:
             self.pages.flush()
             yield from learn(again, folder)

@@ -77,7 +77,7 @@ class Remote:
             case Heard(outcomes):
                 self._hear(outcomes, now)
             case Elsewhere(visits):
-                frontier.stages.quota.hold(visits)
+                frontier.hold_visits(visits)
             case WaitAgain(urls, keys):
                 frontier.take_back(concat([urls, frontier.let_go(keys)]))
             case _:

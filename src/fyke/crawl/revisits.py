@@ -45,7 +45,7 @@ class Revisits:
         frontier.supply.known_share = asked.share
 
     def __repr__(self) -> str:
-        return f"Revisits({self._frontier.stages.again!r}, next plan at {self.next_at:.0f})"
+        return f"Revisits({self._frontier.again!r}, next plan at {self.next_at:.0f})"
 
     def turn(self, now: float) -> None:
         """Go on with the plan that is being made, or begin the next one if it is time."""
@@ -64,7 +64,7 @@ class Revisits:
         self._took_s += self._clock.now() - begun
         if self._plan is None:
             self.next_at = max(self.next_at, now + (PLAN_SHARE - 1) * self._took_s)
-            again = self._frontier.stages.again
+            again = self._frontier.again
             again.standing = again.standing._replace(next_at=self.next_at)
 
     def _planned(self, now: float) -> Iterator[None]:

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from fyke.core.batches import U64, URLS, domain_names, keep, u64
+from fyke.core.batches import U64, URLS, Kind, domain_names, keep, numbers, u64
+from fyke.core.messages import OK
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Combine, Op, Values
 from fyke.disk.queue import DiskQueue
@@ -49,6 +51,8 @@ class Domains:
         )
         self._names = DiskQueue(store, "domain-names", NAMES, saved.get("names"))
         self._asked = int(saved.get("asked", 0))
+        self._ended: list[pa.RecordBatch] = []  # visits that no record was told of
+        self._ended_rows = 0
 
     def __repr__(self) -> str:
         return f"Domains({len(self._drum)} domains)"
@@ -83,6 +87,25 @@ class Domains:
     def add(self, domains: U64, **counts: npt.ArrayLike) -> None:
         """Add to the records of `domains` (uint64[n]): fields of `RECORD`, each n numbers or one for all."""
         self._drum.update(domains, _records(len(domains), counts))
+
+    def note_ended(self, ended: pa.RecordBatch, most_rows: int) -> None:
+        """Visits ended (schema `ENDED`); once they are `most_rows` they are counted."""
+        self._ended.append(ended)
+        self._ended_rows += ended.num_rows
+        if self._ended_rows >= most_rows:
+            self.count_ended()
+
+    def count_ended(self) -> None:
+        """Tell the records of the visits that ended."""
+        if not self._ended:
+            return
+        ended = pa.concat_batches(self._ended)
+        ended = ended.filter(pc.invert(ended.column("again")))  # they were counted at their first visit
+        domains, places = np.unique(u64(ended, "domain"), return_inverse=True)
+        pages = (numbers(ended, "outcome") == OK) & (numbers(ended, "kind") != Kind.LISTING)
+        fetched = np.bincount(places, pages, len(domains)).astype(np.uint32)
+        self.add(domains, ended=np.bincount(places, minlength=len(domains)), fetched=fetched)
+        self._ended, self._ended_rows = [], 0
 
     def link(self, domains: U64, links: npt.NDArray[np.integer]) -> None:
         """`links` [n] more domains link to `domains` (uint64[n]); their records come out of the next merge.
@@ -141,6 +164,7 @@ class Domains:
             yield batch.column("name").to_pylist(), self._drum.values_of(u64(batch, "domain"))
 
     def state(self) -> dict[str, Any]:
+        self.count_ended()
         return {"records": self._drum.state(), "names": self._names.state(), "asked": self._asked}
 
     def close(self) -> None:

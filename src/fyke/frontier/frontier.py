@@ -21,11 +21,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fyke.core.batches import EMPTY, URLS, Kind, concat, first_of_each_key, keep, numbers, u64, url_batch
 from fyke.core.config import FrontierSection
-from fyke.core.messages import LEARNED, OK, SOON_S, Links, Outcomes, Rules
+from fyke.core.messages import LEARNED, SOON_S, Links, Outcomes, Rules
 from fyke.core.site import SiteSection
 from fyke.core.urls import Locator, locate
 from fyke.disk.queue import DiskQueue
@@ -81,15 +80,14 @@ class Frontier:
         self._store = store
         self._sizes = sizes
         self._landing = Landing(filters, saved)
-        self._ended: list[pa.RecordBatch] = []  # visits that the records of their domains were not told of
-        self._ended_rows = 0
         self._by_level = by_level
         self._descends = descends
         self._few_visits = few_visits
         self.level = int(saved.get("level", 0))
-        self.stages = at = Stages(
+        self._stages = at = Stages(
             store, config, order, host_delay_s=host_delay_s, opened_at=opened_at, saved=saved, sizes=sizes, sites=sites
         )
+        self.again, self.domains, self.star = at.again, at.domains, at.star
         self._placing = Placing(at, sizes)
         ready_rows = sizes.ready if isinstance(order, BreadthFirst) else sizes.ordered
         round_s = config.default_budget_urls * host_delay_s
@@ -98,7 +96,7 @@ class Frontier:
         self._leased = DiskQueue(store, "leased", URLS, saved.get("leased"))
 
     def __repr__(self) -> str:
-        return f"Frontier({self.stages!r})"
+        return f"Frontier({self._stages!r})"
 
     # --- what comes in
 
@@ -110,11 +108,11 @@ class Frontier:
             targets = u64(urls, "domain")
             within = self._filters.domains
             inside = slice(None) if within is None else among(targets, within)
-            self.stages.star.link(links.sources[inside], targets[inside])
+            self.star.link(links.sources[inside], targets[inside])
         # Filter before the repeats go: a refused row must not hide an accepted one.
         accepted = first_of_each_key(self._filters.accept(urls))
         if accepted.num_rows:
-            self.stages.seen.check_update(accepted)
+            self._stages.seen.check_update(accepted)
 
     def extend_scope(self, urls: pa.RecordBatch) -> None:
         """Take note of where seeds redirect to, if `urls` say so; they need not be of this shard."""
@@ -138,83 +136,70 @@ class Frontier:
 
     def rouse(self) -> None:
         """Settings changed: let go what sleeps; hosts that rest still send it back."""
-        self.stages.asleep.rouse()
+        self._stages.asleep.rouse()
 
     def put_outcomes(self, outcomes: Outcomes, now: float) -> None:
         """How visits ended, and what was learned of robots.txt files."""
         ended = outcomes.ended
         if ended.num_rows:
-            self.stages.window.ended(u64(ended, "key"), u64(ended, "host"))
+            self._stages.window.ended(u64(ended, "key"), u64(ended, "host"))
             self.note_ended(ended)
             self.put_done(ended)
         columns = (outcomes.learned.column(name).to_pylist() for name in LEARNED.names)
         for origin, rules, until in zip(*columns, strict=True):
-            self.stages.gate.known(origin.decode(), Rules(rules), until, now)
+            self._stages.gate.known(origin.decode(), Rules(rules), until, now)
         if outcomes.put_off.num_rows:
             self._put_off(outcomes.put_off, now)
-        self.stages.traps.learn(outcomes.judged)
-        self.stages.again.note(outcomes.dated)
+        self._stages.traps.learn(outcomes.judged)
+        self.again.note(outcomes.dated)
 
     def note_ended(self, ended: pa.RecordBatch) -> None:
         """Visits ended (schema `ENDED`): how long their hosts rest is how much they may have out, and what was found of
         them is held against their number."""
         planned = keep(ended, numbers(ended, "kind") != Kind.PROBE)
-        self.stages.traps.visited(u64(planned, "host"), u64(planned, "domain"))
-        self.stages.gate.over(u64(ended, "domain"))
+        self._stages.traps.visited(u64(planned, "host"), u64(planned, "domain"))
+        self._stages.gate.over(u64(ended, "domain"))
         asked = keep(ended, numbers(ended, "rest_s") >= 0)
-        self.stages.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())
+        self._stages.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())
 
     def _put_off(self, visits: pa.RecordBatch, now: float) -> None:
         """Visits come back: they wait for room at their host, or asleep."""
-        self.stages.gate.over(u64(visits, "domain"), asked=False)
+        self._stages.gate.over(u64(visits, "domain"), asked=False)
         hosts, host_until = u64(visits, "host"), visits.column("host_until").to_numpy()
-        self.stages.window.ended(u64(visits, "key"), hosts)
+        self._stages.window.ended(u64(visits, "key"), hosts)
         rests = dict(zip(hosts.tolist(), host_until.tolist(), strict=True))
-        self.stages.asleep.sleep({host: until for host, until in rests.items() if until > now + SOON_S}, now)
-        self.stages.window.rests(rests, (until - now for until in rests.values()))
+        self._stages.asleep.sleep({host: until for host, until in rests.items() if until > now + SOON_S}, now)
+        self._stages.window.rests(rests, (until - now for until in rests.values()))
         sleep = visits.column("until").to_numpy() > now + SOON_S
-        self.stages.asleep.put(keep(visits, sleep).select(WAITING.names), now)
+        self._stages.asleep.put(keep(visits, sleep).select(WAITING.names), now)
         self._refill.spill(keep(visits, ~sleep).select(URLS.names))
 
     def put_done(self, ended: pa.RecordBatch) -> None:
         """Visits that are over (schema `ENDED`) and out no more: their domains are told."""
-        self.stages.quota.count(ended)
-        ended = keep(ended, numbers(ended, "kind") != Kind.PROBE)
-        self._ended.append(ended)
-        self._ended_rows += ended.num_rows
-        if self._ended_rows >= self._sizes.batch:
-            self._count_ended()
+        self._stages.quota.count(ended)
+        self.domains.note_ended(keep(ended, numbers(ended, "kind") != Kind.PROBE), self._sizes.batch)
 
     def hold(self, ended: pa.RecordBatch) -> None:
         """Visits are over (schema `ENDED`) and out no more, but what came of them is not safe."""
-        self.stages.quota.hold_ended(ended)
+        self._stages.quota.hold_ended(ended)
 
-    def _count_ended(self) -> None:
-        """Tell the records of domains of the visits that ended."""
-        if not self._ended:
-            return
-        ended = pa.concat_batches(self._ended)
-        ended = ended.filter(pc.invert(ended.column("again")))  # they were counted at their first visit
-        domains, places = np.unique(u64(ended, "domain"), return_inverse=True)
-        pages = (numbers(ended, "outcome") == OK) & (numbers(ended, "kind") != Kind.LISTING)
-        fetched = np.bincount(places, pages, len(domains)).astype(np.uint32)
-        counts = np.bincount(places, minlength=len(domains)).astype(np.uint32)
-        self.stages.domains.add(domains, ended=counts, fetched=fetched)
-        self._ended, self._ended_rows = [], 0
+    def hold_visits(self, visits: Iterable[tuple[int, int]]) -> None:
+        """What may have come of these visits, by key and host, is not safe yet: they are with others."""
+        self._stages.quota.hold(visits)
 
     # --- from stage to stage
 
     @property
     def need(self) -> Need:
         """How much it wants for visits to hand out."""
-        if not self.stages.window.low or self.stages.ready.waiting:
+        if not self._stages.window.low or self._stages.ready.waiting:
             return Need.NONE
-        return Need.DRY if len(self.stages.window) < max(1, self._few_visits) else Need.LOW
+        return Need.DRY if len(self._stages.window) < max(1, self._few_visits) else Need.LOW
 
     @property
     def known_share(self) -> float:
         """Of the URLs that a merge would read, those seen before: 0 to 1."""
-        seen = self.stages.seen
+        seen = self._stages.seen
         return len(seen) / max(1, len(seen) + seen.pending)
 
     def turn(self, now: float, *, hungry: bool, quiet: bool = True) -> bool:
@@ -225,15 +210,15 @@ class Frontier:
         caller's to weigh, since it has a clock and the frontier has none.
         """
         if hungry:
-            self._count_ended()
-        for woken in self.stages.asleep.woken(now):
-            self.stages.ready.put(woken)
-        for released in self.stages.quota.released():
-            self.stages.ready.put(released)
-        self.supply.put(self.stages.traps.cleared(), now)
-        self.supply.put(self.stages.traps.share(), now)
+            self.domains.count_ended()
+        for woken in self._stages.asleep.woken(now):
+            self._stages.ready.put(woken)
+        for released in self._stages.quota.released():
+            self._stages.ready.put(released)
+        self.supply.put(self._stages.traps.cleared(), now)
+        self.supply.put(self._stages.traps.share(), now)
         self.supply.put(self._probes(), now)
-        moved = self.stages.seen.full or (hungry and self.stages.seen.pending > 0)
+        moved = self._stages.seen.full or (hungry and self._stages.seen.pending > 0)
         if moved:
             self._advance()
         moved |= self._placing.turn(hungry=hungry)
@@ -241,17 +226,17 @@ class Frontier:
         moved |= self.supply.fill(now, near, hungry=hungry, dry=self.need >= Need.DRY)
         if moved:
             return True
-        if quiet and len(self.stages.traps) and not self.stages.others_wait:
-            self.supply.put(self.stages.traps.release(max(1, RELEASED * self._few_visits)), now)
+        if quiet and len(self._stages.traps) and not self._stages.others_wait:
+            self.supply.put(self._stages.traps.release(max(1, RELEASED * self._few_visits)), now)
             return True
-        if self._descends and self.level_done and (len(self.stages.later) or len(self.stages.again)):
+        if self._descends and self.level_done and self.later_urls:
             self.descend(self.level + 1)
             return True
         return False
 
     def _probes(self) -> pa.RecordBatch:
         """Pages that cannot be there, to be asked for all the same (schema `URLS`)."""
-        wanted = self.stages.traps.probes.take()
+        wanted = self._stages.traps.probes.take()
         if not wanted:
             return EMPTY
         urls, about = zip(*wanted, strict=True)
@@ -259,31 +244,31 @@ class Frontier:
 
     def _advance(self) -> None:
         """Merge the URLs found with those seen; the new ones go on to their domain's budget."""
-        for unique in self.stages.seen.merge():
-            self.stages.again.met(u64(unique, "via"))
-            self.stages.traps.probes.found(u64(unique, "host"), u64(unique, "domain"))
+        for unique in self._stages.seen.merge():
+            self.again.met(u64(unique, "via"))
+            self._stages.traps.probes.found(u64(unique, "host"), u64(unique, "domain"))
             for start in range(0, unique.num_rows, self._sizes.batch):  # a merge may return millions
                 urls = unique.slice(start, self._sizes.batch)
                 if self._by_level:
                     near = numbers(urls, "depth") <= self.level
-                    self.stages.later.put(keep(urls, ~near))
+                    self._stages.later.put(keep(urls, ~near))
                     urls = keep(urls, near)
                 self._placing.put(urls, alone=self._alone)
 
     @property
     def level_done(self) -> bool:
         """Whether nothing waits or is out but for pages nearer to the seeds."""
-        return not len(self.stages.window) and self.stages.nothing_near
+        return not len(self._stages.window) and self._stages.nothing_near
 
     def descend(self, level: int) -> None:
         """All pages nearer to the seeds are done: let go of those of `level`."""
         self.level = level
-        self.stages.again.next_level()
-        left = len(self.stages.later)
-        while left and (batch := self.stages.later.get(min(left, self._sizes.batch))) is not None:
+        self.again.next_level()
+        left = len(self._stages.later)
+        while left and (batch := self._stages.later.get(min(left, self._sizes.batch))) is not None:
             left -= batch.num_rows
             near = numbers(batch, "depth") <= level
-            self.stages.later.put(keep(batch, ~near))
+            self._stages.later.put(keep(batch, ~near))
             self._placing.put(keep(batch, near), alone=self._alone)
 
     # --- what goes out
@@ -291,15 +276,15 @@ class Frontier:
     def resume(self) -> None:
         """Go on after a restart: what was handed out before and not fetched waits again."""
         while (urls := self._leased.get(self._sizes.batch)) is not None:
-            self.stages.ready.put(urls)
-        self.stages.gate.resume()
+            self._stages.ready.put(urls)
+        self._stages.gate.resume()
 
     def visits(self, now: float, most_rules: int) -> pa.RecordBatch:
         """What the fetcher may have now (schema `URLS`), possibly nothing: pages, out until their outcomes come, and
         at most `most_rules` robots.txt to be brought, of kind `RULES`."""
-        traps = self.stages.traps
-        nothing_else = not len(self.stages.window) and not len(traps)
-        rules = self.stages.gate.wanted(most_rules, now, traps.are_hosts_in_doubt, all_of_a_domain=nothing_else)
+        traps = self._stages.traps
+        nothing_else = not len(self._stages.window) and not len(traps)
+        rules = self._stages.gate.wanted(most_rules, now, traps.are_hosts_in_doubt, all_of_a_domain=nothing_else)
         pages = self._refill.visits(now)
         return concat([batch for batch in (rules, pages) if batch.num_rows])
 
@@ -307,31 +292,31 @@ class Frontier:
 
     def block(self, hosts: Iterable[int]) -> None:
         """Hand out nothing of hosts with these keys."""
-        self.stages.blocked.add(hosts)
+        self._stages.blocked.add(hosts)
 
     def unblock(self, hosts: Iterable[int]) -> int:
         """Go on with hosts with these keys, and with what waits though its host is not blocked; how many URLs."""
         count = 0
-        for urls in self.stages.blocked.release(hosts):
+        for urls in self._stages.blocked.release(hosts):
             count += urls.num_rows
-            self.stages.ready.put(urls)
+            self._stages.ready.put(urls)
         return count
 
     def plan_again(self, now: float, terms: Terms, *, by_line: bool = False) -> Iterator[None]:
         """Visit known pages once more, as `Again.plan` has it: level by level, if that is how the crawl goes."""
-        if self.stages.seen.pending:  # so that what first visits found is not taken for news
+        if self._stages.seen.pending:  # so that what first visits found is not taken for news
             self._advance()
-        yield from self.stages.again.plan(now, terms, by_line=by_line)
+        yield from self.again.plan(now, terms, by_line=by_line)
         self.level = 0
 
     def take_back(self, urls: pa.RecordBatch) -> None:
         """Visits that the fetcher gave back, not made: they wait again."""
-        self.stages.window.ended(u64(urls, "key"), u64(urls, "host"))
-        self.stages.ready.put(urls)
+        self._stages.window.ended(u64(urls, "key"), u64(urls, "host"))
+        self._stages.ready.put(urls)
 
     def let_go(self, keys: Iterable[int]) -> pa.RecordBatch:
         """The visits with these keys, out no more (schema `URLS`): whoever asks holds them from now on."""
-        return self.stages.window.let_go(keys)
+        return self._stages.window.let_go(keys)
 
     def overflowed(self, host: int) -> bool:
         """Whether more of the host with this key waits on disk than is handed out."""
@@ -341,47 +326,62 @@ class Frontier:
 
     def accused(self) -> Sequence[int]:
         """Hosts with visits out that may be traps, as was learned since this was last asked: to be taken back."""
-        accused = self.stages.traps.take_accused()
-        return self.stages.window.hosts_of(accused) if accused else ()
+        accused = self._stages.traps.take_accused()
+        return self._stages.window.hosts_of(accused) if accused else ()
 
     def refused(self) -> pa.RecordBatch:
         """URLs that robots.txt refused since this was last asked (schema `URLS`), out until their outcomes come."""
-        refused = self.stages.gate.refused()
-        self.stages.window.note(refused)
+        refused = self._stages.gate.refused()
+        self._stages.window.note(refused)
         return refused
 
     @property
     def plugin_failures(self) -> Counter[str]:
         """How often the budget function or the order raised or gave nonsense, by the plug-in's name."""
-        return self.stages.star.failures + self.stages.ready.failures
+        return self.star.failures + self._stages.ready.failures
 
     @property
     def empty(self) -> bool:
         """Whether nothing waits anywhere and nothing is out; what no budget is left for does not count."""
-        return self.level_done and not (len(self.stages.later) or len(self.stages.again))
+        return self.level_done and not self.later_urls
+
+    @property
+    def later_urls(self) -> int:
+        """How many URLs wait for pages nearer to the seeds to be done, or for their next visit."""
+        return len(self._stages.later) + len(self.again)
+
+    @property
+    def blocked_urls(self) -> int:
+        """How many wait for a person to take the block of their host back."""
+        return len(self._stages.blocked)
+
+    @property
+    def policy_bytes(self) -> int:
+        """Bytes written and read so far, in this process, by the queues in which URLs wait for their rounds."""
+        counts = [queue.statistics() for queue in self._stages.beast.queues()]
+        return sum(count.written_bytes + count.read_bytes for count in counts)
 
     def rests_until(self, now: float) -> float:
         """When the first of what waits may go on, where all of it waits for hosts that rest; 0 where it does not, or
         nothing waits."""
-        return self.stages.rests_until(now)
+        return self._stages.rests_until(now)
 
     def state(self) -> dict[str, object]:
         """Everything a restart needs; nothing found stays in memory only."""
-        self._count_ended()
         own = {"level": self.level, "leased": self._lease()}
-        return {**own, **self._landing.state(), **self.supply.state(), **self.stages.state()}
+        return {**own, **self._landing.state(), **self.supply.state(), **self._stages.state()}
 
     def _lease(self) -> dict[str, Any]:
         """Write down what is handed out, in place of what was written before."""
         self._leased.destroy()
         self._leased = DiskQueue(self._store, "leased", URLS)
-        for urls in self.stages.window.rows():
+        for urls in self._stages.window.rows():
             self._leased.put(urls)
         return self._leased.state()
 
     def statistics(self) -> FrontierStatistics:
-        return self.stages.statistics()
+        return self._stages.statistics()
 
     def close(self) -> None:
-        self.stages.close()
+        self._stages.close()
         self._leased.close()

@@ -40,7 +40,7 @@ def test_a_crawl_that_never_ends_keeps_up(tmp_path):
     with kept(tmp_path, wanted) as simulation:  # goes on where it was
         simulate(simulation, 3000)
         crawl = simulation.simulation
-        seen, standing = crawl.copies.seen(crawl.clock.now()), crawl.frontier.stages.again.standing
+        seen, standing = crawl.copies.seen(crawl.clock.now()), crawl.frontier.again.standing
     assert seen.pages > 500 and seen.revisits > 300
     assert 0.75 < seen.fresh <= 1 and 0.05 < seen.changed / seen.revisits < 0.95
     assert abs(standing.fresh - seen.fresh) < 0.2

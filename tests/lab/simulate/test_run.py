@@ -128,7 +128,7 @@ def test_hosts_are_asked_in_their_hours_alone_and_no_page_is_lost(tmp_path, monk
                 if rests_until > now + 3600:
                     closed += 1
                     assert rests_until == hours.opens_at(now) and simulation._loop._nothing_left(now) is None
-                    assert simulation.fetcher.bench.visits == 0 and len(simulation.frontier.stages.asleep)
+                    assert simulation.fetcher.bench.visits == 0 and len(simulation.frontier._stages.asleep)
             running.checkpoint()
     assert closed and pages_in(logged(tmp_path / "log")) == dict.fromkeys(ALL, 1)
     begun = {request[2] for request in Watched.requests}

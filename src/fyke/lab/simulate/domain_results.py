@@ -46,7 +46,7 @@ class Bins:
 def standings(simulation: Simulation) -> Standings:
     """Of all domains that `simulation` has met so far."""
     columns: list[tuple[npt.NDArray[np.integer], ...]] = [tuple(np.zeros(0, np.int64) for _ in range(4))]
-    for names, records in simulation.frontier.stages.domains.named():
+    for names, records in simulation.frontier.domains.named():
         numbers = np.fromiter((int(name[_NUMBER]) for name in names), np.int64, len(names))
         columns.append((numbers, records["in_degree"], records["urls"], records["fetched"]))
     number, in_degree, urls, fetched = (

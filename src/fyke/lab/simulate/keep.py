@@ -89,7 +89,7 @@ class Kept:
         """Bring the totals up to date that nobody counts as they come."""
         totals = self.simulation.tally.totals
         totals.wall_s = self._wall_before_s + perf_counter() - self._opened_at
-        totals.policy_bytes = self._policy_before + policy_bytes(self.simulation)
+        totals.policy_bytes = self._policy_before + self.simulation.frontier.policy_bytes
         totals.peak_memory_bytes = max(totals.peak_memory_bytes, peak_memory_bytes())
 
     def sample(self) -> Sample:
@@ -117,12 +117,6 @@ class Kept:
 
     def close(self) -> None:
         self.simulation.close()
-
-
-def policy_bytes(simulation: Simulation) -> int:
-    """Bytes written and read so far, in this process, by the queues in which URLs wait for their rounds."""
-    counts = [queue.statistics() for queue in simulation.frontier.stages.beast.queues()]
-    return sum(count.written_bytes + count.read_bytes for count in counts)
 
 
 @contextmanager

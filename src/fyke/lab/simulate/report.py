@@ -79,7 +79,7 @@ def _freshness(simulation: Simulation) -> dict[str, Any]:
     seen = simulation.copies.seen(simulation.clock.now())
     return {
         "revisits": seen.revisits, "changed_share": seen.changed / max(1, seen.revisits), "fresh": seen.fresh,
-        "believed_fresh": simulation.frontier.stages.again.standing.fresh, "stale": seen.stale,
+        "believed_fresh": simulation.frontier.again.standing.fresh, "stale": seen.stale,
     }  # fmt: skip
 
 
