@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,9 +45,7 @@ class Closed:
         self.server = Server(self.clock, b"User-agent: *\nDisallow: /\n")
         self._rests = Rests(folder / "rests", config.politeness, 1.0, self.clock.now(), resumed=False)
         self._book = HostBook(folder / "hosts.sqlite")
-        rooms = Wiring(
-            Workbench(config.politeness), Names(), self._book, self._rests, self.server, lambda: None, self.clock
-        )  # type: ignore[arg-type]
+        rooms = wired(Workbench(config.politeness), Names(), self._book, self._rests, self.server, self.clock)
         self.fetcher = Fetcher(rooms, config, asyncio.Event())
 
     async def __aenter__(self) -> Fetcher:
@@ -87,6 +86,14 @@ class Server:
         asyncio.get_running_loop().call_soon(done, exchange)
 
 
+def wired(
+    bench: Workbench, names: Any, book: HostBook, rests: Rests, server: Any, clock: VirtualClock,
+    abort: Callable[[], None] = lambda: None,
+) -> Wiring:  # fmt: skip
+    """The rooms of a fetcher, with `names` and a `server` of ours."""
+    return Wiring(bench=bench, resolver=names, book=book, rests=rests, protocols=server, abort=abort, clock=clock)
+
+
 def put_again(fetcher: Fetcher) -> int:
     """Hand out again what was given back, whether its time has come or not; how many visits."""
     given_back = batch_of(visit for visit, _ in fetcher.take().put_off)
@@ -104,7 +111,7 @@ async def test_a_long_rest_outlives_the_workbench(tmp_path: Path, host_delay_s: 
     bench = Workbench(config.politeness)
     rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
     with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-        rooms = Wiring(bench, Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+        rooms = wired(bench, Names(), book, rests, server, clock)
         fetcher = Fetcher(rooms, config, asyncio.Event())
         for page in range(3):
             at = locate(f"http://a.test/{page}")
@@ -132,7 +139,7 @@ async def test_few_hosts_are_served_in_a_turn_and_all_in_turn(tmp_path: Path) ->
     rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
     with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
         names = EachElsewhere()
-        rooms = Wiring(Workbench(config.politeness), names, book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+        rooms = wired(Workbench(config.politeness), names, book, rests, server, clock)
         fetcher = Fetcher(rooms, config, asyncio.Event())
         fetcher.put(url_batch([locate(f"http://h{number}.test/") for number in range(3 * STARTS)]))
         served = []
@@ -168,7 +175,7 @@ async def test_what_is_broken_off_rests_too(tmp_path: Path) -> None:
     bench = Workbench(config.politeness)
     with closing(rests()) as journal, HostBook(tmp_path / "hosts.sqlite") as book:
         clock.advance(20.0)
-        rooms = Wiring(bench, Names(), book, journal, server, lambda: server.broken_off(), clock)  # type: ignore[arg-type]
+        rooms = wired(bench, Names(), book, journal, server, clock, lambda: server.broken_off())
         fetcher = Fetcher(rooms, config, asyncio.Event())
         at = locate("http://a.test/")
         fetcher.put(url_batch([at]))
@@ -212,7 +219,7 @@ async def test_a_fault_that_is_not_the_servers_costs_it_nothing(tmp_path: Path, 
     bench = Workbench(config.politeness)
     rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
     with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-        rooms = Wiring(bench, Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+        rooms = wired(bench, Names(), book, rests, server, clock)
         fetcher = Fetcher(rooms, config, asyncio.Event())
         fetcher.put(url_batch([locate("http://a.test/")]))
         for _ in range(100):
@@ -248,7 +255,7 @@ async def test_who_breaks_every_connection_is_not_asked_for_ever(tmp_path: Path)
     ends: list[Outcome] = []
     rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
     with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-        rooms = Wiring(Workbench(config.politeness), Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+        rooms = wired(Workbench(config.politeness), Names(), book, rests, server, clock)
         fetcher = Fetcher(rooms, config, asyncio.Event())
         fetcher.put(url_batch([locate("http://a.test/")]))
         for _ in range(2000):
@@ -271,7 +278,7 @@ async def test_what_was_aborted_starts_nothing(tmp_path: Path) -> None:
         closing(Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=False)) as journal,
         HostBook(tmp_path / "hosts.sqlite") as book,
     ):
-        rooms = Wiring(Workbench(config.politeness), Names(), book, journal, server, lambda: None, clock)  # type: ignore[arg-type]
+        rooms = wired(Workbench(config.politeness), Names(), book, journal, server, clock)
         fetcher = Fetcher(rooms, config, asyncio.Event())
         fetcher.put(url_batch([locate(f"http://a.test/{n}") for n in range(9)]))
         while len(server.asked) < 3:
@@ -312,7 +319,7 @@ async def test_rules_that_are_hard_to_ask_hold_nobody_up(tmp_path: Path) -> None
     rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
     urls = [f"http://bad.test{target}" for target in targets] + [f"http://good.test/{n}" for n in range(300)]
     with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-        rooms = Wiring(bench, Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+        rooms = wired(bench, Names(), book, rests, server, clock)
         fetcher = Fetcher(rooms, config, news)
         fetcher.put(url_batch([locate(url) for url in urls]))
         fetcher.pump()

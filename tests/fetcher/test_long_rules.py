@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fetcher.test_engine import Names, Server, put_again
+from fetcher.test_engine import Names, Server, put_again, wired
 from fyke.core.batches import url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
@@ -25,7 +25,6 @@ from fyke.fetcher.host import OriginRules
 from fyke.fetcher.long_rules import AT_ONCE, SMALL_BYTES, LongRules
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.robots import RobotsRecord, RobotsState
-from fyke.fetcher.wiring import Wiring
 from fyke.fetcher.workbench import Workbench
 
 DELAY_S = 90
@@ -195,7 +194,7 @@ def test_they_are_obeyed_also_when_they_were_forgotten(tmp_path: Path, monkeypat
         bench = Workbench(config.politeness)
         rests = Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=False)
         with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-            rooms = Wiring(bench, Names(), book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+            rooms = wired(bench, Names(), book, rests, server, clock)
             fetcher = Fetcher(rooms, config, asyncio.Event())
             urls = [f"http://h{host}.test/{page}" for host in range(hosts) for page in [*range(pages), "closed-0"]]
             fetcher.put(url_batch([locate(url) for url in urls]))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fetcher.test_engine import Server, put_again
+from fetcher.test_engine import Server, put_again, wired
 from fyke.core.batches import Kind, url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
@@ -17,7 +17,6 @@ from fyke.fetcher.book import HostBook
 from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.names import Resolution
 from fyke.fetcher.rests import Rests
-from fyke.fetcher.wiring import Wiring
 from fyke.fetcher.workbench import Workbench
 
 FOUND = Resolution("a.test", Outcome.OK, ("127.0.0.1",), 1e12)
@@ -55,7 +54,7 @@ async def test_a_host_that_is_roused_while_its_name_is_looked_up_waits_on(
     bench, server = Workbench(config.politeness), Server(clock, b"")
     rests = Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=False)
     with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-        rooms = Wiring(bench, names, book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+        rooms = wired(bench, names, book, rests, server, clock)
         fetcher = Fetcher(rooms, config, asyncio.Event())
         visit = url_batch([locate("http://a.test/")])
         fetcher.put(visit)
@@ -96,7 +95,7 @@ async def test_names_that_fail_hold_no_room_for_rules(tmp_path: Path) -> None:
     bench, server = Workbench(config.politeness), Server(clock, b"")
     rests = Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=False)
     with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-        rooms = Wiring(bench, names, book, rests, server, lambda: None, clock)  # type: ignore[arg-type]
+        rooms = wired(bench, names, book, rests, server, clock)
         fetcher = Fetcher(rooms, config, asyncio.Event())
         room, told = fetcher.rules_room, dict[str, float]()
         for round_ in range(3):

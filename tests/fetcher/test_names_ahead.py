@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fetcher.conftest import NameServer
-from fetcher.test_engine import Server, put_again
+from fetcher.test_engine import Server, put_again, wired
 from fyke.core.batches import url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
@@ -19,7 +19,6 @@ from fyke.fetcher.book import HostBook
 from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.names import Resolution, Resolver
 from fyke.fetcher.rests import Rests
-from fyke.fetcher.wiring import Wiring
 from fyke.fetcher.workbench import Workbench
 
 TTL_S = 300
@@ -56,7 +55,7 @@ async def crawled(server: NameServer, folder: Path, each_second: Callable[[Fetch
     rests = Rests(folder / "rests", config.politeness, 300.0, clock.now(), resumed=False)
     with closing(rests), HostBook(folder / "hosts.sqlite") as book:
         bench = Workbench(config.politeness)
-        rooms = Wiring(bench, resolver, book, rests, Server(clock, b""), lambda: None, clock)  # type: ignore[arg-type]
+        rooms = wired(bench, resolver, book, rests, Server(clock, b""), clock)
         fetcher = Fetcher(rooms, config, asyncio.Event())
         for name in [*BUSY, *IDLE]:
             pages = range(200 if name in BUSY else 1)

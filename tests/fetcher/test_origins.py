@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fetcher.test_engine import Names
+from fetcher.test_engine import Names, wired
 from fyke.core.batches import Kind, url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
@@ -23,7 +23,6 @@ from fyke.core.visits import Exchange, Purpose, Visit, batch_of
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.rests import Rests
-from fyke.fetcher.wiring import Wiring
 from fyke.fetcher.workbench import Workbench
 
 FAILURES = 5
@@ -58,7 +57,7 @@ class Crawl:
         self.clock = clock
         self._rests = Rests(folder / "rests", CONFIG.politeness, 1.0, clock.now(), resumed=True)
         self._book = HostBook(folder / "hosts.sqlite")
-        rooms = Wiring(Workbench(CONFIG.politeness), Names(), self._book, self._rests, server, lambda: None, clock)  # type: ignore[arg-type]
+        rooms = wired(Workbench(CONFIG.politeness), Names(), self._book, self._rests, server, clock)
         self.fetcher = Fetcher(rooms, CONFIG, asyncio.Event())
         self.ends: dict[str, Outcome] = {}
         self._back: list[tuple[float, Visit]] = []

@@ -25,9 +25,10 @@ from fyke.core.urls import host_keys
 from fyke.crawl.closing import close_whole
 from fyke.crawl.control import Steering
 from fyke.crawl.loop import Ending, Loop
-from fyke.crawl.opening import Plugins, Prepared, Rooms, Seat
+from fyke.crawl.opening import Plugins, Prepared, Rooms
 from fyke.crawl.passes import Pass
 from fyke.crawl.post.letters import Envelope
+from fyke.crawl.post.seat import Seat
 from fyke.disk.checkpoint import Checkpoint
 from fyke.frontier.revisit.choice import Terms
 

@@ -25,7 +25,7 @@ from fyke.frontier.frontier import Frontier
 from fyke.harvest import Parser
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
     """The rooms that count, `totals` of the runs before this one, and when this one began."""
 

@@ -24,8 +24,8 @@ from fyke.core.config import Config
 from fyke.core.errors import AgentFailed, FykeError
 from fyke.crawl.agent import Agent
 from fyke.crawl.loop import Ending
-from fyke.crawl.opening import Seat
 from fyke.crawl.passes import Pass
+from fyke.crawl.post.seat import Seat
 from fyke.crawl.post.sockets import Sockets
 from fyke.crawl.signals import stop_signals
 
@@ -139,8 +139,14 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
             agents = {}
             for me in numbers:
                 sockets = Sockets(me, directory.state)
-                deaths = orders.deaths if me == numbers[0] else {}
-                seat = Seat(me, divided, sockets, config.fetch.connections, orders.moved, deaths)
+                seat = Seat(
+                    me=me,
+                    division=divided,
+                    transport=sockets,
+                    most_rules=config.fetch.connections,
+                    moved=orders.moved,
+                    deaths=orders.deaths if me == numbers[0] else {},
+                )
                 own = CrawlDirectory(directory.path, me)
                 agent = Agent(own, share(config, divided), seat=seat, again=orders.again)
                 agents[me] = await stack.enter_async_context(agent)

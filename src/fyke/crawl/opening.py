@@ -7,7 +7,7 @@ Invariant: a room is restored before anything is written; where one cannot be op
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import Any
 
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
-from fyke.archive.division import Division
 from fyke.archive.records import pack
 from fyke.archive.table_files import series
 from fyke.archive.tables import ExtractedTable, LinksTable, PagesTable
@@ -42,8 +41,8 @@ from fyke.crawl.outbox import SENT_LINKS, LinkCache, Outbox
 from fyke.crawl.passes import Pass, Passes
 from fyke.crawl.past import Past
 from fyke.crawl.post.alone import Alone, Post
-from fyke.crawl.post.mailbag import Transport
 from fyke.crawl.post.office import Office
+from fyke.crawl.post.seat import PostRooms, Seat
 from fyke.crawl.printing import Printing
 from fyke.crawl.remote import Remote
 from fyke.crawl.revisits import Revisits
@@ -77,18 +76,6 @@ from fyke.harvest.named_sitemaps import NamedSitemaps
 from fyke.harvest.new_text import NewText
 from fyke.harvest.redirects import Redirects
 from fyke.harvest.worker import Harvest
-
-
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """Where an agent sits among those of its crawl."""
-
-    me: int
-    division: Division
-    transport: Transport
-    most_rules: int  # origins that a shard asks for their rules at a time
-    moved: bool  # whether addresses went from agent to agent since the last run
-    deaths: Mapping[str, int]  # of its process, as in `CrawlStatistics`
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +149,10 @@ class Rooms:
             self._open_post(saved)
             self._open_fetcher()
             self.counts = Counts(
-                self.frontier, self.fetcher, self.barn, self.outbox, prepared.filtering, self._parser, self._registry,
-                self.archive, self.passes, clock, saved.get("totals", {}), self.started_at, self.rewriting,
-                {} if self._seat is None else self._seat.deaths,
+                frontier=self.frontier, fetcher=self.fetcher, barn=self.barn, outbox=self.outbox,
+                filters=prepared.filtering, parser=self._parser, registry=self._registry, archive=self.archive,
+                passes=self.passes, clock=clock, totals=saved.get("totals", {}), started_at=self.started_at,
+                rewriting=self.rewriting, deaths={} if seat is None else seat.deaths,
             )  # fmt: skip
             self.keeper = self._keeper(checkpoint)
             self._opened = self._opened.pop_all()
@@ -277,10 +265,10 @@ class Rooms:
         if seat is not None:
             of_before = saved.get("post", {})
             life = max(int(self._clock.now() * 1e6), of_before.get("letters", {}).get("life", 0) + 1)
-            rooms = (self._store, self.resolver, self.rests, self._past, self._clock)
-            self.post = self.office = Office(
-                seat.me, seat.division, seat.transport, rooms, life, of_before, seat.most_rules, self._news
+            rooms = PostRooms(
+                store=self._store, resolver=self.resolver, rests=self.rests, past=self._past, clock=self._clock
             )
+            self.post = self.office = Office(seat, rooms, life, of_before, self._news)
         self._opened.callback(self.post.close)
 
     def _open_fetcher(self) -> None:
@@ -295,17 +283,17 @@ class Rooms:
             config.politeness, config.frontier.default_budget_urls, prepared.sites.delay_s, prepared.hours
         )
         wiring = Wiring(
-            self.bench,
-            self.resolver,
-            self.book,
-            self.rests,
-            self._registry,
-            self.engine.close,
-            self._clock,
-            self._past,
-            self.engine.cut,
-            self.engine.room,
-            self.post.owns,
+            bench=self.bench,
+            resolver=self.resolver,
+            book=self.book,
+            rests=self.rests,
+            protocols=self._registry,
+            abort=self.engine.close,
+            clock=self._clock,
+            past=self._past,
+            cut=self.engine.cut,
+            room=self.engine.room,
+            ours=self.post.owns,
             shared=self._seat is not None,
             pace=self._pace,
         )

@@ -27,7 +27,7 @@ class EarlierVisits(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wiring:
     """The rooms the fetcher acts through."""
 

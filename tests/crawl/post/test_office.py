@@ -21,6 +21,7 @@ from fyke.crawl.past import Past
 from fyke.crawl.post.columns import FRAME, envelope_opened
 from fyke.crawl.post.events import Event, Heard, VisitsCame
 from fyke.crawl.post.office import Office
+from fyke.crawl.post.seat import PostRooms, Seat
 from fyke.disk.store import Store
 from fyke.fetcher.names import Resolution, Resolver
 from fyke.fetcher.rests import Rests
@@ -57,15 +58,16 @@ class Offices:
         resolver = SimpleNamespace(
             cached=lambda name: Resolution(name, Outcome.OK, (ADDRESS,), inf), load=lambda named: None
         )
-        rooms = (
-            Store(folder),
-            cast(Resolver, resolver),
-            cast(Rests, SimpleNamespace(hosts=lambda now: [])),
-            self.past[me],
-            self.clock,
+        rooms = PostRooms(
+            store=Store(folder),
+            resolver=cast(Resolver, resolver),
+            rests=cast(Rests, SimpleNamespace(hosts=lambda now: [])),
+            past=self.past[me],
+            clock=self.clock,
         )
         transport = SimpleNamespace(send=lambda to, frame: self._send(to, frame))
-        return Office(me, TWO, transport, rooms, 1, {}, 100, asyncio.Event())
+        seat = Seat(me=me, division=TWO, transport=transport, most_rules=100, moved=False, deaths={})
+        return Office(seat, rooms, 1, {}, asyncio.Event())
 
     def _send(self, to: int, frame: bytes) -> None:
         head, _ = FRAME.unpack_from(frame)

@@ -22,13 +22,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fyke.archive.division import Division
 from fyke.core.batches import EMPTY, Kind, concat, keep, numbers, u64
-from fyke.core.clock import Clock
 from fyke.core.messages import ENDED, NONE_ENDED, OK, Links, Outcomes
 from fyke.core.urls import Locator, host_keys, key_of, robots_url
 from fyke.core.visits import Exchange, Visit
-from fyke.crawl.past import Past
 from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Dealings, Deeds, Mail
 from fyke.crawl.post.errands import Errands, without
@@ -37,44 +34,33 @@ from fyke.crawl.post.guests import Guests
 from fyke.crawl.post.handed import ToldIn
 from fyke.crawl.post.lent import Unsafe, ended_of, lent_rows, urls_of
 from fyke.crawl.post.letters import Envelope, Letter
-from fyke.crawl.post.mailbag import Mailbag, Transport
+from fyke.crawl.post.mailbag import Mailbag
 from fyke.crawl.post.outgoing import Outgoing
 from fyke.crawl.post.routes import Routes
-from fyke.disk.store import Store
-from fyke.fetcher.names import Resolver
-from fyke.fetcher.rests import BOOKED_WAIT_S, Rests
+from fyke.crawl.post.seat import PostRooms, Seat
+from fyke.fetcher.rests import BOOKED_WAIT_S
 
 _HOST, _OUTCOME = ENDED.get_field_index("host"), ENDED.get_field_index("outcome")
 
 
 class Office:
-    """The post of agent `me` of a crawl that is divided so, in its present `life`."""
+    """The post of the agent that sits there, in its present `life`."""
 
-    def __init__(
-        self,
-        me: int,
-        division: Division,
-        transport: Transport,
-        rooms: tuple[Store, Resolver, Rests, Past, Clock],
-        life: int,
-        saved: Mapping[str, Any],
-        most_rules: int,
-        news: asyncio.Event,
-    ) -> None:
-        """`saved` is what `state` gave; `most_rules` are asked for at a time."""
-        self._me = me
-        self._division = division
-        store, self._resolver, self._rests, self._past, self._clock = rooms
-        self._most_rules = most_rules
+    def __init__(self, seat: Seat, rooms: PostRooms, life: int, saved: Mapping[str, Any], news: asyncio.Event) -> None:
+        """`saved` is what `state` gave."""
+        self._me = me = seat.me
+        self._division = division = seat.division
+        self._resolver, self._rests, self._past, self._clock = rooms.resolver, rooms.rests, rooms.past, rooms.clock
+        self._most_rules = seat.most_rules
         self._news = news
         others = [agent for agent in range(division.agents) if agent != me]
         self._dealings = Dealings(me, others, life, BOOKED_WAIT_S, saved.get("letters"))
         self._handed, self._letters = self._dealings.handed, self._dealings.letters
-        self._mailbag = Mailbag(self._letters, others, transport, store)
+        self._mailbag = Mailbag(self._letters, others, seat.transport, rooms.store)
         self._outgoing = Outgoing(me, division, self._mailbag)
         self._routes = Routes(me, division, self._dealings, self._resolver, news)
         self._errands = Errands(me, division, self._mailbag, self._routes)
-        self._unsafe = Unsafe(store, saved.get("unsafe"))
+        self._unsafe = Unsafe(rooms.store, saved.get("unsafe"))
         self._restore(saved)
         self._guests = Guests()
         self._events: list[Event] = []
