@@ -24,6 +24,7 @@ from fyke.core.seeds import seeds_of
 from fyke.core.urls import host_keys
 from fyke.crawl.closing import close_whole
 from fyke.crawl.control import Steering
+from fyke.crawl.known_agents import Stand
 from fyke.crawl.loop import Ending, Loop
 from fyke.crawl.opening import Plugins, Prepared, Rooms
 from fyke.crawl.passes import Pass
@@ -228,29 +229,29 @@ class Agent:
         assert self._rooms.office is not None
         self._rooms.office.put(envelope)
 
-    def stand(self) -> dict[str, Any]:
+    def stand(self) -> Stand:
         """What the supervisor must know to tell when all is done, and who may fetch how many pages."""
         rooms, office = self._rooms, self._rooms.office
         assert office is not None
         frontier, fetcher = rooms.frontier, rooms.fetcher
-        return {
-            "idle": self._loop.idle,
-            "level_done": frontier.level_done,
-            "rests_until": frontier.rests_until(self._clock.now()),
-            "activity": office.activity,
-            "unsafe": office.unsafe,
-            "later": frontier.later_urls,
-            "level": frontier.level,
-            "blocked": frontier.blocked_urls,
-            "checkpoints": rooms.keeper.taken,
-            "answered": rooms.barn.answered,
-            "hosts": len(fetcher.bench),
-            "unreached": fetcher.unreached,
-            "pages": rooms.brought,
-            "pages_left": fetcher.pages_left,
-            "waiting": fetcher.bench.visits,
-            "resting": not (fetcher.in_flight or fetcher.ended),
-        }
+        return Stand(
+            idle=self._loop.idle,
+            level_done=frontier.level_done,
+            rests_until=frontier.rests_until(self._clock.now()),
+            activity=office.activity,
+            unsafe=office.unsafe,
+            later=frontier.later_urls,
+            level=frontier.level,
+            blocked=frontier.blocked_urls,
+            checkpoints=rooms.keeper.taken,
+            answered=rooms.barn.answered,
+            hosts=len(fetcher.bench),
+            unreached=fetcher.unreached,
+            pages=rooms.brought,
+            pages_left=fetcher.pages_left,
+            waiting=fetcher.bench.visits,
+            resting=not (fetcher.in_flight or fetcher.ended),
+        )
 
     def take_checkpoint(self) -> None:
         """Take a checkpoint at the next turn."""

@@ -1,5 +1,10 @@
-"""What the supervisor knows of the agents of a crawl: what they said last, and what they may begin."""
+"""What the supervisor knows of the agents of a crawl: how they stand by what they said last, and what they may begin.
 
+An agent says `Stand` of itself when it is asked; what follows from those of all is decided here and acted on by the
+supervisor. Invariant: the pages that agents may have never add up to more than the limit.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,16 +12,42 @@ from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.statistics import CrawlStatistics
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """How an agent stands."""
+
+    idle: bool  # nothing is on its way but in its frontier
+    level_done: bool  # nothing of its shard waits or is out but for pages nearer to the seeds
+    rests_until: float  # unix seconds: the first of what waits may go on then, where all of it waits for hosts; else 0
+    activity: int  # grows with whatever it sends to others, hears from them or tells
+    unsafe: int  # how many times it was told what came of visits, which is not safe yet
+    later: int  # URLs that wait for a deeper level, or for their next visit
+    level: int
+    blocked: int  # URLs whose host a person blocked
+    checkpoints: int  # that it took in its present life
+    answered: bool  # whether any server ever answered it
+    hosts: int  # at its workbench
+    unreached: bool  # whether none of these can be reached
+    pages: int  # that count towards the limit
+    pages_left: int  # that it may still begin; below zero: any number
+    waiting: int  # visits at its workbench
+    resting: bool  # nothing is being fetched, or was and is not looked at
+
+
 @dataclass(eq=False)
 class KnownAgent:
     """What is known of one agent."""
 
-    stand: dict[str, Any] = field(default_factory=dict)  # its answer to the question `round`
+    stand: Stand | None = None  # its answer to the question `round`
     round: int = 0
     figures: dict[str, Any] = field(default_factory=dict)
     statistics: CrawlStatistics = field(default_factory=CrawlStatistics)
     allowed: int = -1  # pages it may have in all; -1: it has not said how many it has
     checkpoints: int = 0
+
+    def note(self, figures: dict[str, Any]) -> None:
+        """These are its `figures` now."""
+        self.figures, self.statistics = figures, CrawlStatistics(**figures["statistics"])
 
 
 def standing_before(directory: CrawlDirectory, agent: int) -> CrawlStatistics:
@@ -25,7 +56,29 @@ def standing_before(directory: CrawlDirectory, agent: int) -> CrawlStatistics:
     return CrawlStatistics(**{**totals, "elapsed_s": 0.0, "memory_bytes": 0, "in_flight": 0})
 
 
-def all_unreached(stands: list[dict[str, Any]]) -> bool:
-    """Whether there are hosts, and no agent reaches any of its own."""
-    working = [stand for stand in stands if stand["hosts"]]
-    return bool(working) and all(stand["unreached"] for stand in working)
+def nobody_reached(stands: Sequence[Stand]) -> bool:
+    """Whether there are hosts, no agent reaches any of its own, and none ever did."""
+    working = [stand for stand in stands if stand.hosts]
+    return bool(working) and all(stand.unreached for stand in working) and not any(stand.answered for stand in stands)
+
+
+def have_their_pages(stands: Sequence[Stand], limit: int) -> bool:
+    """Whether agents have `limit` pages together, and fetch no more."""
+    return sum(stand.pages for stand in stands) >= limit and all(stand.resting for stand in stands)
+
+
+def allotted(known: Sequence[KnownAgent], limit: int, first: int) -> Iterator[tuple[int, int]]:
+    """Who may begin how many pages more: agents that have visits, as long as `limit` is not reached; who begins none
+    gives back what it has (a number of 0), once there is no more. The agent `first` is asked first."""
+    pool = limit - sum(one.allowed for one in known)
+    most = max(1, limit // (4 * len(known)))
+    for agent in (*range(first, len(known)), *range(first)):
+        stand = known[agent].stand
+        assert stand is not None
+        if pool > 0 and stand.pages_left < most and stand.waiting:
+            pages = min(pool, most)
+            known[agent].allowed += pages
+            pool -= pages
+            yield agent, pages
+        elif pool <= 0 and stand.pages_left and stand.resting:
+            yield agent, 0

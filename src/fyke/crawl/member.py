@@ -94,14 +94,11 @@ class Member:
             await self._writer.drain()
 
     def _stand(self, order: dict[str, Any]) -> None:
-        stands = {number: agent.stand() for number, agent in self._agents.items()}
-        if order["figures"]:
-            for place, (number, agent) in enumerate(self._agents.items()):
-                figures = agent.figures()
-                if place:
-                    figures["statistics"]["memory_bytes"] = 0  # the process's were counted
-                stands[number]["figures"] = figures
-        self.tell(round=order["round"], stands=stands)
+        figures = {number: agent.figures() for number, agent in self._agents.items()} if order["figures"] else {}
+        for of_another in [*figures.values()][1:]:
+            of_another["statistics"]["memory_bytes"] = 0  # the process's were counted
+        stands = {number: asdict(agent.stand()) for number, agent in self._agents.items()}
+        self.tell(round=order["round"], stands=stands, figures=figures)
 
     def _recall(self, order: dict[str, Any]) -> None:
         number = order["agent"]

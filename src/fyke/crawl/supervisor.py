@@ -37,7 +37,7 @@ from fyke.core.plugins import named, schemes_of
 from fyke.core.seeds import seeds_of
 from fyke.crawl.control import SLOWEST
 from fyke.crawl.forks import ForkServer
-from fyke.crawl.known_agents import KnownAgent, all_unreached, standing_before
+from fyke.crawl.known_agents import KnownAgent, Stand, allotted, have_their_pages, nobody_reached, standing_before
 from fyke.crawl.loop import Ending
 from fyke.crawl.member import LINE_BYTES, Orders
 
@@ -78,7 +78,7 @@ class Supervisor:
         self._hours = HostHours(config.politeness.hours, config.site)
         count = min(processes, of.agents)
         self._processes = [_Process(list(range(first, of.agents, count))) for first in range(count)]
-        self._known = {agent: KnownAgent(statistics=standing_before(directory, agent)) for agent in range(of.agents)}
+        self._known = [KnownAgent(statistics=standing_before(directory, agent)) for agent in range(of.agents)]
         for process in self._processes:
             process.deaths = sum((Counter(self._known[agent].statistics.deaths) for agent in process.agents), Counter())
         self._asked = AskedLater(directory.state)
@@ -126,7 +126,7 @@ class Supervisor:
             self._forks.start(theirs, self._directory.path, process.agents, orders)
         process.begun = process.ended = False
         for agent in process.agents:
-            self._known[agent] = replace(self._known[agent], stand={}, round=0, allowed=-1, checkpoints=0)
+            self._known[agent] = replace(self._known[agent], stand=None, round=0, allowed=-1, checkpoints=0)
         reader, process.writer = await asyncio.open_connection(sock=ours, limit=LINE_BYTES)
         process.hearing = asyncio.create_task(self._hear(process, reader))
 
@@ -176,8 +176,10 @@ class Supervisor:
             if self._ending is not None:
                 self._tell(process, do="stop", ending=self._ending.value)
         elif "stands" in said:
+            for agent, figures in said["figures"].items():
+                self._known[int(agent)].note(figures)
             for agent, stand in said["stands"].items():
-                self._stands(int(agent), said["round"], stand)
+                self._stands(int(agent), said["round"], Stand(**stand))
         elif "recalled" in said:
             known = self._known[said["agent"]]
             known.allowed -= said["recalled"]
@@ -189,16 +191,12 @@ class Supervisor:
             process.ended = True
         self._answered.set()
 
-    def _stands(self, agent: int, number: int, stand: dict[str, Any]) -> None:
+    def _stands(self, agent: int, number: int, stand: Stand) -> None:
         known = self._known[agent]
-        figures = stand.pop("figures", None)
-        if figures is not None:
-            known.figures = figures
-            known.statistics = CrawlStatistics(**figures["statistics"])
         if known.allowed < 0:
-            known.allowed = stand["pages"] + max(0, stand["pages_left"])
-        if stand["checkpoints"] != known.checkpoints:
-            known.checkpoints = stand["checkpoints"]
+            known.allowed = stand.pages + max(0, stand.pages_left)
+        if stand.checkpoints != known.checkpoints:
+            known.checkpoints = stand.checkpoints
             self._deaths = 0
             self._turns.add(agent, saved_state(CrawlDirectory(self._directory.path, agent).shard))
         known.stand, known.round = stand, number
@@ -232,8 +230,9 @@ class Supervisor:
             self._kill_silent()
             if self._ending is None and asked.for_s and time.monotonic() - self._began >= asked.for_s:
                 self.stop(Ending.TIME)
-            if self._ending is None and all(known.round == self._round for known in self._known.values()):
-                self._judge([known.stand for known in self._known.values()])
+            stands = [known.stand for known in self._known if known.stand is not None and known.round == self._round]
+            if self._ending is None and len(stands) == len(self._known):
+                self._judge(stands)
         if self._failure is not None:
             raise self._failure
         for part in self._directory.parts:
@@ -253,9 +252,7 @@ class Supervisor:
 
     async def _pause(self) -> None:
         """Until all have answered, and a round has passed."""
-        busy = not self._config.crawl.pages and all(
-            known.stand and not known.stand["idle"] for known in self._known.values()
-        )
+        busy = not self._config.crawl.pages and all(known.stand and not known.stand.idle for known in self._known)
         until = time.monotonic() + (BUSY_ROUND_S if busy else ROUND_S)
         while (left := until - time.monotonic()) > 0:
             self._answered.clear()
@@ -267,72 +264,56 @@ class Supervisor:
             if self._failure is not None or all(process.ended for process in self._processes):
                 return
 
-    def _judge(self, stands: list[dict[str, Any]]) -> None:
+    def _judge(self, stands: list[Stand]) -> None:
         """Whether the crawl ends now, or goes a level down, as all have answered the same question."""
         if (ending := self._limit(stands)) is not None:
             self.stop(ending)
             return
-        idle = tuple(stand["activity"] for stand in stands) if all(stand["idle"] for stand in stands) else None
+        idle = tuple(stand.activity for stand in stands) if all(stand.idle for stand in stands) else None
         before, self._idle = self._idle, idle
         if idle is None or idle != before:
             return
-        waiting = [stand["rests_until"] for stand in stands if not stand["level_done"]]
-        if self._forever and (waiting or not any(stand["later"] for stand in stands)):
+        waiting = [stand.rests_until for stand in stands if not stand.level_done]
+        if self._forever and (waiting or not any(stand.later for stand in stands)):
             return  # what is left comes back when it is due
         if waiting:
             if (until := min(waiting)) - time.time() > self._config.crawl.wait_s and not self._hours.begin_at(until):
                 self.stop(Ending.RESTING)
             return
-        taken = tuple(stand["checkpoints"] for stand in stands)
+        taken = tuple(stand.checkpoints for stand in stands)
         if self._checkpoint_at is None:
             self._checkpoint_at = taken
             self._tell_all(do="checkpoint")
         elif all(now > then for now, then in zip(taken, self._checkpoint_at, strict=True)):
-            if not any(stand["unsafe"] for stand in stands):
+            if not any(stand.unsafe for stand in stands):
                 self._done(stands)
             self._checkpoint_at = None
 
-    def _limit(self, stands: list[dict[str, Any]]) -> Ending | None:
+    def _limit(self, stands: list[Stand]) -> Ending | None:
         """The limit that is reached."""
         if self._config.crawl.pages:
-            self._allow()
-            if self._has_its_pages(stands):
+            self._allow(self._config.crawl.pages)
+            if have_their_pages(stands, self._config.crawl.pages):
                 return Ending.PAGES
         if 0 < self._config.crawl.bytes <= self.statistics().bytes:
             return Ending.BYTES
-        if not any(stand["answered"] for stand in stands) and all_unreached(stands):
-            return Ending.UNREACHED
-        return None
+        return Ending.UNREACHED if nobody_reached(stands) else None
 
-    def _done(self, stands: list[dict[str, Any]]) -> None:
+    def _done(self, stands: list[Stand]) -> None:
         """Nothing is left but what waits for the next level, or is blocked; and all is safe."""
-        if any(stand["later"] for stand in stands):
-            self._tell_all(do="descend", level=max(stand["level"] for stand in stands) + 1)
+        if any(stand.later for stand in stands):
+            self._tell_all(do="descend", level=max(stand.level for stand in stands) + 1)
             self._idle = None
         else:
-            self.stop(Ending.BLOCKED if any(stand["blocked"] for stand in stands) else Ending.FINISHED)
+            self.stop(Ending.BLOCKED if any(stand.blocked for stand in stands) else Ending.FINISHED)
 
-    def _has_its_pages(self, stands: list[dict[str, Any]]) -> bool:
-        got = sum(stand["pages"] for stand in stands)
-        return got >= self._config.crawl.pages and all(stand["resting"] for stand in stands)
-
-    def _allow(self) -> None:
-        """Let agents that have visits begin pages, as long as the limit is not reached; who begins none gives back what
-        it has, once there is no more. Each is the first to be asked in turn, so that none starves."""
-        limit = self._config.crawl.pages
-        pool = limit - sum(known.allowed for known in self._known.values())
-        most = max(1, limit // (4 * len(self._known)))
-        first = self._round % len(self._known)
-        for agent in (*range(first, len(self._known)), *range(first)):
-            known = self._known[agent]
+    def _allow(self, limit: int) -> None:
+        """Let agents that have visits begin pages. Each is the first to be asked in turn, so that none starves."""
+        for agent, pages in allotted(self._known, limit, self._round % len(self._known)):
             process = next(process for process in self._processes if agent in process.agents)
-            left = known.stand["pages_left"]
-            if pool > 0 and left < most and known.stand["waiting"]:
-                pages = min(pool, most)
-                known.allowed += pages
-                pool -= pages
+            if pages:
                 self._tell(process, do="allow", agent=agent, pages=pages)
-            elif pool <= 0 and left and known.stand["resting"]:
+            else:
                 self._tell(process, do="recall", agent=agent)
 
     # --- what is told
@@ -344,7 +325,7 @@ class Supervisor:
 
     def statistics(self) -> CrawlStatistics:
         """How the crawl stands."""
-        sums = added([known.statistics for known in self._known.values()])
+        sums = added([known.statistics for known in self._known])
         now = time.monotonic()
         memory = sums.memory_bytes + self._memory.read(now) + self._forks.memory.read(now)
         self._peak = max(self._peak, memory)
@@ -381,7 +362,7 @@ class Supervisor:
 
     def figures(self) -> dict[str, Any]:
         """All that can be watched."""
-        told = [known.figures for known in self._known.values() if known.figures]
+        told = [known.figures for known in self._known if known.figures]
         statistics = self.statistics()
         bench = dict(sum((Counter(figures["bench"]) for figures in told), Counter[str]()))
         return {
