@@ -6,16 +6,18 @@ page came fast; a request there that takes longer than `slow_s` leaves its place
 have places beside, for slow requests and for newcomers that find no place among the fast. Where they are full and a
 newcomer waits, one is cut that had its time: the oldest of the domain that has most of them.
 
-Called by the fetcher's engine; decides and does nothing: it holds no connection and reads no clock.
+Called by the fetcher's engine; decides and does nothing: it holds no connection and reads no clock. `Admission` says
+which host of the workbench is next to have one.
 
 Invariant: every host that began and did not end is in `_fast`, `_others` or `_cut`, once.
 """
 
 import resource
-from collections import Counter
+from collections import Counter, deque
 
 from fyke.core.errors import ConfigurationError
 from fyke.fetcher.host import Host
+from fyke.fetcher.workbench import Workbench
 
 SLOW_S = 1.0
 OTHERS_SHARE = 3  # places for newcomers and slow ones, for each of a fast one
@@ -142,3 +144,37 @@ class Connections:
         """The oldest of the domain that has most of the others, if it had its time."""
         slow = (host for host, began in self._others.items() if now - began >= self._slow_s)
         return max(slow, key=lambda host: self._of_domain[host.domain_key], default=None)
+
+
+class Admission:
+    """The hosts of `bench` whose turn it is, as there are `places` for them; those without one wait, parked."""
+
+    def __init__(self, places: Connections, bench: Workbench) -> None:
+        self._places = places
+        self._bench = bench
+        self._held_up: tuple[deque[Host], deque[Host]] = deque(), deque()  # newcomers and slow ones, and others
+
+    def __repr__(self) -> str:
+        return f"Admission({self._places!r}, {self.newcomers} newcomers held up)"
+
+    @property
+    def held_up(self) -> bool:
+        """Whether any host waits for a place."""
+        return any(self._held_up)
+
+    @property
+    def newcomers(self) -> int:
+        """How many of these did not prove fast."""
+        return len(self._held_up[False])
+
+    def next(self, now: float) -> Host | None:
+        """A host that may be asked now and has a place."""
+        for held_up in self._held_up:
+            if held_up and self._places.free_for(held_up[0]):
+                host = held_up.popleft()
+                host.parked = False
+                return host
+        while (found := self._bench.next(now)) is not None and not self._places.free_for(found):
+            self._bench.park(found)
+            self._held_up[found.quick].append(found)
+        return found

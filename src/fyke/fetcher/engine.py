@@ -10,7 +10,6 @@ Invariant: every visit that was put in is in the workbench, under way, or was ta
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +23,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.pace import Pace
 from fyke.core.slices import Slicer
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of, visits_of
-from fyke.fetcher.connections import Connections
+from fyke.fetcher.connections import Admission, Connections
 from fyke.fetcher.fault_desk import FaultDesk
 from fyke.fetcher.host import Host
 from fyke.fetcher.host_desk import HostDesk
@@ -56,8 +55,7 @@ class Fetcher:
         self._politeness = config.politeness
         self._connections = config.fetch.connections
         self._places = Connections(config.fetch.connections, other_connections)
-        # Hosts whose turn it is, and for whom there is no connection, parked: newcomers and slow ones, and others.
-        self._held_up: tuple[deque[Host], deque[Host]] = deque(), deque()
+        self._admission = Admission(self._places, rooms.bench)
         self._returns = Returns(news, rooms.clock)
         self._refusals = Refusals()
         self._hosts = HostDesk(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock, rooms.ours)
@@ -213,11 +211,11 @@ class Fetcher:
             self._look_ahead_at = now + LOOK_AHEAD_S
             self._hosts.look_ahead(now, self._connections)
         self._places.fit(self._rooms.room(len(self.bench)))
-        for slow in self._places.sort_out(now, len(self._held_up[False])):
+        for slow in self._places.sort_out(now, self._admission.newcomers):
             if slow.request is not None:
                 self._rooms.cut(slow.request, "cut, since it was slow and others waited")
         for _ in range(STARTS):
-            host = self._next(now) if self._may_start else None
+            host = self._admission.next(now) if self._may_start else None
             if host is None:
                 break
             self._serve(host, now)
@@ -238,18 +236,6 @@ class Fetcher:
         self._looked_at = now
         return now
 
-    def _next(self, now: float) -> Host | None:
-        """A host whose turn it is and for whom there is a connection."""
-        for held_up in self._held_up:
-            if held_up and self._places.free_for(held_up[0]):
-                host = held_up.popleft()
-                host.parked = False
-                return host
-        while (found := self.bench.next(now)) is not None and not self._places.free_for(found):
-            self.bench.park(found)
-            self._held_up[found.quick].append(found)
-        return found
-
     @property
     def _may_start(self) -> bool:
         behind = self._returns.exchanges >= MOST_UNTAKEN
@@ -265,7 +251,7 @@ class Fetcher:
             self._alarm.cancel()
             self._alarm = None
         dues = [self.bench.next_due() if self._may_start else None]
-        if any(self._held_up) or not self._may_start:
+        if self._admission.held_up or not self._may_start:
             dues.append(self._places.changes_at(now))
         if self.in_flight:
             dues.append(now + STOOD_STILL_S / 2)
