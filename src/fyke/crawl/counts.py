@@ -22,6 +22,7 @@ from fyke.fetcher.wire.registry import Registry
 from fyke.frontier import quota
 from fyke.frontier.filters import Filters
 from fyke.frontier.frontier import Frontier
+from fyke.frontier.stages import FrontierStatistics
 from fyke.harvest import Parser
 
 
@@ -51,10 +52,6 @@ class Counts:
         frontier, bench = self.frontier.statistics(), self.fetcher.bench.statistics(now)
         elapsed = now - self.started_at
         outcomes = self.barn.outcomes
-        failures = self.filters.failures + self.barn.sink_failures
-        failures.update(self.parser.failures)
-        failures.update(self.registry.plugin_failures)
-        failures.update(self.frontier.plugin_failures)
         return CrawlStatistics(
             pages=outcomes[Outcome.OK],
             visits=outcomes.total(),
@@ -76,21 +73,7 @@ class Counts:
             over_budget=frontier.over_budget,
             blocked=frontier.blocked,
             without_rules=frontier.without_rules,
-            queues={
-                "unchecked": frontier.unchecked,
-                "later": frontier.later,
-                "again": frontier.again,
-                "unweighed": frontier.unweighed,
-                "round": frontier.waiting,
-                "over_budget": frontier.over_budget,
-                "without_rules": frontier.without_rules,
-                "ready": frontier.ready,
-                "spilled": frontier.spilled,
-                "memory": bench.visits,
-                "blocked": frontier.blocked,
-                "asleep": frontier.asleep,
-                "traps": frontier.trapped,
-            },
+            queues=_queues(frontier, bench.visits),
             rounds=frontier.rounds,
             edges=frontier.edges,
             left_out=self._left_out(frontier.over_quota),
@@ -98,11 +81,16 @@ class Counts:
             revoked={} if self.rewriting is None else self.rewriting.contradictions,
             archive_bytes=self.archive.size_bytes,
             memory_bytes=self.memory.read(now),
-            plugin_failures=dict(failures),
+            plugin_failures=dict(self._plugin_failures()),
             deaths=dict(self.deaths),
             again=self.passes.statistics(),
             freshness=standing._asdict() if (standing := self.frontier.again.standing).at else {},
         )
+
+    def _plugin_failures(self) -> Counter[str]:
+        """How often each plug-in raised or gave nonsense."""
+        rooms = (self.filters.failures, self.barn.sink_failures, self.parser.failures)
+        return sum((*rooms, self.registry.plugin_failures, self.frontier.plugin_failures), Counter())
 
     def _left_out(self, over_quota: int) -> dict[str, int]:
         """Links that were not followed, by the rule that they do not pass; of the quota as many as are left out now."""
@@ -117,3 +105,22 @@ class Counts:
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps of it."""
         return self.statistics().as_dict()
+
+
+def _queues(frontier: FrontierStatistics, in_memory: int) -> dict[str, int]:
+    """URLs that wait, by where; `in_memory` at the workbench."""
+    return {
+        "unchecked": frontier.unchecked,
+        "later": frontier.later,
+        "again": frontier.again,
+        "unweighed": frontier.unweighed,
+        "round": frontier.waiting,
+        "over_budget": frontier.over_budget,
+        "without_rules": frontier.without_rules,
+        "ready": frontier.ready,
+        "spilled": frontier.spilled,
+        "memory": in_memory,
+        "blocked": frontier.blocked,
+        "asleep": frontier.asleep,
+        "traps": frontier.trapped,
+    }
