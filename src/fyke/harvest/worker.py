@@ -282,11 +282,7 @@ class Harvest:
             _judge_kind(page)
             read = PageRead(exchange, page, keys, level, self._binder.hops(exchange))
             to_read = exchange.outcome in TO_PARSE and is_page and not page.duplicate
-            if to_read and self._is_large(page):
-                self._do_aside(self._parsed, read)
-                continue
-            if to_read and not self._processed_here(page):
-                self._do_aside_or_later(self._parsed, read)
+            if to_read and self._parse_aside(read):
                 continue
             page_bytes, slow_links = written_bytes(page), self._binder.slow_links(read, TOGETHER_LINKS)
             is_much = page_bytes > TOGETHER_BYTES or slow_links > TOGETHER_LINKS
@@ -299,6 +295,16 @@ class Harvest:
             together_links += slow_links
         if together:
             yield self._sheaf(together)
+
+    def _parse_aside(self, read: PageRead) -> bool:
+        """Have a page read aside, if that must be; whether it is."""
+        if self._is_large(read.page):
+            self._do_aside(self._parsed, read)
+        elif not self._processed_here(read.page):
+            self._do_aside_or_later(self._parsed, read)
+        else:
+            return False
+        return True
 
     def _processed_here(self, page: Page) -> bool:
         """Whether `page` could be read at once."""
