@@ -412,6 +412,18 @@ def test_second_pages_of_threads_are_read_beside_sessions_in_the_same_query(guar
     guard.close()
 
 
+def test_lists_in_a_folder_say_little_of_what_it_is_in(guard: Guard) -> None:
+    """Of a forum each tag has a list of its questions."""
+    learn(guard, [f"http://www.a.example/questions/{n}/{'abcdefghij'[n]}" for n in range(4)], True)
+    learn(guard, worded("/questions/tagged/", 4 * PATIENCE * AFTER), False)
+    assert passed(guard, not_tried(worded("/questions/tagged/", 20, 5000))) == 0
+    questions = [
+        f"http://www.a.example/questions/{n}/{word}" for n in (50, 61) for word in ("why", "how", "who", "where")
+    ]
+    assert passed(guard, questions) == len(questions)
+    guard.close()
+
+
 def test_a_site_that_was_misjudged_comes_back_by_what_is_tried(guard: Guard) -> None:
     """Its first pages were lists of what it has. That was little to judge by."""
     learn(guard, [f"http://www.a.example/index.php?title=Category:w{n}" for n in range(2 * AFTER)], False)

@@ -29,7 +29,8 @@ to a page that came already.
 A host that makes up new text for whatever is asked of it is told by asking (`fyke.frontier.probes`): where it does, all
 URLs are traps, for as long as that is wanted. How its hosts are says nothing of one that brought some pages itself.
 
-What lies in one folder says little of another: `FOLDER_PAGES` of each speak for their host, and for the hosts like it.
+What lies in one folder says little of another: `FOLDER_PAGES` of each speak for that which it is in, and of each of
+those for their host, and for the hosts like it.
 
 Bounded by `MOST_SHAPES` counters, of which those with the fewest pages are forgotten, and `RECENT` pages.
 """
@@ -173,11 +174,15 @@ class TrapGuard:
         self, coarse: Sequence[int], host: int, domain: int, in_folder: Counter[int], *, fresh: bool | None
     ) -> list[Row]:
         """What a page says of its coarse shapes, after others of the batch in so many folders, where it is counted."""
-        folders = coarse[1:-2]
-        rows = _rows(folders, host, [], fresh)
-        if not folders or in_folder[folders[0]] + self._yields.pages(folders[0]) < FOLDER_PAGES:
+        rows: list[Row] = []
+        speaks = True
+        for folder in reversed(coarse[1:-2]):
+            if speaks:
+                rows += _rows([folder], host, [], fresh)
+                speaks = in_folder[folder] + self._yields.pages(folder) < FOLDER_PAGES
+                in_folder[folder] += 1
+        if speaks:
             rows += _rows([coarse[0], coarse[-2]], host, [], fresh) + _rows([coarse[-1]], domain, [], fresh)
-        in_folder.update(folders[:1])
         return rows
 
     def _learn_of_probes(self, judged: pa.RecordBatch) -> None:
