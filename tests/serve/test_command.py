@@ -1,10 +1,12 @@
 """`fyke serve` as a person starts it, and the dashboard's stream as a program hears it."""
 
 import json
+import logging
 import os
 import socket
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -12,6 +14,7 @@ from urllib.request import Request, urlopen
 from crawl.runs import begin, fyke, settings, wait_for
 from crawl.small_site import small_site
 from fyke.archive.orders import SOCKET
+from fyke.serve.server import MOST_FAULTS, FirstFaults
 from fyke.serve.wording import state
 from search.archives import archive, html
 from serve.kit import TOKEN, served
@@ -48,6 +51,39 @@ def test_says_where_it_is(tmp_path: Path) -> None:
     assert lines[0].startswith("Search     http://127.0.0.1:") and "/crawl#token=" in lines[1]
     process.terminate()
     assert process.communicate(timeout=15)[1] == "" and process.returncode == 0  # as service managers expect
+
+
+def test_what_is_no_request_says_nothing(tmp_path: Path) -> None:
+    """Whoever may ask may do so without end: no log is filled with it."""
+    made = archive(tmp_path / "crawl", [("http://a.example/", html("x"))])
+    command = [sys.executable, "-m", "fyke", "serve", str(made), "--port", "0", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    port = int(json.loads(process.stdout.readline())["url"].rpartition(":")[2].strip("/"))
+    upgrade = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    for sent, status in (
+        (b"\x16\x03\x01\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\n: no name\r\n\r\n", b"400"),
+        (b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n", b"400"),
+        (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", b"400"),
+        (upgrade + b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n\r\n", b""),
+    ):
+        with socket.create_connection(("127.0.0.1", port), timeout=15) as asking:
+            asking.sendall(sent)
+            assert status in asking.recv(100).partition(b"\r\n")[0]
+    process.terminate()
+    assert process.communicate(timeout=15)[1] == "" and process.returncode == 0
+
+
+def test_of_faults_that_strangers_find_few_are_said() -> None:
+    said = StringIO()
+    log = logging.Logger("a server's")
+    log.addHandler(logging.StreamHandler(said))
+    log.addFilter(FirstFaults())
+    for number in range(1000):
+        log.error("fault %d", number)
+    lines = said.getvalue().splitlines()
+    assert len(lines) == MOST_FAULTS and lines[0] == "fault 0" and "more" in lines[-1]
 
 
 def test_nobody_hears_where_it_is(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """`fyke serve`: from directories to a server that a person can open.
 
 Called by the command line. The port is taken before anything is told, so that what is printed is true. Invariant:
-a mistake (a port in use, no such directory) is one line, before anything listens.
+a mistake (a port in use, no such directory) is one line, before anything listens; what strangers send says nothing
+there, but for the first faults of our own that it finds.
 """
 
 import errno
+import logging
 import signal
 import socket
 import sys
@@ -20,6 +22,7 @@ from fyke.serve.app import application
 from fyke.serve.security import Token
 from fyke.serve.shelf import Shelf
 
+MOST_FAULTS = 20  # of our own, whose tracebacks are said: who found one may send it again without end
 GRACE_S = 1  # for answers under way when it ends; a dashboard that is open never ends by itself
 
 
@@ -39,9 +42,12 @@ def serve(folders: Sequence[Path], host: str, port: int, token: str | None, read
     listening = listen(host, port)
     app = application(shelf, word, host)
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=GRACE_S,
+        app, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=GRACE_S,
         lifespan="on",
     )  # fmt: skip
+    few = FirstFaults()
+    for name in ("uvicorn.error", "asyncio"):
+        logging.getLogger(name).addFilter(few)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listening.getsockname()[1]}/"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends by it, and raises it again: it is no failure
@@ -51,6 +57,20 @@ def serve(folders: Sequence[Path], host: str, port: int, token: str | None, read
         server.run(sockets=[listening])
     if server.unheard is not None:
         raise server.unheard
+
+
+class FirstFaults(logging.Filter):
+    """Lets the first of all records pass, and says at the last that no more are said."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left = MOST_FAULTS
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        self._left -= 1
+        if self._left == 0:
+            record.msg, record.args, record.exc_info = "there were more faults; they are not said any more", (), None
+        return self._left >= 0
 
 
 class _AnnouncedServer(uvicorn.Server):
