@@ -237,7 +237,7 @@ def test_urls_come_out_once_in_order_of_arrival(tmp_path: Path) -> None:
     _, drum = opened(tmp_path, aux=AUX)
     drum.check_update(np.array([9, 3, 9, 5], np.uint64), aux=aux([1, 2, 3, 4]))
     drum.check_update(np.array([5, 1], np.uint64), aux=aux([5, 6]))
-    assert [batch.column("n").to_pylist() for batch in drum.merge_unique()] == [[1, 2, 4], [6]]
+    assert [n for batch in drum.merge_unique() for n in batch.column("n").to_pylist()] == [1, 2, 4, 6]
     drum.check_update(np.array([9, 1], np.uint64), aux=aux([7, 8]))
     assert list(drum.merge_unique()) == []
     assert "4 keys" in repr(drum)
@@ -292,6 +292,20 @@ def test_what_comes_during_a_merge_waits(tmp_path: Path) -> None:
         drum.check_update(random_keys(10))
     assert drum.pending == 10
     assert all(answers.found.all() for answers in drum.merge())
+
+
+def test_many_small_batches_are_answered_in_few(tmp_path: Path) -> None:
+    """What is done about an answer takes as long for one row as for a hundred."""
+    _, drum = opened(tmp_path, value=np.uint32, aux=AUX)
+    keys = random_keys(20_000)
+    for start in range(0, len(keys), 20):
+        drum.check(keys[start : start + 20], aux(list(range(start, start + 20))))
+        drum.update(keys[start : start + 20], np.arange(start, start + 20, dtype=np.uint32))
+        drum.check(keys[start : start + 1], aux([start]))
+    answers = list(drum.merge())
+    assert len(answers) <= 10
+    assert np.concatenate([one.values[one.found] for one in answers]).tolist() == list(range(0, len(keys), 20))
+    assert sum(one.aux.num_rows for one in answers) == sum(len(one.keys) for one in answers) == 21_000
 
 
 def test_full_means_a_merge_is_worth_it(tmp_path: Path) -> None:

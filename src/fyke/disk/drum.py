@@ -49,7 +49,7 @@ from fyke.disk.operations import (
     resolve,
 )
 from fyke.disk.part import TABLE_SIZES, TableSizes
-from fyke.disk.pending import Pending
+from fyke.disk.pending import Pending, in_lots
 from fyke.disk.runs import Batch, Run
 from fyke.disk.store import State, Store
 from fyke.disk.table import Table
@@ -258,7 +258,7 @@ class Drum(Closing):
             resolved = self._apply(joined_entries([batch.entries for batch in batches]))
             self._table.fold()
             start = 0
-            for batch in batches:
+            for batch in in_lots(batches):
                 yield from answered(batch.entries, resolved, start, batch.aux, 0)
                 start += len(batch.entries)
         self._table.forget()

@@ -19,6 +19,8 @@ from fyke.disk.operations import Entries, joined_entries
 from fyke.disk.runs import Batch, EntryFormat, Runs
 from fyke.disk.store import State, Store
 
+LOT_ROWS, LOT_BYTES = 8192, 2 << 20  # that are answered at once, about
+
 
 class Pending:
     """The entries that wait for a drum whose aux has the schema `aux` (None for a drum without)."""
@@ -147,6 +149,21 @@ class Pending:
     def close(self) -> None:
         """Give the files back."""
         self._close_log()
+
+
+def in_lots(batches: list[Batch]) -> Iterator[Batch]:
+    """The same entries in the same order, in few batches: what is done about a batch takes as long for one row as for
+    a hundred."""
+    lot: list[Batch] = []
+    rows = size_bytes = 0
+    for batch in batches:
+        rows, size_bytes = rows + len(batch.entries), size_bytes + batch.nbytes
+        if lot and (rows > LOT_ROWS or size_bytes > LOT_BYTES):
+            yield _joined(lot)
+            lot, rows, size_bytes = [], len(batch.entries), batch.nbytes
+        lot.append(batch)
+    if lot:
+        yield _joined(lot)
 
 
 def _joined(batches: list[Batch]) -> Batch:

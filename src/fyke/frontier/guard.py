@@ -199,14 +199,15 @@ class TrapGuard:
     def are_hosts_in_doubt(self, urls: pa.RecordBatch) -> Mask:
         """At which of `urls` (n rows) less than half of the first pages of hosts like theirs, of their domain, was
         fresh lately: bool[n]."""
-        doubt: Mask = np.zeros(urls.num_rows, np.bool_)
-        rows = zip(texts(urls), u64(urls, "host").tolist(), u64(urls, "domain").tolist(), strict=True)
-        for row, (url, host, domain) in enumerate(rows):
-            found = shapes(skeleton(url))
-            keys = [shape_keys(found, host, domain, met_on_fresh=met_on)[1][-1] for met_on in (False, True)]
-            counts = self._yields.of(np.array(keys, np.uint64))
-            doubt[row] = bool(((counts["pages"] > 0) & (counts["fresh"] < DOUBT)).any())
-        return doubt
+        of_host: dict[int, bool] = {}
+        hosts = u64(urls, "host").tolist()
+        for url, host, domain in zip(texts(urls), hosts, u64(urls, "domain").tolist(), strict=True):
+            if host not in of_host:  # it may have thousands of ports
+                found = shapes(skeleton(url))
+                keys = [shape_keys(found, host, domain, met_on_fresh=met_on)[1][-1] for met_on in (False, True)]
+                counts = self._yields.of(np.array(keys, np.uint64))
+                of_host[host] = bool(((counts["pages"] > 0) & (counts["fresh"] < DOUBT)).any())
+        return np.array([of_host[host] for host in hosts], np.bool_)
 
     def reasons(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """What makes a trap of each of `urls` (n rows), int64[n]: -1 where it is none, `OF_QUERY` where it only differs
