@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import uvloop
@@ -48,6 +48,7 @@ from fyke.frontier.quota import PageLimits
 from fyke.progress import Progress
 from fyke.quantities import duration
 
+OPENED = "stopped while the crawl was opened, before anything was requested; the same command goes on"
 ROOM_BYTES = 16 << 20  # with which a crawl that paused goes on
 ROOM_BEAT_S = 1.0
 SWITCH_S = 0.0005  # that a thread which reads a large page keeps the loop waiting, whenever that gave way
@@ -72,7 +73,9 @@ def crawl_with_panel(
     _tune()
     several = config.crawl.agents > 1 or division(directory.state).agents > 1
     with ForkServer() if several else nullcontext() as forks:  # before plug-ins are loaded: each agent has its own
-        summary = _CrawlRun(directory, config, console, again, metrics, forks).whole(sources)
+        run = _CrawlRun(directory, config, console, again, metrics, forks)
+        with stopped_at_once(OPENED):
+            summary = run.whole(sources)
     if nothing_reached(summary):
         met = ", ".join(name.replace("_", " ") for name in summary.statistics.outcomes)
         raise NetworkDown(
@@ -176,24 +179,29 @@ class _CrawlRun:
 
     async def _with_one_agent(self, listed: Iterable[str] | None) -> Summary:
         directory = self._directory
-        async with (
-            Agent(directory, self._config, listed=listed, again=self._again) as agent,
-            Control(agent, directory.state),
-        ):
-            ending, terminated = await self._watched(agent)
+        async with AsyncExitStack() as opened:
+            with stopped_at_once(OPENED):
+                agent = Agent(directory, self._config, listed=listed, again=self._again)
+                await opened.enter_async_context(agent)
+                signals = _obey_signals(agent.stop)
+            await opened.enter_async_context(Control(agent, directory.state))
+            ending, terminated = await self._watched(agent, signals)
             statistics = agent.statistics()
         return Summary(ending, statistics, peak_memory_bytes(), terminated=terminated)
 
     async def _with_agents(self, listed: Iterable[str] | None, forks: ForkServer) -> Summary:
         directory, config = self._directory, self._config
-        Agent(directory, config)  # what is wrong with `config` is said before anything is written
-        directory.prepare(config)
-        with supervised(directory):
-            directory.record(config, listed)
-            divided, orders = self._orders()
-            crawl = Supervisor(directory, config, divided, config.crawl.agents, orders, forks)
+        with ExitStack() as locked:
+            with stopped_at_once(OPENED):
+                Agent(directory, config)  # what is wrong with `config` is said before anything is written
+                directory.prepare(config)
+                locked.enter_context(supervised(directory))
+                directory.record(config, listed)
+                divided, orders = self._orders()
+                crawl = Supervisor(directory, config, divided, config.crawl.agents, orders, forks)
+                signals = _obey_signals(crawl.stop)
             async with crawl, Control(crawl, directory.state):
-                ending, terminated = await self._watched(crawl)
+                ending, terminated = await self._watched(crawl, signals)
             totals = added([CrawlStatistics(**saved_state(part.shard)["totals"]) for part in directory.parts])
         return Summary(ending, totals, crawl.peak_memory_bytes, terminated=terminated)
 
@@ -212,14 +220,13 @@ class _CrawlRun:
         again = next_pass(states, self._again, time.time(), may_begin=may_begin)
         return divided, Orders(moved=any(states) and divided.agents != before.agents, again=again)
 
-    async def _watched(self, crawl: Agent | Supervisor) -> tuple[Ending, bool]:
-        """Run `crawl` to its end, with the panel on the console; Ctrl-C stops it, and at once where it came before.
-        Also returns whether SIGTERM did."""
+    async def _watched(self, crawl: Agent | Supervisor, signals: Sequence[int]) -> tuple[Ending, bool]:
+        """Run `crawl` to its end, with the panel on the console; `signals` that come stop it, and at once where one
+        came before. Also returns whether SIGTERM did."""
         directory, config = self._directory, self._config
         heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
         name = real_path(directory.path).name
         async with nullcontext() if self._metrics is None else Exporter(self._metrics, name, crawl.figures):
-            signals = _obey_signals(crawl.stop)
             if self._stops:
                 crawl.stop()
             watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, self._console, heading).run())

@@ -18,19 +18,26 @@ def stop_signals() -> tuple[signal.Signals, ...]:
 
 @contextmanager
 def stopped_at_once(said: str) -> Iterator[None]:
-    """They end the block wherever it is, be it in a read that nothing comes of. Raises Stopped, which says `said`."""
+    """They end the block wherever it is, be it in a read that nothing comes of, unless it has others obey them.
+    Raises Stopped, which says `said`."""
+
+    stopped: list[Stopped] = []
 
     def end(number: int, _: object) -> None:
         if number == signal.SIGHUP:
             leave_terminal()
-        raise Stopped(said, terminated=number == signal.SIGTERM)
+        stopped.append(Stopped(said, terminated=number == signal.SIGTERM))
+        raise stopped[0]
 
     before = {number: signal.signal(number, end) for number in stop_signals()}
     try:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) is end:  # else whoever runs the crawl obeys them from now on
+                signal.signal(number, handler)
+        if stopped:
+            raise stopped[0]  # also where a plug-in, or who called it, had caught it
 
 
 def leave_terminal() -> None:
