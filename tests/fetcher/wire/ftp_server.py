@@ -11,10 +11,11 @@ LISTING = b"-rw-r--r-- 1 ftp ftp 5 Jan 01 2020 hello.txt\r\n"
 class FtpServer:
     """The least FTP server: one folder `pub`, passive only; its PASV answer lies about the address."""
 
-    def __init__(self, greeting=b"220 hello", extended=True, refuse=(), silent_at=""):
-        """It says no more at a command (or at `GREETING`, `DATA`, or `226`, which may be `dribbled`)."""
+    def __init__(self, greeting=b"220 hello", extended=True, refuse=(), silent_at="", says_port=None):
+        """It says no more at a command (or at `GREETING`, `DATA`, or `226`, which may be `dribbled`). `says_port`: for
+        data, whatever is there."""
         self.greeting, self.extended, self.refuse = greeting, extended, dict(refuse)
-        self.silent_at = silent_at
+        self.silent_at, self.says_port = silent_at, says_port
         self.silent, self.left = asyncio.Event(), asyncio.Event()  # it says no more; the client has gone
         self.commands = []
         self.opened = []
@@ -93,6 +94,8 @@ class FtpServer:
         return b"227 passive (192,0,2,1,%d,%d)" % divmod(port, 256)
 
     async def data_port(self):
+        if self.says_port is not None:
+            return self.says_port
         self.data = data = asyncio.get_running_loop().create_future()
 
         async def connected(_reader, writer):

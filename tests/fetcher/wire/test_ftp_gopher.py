@@ -1,7 +1,11 @@
 """What the answers of ftp and gopher servers mean."""
 
+import asyncio
+import socket
+from itertools import product
+
 import pytest
-from tests.fetcher.wire.conftest import Client, listening
+from tests.fetcher.wire.conftest import LOCAL, Client, listening
 from tests.fetcher.wire.ftp_server import LISTING, FtpServer
 
 from fyke.core.outcomes import Outcome
@@ -97,6 +101,31 @@ async def test_ftp_refusals(greeting, refuse, outcome, status):
     async with listening(server.serve) as port, Client(timeout_s=1, connect_timeout_s=1) as client:
         answer = await client.get(f"ftp://site.test:{port}/pub/hello.txt")
         assert (answer.outcome, answer.status) == (outcome, status), answer.detail
+
+
+async def test_a_data_port_that_is_another_services_is_refused():
+    """A server cannot have us connect to the mail server at its address, which may be somebody else's."""
+    heard = []
+
+    async def another(_reader, writer):
+        heard.append(writer)
+        writer.write(b"220 mail\r\n")
+        writer.close()
+
+    mail = next(port for port in (6667, 6566, 6697, 4190, 6668) if is_free(port))
+    async with await asyncio.start_server(another, LOCAL, mail):
+        for port, extended in product((0, 22, 25, 1023, mail), (True, False)):
+            server = FtpServer(extended=extended, says_port=port)
+            async with listening(server.serve) as control, Client(timeout_s=2, connect_timeout_s=2) as client:
+                answer = await client.get(f"ftp://site.test:{control}/pub/hello.txt")
+                assert (answer.outcome, answer.body.size) == (Outcome.BAD_ANSWER, 0), (port, answer.detail)
+                assert f"port {port}, which is for another service" in answer.detail or port == 0, answer.detail
+    assert not heard
+
+
+def is_free(port):
+    with socket.socket() as one:
+        return one.connect_ex((LOCAL, port)) != 0
 
 
 @pytest.mark.parametrize("target", ["/pub/a%0D%0ADELE%20hello.txt", "/pub%0ADELE%20x/hello.txt", "/pub/hello.txt%00"])

@@ -1,7 +1,8 @@
 """FTP: anonymous login; a path that ends in a slash is a listing.
 
 Called by the registry. libcurl opens the data connection to the address of the control connection,
-whatever the server's PASV answer says (FTP_SKIP_PASV_IP), so a server cannot send us elsewhere.
+whatever the server's PASV answer says (FTP_SKIP_PASV_IP), so a server cannot send us elsewhere. Nor to another of the
+services at its address, which may be somebody else's: the port is refused where services are (`_is_for_data`).
 
 The reply code is the status. 421 (too many users) is THROTTLED, other 4xx are the server's passing
 trouble (SERVER_ERROR), 5xx are final (CLIENT_ERROR): nearly the reverse of HTTP (RFC 959, 4.2.1).
@@ -9,6 +10,8 @@ Not the reply but libcurl's view decides whether a transfer went well. In listin
 text, libcurl turns CRLF into LF; files are kept byte for byte.
 """
 
+import re
+import socket
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,10 +19,13 @@ import pycurl
 
 from fyke.core.config import AgentSection
 from fyke.core.outcomes import Outcome
+from fyke.core.ports import OTHERS_PORTS
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.transfer import Done, Option, Request
 
+LEAST_DATA_PORT = 1024  # those below belong to services
+_PORT = re.compile(rb"227 \D*(?:\d{1,3},){4}(\d{1,3}),(\d{1,3})|229 [^(]*\(.{3}(\d{1,5})")
 # Faults libcurl reports for a server that answered with a refusal; the reply code says which.
 _REFUSALS = frozenset({Outcome.BAD_ANSWER, Outcome.BROKEN_OFF})
 
@@ -43,16 +49,54 @@ class Ftp:
             (pycurl.USERNAME, "anonymous"),
             (pycurl.PASSWORD, self._password),
             (pycurl.FTP_SKIP_PASV_IP, 1),
+            (pycurl.OPENSOCKETFUNCTION, _Sockets().open),
         ]
 
     def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
         """Status and outcome of an answer; control lines are not kept."""
         exchange.effective_protocol = "ftp"
         exchange.status = code = curl.getinfo(pycurl.RESPONSE_CODE)
+        if exchange.outcome is Outcome.CONNECT_FAILED and (refused := _refused(lines)):
+            exchange.outcome, exchange.detail = Outcome.BAD_ANSWER, refused
         if code == 421 or (code >= 400 and exchange.outcome in _REFUSALS):
             exchange.outcome = _outcome(code)
             exchange.detail = lines[-1].decode("latin-1").strip() if lines else exchange.detail
             exchange.truncated = ""
+
+
+class _Sockets:
+    """Those of one transfer: the first is for the control connection, to the port of the URL."""
+
+    def __init__(self) -> None:
+        self._controlled = False
+
+    def open(self, _purpose: int, address: tuple[int, int, int, Any]) -> Any:
+        """A socket for `address` (family, type, protocol, peer), or none where no data are."""
+        *how, peer = address
+        if self._controlled and not _is_for_data(peer[1]):
+            return pycurl.SOCKET_BAD
+        self._controlled = True
+        return _Socket(*how)
+
+
+class _Socket(socket.socket):
+    """One that libcurl has a copy of as soon as it is returned."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _refused(lines: list[bytes]) -> str:
+    """What to say of the last of `lines`, where it names a port that is none for data."""
+    named = _PORT.match(lines[-1]) if lines else None
+    if named is None:
+        return ""
+    port = int(named[3]) if named[3] else (int(named[1]) << 8) + int(named[2])
+    return "" if _is_for_data(port) else f"it says that its data are at port {port}, which is for another service"
+
+
+def _is_for_data(port: int) -> bool:
+    return port >= LEAST_DATA_PORT and port not in OTHERS_PORTS
 
 
 def _outcome(code: int) -> Outcome:
