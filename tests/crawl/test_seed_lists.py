@@ -388,7 +388,8 @@ def test_a_signal_to_stop_ends_the_reading_at_once(
     process.send_signal(number)
     out, errors = process.communicate(timeout=10)
     os.close(pipe)
-    assert (process.returncode, out) == (status, "") and not (tmp_path / "a").exists()
+    assert process.returncode == status and not (tmp_path / "a").exists()
+    assert (summary := json.loads(out))["ending"] == "stopped" and summary["pages"] == summary["visits"] == 0
     (line,) = errors.splitlines()
     assert line.startswith("fyke: stopped while seeds were read") and "same command" in line
 
@@ -401,7 +402,9 @@ def test_a_crawl_that_is_there_stays_as_it_is_when_the_reading_is_stopped(site: 
         before = sorted(archived(tmp_path / "a"))
         process, pipe = begun_to_read(tmp_path / "a", "-", config, *more)
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=10)[1].count("\n") == 1 and process.returncode == 130
+        out, errors = process.communicate(timeout=10)
+        assert errors.count("\n") == 1 and process.returncode == 130
+        assert (summary := json.loads(out))["ending"] == "stopped" and summary["pages"] == 1
         os.close(pipe)
         assert sorted(archived(tmp_path / "a")) == before
     assert crawl(tmp_path / "a", config, "--seeds", str(list_), "--pages", "9").status == 0

@@ -1,5 +1,6 @@
 """A signal to stop that comes while a crawl is opened ends it as it does later, with a line; nothing is lost."""
 
+import json
 import os
 import signal
 import subprocess
@@ -62,8 +63,9 @@ def test_a_crawl_that_is_opened_is_stopped(
     )  # fmt: skip
     wait_for(tmp_path / "waits")
     process.send_signal(number)
-    _, errors = process.communicate(timeout=15)
+    out, errors = process.communicate(timeout=15)
     assert process.returncode == status, errors
+    assert (summary := json.loads(out))["ending"] == "stopped" and summary["pages"] == 2
     (line,) = errors.splitlines()
     assert line.startswith("fyke: stopped while the crawl was opened") and "the same command" in line
     assert sorted(archived(into)) == before

@@ -15,7 +15,7 @@ from fyke.cli import rooms
 from fyke.cli.app import AsJson, Folder, app
 from fyke.cli.console import Reporter, print_json, say
 from fyke.core.choices import Scope
-from fyke.core.errors import EXIT_INTERRUPTED, EXIT_NO_PAGE, ConfigurationError
+from fyke.core.errors import EXIT_INTERRUPTED, EXIT_NO_PAGE, ConfigurationError, Stopped
 
 Host = Annotated[str, typer.Argument(help="A host, by its name or a URL of it.", metavar="HOST")]
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -121,7 +121,12 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     settings = _settings(directory, config, asked, listed=bool(seeds))
     console = Reporter(stderr=True)
     over = _pass(directory, _whole(visits, "--visits"), again=again, revisit=revisit)
-    summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or (), again=over, metrics=metrics)
+    try:
+        summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or (), again=over, metrics=metrics)
+    except Stopped:
+        if as_json:
+            print_json(rooms.run.stopped_before(directory).as_dict())
+        raise
     if as_json:
         print_json(summary.as_dict())
     rooms.summary.report(summary, directory, console)

@@ -270,6 +270,13 @@ def _obey_signals(stop: Callable[[], None]) -> list[int]:
     return came
 
 
+def stopped_before(directory: CrawlDirectory) -> Summary:
+    """The summary of a crawl in `directory` that was stopped before it ran."""
+    states = [saved_state(part.shard) for part in directory.parts]
+    totals = added([CrawlStatistics(**state["totals"]) for state in states if state])
+    return Summary(Ending.STOPPED, totals, peak_memory_bytes())
+
+
 def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[str] | None = None) -> Summary | None:
     """The summary of a crawl in `directory` that has nothing left to do, else None. Raises OtherCrawl."""
     if not directory.holds_crawl:
