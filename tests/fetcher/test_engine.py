@@ -363,6 +363,24 @@ async def test_refusals_are_told_a_portion_in_a_turn(tmp_path: Path) -> None:
         assert closed.server.asked == [(closed.server.asked[0][0], "http://a.test/robots.txt")]
 
 
+async def test_what_rules_forbid_is_ended_in_portions_though_the_frontier_did_not_know(tmp_path: Path) -> None:
+    """As where another agent sent it: no turn ends more than are taken."""
+    closed = Closed(tmp_path)
+    async with closed as fetcher:
+        urls = [f"http://a.test/{page}" for page in range(5 * MOST_UNTAKEN + 1)]
+        fetcher.put(url_batch([locate(url) for url in urls]))
+        told = []
+        while not fetcher.idle:
+            fetcher.pump()
+            assert 0 < fetcher.ended <= MOST_UNTAKEN
+            fetcher.pump()
+            assert 0 < fetcher.ended <= MOST_UNTAKEN
+            ended = fetcher.take().exchanges
+            told += [exchange.visit.url for exchange in ended if exchange.outcome is Outcome.ROBOTS_FORBADE]
+        assert told == urls
+        assert len(closed.server.asked) == 1
+
+
 async def test_refusals_that_wait_are_taken_back(tmp_path: Path) -> None:
     async with Closed(tmp_path) as fetcher:
         a = locate("http://a.test/")

@@ -188,7 +188,7 @@ class Fetcher:
         """End `visits` (schema `URLS`), whose hosts forbid everything: a portion of those that wait for it, at each
         call, while what ended is taken."""
         self._refusals.put(visits)
-        if not self._refusals or self._returns.exchanges >= MOST_UNTAKEN:
+        if not self._refusals or self._is_behind:
             return
         now = self._clock.now()
         for visit in self._recalled(self._refusals.next()):
@@ -238,8 +238,12 @@ class Fetcher:
 
     @property
     def _may_start(self) -> bool:
-        behind = self._returns.exchanges >= MOST_UNTAKEN
-        return self._places.free and self.pages_left != 0 and not (self.stopping or self.held or behind)
+        return self._places.free and self.pages_left != 0 and not (self.stopping or self.held or self._is_behind)
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether whoever takes what ended is."""
+        return self._returns.exchanges >= MOST_UNTAKEN
 
     @property
     def quiet(self) -> bool:
@@ -271,7 +275,7 @@ class Fetcher:
             self._request(host, now)
 
     def _request(self, host: Host, now: float) -> None:
-        while (visit := self.bench.pop(host, now)) is not None:
+        while not self._is_behind and (visit := self.bench.pop(host, now)) is not None:
             if visit.purpose is Purpose.ROBOTS:
                 self._rules.begun(host, visit)
                 self._start(host, visit)
@@ -300,7 +304,8 @@ class Fetcher:
                 self._start(host, visit)
                 return
             self._returns.end(visit, Outcome.ROBOTS_FORBADE, line)
-        self._faults.put_off(host, self.bench.put_off_retries, now)
+        if not self._is_behind:
+            self._faults.put_off(host, self.bench.put_off_retries, now)
         self.bench.rest(host)
 
     def _wait_for_rules(self, host: Host, visit: Visit, robots: RobotsRecord) -> None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from fyke.archive.division import Division
 from fyke.core.batches import EMPTY, U64, concat, texts, u64, url_batch
@@ -24,6 +25,7 @@ from fyke.crawl.post.office import Office
 from fyke.crawl.post.seat import PostRooms, Seat
 from fyke.disk.store import Store
 from fyke.fetcher.names import Resolution, Resolver
+from fyke.fetcher.refusals import PORTION
 from fyke.fetcher.rests import Rests
 from fyke.frontier.again import COPY, Again, News, Visited
 from fyke.frontier.again import ENDED as VISITED
@@ -43,7 +45,9 @@ def _of_shard(shard: int) -> str:
 class Offices:
     """Those of both agents, each as a transport hands its frames to the other."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, address: str = ADDRESS) -> None:
+        """`address` is that of every name."""
+        self.address = address
         self.clock = VirtualClock()
         for me in range(2):
             (folder / f"again{me}").mkdir()
@@ -56,7 +60,7 @@ class Offices:
     def _opened(self, me: int, folder: Path) -> Office:
         folder.mkdir()
         resolver = SimpleNamespace(
-            cached=lambda name: Resolution(name, Outcome.OK, (ADDRESS,), inf), load=lambda named: None
+            cached=lambda name: Resolution(name, Outcome.OK, (self.address,), inf), load=lambda named: None
         )
         rooms = PostRooms(
             store=Store(folder),
@@ -124,6 +128,32 @@ def test_a_visit_whose_host_sleeps_goes_back_to_the_shard_that_lent_it(tmp_path:
         return *quiet, again
 
     assert asyncio.run(lend_and_put_off()) == (True, True, [0])
+
+
+@pytest.mark.parametrize("maker", [0, 1])
+def test_what_rules_forbid_goes_out_in_portions(tmp_path: Path, maker: int) -> None:
+    """However many pages of a host a sitemap names, and whoever asks it; those of a host that is blocked come back."""
+    address = next(f"192.0.2.{last}" for last in range(256) if TWO.agent_of(f"192.0.2.{last}") == maker)
+
+    async def refuse() -> None:
+        both = Offices(tmp_path, address)
+        shard, now = both.offices[0], both.clock.now()
+        visits = url_batch([locate(f"{_of_shard(0)}{page}") for page in range(9 * PORTION + 1)])
+        assert shard.quiet and not shard.refuse(visits).num_rows
+        out = []
+        for _ in range(6):
+            here = shard.route(EMPTY, now)
+            lent = [event.urls for event in both.carry()[1] if isinstance(event, VisitsCame)]
+            (portion,) = lent if maker else (here,)
+            assert portion.num_rows == PORTION and not shard.quiet
+            out += texts(portion)
+        back = shard.block(locate(_of_shard(0)).host)
+        assert [*out, *texts(back)] == texts(visits)
+        assert not shard.route(EMPTY, now).num_rows
+        for office in both.offices:
+            office.close()
+
+    asyncio.run(refuse())
 
 
 def test_what_a_page_was_judged_is_told_to_the_shard_of_its_domain(tmp_path: Path) -> None:

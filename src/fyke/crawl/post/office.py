@@ -272,7 +272,8 @@ class Office:
     def route(self, visits: pa.RecordBatch, now: float) -> pa.RecordBatch:
         """Send `visits` (schema `URLS`), which the frontier hands out, to the agents that ask their hosts; those that
         are made here come back, those of earlier calls too."""
-        self.refuse(visits)
+        self.activity += visits.num_rows
+        self._routes.put(visits)
         if not self._dealings.ready:
             return EMPTY  # some may have ended, or be under way
         for urls in self._routes.take_new():
@@ -290,11 +291,10 @@ class Office:
         return without(here, errands)
 
     def refuse(self, visits: pa.RecordBatch) -> pa.RecordBatch:
-        """`visits` are refused by their hosts' rules, which the agents that ask these hosts have: none is ended here
-        at once."""
-        if visits.num_rows:
-            self.activity += visits.num_rows
-            self._routes.put(visits)
+        """`visits` are refused by their hosts' rules, which the agents that ask these hosts have: `route` sends them,
+        and none is ended here at once."""
+        self.activity += visits.num_rows
+        self._routes.refuse(visits)
         return EMPTY
 
     def _without_ended(self, visits: pa.RecordBatch) -> pa.RecordBatch:

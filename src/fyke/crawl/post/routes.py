@@ -18,6 +18,7 @@ from fyke.core.batches import Kind, Mask, concat, keep, numbers, texts, u64
 from fyke.core.urls import split
 from fyke.crawl.post.dealings import Dealings
 from fyke.fetcher.names import Resolution, Resolver
+from fyke.fetcher.refusals import Refusals
 
 UNPIN_S = 1.0  # between looks for hosts that may go to another agent
 
@@ -36,6 +37,7 @@ class Routes:
         self._resolver = resolver
         self._news = news
         self._new: list[pa.RecordBatch] = []  # visits that came from the frontier since the last turn
+        self._refused = Refusals()  # that are refused by whoever asks their hosts
         self._waiting: dict[int, list[pa.RecordBatch]] = {}  # visits whose hosts have no agent yet
         self._for: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)  # visits that can go out
         self._lookups: dict[int, asyncio.Task[None]] = {}
@@ -51,14 +53,20 @@ class Routes:
     @property
     def waiting(self) -> bool:
         """Whether any visit waits here."""
-        return bool(self._new or self._waiting or any(self._for.values()))
+        return bool(self._new or self._refused or self._waiting or any(self._for.values()))
 
     def put(self, visits: pa.RecordBatch) -> None:
         """The frontier hands out `visits` (schema `URLS`)."""
-        self._new.append(visits)
+        if visits.num_rows:
+            self._new.append(visits)
+
+    def refuse(self, visits: pa.RecordBatch) -> None:
+        """It hands out `visits` that rules forbid: a portion goes out at a time."""
+        self._refused.put(visits)
 
     def take_new(self) -> list[pa.RecordBatch]:
         """What was put in, to be given to `sort` as far as it is to be made."""
+        self.put(self._refused.next())
         new, self._new = self._new, []
         return new
 
@@ -176,7 +184,7 @@ class Routes:
     def block(self, host: int) -> pa.RecordBatch:
         """Nothing is to be requested of `host` any more: pages of it that wait here (schema `URLS`)."""
         self._blocked.add(host)
-        waiting = self._waiting.pop(host, [])
+        waiting = [*self._waiting.pop(host, []), self._refused.take_back("host", lambda hosts: np.equal(hosts, host))]
         for batches in (self._new, *self._for.values()):
             waiting += [keep(urls, u64(urls, "host") == host) for urls in batches]
             batches[:] = [keep(urls, u64(urls, "host") != host) for urls in batches]
