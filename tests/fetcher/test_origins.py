@@ -189,3 +189,35 @@ async def test_a_host_all_of_whose_origins_fail_is_given_up(tmp_path: Path) -> N
         await crawl.run()
     assert len(server.asked) - before <= FAILURES + 2
     assert Counter(crawl.ends[pages(port, 2)[1]] for port in server.dead)[Outcome.HOST_RETIRED] >= 90
+
+
+@pytest.mark.parametrize("live", [80, 8500])
+@pytest.mark.parametrize("asks", [True, False])
+@pytest.mark.parametrize("resumes", [True, False])
+async def test_dead_ports_of_a_host_that_never_answered(tmp_path: Path, live: int, asks: bool, resumes: bool) -> None:
+    """A stranger names them before anybody names the port at which it answers."""
+    clock = VirtualClock()
+    server = Ports(clock, dict.fromkeys(range(8000, 8000 + 4 * FAILURES), Outcome.CONNECT_FAILED))
+    with closing(Crawl(tmp_path, clock, server)) as crawl:
+        await named_too(crawl, [*server.dead], asks=asks)
+        ends = crawl.ends
+        assert len(server.asked) <= len(server.dead) + FAILURES**2
+        if not resumes:
+            await named_too(crawl, [live], asks=asks)
+    if resumes:
+        with closing(Crawl(tmp_path, clock, server)) as crawl:
+            await named_too(crawl, [live], asks=asks)
+            ends |= crawl.ends
+    assert all(ends[url] is Outcome.OK for url in pages(live, 3))
+    assert Outcome.HOST_RETIRED not in ends.values()
+
+
+@pytest.mark.parametrize("dead", [[80, *range(8000, 8020)], [8000]])
+async def test_a_host_that_never_answered_is_given_up(tmp_path: Path, dead: list[int]) -> None:
+    """Where its scheme's own port fails too, or there is no other."""
+    clock = VirtualClock()
+    server = Ports(clock, dict.fromkeys(dead, Outcome.CONNECT_FAILED))
+    with closing(Crawl(tmp_path, clock, server)) as crawl:
+        await named_too(crawl, dead, asks=False)
+        assert {crawl.ends[url] for url in pages(dead[0], 3)} == {Outcome.HOST_RETIRED}
+        assert server.times(dead[0]) <= FAILURES + 1

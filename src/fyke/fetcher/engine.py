@@ -176,7 +176,8 @@ class Fetcher:
     def unreached(self) -> bool:
         """Whether there are hosts, and all of them failed `UNREACHED_TRIES` times and none is being asked."""
         hosts = list(self.bench)
-        return bool(hosts) and not self.in_flight and all(host.failures >= UNREACHED_TRIES for host in hosts)
+        tries = (max(host.failures, host.vain if host.never_answered else 0) for host in hosts)
+        return bool(hosts) and not self.in_flight and min(tries) >= UNREACHED_TRIES
 
     @property
     def rules_room(self) -> int:

@@ -1,8 +1,9 @@
 """What does an answer cost its host, and what becomes of visits to a host that fails or rests?
 
 The table is in `fyke.fetcher.faults`; here it is carried out. A fault is its host's, unless the host answers at another
-of its origins (at another port): then it is the origin's, for strangers can name any port of a good host. The pages of
-that origin alone wait until its robots.txt is asked for again, later each time, and end if that is in vain too often.
+of its origins (at another port): then it is the origin's, for strangers can name any port of a good host. So it is at
+one of several ports of a host that never answered, unless the port is its scheme's own. The pages of that origin alone
+wait until its robots.txt is asked for again, later each time, and end if that is in vain too often.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -85,7 +86,9 @@ class FaultDesk:
     @staticmethod
     def _is_of_origin(host: Host, exchange: Exchange) -> bool:
         """Whether the answer is a fault of the origin that was asked, and not of its host."""
-        return FAULTS[exchange.outcome].costs_host and host.answers_beside(exchange.visit.parts.origin)
+        parts = exchange.visit.parts
+        is_one_of_many = host.never_answered and not has_own_port(parts) and (len(host.origins) > 1 or host.vain > 0)
+        return FAULTS[exchange.outcome].costs_host and (is_one_of_many or host.answers_beside(parts.origin))
 
     def again(self, host: Host, exchange: Exchange) -> bool:
         """Whether the page is visited again after this answer."""

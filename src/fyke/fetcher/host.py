@@ -108,6 +108,11 @@ class Host:
         is_wanted = self.visits or self.busy or self.parked or self.queued
         return not is_wanted and not any(known.on_the_way for known in self.origins.values())
 
+    @property
+    def never_answered(self) -> bool:
+        """Whether nothing ever came of it, as far as is remembered."""
+        return not (self.answering or self.pages)
+
     def answers_beside(self, origin: str) -> bool:
         """Whether another origin of this host than `origin` answered when it was last asked."""
         return any(other != origin for other in self.answering)
