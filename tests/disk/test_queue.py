@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fyke.core.errors import StateDamaged
+from fyke.core.errors import OtherVersion, StateDamaged
 from fyke.disk.checkpoint import Checkpoint, look
 from fyke.disk.queue import BUFFER_BYTES, DiskQueue
 
@@ -175,3 +175,13 @@ def test_what_waits_in_memory_is_bounded_in_bytes_too(tmp_path: Path) -> None:
         queue.put(long)
         assert queue.size_bytes - queue.statistics().written_bytes < BUFFER_BYTES
     assert len(queue) == 9 and [len(queue.get(1)) for _ in range(9)] == [1] * 9
+
+
+def test_columns_that_this_version_does_not_know_are_told(tmp_path: Path) -> None:
+    with Checkpoint(tmp_path) as checkpoint:
+        with DiskQueue(checkpoint.store, "q", SCHEMA) as queue:
+            queue.put(rows(0, 3))
+            state = queue.state()
+        wider = pa.schema([*SCHEMA, ("more", pa.float64())])
+        with DiskQueue(checkpoint.store, "q", wider, state) as queue, pytest.raises(OtherVersion, match="go on with"):
+            queue.get(3)

@@ -80,6 +80,10 @@ class StateDamaged(DirectoryError):
     """No whole manifest, or a file that does not hold what its manifest says."""
 
 
+class OtherVersion(DirectoryError):
+    """A file of the state that is whole, and in a form that this version of Fyke does not know."""
+
+
 class DiskFull(FykeError):
     """A write failed; what was safe before is safe still."""
 

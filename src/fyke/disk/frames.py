@@ -10,6 +10,7 @@ import struct
 import pyarrow as pa
 import xxhash
 
+from fyke.core.errors import OtherVersion
 from fyke.disk.files import Bytes, Reader, damaged
 
 HEADER = struct.Struct("<QQQ")
@@ -46,10 +47,14 @@ def decode_bytes(reader: Reader, offset: int) -> bytes:
 def decode(reader: Reader, offset: int, schema: pa.Schema) -> tuple[pa.RecordBatch, int]:
     """The batch whose header is at `offset`, and where the next one begins.
 
-    Raises StateDamaged when the bytes are not those that were written.
+    Raises StateDamaged when the bytes are not those that were written, OtherVersion when they have other columns.
     """
     body, _, end = _message(reader, offset)
-    return pa.ipc.read_record_batch(pa.py_buffer(body), schema), end
+    try:
+        return pa.ipc.read_record_batch(pa.py_buffer(body), schema), end
+    except pa.ArrowInvalid:
+        what = "is of another version of Fyke, whose columns this one does not know"
+        raise OtherVersion(f"{reader.path} {what}: go on with that version, or begin anew in another folder") from None
 
 
 def verify(reader: Reader, length: int) -> None:

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.core.batches import URLS, Mask, keep
+from fyke.core.errors import OtherVersion
 from fyke.disk.queue import DiskQueue
-from fyke.disk.store import Store
+from fyke.disk.store import State, Store
 
 BATCH_ROWS = 8192
 BELIEVED = {
@@ -31,6 +32,7 @@ OTHERS = pa.schema([field for field in URLS if field.name not in _CHOSEN_BY])
 _TRIED = pa.field("tried", pa.float64())  # unix seconds: when it was last asked for
 IN_ONE = pa.schema([*URLS, *(_TRIED if name == "silent" else (name, BELIEVED[name]) for name in BELIEVED)])
 WITHOUT_FINDS = pa.schema([field for field in IN_ONE if field.name != "finds"])
+WITHOUT_TRIED = pa.schema([field for field in WITHOUT_FINDS if field.name != "tried"])
 
 Pages = tuple[pa.RecordBatch, pa.RecordBatch]  # schemas `BELIEFS` and `OTHERS`
 
@@ -44,7 +46,7 @@ class RestingPages:
         self._others = DiskQueue(store, "others", OTHERS, saved.get("others"), pack=True)
         self._before = (
             DiskQueue(store, "rests", IN_ONE, saved.get("rests")),
-            DiskQueue(store, "resting", WITHOUT_FINDS, saved.get("resting")),
+            _without_finds(store, saved.get("resting")),
         )
 
     def __repr__(self) -> str:
@@ -68,7 +70,7 @@ class RestingPages:
         for queue in self._before:
             for pages in _all_of(queue):
                 believed = {name: pages.column(name) for name in pages.schema.names}
-                believed["silent"] = pc.subtract(believed["tried"], believed["at"])
+                believed["silent"] = pc.subtract(believed.get("tried", believed["at"]), believed["at"])
                 believed.setdefault("finds", np.zeros(pages.num_rows, np.float32))
                 self.put(pages_of(pages.select(URLS.names), believed))
 
@@ -88,6 +90,16 @@ class RestingPages:
     def close(self) -> None:
         for queue in (self._beliefs, self._others, *self._before):
             queue.close()
+
+
+def _without_finds(store: Store, saved: State | None) -> DiskQueue:
+    """What the first versions had, with the columns that are in it."""
+    queue = DiskQueue(store, "resting", WITHOUT_FINDS, saved)
+    try:
+        next(queue.scan(), None)
+    except OtherVersion:
+        return DiskQueue(store, "resting", WITHOUT_TRIED, saved)
+    return queue
 
 
 def pages_of(urls: pa.RecordBatch, believed: Mapping[str, Any]) -> Pages:
