@@ -117,3 +117,18 @@ def test_the_loop_goes_on_while_a_checkpoint_is_made_safe(tmp_path: Path) -> Non
         assert writer.safe == 3
     store, _ = look(tmp_path / "state")
     assert store.participant("writer") == {"length": 3}
+
+
+def test_it_is_due_at_once_where_something_else_is_asked(tmp_path: Path) -> None:
+    """Until then, what was asked would seem to be a damaged file."""
+    clock = VirtualClock()
+    with Checkpoint(tmp_path) as checkpoint:
+        kept = Keeper(checkpoint, {}, {}, clock, 10.0, {"file": 1, "crawl": 2})
+        assert not kept.due(), "there is no checkpoint that says otherwise"
+        asyncio.run(kept.take())
+        assert not Keeper(checkpoint, {}, {}, clock, 10.0, {"file": 1, "crawl": 2}).due()
+    with Checkpoint(tmp_path) as checkpoint:
+        kept = Keeper(checkpoint, {}, {}, clock, 10.0, {"file": 3, "crawl": 2})
+        assert kept.due()
+        asyncio.run(kept.take())
+        assert not kept.due()
