@@ -25,7 +25,7 @@ from fyke.archive.journal import read_journal
 from fyke.archive.schemas import SCHEMAS, journalled
 from fyke.archive.table_files import TABLES, journal_path, parquet_path, series
 from fyke.core.errors import NotACrawl
-from fyke.disk.files import damaged
+from fyke.disk.files import allowed, damaged
 
 BATCH_ROWS = 1 << 14
 GENERATION = "mended"
@@ -40,7 +40,8 @@ _FORMAT = ds.ParquetFileFormat(
 def reading(path: Path) -> Iterator[None]:
     """Turns what Arrow and the disk say of the file `path` into the error a person can act on."""
     try:
-        yield
+        with allowed(path):
+            yield
     except FileNotFoundError:
         raise damaged(path, "it is gone") from None
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -6,6 +6,7 @@ other modules belong to; what they call they find in `rooms`, so that each loads
 """
 
 import errno
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -39,6 +40,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what a terminal has no letters for is no reason to end
             stream.reconfigure(errors="backslashreplace")
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a home that it cannot write, and needs none
     try:
         _check_letters(sys.argv[1:])
         status = app(prog_name="fyke", standalone_mode=False)

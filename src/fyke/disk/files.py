@@ -25,6 +25,7 @@ Bytes = bytes | memoryview
 FULL = f"{ROOM}, then resume the crawl"
 REFUSED = "mend the folder's permissions or disk, then resume"
 READ_BYTES = 1 << 20  # at a time, by who reads a file to its end
+_NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -45,6 +46,17 @@ def writing(path: Path, full: str = FULL, refused: str = REFUSED) -> Iterator[No
         yield
     except OSError as error:
         raise explained(error, path, full, refused) from error
+
+
+@contextmanager
+def allowed(path: Path) -> Iterator[None]:
+    """Who may not read `path` is told so, by a DirectoryError: it is not damaged. Other errors stay."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NOT_ALLOWED:
+            raise
+        raise DirectoryError(f"cannot read {path}: {error.strerror}; {REFUSED}") from error
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fyke.disk.files import verify_file
+from fyke.disk.files import allowed, verify_file
 from fyke.disk.sealed import sealed, unsealed
 from fyke.disk.store import Digests, State
 
@@ -59,9 +59,13 @@ def load(directory: Path, number: int) -> Manifest | None:
 
 
 def read(directory: Path, number: int) -> Manifest | None:
-    """The same, though the files that it names may be gone or too short."""
+    """The same, though the files that it names may be gone or too short. Raises DirectoryError for one that may not be
+    read: to go back behind it would lose what it holds."""
+    path = directory / Manifest(number).name
     try:
-        body = unsealed("manifest", (directory / Manifest(number).name).read_bytes())
+        with allowed(path):
+            data = path.read_bytes()
+        body = unsealed("manifest", data)
         if body["format"] != FORMAT:
             return None
         manifest = Manifest(
