@@ -593,6 +593,24 @@ def test_nobody_reads_the_progress(tmp_path: Path, quick: Path, site: SmallSite)
     whole(into, site)
 
 
+def test_the_progress_has_no_room(tmp_path: Path, quick: Path, site: SmallSite) -> None:
+    """`fyke crawl … 2>log`, where the log's disk is full."""
+    into = tmp_path / "crawl"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command(into, quick, site.url), stdout=subprocess.DEVNULL, stderr=full, check=False)
+    assert done.returncode == 0
+    whole(into, site)
+
+
+def test_a_list_of_seeds_from_a_closed_stream_is_told(tmp_path: Path) -> None:
+    started = [sys.executable, "-m", "fyke", "crawl", "--seeds", "-", "--into", str(tmp_path / "crawl")]
+    closed = ["sh", "-c", 'exec "$@" <&-', "sh", *started]
+    done = subprocess.run(closed, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == USAGE
+    said_once(done.stderr, "--seeds -", "stdin is closed")
+    assert not (tmp_path / "crawl").exists()
+
+
 def test_a_port_in_use() -> None:
     with socket.socket() as taken:
         taken.bind(("0.0.0.0", 0))

@@ -49,7 +49,13 @@ class AnswerOutput(_Cleaned):
 
 
 class Reporter(_Cleaned):
-    """Stderr, for what is worth less than the work: where nobody reads on, it falls silent."""
+    """Stderr, for what is worth less than the work: where nobody reads on, or its disk is full, it falls silent."""
+
+    def print(self, *told: Any, **how: Any) -> None:
+        try:
+            super().print(*told, **how)
+        except OSError:
+            self.on_broken_pipe()
 
     def on_broken_pipe(self) -> None:
         self.quiet = True

@@ -105,6 +105,8 @@ def _texts_of(name: str) -> Iterator[tuple[str, str]]:
         if name != STDIN and Path(name).is_dir():
             yield from _of_crawl(Path(name))
             return
+        if name == STDIN and sys.stdin is None:
+            raise EOFError("stdin is closed")
         with ExitStack() as stack:
             file = sys.stdin.buffer if name == STDIN else stack.enter_context(Path(name).open("rb"))
             yield from _of_stream(cast("BufferedReader", file), name)
