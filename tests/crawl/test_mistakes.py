@@ -568,7 +568,9 @@ def test_damage_is_found_and_placed(stopped: Path, tmp_path: Path, pattern: str,
 # -- the person goes away --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("arguments", [["status", "@"], ["check", "@", "--json"], ["crawl", "--into", "@", "--json"]])
+@pytest.mark.parametrize(
+    "arguments", [["status", "@"], ["check", "@", "--json"], ["crawl", "--into", "@", "--json"], ["links", "--help"]]
+)
 def test_nobody_reads_on(stopped: Path, tmp_path: Path, arguments: list[str]) -> None:
     into = copied(stopped, tmp_path)
     fyke_arguments = [str(into) if word == "@" else word for word in arguments]

@@ -18,7 +18,7 @@ import typer
 
 from fyke.cli import crawling, readers, trying  # noqa: F401 - they add their commands, in this order
 from fyke.cli.app import app
-from fyke.cli.console import let_go
+from fyke.cli.console import EXIT_PIPE_CLOSED, let_go
 from fyke.core.errors import (
     EXIT_INTERRUPTED,
     EXIT_UNABLE,
@@ -43,8 +43,7 @@ def main() -> None:
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a home that it cannot write, and needs none
     try:
         _check_letters(sys.argv[1:])
-        status = app(prog_name="fyke", standalone_mode=False)
-        sys.exit(status or 0)
+        sys.exit(_status())
     except FykeError as error:
         _complain(str(error), error.exit_status)
     except _UsageError as error:
@@ -70,6 +69,15 @@ def main() -> None:
             f"{what}: {error.strerror or error}; {remedy}, and run the command again",
             (DiskFull if full else DirectoryError).exit_status,
         )
+
+
+def _status() -> int:
+    """The exit status of the command. Typer ends the process itself, with 1, where nobody reads its help on."""
+    try:
+        return app(prog_name="fyke", standalone_mode=False) or 0
+    except SystemExit as end:
+        unread = end.code == 1 and isinstance(end.__context__, BrokenPipeError)
+        raise SystemExit(EXIT_PIPE_CLOSED if unread else end.code) from None
 
 
 def _check_letters(arguments: Sequence[str]) -> None:
