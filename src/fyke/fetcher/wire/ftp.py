@@ -49,7 +49,7 @@ class Ftp:
             (pycurl.USERNAME, "anonymous"),
             (pycurl.PASSWORD, self._password),
             (pycurl.FTP_SKIP_PASV_IP, 1),
-            (pycurl.OPENSOCKETFUNCTION, _Sockets().open),
+            (pycurl.OPENSOCKETFUNCTION, _FtpSockets().open),
         ]
 
     def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
@@ -64,7 +64,7 @@ class Ftp:
             exchange.truncated = ""
 
 
-class _Sockets:
+class _FtpSockets:
     """Those of one transfer: the first is for the control connection, to the port of the URL."""
 
     def __init__(self) -> None:
@@ -76,10 +76,10 @@ class _Sockets:
         if self._controlled and not _is_for_data(peer[1]):
             return pycurl.SOCKET_BAD
         self._controlled = True
-        return _Socket(*how)
+        return _FtpSocket(*how)
 
 
-class _Socket(socket.socket):
+class _FtpSocket(socket.socket):
     """One that libcurl has a copy of as soon as it is returned."""
 
     def __del__(self) -> None:
