@@ -28,7 +28,7 @@ _MADE_UP = re.compile(r"(?<=/)[^/#]*+#[^/#]++#[^/#]++#[^/]*+")  # a part with th
 _DIGEST = re.compile(r"(?<![0-9A-Za-z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?![0-9A-Za-z])", re.IGNORECASE)
 _BETWEEN = re.compile(r"[/?&]")
 VARIANTS = ("what looks made up in it", "its query", "its folders", "the order of its parts, and how often they come")
-MADE_UP, QUERY = 0, 1  # places among these; with a query goes what looks made up
+DIGEST, QUERY = 0, 1  # places among these; with a query goes what looks made up
 _A_DIGEST = "#.#.#"  # looks made up
 
 
@@ -113,7 +113,7 @@ def lacks(url: str) -> list[int]:
     """Which of `VARIANTS` a canonical URL has nothing of, as places: the query, and what looks made up."""
     if _DIGEST.search(url[:MOST_CHARS]):
         return []
-    return [MADE_UP] if "?" in url else [MADE_UP, QUERY]
+    return [DIGEST] if "?" in url else [DIGEST, QUERY]
 
 
 def variant_keys(url: str, host: int) -> list[int]:

@@ -52,8 +52,7 @@ class Fetcher:
         self._rooms = rooms
         self.bench = rooms.bench
         self._clock = rooms.clock
-        self._politeness = config.politeness
-        self._connections = config.fetch.connections
+        self._config = config
         self._places = Connections(config.fetch.connections, other_connections)
         self._admission = Admission(self._places, rooms.bench)
         self._returns = Returns(news, rooms.clock)
@@ -176,8 +175,7 @@ class Fetcher:
     def unreached(self) -> bool:
         """Whether there are hosts, and all of them failed `UNREACHED_TRIES` times and none is being asked."""
         hosts = list(self.bench)
-        tries = (max(host.failures, host.vain if host.never_answered else 0) for host in hosts)
-        return bool(hosts) and not self.in_flight and min(tries) >= UNREACHED_TRIES
+        return bool(hosts) and not self.in_flight and all(host.failed >= UNREACHED_TRIES for host in hosts)
 
     @property
     def rules_room(self) -> int:
@@ -210,7 +208,7 @@ class Fetcher:
         now = self._look_at_clock()
         if now >= self._look_ahead_at and not (self.stopping or self.held):
             self._look_ahead_at = now + LOOK_AHEAD_S
-            self._hosts.look_ahead(now, self._connections)
+            self._hosts.look_ahead(now, self._config.fetch.connections)
         self._places.fit(self._rooms.room(len(self.bench)))
         for slow in self._places.sort_out(now, self._admission.newcomers):
             if slow.request is not None:
@@ -254,7 +252,6 @@ class Fetcher:
     def _set_alarm(self, now: float) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-            self._alarm = None
         dues = [self.bench.next_due() if self._may_start else None]
         if self._admission.held_up or not self._may_start:
             dues.append(self._places.changes_at(now))
@@ -312,7 +309,7 @@ class Fetcher:
     def _wait_for_rules(self, host: Host, visit: Visit, robots: RobotsRecord) -> None:
         """Put `visit` off until its origin's robots.txt is asked for again, or end it when that was in vain
         too often; other origins of the host (https beside a closed port 80) go on."""
-        if robots.failures >= self._politeness.host_failures:
+        if robots.failures >= self._config.politeness.host_failures:
             self._returns.end(visit, Outcome.ROBOTS_UNREACHABLE, robots.reason)
         else:
             visit.not_before = robots.expires_at

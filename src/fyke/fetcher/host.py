@@ -113,6 +113,11 @@ class Host:
         """Whether nothing ever came of it, as far as is remembered."""
         return not (self.answering or self.pages)
 
+    @property
+    def failed(self) -> int:
+        """How often in a row it failed; where it never answered, at whatever port."""
+        return max(self.failures, self.vain) if self.never_answered else self.failures
+
     def answers_beside(self, origin: str) -> bool:
         """Whether another origin of this host than `origin` answered when it was last asked."""
         return any(other != origin for other in self.answering)

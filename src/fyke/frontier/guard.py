@@ -159,9 +159,7 @@ class TrapGuard:
                 if not fresh and set(differs) & set(lacks(url)):
                     continue  # it is the page itself, of which a variant was read before
             if is_known and parent["own"] != own and (steps or (fresh and not parent["led"])):
-                parent["led"] = True
-                varied = [at for at in range(len(VARIANTS)) if parent["differs"] >> at & 1]
-                of_sharp += _rows([int(parent["own"])], int(parent["host"]), varied, fresh)
+                of_sharp += _led(parent, fresh)
             if fresh:
                 self.probes.fresh(url, found, host, domain)
             of_sharp += _rows(sharp, host, differs, fresh, own)
@@ -358,6 +356,13 @@ class TrapGuard:
             "probes": self.probes.state(),
             "variants": self._variants.state(),
         }
+
+
+def _led(parent: Any, fresh: bool | None) -> list[Row]:
+    """What a page says of the one that it was met on (dtype `_PAGE`, which notes it): that it led to it."""
+    parent["led"] = True
+    varied = [at for at in range(len(VARIANTS)) if parent["differs"] >> at & 1]
+    return _rows([int(parent["own"])], int(parent["host"]), varied, fresh)
 
 
 def _rows(keys: Sequence[int], owner: int, differs: Sequence[int], fresh: bool | None, own: int = 0) -> list[Row]:

@@ -246,7 +246,7 @@ class RobotsGate:
             if batch is not None:
                 origins = batch.column("origin").to_pylist()
                 rules = url_batch([locate(robots_url(origin.decode())) for origin in origins], kind=Kind.RULES)
-                trials = self._trials & {*batch.column("key").to_pylist()}
+                trials = self._trials.intersection(batch.column("key").to_pylist())
                 begun = self._newcomers.begin(rules, in_doubt) | all_of_a_domain
                 begun |= np.isin(u64(batch, "key"), np.fromiter(trials, np.uint64, len(trials)))
                 self._trials -= trials

@@ -18,7 +18,7 @@ import pyarrow as pa
 import xxhash
 
 from fyke.core.batches import U64, Mask, texts, u64
-from fyke.core.shapes import MADE_UP, QUERY, VARIANTS, lacks, variant_keys
+from fyke.core.shapes import DIGEST, QUERY, VARIANTS, lacks, variant_keys
 from fyke.disk.files import raw
 from fyke.disk.store import Store
 
@@ -97,7 +97,7 @@ def variant_shapes(host: int) -> list[int]:
 
 def _told(url: str) -> list[int]:
     """In which of `VARIANTS` others may differ from `url`, so that it counts: places."""
-    return [*range(len(VARIANTS))] if MADE_UP in lacks(url) else [MADE_UP, QUERY]
+    return [*range(len(VARIANTS))] if DIGEST in lacks(url) else [DIGEST, QUERY]
 
 
 def _keys_of(urls: pa.RecordBatch) -> U64:

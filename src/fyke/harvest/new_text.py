@@ -76,7 +76,7 @@ LEAST_NUMBERS = 3  # of a row
 GRAM = 18  # letters: what is shorter stands in other texts too
 WINDOW = 8  # grams of which one is kept; no more than `GRAM`, see `fingerprints_by_columns`
 GONE = 0  # in place of a letter
-MET_SHARE = 4  # all but one in so many fingerprints of a block met: what is new are places where met texts meet
+MET_SHARE = 4  # of a block, or a page, less than one letter in so many: places where met texts meet
 _LETTERS = frozenset(range(ord("a"), ord("z") + 1)) | frozenset(range(128, 256))
 _DROPPED = bytes(byte for byte in range(256) if byte not in _LETTERS | {ord("\n")})
 # Linear, all: a match ends where the next one may begin, and a failure at the next < or >.
