@@ -209,6 +209,21 @@ def test_a_redirect_is_worth_what_it_leads_to(
     guard.close()
 
 
+def test_a_redirect_to_what_waits_shows_nothing(guard: Guard) -> None:
+    """Links by which to share each page lead to as many pages that ask to log in."""
+    home = "http://www.a.example/"
+    logins = numbered("/login/", 4 * AFTER)
+    shares = numbered("/share/", 4 * AFTER)
+    learn(guard, [home], True)
+    learn(guard, logins[: 2 * AFTER], False, via=home)
+    for share, login in zip(shares[: 2 * AFTER], logins[2 * AFTER :], strict=True):
+        assert passed(guard, [share], via=home) == (share in shares[:AFTER])
+        learn(guard, [share], None, via=home)
+        assert passed(guard, [login], via=share) == 0
+        assert passed(guard, [login], via=share) == 0, "and counts once"
+    guard.close()
+
+
 def test_a_trap_in_one_folder_says_nothing_of_others(guard: Guard) -> None:
     fine, trap = worded("/recipes/", 3 * AFTER), worded("/tags/", 40 * AFTER)
     for number in range(3 * AFTER):
@@ -380,6 +395,44 @@ def test_a_page_without_a_session_is_read_after_it_was_with_one(guard: Guard) ->
     assert passed(guard, not_tried(sessions[:AFTER])) == 0
     assert passed(guard, sessions[3 * AFTER :]) == AFTER
     assert passed(guard, products[2 * AFTER :]) == 2 * AFTER
+    guard.close()
+
+
+def test_a_page_that_was_only_found_has_variants(guard: Guard) -> None:
+    """Of pages that are all new, few are looked at; others are read later than their variants."""
+    pages = worded("/news/", 8 * AFTER)
+    prints = [f"{url}?print=1" for url in pages]
+    assert passed(guard, pages[: 4 * AFTER]) == 4 * AFTER
+    learn(guard, prints[:AFTER], True)
+    learn(guard, prints[AFTER : 3 * AFTER], False)
+    assert passed(guard, not_tried(prints[3 * AFTER : 4 * AFTER])) == 0
+    assert passed(guard, prints[4 * AFTER :]) == 4 * AFTER, "nobody found these without it"
+    guard.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "/record;jsessionid={:08X}AB.node1?id={}",
+        "/record?sid={:08x}ab&id={}",
+        "/record?id={1}&sid={0:08x}ab",
+        "/(S({:08x}ab))/record?id={}",
+    ],
+)
+def test_a_session_that_came_first_says_nothing_of_the_page_itself(guard: Guard, url: str) -> None:
+    """A catalogue whose pages name their own place, and are met under a session."""
+
+    def pages(begin: int, end: int) -> tuple[list[str], list[str]]:
+        sessions = [f"http://www.a.example{url.format(7 * n, n)}" for n in range(begin, end)]
+        return sessions, [f"http://www.a.example/record?id={n}" for n in range(begin, end)]
+
+    sessions, plain = pages(0, 4 * AFTER)
+    learn(guard, sessions, True)
+    learn(guard, plain, False)
+    assert passed(guard, pages(1000, 1040)[1]) == 40
+    learn(guard, [session.replace("ab", "ac").replace("AB", "AC") for session in sessions], False)
+    assert passed(guard, not_tried(sessions)) == 0
+    assert passed(guard, pages(2000, 2040)[1]) == 40
     guard.close()
 
 

@@ -145,6 +145,21 @@ def test_tables_of_numbers_are_new_once(reader: NewText) -> None:
     assert reader.fresh(page(AROUND + table([[n * 977, n * n, n * 7] for n in range(100, 109)]), "/weather/4")) is True
 
 
+def test_a_picture_is_new_once_whatever_stands_beside_its_name(reader: NewText) -> None:
+    """Galleries have pages without text. Icons, and what counts visits, are everywhere."""
+
+    def shown(source: str, path: str) -> bool | None:
+        return reader.fresh(page(f'{AROUND}<a href=/next><IMG class="wide"\n alt="" src={source}></a>', path))
+
+    assert shown('"/i/0042.jpg"', "/pictures/42") is True
+    assert shown("'http://cdn.example/(S(a1b2c3))/I/0042.JPG?w=300#top'", "/pictures/42?s=1") is False
+    assert shown('"/spin.gif" data-src="/i/0043.webp"', "/pictures/43") is True
+    assert shown('"/spin.gif" data-src="/i/0043.webp"', "/pictures/44") is False
+    assert shown("data:image/png;base64,iVBORw0KGgo=", "/pictures/45") is False
+    assert shown('"/logo.svg"', "/pictures/46") is False
+    assert shown('"/hit.php?page=.jpg"', "/pictures/47") is False
+
+
 DATES = ["2026-11-{d:02} 07:15", "{d}/Nov/2026 7:15:22", "{d:02} Nov 2026", "{d}. Oktober 2026", "May {d}, 2026"]
 
 

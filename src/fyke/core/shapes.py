@@ -25,7 +25,13 @@ LONG_URL = 256  # characters, from here on a URL is long
 _DIGITS = re.compile(r"[0-9]+")
 _VALUE = re.compile(r"=(?![a-z]{2,12}(?:&|$))[^&]*")  # of a name in a query; a short word may be one of a few
 _MADE_UP = re.compile(r"(?<=/)[^/#]*+#[^/#]++#[^/#]++#[^/]*+")  # a part with three numbers and more
-_DIGEST = re.compile(r"(?<![0-9A-Za-z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?![0-9A-Za-z])", re.IGNORECASE)
+_HEX = r"(?<![0-9A-Za-z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?![0-9A-Za-z])"
+_DIGEST = re.compile(_HEX, re.IGNORECASE)
+# A digest, with what stands for nothing without it: its name in a query, in parameters of a path (RFC 3986, 3.3), and
+# the brackets around it.
+_SESSION = re.compile(
+    rf";[^/?;=]+=[^/?;]*|(?<=[?&])[^=&]*={_HEX}[^&]*(?:&|$)|/\([^/()?]*\({_HEX}\)+|{_HEX}", re.IGNORECASE
+)
 _BETWEEN = re.compile(r"[/?&]")
 VARIANTS = ("what looks made up in it", "its query", "its folders", "the order of its parts, and how often they come")
 DIGEST, QUERY = 0, 1  # places among these; with a query goes what looks made up
@@ -106,12 +112,13 @@ def variants(url: str) -> tuple[str, ...]:
     begin = url.find("/", url.find("://") + 3)
     parts = sorted({*_BETWEEN.split(url[begin:])})
     last = f"{name}{place[len(folder) + 1 + len(name) :]}{mark}{query}" if len(folder) >= begin else url
-    return _DIGEST.sub("", url), _DIGEST.sub("", place), last, " ".join(parts)
+    bare = _SESSION.sub("", url)
+    return bare.rstrip("?&") if bare != url else url, _SESSION.sub("", place), last, " ".join(parts)
 
 
 def lacks(url: str) -> list[int]:
     """Which of `VARIANTS` a canonical URL has nothing of, as places: the query, and what looks made up."""
-    if _DIGEST.search(url[:MOST_CHARS]):
+    if _SESSION.search(url[:MOST_CHARS]):
         return []
     return [DIGEST] if "?" in url else [DIGEST, QUERY]
 

@@ -23,8 +23,8 @@ no query, and comes after one that has, says nothing at all. Whatever sessions b
 with one name in their query are read: a forum has second pages of its threads.
 
 A redirect is a step on the way to a page, which was met where the first step was: what is said of the page is said of
-URLs like that as well. Only who leads on after `STEPS` redirects in a row shows nothing, or who leads to its like, or
-to a page that came already.
+URLs like that as well. Only who leads on after `STEPS` redirects in a row shows nothing, or who leads to its like, to a
+page that came already, or to a trap.
 
 A host that makes up new text for whatever is asked of it is told by asking (`fyke.frontier.probes`): where it does, all
 URLs are traps, for as long as that is wanted. How its hosts are says nothing of one that brought some pages itself.
@@ -117,8 +117,22 @@ class TrapGuard:
         judged = keep(judged, ~probed)
         if not judged.num_rows:
             return False
+        return self._count(*self._shown(judged))
+
+    def learn_of_traps(self, traps: pa.RecordBatch) -> None:
+        """These URLs (n rows) wait from now on: redirects to them showed nothing."""
+        of_sharp: list[Row] = []
+        via_of = u64(traps, "via")
+        for via in via_of[self._recent["steps"][via_of % np.uint64(RECENT)] > 0].tolist():
+            redirect = self._recent[via % RECENT]
+            if redirect["key"] == via and not redirect["led"]:
+                of_sharp += _led(redirect, False)
+        if of_sharp:
+            self._count(of_sharp, [])
+
+    def _count(self, sharp: Sequence[Row], coarse: Sequence[Row]) -> bool:
+        """Count what was said of shapes. Returns whether one is barren no more."""
         before = set(self._yields.barren["key"].tolist())
-        sharp, coarse = self._shown(judged)
         self._yields.add(np.array(sharp, COUNT))
         self._yields.add(np.array(coarse, COUNT), PATIENCE)
         self._changed = True
@@ -147,11 +161,12 @@ class TrapGuard:
             differs: list[int] = []
             if fresh is None:
                 first = (parent["own"], parent["host"]) if steps else (own, host)
-                self._recent[key % RECENT] = (key, *first, met_on_fresh, min(steps + 1, MOST_STEPS), False, 0)
+                varied = sum(1 << at for at in self._variants.differs(url, host))
+                self._recent[key % RECENT] = (key, *first, met_on_fresh, min(steps + 1, MOST_STEPS), False, varied)
                 if steps < STEPS:
                     continue
             else:
-                differs = self._variants.read(url, host)
+                differs = self._variants.read(url, host, fresh=fresh)
                 self._try(found, host)
                 if QUERY not in differs:
                     del sharp[1 : 1 + len(found.names) + len(found.words)]
@@ -211,6 +226,7 @@ class TrapGuard:
         """What makes a trap of each of `urls` (n rows), int64[n]: -1 where it is none, `OF_QUERY` where it only differs
         by its query from what was read, other numbers else."""
         reasons = np.full(urls.num_rows, -1)
+        self._variants.found(u64(urls, "key"))
         if not len(self._owners) or not urls.num_rows:
             return reasons
         accused = np.isin(u64(urls, "host"), self._owners) | np.isin(u64(urls, "domain"), self._owners)

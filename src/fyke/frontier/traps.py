@@ -115,6 +115,7 @@ class Traps:
         self._queue.put(aside)
         self._domains.wait(u64(aside, "domain"))
         self.probes.put_aside(u64(aside, "host"), u64(aside, "domain"))
+        self._guard.learn_of_traps(aside)
         self._looks += aside.num_rows  # one for each URL that came to wait: a shape that wavers costs no more
         return keep(urls, ~traps)
 

@@ -6,7 +6,11 @@ that nobody has read. So it is remembered what was read, without each of `VARIAN
 a variant. Where hardly a variant of a host was fresh, others that only differ so are traps (`fyke.frontier.traps`),
 and what is met for the first time is none, also where its URL looks the same.
 
-Bounded: `MET` marks, of which newer ones take the place of older ones; what was forgotten accuses nobody.
+Who has a query, or a session, is a variant as soon as the page without was found, which is read some time; so one that
+brings nothing is told before, and one that was read first, and brought something, is not counted.
+
+Bounded: `MET`, `COMING` and `FOUND` marks, of which newer ones take the place of older ones; what was forgotten accuses
+nobody.
 """
 
 from collections.abc import Mapping
@@ -18,12 +22,15 @@ import pyarrow as pa
 import xxhash
 
 from fyke.core.batches import U64, Mask, texts, u64
-from fyke.core.shapes import DIGEST, QUERY, VARIANTS, lacks, variant_keys
+from fyke.core.shapes import DIGEST, QUERY, VARIANTS, lacks, variant_keys, variants
+from fyke.core.urls import key_of
 from fyke.disk.files import raw
 from fyke.disk.store import Store
 
 MET = 1 << 18
 COMING = 1 << 16
+FOUND = 1 << 20
+BARE = 2  # the first of `VARIANTS` whose pages have URLs that are like what is left
 _MARK = np.dtype([("place", "<u4"), ("mark", "<u4")])
 _COMING = np.dtype([("mark", "<u8"), ("url", "<u8")])  # what is left of a URL, and its key
 
@@ -40,19 +47,43 @@ class Variants:
                 saved = reader.array(_MARK, 0, int(state["marks"]))
                 self._marks[saved["place"]] = saved["mark"]
         self._coming = np.zeros(COMING, _COMING)
+        self._found = np.zeros(FOUND, np.uint32)
         self._changed = False
 
     def __repr__(self) -> str:
         return f"Variants({np.count_nonzero(self._marks)} marks)"
 
-    def read(self, url: str, host: int) -> list[int]:
-        """The page `url` of `host` was read: the places in `VARIANTS` of what it differs in from one before."""
+    def found(self, keys: U64) -> None:
+        """URLs with these keys (uint64[n]) are visited some time."""
+        self._found[keys % np.uint64(FOUND)] = keys >> np.uint64(32)
+
+    def read(self, url: str, host: int, *, fresh: bool) -> list[int]:
+        """The page `url` of `host` was read, and brought new text or not: the places in `VARIANTS` of what it differs
+        in from one before."""
+        differs = self.differs(url, host, also_found=not fresh)
         places, marks = _entries(np.array(variant_keys(url, host), np.uint64))
-        met = np.flatnonzero(self._marks[places] == marks).tolist()
         told = _told(url)
         self._marks[places[told]] = marks[told]
         self._changed = True
-        return met
+        return differs
+
+    def differs(self, url: str, host: int, *, also_found: bool = True) -> list[int]:
+        """The places in `VARIANTS` of what `url` of `host` differs in from a page that was read, or was only found.
+        What looks made up in it is reason enough, so that it says nothing of others with a query."""
+        places, marks = _entries(np.array(variant_keys(url, host), np.uint64))
+        met = self._marks[places] == marks
+        if also_found:
+            met[self._found_bare(url)] = True
+        differs: list[int] = np.flatnonzero(met).tolist()
+        return [DIGEST] if DIGEST in differs and DIGEST not in lacks(url) else differs
+
+    def _found_bare(self, url: str) -> list[int]:
+        """In what `url` differs from one that was found, which has no query, or nothing that looks made up: places."""
+        return [at for at, bare in enumerate(variants(url)[:BARE]) if bare != url and self._was_found(bare)]
+
+    def _was_found(self, url: str) -> bool:
+        key = key_of(url)
+        return int(self._found[key % FOUND]) == key >> 32
 
     def met(self, urls: pa.RecordBatch) -> Mask:
         """In what each of `urls` (n rows) differs from one that was read or comes: bool[n, len(VARIANTS)]."""
@@ -62,6 +93,7 @@ class Variants:
         found: Mask = self._marks[places] == marks
         found |= (coming["mark"] == keys) & (coming["url"] != u64(urls, "key")[:, None])
         for row, url in enumerate(texts(urls)):
+            found[row, self._found_bare(url)] = True
             found[row, lacks(url)] = False
         return found
 

@@ -18,7 +18,8 @@ Some pages have next to nothing but numbers: the weather of a day, what things c
 fresh as well when `LEAST_ROWS` of its *rows*, with `LEAST_DIGITS` digits, were not: a row is what several numbers make
 together that stand between two tags that break lines. Who counts makes no row, so that a calendar has none, nor do
 dates, so that a list of files has none, nor the numbers in the page's own URL; what a list shows in another order has
-the same rows.
+the same rows. Other pages have next to nothing but a picture: a page is fresh as well when it shows one whose file has
+a name that was not met, whatever folder and query stand beside it.
 
 Where there is no page, nothing is new. Who is visited again is not judged: of a page that changed a little the text was
 met, which says nothing of others like it.
@@ -94,6 +95,7 @@ _DATE = re.compile(  # 2024-05-04t13:20, 4/may/2024; 4. may 2024 13:20; may 4, 2
     rb"|(?<![0-9])[0-9]{1,2}\.? [a-z\x80-\xff]{3,20}[.,]? [0-9]{4}|[a-z\x80-\xff]{3,20}\.? [0-9]{1,2}, [0-9]{4}"
     rb")(?:[t ,]{1,2}[0-9]{1,2}(?::[0-9]{2}){1,2})?(?![0-9:])"
 )
+_PICTURE = re.compile(rb"<img\s[^<>]*?\bsrc=[\"']?([^\"'<>\s?#]+\.(?:jpe?g|png|webp|avif))\b", re.IGNORECASE)
 _WORD = re.compile(r"[a-z]{2,}")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _Sought = Callable[[npt.NDArray[np.uint32], U64, int], npt.NDArray[np.intp]]
@@ -145,8 +147,9 @@ class NewText:
         """Remember the blocks of `content`; whether enough of them is new, also without the words of the URL."""
         text = blocks(content)
         new = self._enter(text, visit.domain)
+        shows = self._enter(pictures(content), visit.domain ^ 4)
         brought = self._brought(new, _without_words_of(visit.url, new), visit.domain, _enter)
-        return brought >= _least(text) or self._has_new_rows(rows(content, visit.url), visit)
+        return bool(shows) or brought >= _least(text) or self._has_new_rows(rows(content, visit.url), visit)
 
     def _is_made_up(self, content: bytes, visit: Visit) -> bool:
         """Whether `content`, which is shown where nothing should be, is text that is made for the one who asks. Pages
@@ -284,6 +287,12 @@ def blocks(content: bytes) -> list[bytes]:
     """The blocks of text in a page of HTML, each once, in order: their letters alone, in small."""
     read = letters_by_patterns if letters is None else letters
     return list(dict.fromkeys(read(content[:READ_BYTES]).split()))
+
+
+def pictures(content: bytes) -> list[bytes]:
+    """The names of the files of pictures in a page of HTML, each once, in order, in small."""
+    found = _PICTURE.findall(content[:READ_BYTES])
+    return list(dict.fromkeys(source.rpartition(b"/")[2].lower() for source in found))
 
 
 def rows(content: bytes, url: str) -> list[bytes]:
