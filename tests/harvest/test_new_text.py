@@ -22,6 +22,7 @@ from fyke.harvest.new_text import (
     fingerprints_by_columns,
     is_judged,
     letters_by_patterns,
+    pictures,
     rows,
 )
 
@@ -258,13 +259,14 @@ def test_any_bytes_have_blocks(content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", [b"<", b">", b"<a ", b"<a >", b"<script", b"<script>x</script>", b"<style", b"x>", b"<p>1 2", b"9"]
+    "piece", [b"<", b">", b"<a ", b"<a >", b"<script", b"<script>x</script>", b"<style", b"x>", b"<p>1 2", b"9", b"<img src=", b"<img src=/a.jpg"]
 )
 def test_work_grows_with_length(piece: bytes) -> None:
     """A megabyte of each; what is read of it is bounded, and a second run is not needed to tell minutes from none."""
     assert len(blocks(piece * (1 << 20))) < 1 << 16
     assert len(letters_by_patterns(piece * (1 << 16))) < 1 << 20
     assert len(rows(piece * (1 << 20), "http://h/1")) < 1 << 16
+    assert len(pictures(piece * (1 << 20))) < 1 << 12
 
 
 INVENTED = [
