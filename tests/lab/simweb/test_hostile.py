@@ -22,7 +22,8 @@ SOME = [
     "h2-refuses-each-stream", "h2-goes-away-without-end", "h2-resets-without-end", "h2-pings-without-end",
     "h2-settings-without-end", "h2-window-of-zero", "h2-continues-without-end", "h2-head-of-1-mb", "h2-hpack-bomb",
     "h2-hpack-nonsense", "h2-field-with-newline", "h2-pushes-without-end", "h2-data-of-padding-without-end",
-    "h2-is-zeros",
+    "h2-is-zeros", "h2-goes-away-with-words", "h2-heads-of-15-kb-without-end", "h2-hpack-tables-without-end",
+    "h2-alternatives-without-end", "h2-windows-to-and-fro", "h2-trailers-without-end", "h2-padding-beyond-its-frame",
 ]  # fmt: skip
 RESTING = (
     "rests-", "throttles-", "delay-", "rules-resting",

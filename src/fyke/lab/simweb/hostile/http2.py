@@ -13,6 +13,7 @@ from pathlib import Path
 from fyke.lab.simweb.hostile.script import PAGE, Behaviour, Many, Pause, Reset, Script
 
 DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
+ALTSVC, ORIGIN = 10, 12
 END_STREAM = ACK = 1
 END_HEADERS = 4
 NO_ERROR, PROTOCOL_ERROR, REFUSED, CANCEL, CALM, HTTP_1_1 = 0, 1, 7, 8, 11, 13
@@ -43,6 +44,7 @@ def _length(number: int) -> bytes:
 _WHOLE = b"\0" * 4  # the stream of what is about the connection
 _OK = b"\x88" + _field(b"content-type", b"text/html")  # :status 200 is number 8 of the static table
 _HEAD = frame(HEADERS, END_HEADERS, _OK)
+_HINT = _field(b":status", b"103")
 _DONE = frame(DATA, END_STREAM, PAGE)
 
 
@@ -76,6 +78,8 @@ _SCRIPTS: dict[str, Script] = {
     "h2-goes-away-and-closes": (_goaway(_WHOLE, NO_ERROR), Reset()),
     "h2-goes-away-calmly": (_goaway(b"\x7f\xff\xff\xff", CALM, b"enhance\x1b[2Jyour calm"),),
     "h2-goes-away-without-end": (Many(_goaway(b"\x7f\xff\xff\xff", NO_ERROR)),),
+    "h2-goes-away-with-words": (Many(_goaway(b"\x7f\xff\xff\xff", NO_ERROR, b"w" * 16_000)),),
+    "h2-says-goodbye-in-body": (_HEAD, _goaway(b"\x7f\xff\xff\xff", NO_ERROR), Pause(0.2), _DONE),
     "h2-resets-in-body": (_HEAD, frame(DATA, 0, b"<html>"), _reset(PROTOCOL_ERROR)),
     "h2-closes-in-body": (_HEAD, frame(DATA, 0, b"<html>"), Reset()),
     "h2-stops-after-head": (_HEAD, Pause()),
@@ -83,6 +87,7 @@ _SCRIPTS: dict[str, Script] = {
     "h2-resets-without-end": (Many(_reset(CANCEL)),),
     "h2-resets-streams-not-opened": (Many(frame(RST_STREAM, 0, CANCEL.to_bytes(4), b"\0\0\x7f\xff")),),
     "h2-pings-without-end": (Many(frame(PING, 0, b"12345678", _WHOLE)),),
+    "h2-ping-answers-without-end": (Many(frame(PING, ACK, b"12345678", _WHOLE) * 500),),
     "h2-a-letter-among-pings": (
         _HEAD, Many(frame(PING, 0, b"12345678", _WHOLE) * 700 + frame(DATA, 0, b"a")),
     ),
@@ -97,17 +102,25 @@ _SCRIPTS: dict[str, Script] = {
     "h2-window-too-large": (_HEAD, *[frame(WINDOW_UPDATE, 0, b"\x7f\xff\xff\xff", _WHOLE)] * 2, _DONE),
     "h2-window-updates-without-end": (Many(frame(WINDOW_UPDATE, 0, b"\0\0\0\1", _WHOLE)),),
     "h2-window-update-of-zero": (_HEAD, frame(WINDOW_UPDATE, 0, bytes(4)), _DONE),
+    "h2-windows-to-and-fro": (_HEAD, Many(_settings(window=0) + _settings(window=0x7FFFFFFF))),
     "h2-continues-without-end": (frame(HEADERS, 0, _OK), Many(frame(CONTINUATION, 0, _KB * 8))),
     "h2-continues-with-nothing": (frame(HEADERS, 0, _OK), Many(frame(CONTINUATION, 0))),
+    "h2-continues-another": (frame(HEADERS, 0, _OK), frame(CONTINUATION, END_HEADERS, b"", b"\0\0\0\x63"), _DONE),
     "h2-head-of-1-mb": (*_MB_OF_FIELDS, _DONE),
     "h2-head-twice": (_HEAD, _HEAD, _DONE),
-    "h2-heads-without-end": (Many(frame(HEADERS, END_HEADERS, b"\0\x07:status\x03103")),),
+    "h2-heads-without-end": (Many(frame(HEADERS, END_HEADERS, _HINT)),),
+    "h2-heads-of-15-kb-without-end": (Many(frame(HEADERS, END_HEADERS, _HINT + _KB * 15)),),
+    "h2-hint-that-ends": (frame(HEADERS, END_HEADERS | END_STREAM, _HINT), _HEAD, _DONE),
     "h2-trailers-of-1-mb": (_HEAD, frame(DATA, 0, PAGE), *_MB_OF_FIELDS[:2], frame(CONTINUATION, END_HEADERS)),
+    "h2-trailers-without-end": (_HEAD, frame(DATA, 0, PAGE), Many(frame(HEADERS, END_HEADERS, _KB * 15))),
+    "h2-trailers-with-a-status": (_HEAD, frame(DATA, 0, PAGE), frame(HEADERS, END_HEADERS | END_STREAM, b"\x8d")),
     "h2-hpack-bomb": (
         frame(HEADERS, 0, _OK), frame(CONTINUATION, END_HEADERS, _BOMB), _DONE,
     ),
+    "h2-hpack-bombs-without-end": (Many(frame(HEADERS, END_HEADERS, _HINT + _BOMB)),),
     "h2-hpack-nonsense": (frame(HEADERS, END_HEADERS, b"\xff\xff\xff\xff\xff\xff\xff"),),
     "h2-hpack-huge-table": (frame(HEADERS, END_HEADERS, b"\x3f\xff\xff\xff\xff\x07" + _OK), _DONE),
+    "h2-hpack-tables-without-end": (Many(frame(HEADERS, END_HEADERS, b"\x20\x3f\xe1\x1f" * 4000 + _HINT)),),
     "h2-status-missing": (frame(HEADERS, END_HEADERS, _field(b"content-type", b"text/html")), _DONE),
     "h2-status-of-words": (frame(HEADERS, END_HEADERS, _field(b":status", b"abc")), _DONE),
     "h2-status-twice": (frame(HEADERS, END_HEADERS, b"\x88\x8d"), _DONE),
@@ -115,12 +128,14 @@ _SCRIPTS: dict[str, Script] = {
     "h2-field-in-capitals": (frame(HEADERS, END_HEADERS, _OK + _field(b"X-Y", b"a")), _DONE),
     "h2-field-of-the-connection": (frame(HEADERS, END_HEADERS, _OK + _field(b"transfer-encoding", b"chunked")), _DONE),
     "h2-length-that-differs": (frame(HEADERS, END_HEADERS, _OK + _field(b"content-length", b"7")), _DONE),
+    "h2-length-of-4000-digits": (frame(HEADERS, END_HEADERS, _OK + _field(b"content-length", b"9" * 4000)), _DONE),
     "h2-pushes": (
         frame(PUSH_PROMISE, END_HEADERS, b"\0\0\0\2" + b"\x82\x87\x84" + _field(b":authority", b"x")), _HEAD, _DONE,
     ),
     "h2-pushes-without-end": (Many(frame(PUSH_PROMISE, END_HEADERS, b"\0\0\0\2" + b"\x82\x87\x84")),),
     "h2-data-of-nothing-without-end": (_HEAD, Many(frame(DATA, 0))),
     "h2-data-of-padding-without-end": (_HEAD, Many(frame(DATA, 8, b"\xff" + bytes(255)))),
+    "h2-padding-beyond-its-frame": (_HEAD, frame(DATA, 8, b"\xffabc"), _DONE),
     "h2-data-without-end": (_HEAD, Many(frame(DATA, 0, b"<p>word " * 2000))),
     "h2-data-before-head": (_DONE,),
     "h2-data-after-end": (_HEAD, _DONE, _DONE),
@@ -128,6 +143,8 @@ _SCRIPTS: dict[str, Script] = {
     "h2-frame-too-long": (_HEAD, frame(DATA, END_STREAM, bytes(1 << 20))),
     "h2-frames-of-no-kind": (Many(frame(0xEE, 0xFF, b"x" * 100)),),
     "h2-priority-without-end": (Many(frame(2, 0, b"\0\0\0\1\x10")),),
+    "h2-alternatives-without-end": (Many(frame(ALTSVC, 0, b"\0\0h2=\":443\"; ma=99999999, " + b"x" * 4000)),),
+    "h2-origins-without-end": (Many(frame(ORIGIN, 0, b"\0\x15https://other.example" * 500, _WHOLE)),),
     "h2-is-http-1": (b"HTTP/1.1 200 OK\r\n\r\nhi",),
     "h2-is-zeros": (Many(bytes(100_000)),),
     "h2-two-answers": (_HEAD, _DONE, _HEAD, _DONE),
