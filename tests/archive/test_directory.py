@@ -21,7 +21,8 @@ AGENTS = 3
 def directory(tmp_path: Path) -> CrawlDirectory:
     """Of a crawl with several agents."""
     directory = CrawlDirectory(tmp_path)
-    directory.record(Config.model_validate({"crawl": {"seeds": ["http://a.example/"], "agents": AGENTS}}))
+    with directory.recorded(Config.model_validate({"crawl": {"seeds": ["http://a.example/"], "agents": AGENTS}})):
+        pass
     directory.state.mkdir()
     divide(directory.state, AGENTS, begun=False)
     return directory

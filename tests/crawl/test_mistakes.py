@@ -613,6 +613,25 @@ def test_a_list_of_seeds_from_a_closed_stream_is_told(tmp_path: Path) -> None:
     assert not (tmp_path / "crawl").exists()
 
 
+@pytest.mark.parametrize("agents", ["1", "2"])
+def test_a_start_that_fails_leaves_the_settings_as_they_were(
+    agents: str, tmp_path: Path, quick: Path, site: SmallSite
+) -> None:
+    into = tmp_path / "crawl"
+    assert crawl(into, quick, site.url, "--pages", "10", "--agents", agents).status == 0
+    before = (into / "fyke.toml").read_bytes()
+    rests = max((into / "state").glob("rests*"))
+    whole_rests = rests.read_bytes()
+    rests.write_bytes(whole_rests[:-9] + b"x" + whole_rests[-8:])
+    run = crawl(into, into / "fyke.toml", "--pages", "25")
+    assert run.status == DIRECTORY and rests.name in run.errors, run
+    assert (into / "fyke.toml").read_bytes() == before
+    rests.write_bytes(whole_rests)
+    assert fyke("check", str(into)).returncode == 0
+    assert crawl(into, into / "fyke.toml", "--pages", "25").status == 0
+    assert (into / "fyke.toml").read_bytes() != before
+
+
 def test_a_port_in_use() -> None:
     with socket.socket() as taken:
         taken.bind(("0.0.0.0", 0))

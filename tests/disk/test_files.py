@@ -40,7 +40,8 @@ def test_settings_and_their_name_are_safe(tmp_path: Path, monkeypatch: pytest.Mo
     config = build({"crawl": {"seeds": ["http://a.example/"]}}, "test")
     (tmp_path / "crawl").mkdir()
     done = recorded(monkeypatch)
-    CrawlDirectory(tmp_path / "crawl").record(config)
+    with CrawlDirectory(tmp_path / "crawl").recorded(config):
+        pass
     assert done == [("sync", "fyke.toml.part"), ("rename", "fyke.toml"), ("sync", "crawl")]
 
 

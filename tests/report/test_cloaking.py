@@ -68,7 +68,8 @@ def test_it_is_measured(tmp_path: Path) -> None:
 
 def test_a_crawl_that_runs_is_not_measured(tmp_path: Path) -> None:
     directory = CrawlDirectory(tmp_path)
-    directory.record(Config.model_validate({"crawl": {"seeds": ["http://a.example/"]}}))
+    with directory.recorded(Config.model_validate({"crawl": {"seeds": ["http://a.example/"]}})):
+        pass
     directory.state.mkdir()
     held = lock(directory.supervised, "")
     told(3, ["cloak", str(tmp_path), "--as", "Firefox/140.0"], ["in use by a crawl"])

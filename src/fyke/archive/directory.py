@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -28,7 +28,7 @@ from fyke.archive.checksum import checksum_path
 from fyke.archive.division import division
 from fyke.archive.seed_list import SeedList
 from fyke.core.config import Config, literal, load, render
-from fyke.core.errors import DirectoryError, NotACrawl, OtherCrawl
+from fyke.core.errors import DirectoryError, FykeError, NotACrawl, OtherCrawl
 from fyke.core.seeds import seeds_of
 from fyke.disk.checkpoint import newest
 from fyke.disk.files import lock, write_whole, writing
@@ -112,13 +112,17 @@ class CrawlDirectory:
             if not self.holds_crawl and not self._barely_begun():
                 raise DirectoryError(f"{self.path} is not empty and holds no crawl: choose another folder with --into")
 
-    def record(self, config: Config, listed: Iterable[str] | None = None) -> None:
-        """Write down `config` and the seeds `listed`, and make the folders; whoever calls holds the lock.
+    @contextmanager
+    def recorded(self, config: Config, listed: Iterable[str] | None = None) -> Iterator[None]:
+        """Write down `config` and the seeds `listed`, and make the folders; whoever calls holds the lock. Where the
+        block fails before a checkpoint says the same, `fyke.toml` is put back.
 
         Raises as `prepare`.
         """
+        before = b""
         if self.holds_crawl:
             self.compare(config, listed)
+            before = self.settings.read_bytes()
         with self._writing():
             if room_bytes(self.path) < LEAST_ROOM_BYTES:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -127,6 +131,20 @@ class CrawlDirectory:
             write_whole(self.settings, render(config).encode())  # a folder is a crawl from here on
             for folder in (self.warc, self.tables, self.logs):
                 folder.mkdir(exist_ok=True)
+        try:
+            yield
+        except BaseException:
+            if before and not self._is_kept():
+                with suppress(FykeError):
+                    write_whole(self.settings, before)
+            raise
+
+    def _is_kept(self) -> bool:
+        """Whether a checkpoint was taken of what `fyke.toml` says."""
+        try:
+            return saved_state(self.shard).get("settings") == self.settings_digests()
+        except FykeError:
+            return False
 
     def settings_digests(self) -> dict[str, int]:
         """What a checkpoint remembers of `fyke.toml`: the digest of the file, and of what makes it this crawl."""
@@ -142,7 +160,7 @@ class CrawlDirectory:
         return "" if same else "it is not what the last run wrote: it was edited since, or is damaged"
 
     def withdraw(self) -> None:
-        """Delete the folder of a start that broke off before `record`, if nothing else is in it."""
+        """Delete the folder of a start that broke off before `recorded`, if nothing else is in it."""
         if self.path.is_dir() and not self.holds_crawl and self._barely_begun():
             shutil.rmtree(self.path, ignore_errors=True)
 
@@ -162,7 +180,7 @@ class CrawlDirectory:
             file.write(json.dumps(line) + "\n")
 
     def _barely_begun(self) -> bool:
-        """Whether nothing is here but what a start leaves that broke off before `record`."""
+        """Whether nothing is here but what a start leaves that broke off before `recorded`."""
         lock = self.shard / "lock"
         parts = (path.with_name(f"{path.name}.part") for path in (self.settings, self.listed.path))
         listed = self.listed.path

@@ -90,7 +90,7 @@ class Agent:
         with ExitStack() as opened:
             opened.callback(self._checkpoint.close)
             if self._seat is None:
-                directory.record(config, self._listed)
+                opened.enter_context(directory.recorded(config, self._listed))
             self._open(opened)
             self._opened = opened.pop_all()
         loop = asyncio.get_running_loop()
@@ -117,6 +117,7 @@ class Agent:
         )
         opened.callback(rooms.close)
         if others:
+            self._note("settings changed")
             rooms.frontier.rouse()
         self._loop = Loop(
             rooms.engines(self._again), self.config.crawl, self._clock, self._news,
@@ -143,7 +144,6 @@ class Agent:
                 f"{self.directory.settings} asks for another crawl than the one that is here: it was edited (only allow"
                 " and deny may be), or is damaged; put back what it said"
             )
-        self._note("settings changed")
         return True
 
     def _keep_time(self, saved: Mapping[str, Any]) -> None:

@@ -196,7 +196,7 @@ class _CrawlRun:
                 Agent(directory, config)  # what is wrong with `config` is said before anything is written
                 directory.prepare(config)
                 locked.enter_context(supervised(directory))
-                directory.record(config, listed)
+                locked.enter_context(directory.recorded(config, listed))
                 divided, orders = self._orders()
                 crawl = Supervisor(directory, config, divided, config.crawl.agents, orders, forks)
                 signals = _obey_signals(crawl.stop)
