@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from commands import in_process
 from crawl.runs import crawl, settings
 from crawl.small_site import SmallSite, small_site
 
@@ -18,12 +19,14 @@ NOBODY = 65534
 
 @pytest.fixture(scope="module")
 def made() -> Iterator[tuple[Path, SmallSite]]:
-    """A crawl that can go on, below a folder that everybody may look into."""
+    """A crawl that can go on, below a folder that is everybody's."""
     with TemporaryDirectory(prefix="fyke-users-") as folder, small_site() as site:
-        Path(folder).chmod(0o755)
+        Path(folder).chmod(0o777)
         into = Path(folder) / "crawl"
         assert crawl(into, settings(into.parent), site.url, "--pages", "10").status == 0
         assert crawl(into, into / "fyke.toml", "--pages", "20").status == 0
+        assert in_process("index", str(into)).status == 0
+        assert in_process("block", str(into), "elsewhere.example").status == 0
         yield into, site
 
 
@@ -69,18 +72,32 @@ def withhold(path: Path) -> None:
         ("state/shard-0000/manifest*", ["crawl", "--pages", "25", "--into"]),
         ("state/shard-0000/manifest*", ["status"]),
         ("state/shard-0000/manifest*", ["check", "--repair"]),
-        ("tables/pages*.parquet", ["export", "--to", "csv", "--out", "never.csv"]),
+        ("tables/pages*.parquet", ["links"]),
         ("warc/*.warc.gz", ["check", "--repair"]),
+        ("warc/*.warc.gz.xxh3", ["check"]),
+        ("tables/pages*.xxh3", ["check"]),
+        ("tables/pages*.xxh3", ["report"]),
+        ("tables/pages*.xxh3", ["copy"]),
+        ("state/rests", ["check"]),
+        ("state/rests", ["crawl", "--pages", "25", "--into"]),
+        ("state/asked.json", ["status"]),
+        ("fyke.toml", ["check"]),
+        ("fyke.toml", ["status"]),
+        ("index/state.json", ["search"]),
+        ("index/engine*/meta.json", ["search"]),
     ],
 )
 def test_what_may_not_be_read_is_not_damaged(into: Path, pattern: str, arguments: list[str]) -> None:
-    """The newest such file: nothing goes back behind it, nothing puts it aside."""
-    withhold(max(into.glob(pattern)))
+    """The newest such file: nothing goes back behind it, nothing puts it aside; it is said of whom it is."""
+    path = max(into.glob(pattern))
+    withhold(path)
     before = contents(into)
-    done = as_user(*arguments, str(into))
-    assert done.returncode == 3, done
+    more = {"copy": [str(into.parent / "elsewhere")], "search": ["word"]}.get(arguments[0], [])
+    done = as_user(*arguments, str(into), *more)
+    assert done.returncode == (2 if pattern == "fyke.toml" and arguments == ["status"] else 3), done
     said = f"{done.stdout}{done.stderr}"
-    assert "Permission denied" in said and "damaged" not in said and said.count("\n") == 1, said
+    assert f"{path}, which is {path.owner()}'s: Permission denied; mend " in said and said.count("\n") == 1, said
+    assert "damaged" not in said and "delete" not in said, said
     assert {path: body for path, body in contents(into).items() if path.name != "lock"} == {
         path: body for path, body in before.items() if path.name != "lock"
     }

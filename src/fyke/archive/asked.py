@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fyke.core.errors import BadUrl, StateDamaged
 from fyke.core.urls import canonical, split
-from fyke.disk.files import write_whole
+from fyke.disk.files import allowed, write_whole
 from fyke.disk.sealed import sealed, unsealed_or_old
 
 BLOCKED_NAMED = 5  # blocked hosts, in a line for people
@@ -26,7 +26,8 @@ class AskedLater:
         self.blocked: list[str] = []
         if self._path.is_file():
             try:
-                found = unsealed_or_old("asked", self._path.read_bytes())
+                with allowed(self._path):
+                    found = unsealed_or_old("asked", self._path.read_bytes())
                 self.seeds, self.blocked = list(found["seeds"]), list(found["blocked"])
             except (OSError, ValueError, KeyError, TypeError):
                 raise StateDamaged(f"{self._path} is damaged: put it back from a copy, or delete it") from None

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import xxhash
 
+from fyke.disk.files import allowed
+
 CHUNK_BYTES = 1 << 20
 
 
@@ -16,9 +18,9 @@ def checksum_path(path: Path) -> Path:
 
 
 def file_hash(path: Path) -> str:
-    """The xxh3-64 of the file's bytes, 16 hexadecimal digits."""
+    """The xxh3-64 of the file's bytes, 16 hexadecimal digits. Raises OSError; DirectoryError where it may not."""
     state = xxhash.xxh3_64()
-    with path.open("rb") as file:
+    with allowed(path), path.open("rb") as file:
         while chunk := file.read(CHUNK_BYTES):
             state.update(chunk)
     return state.hexdigest()
@@ -40,8 +42,9 @@ def write_checksum(source: Path, target: Path) -> None:
 
 
 def recorded_line(path: Path) -> str:
-    """What is beside `path`. Raises OSError."""
-    return checksum_path(path).read_text(encoding="utf-8", errors="replace")
+    """What is beside `path`. Raises as `file_hash`."""
+    with allowed(checksum_path(path)):
+        return checksum_path(path).read_text(encoding="utf-8", errors="replace")
 
 
 def is_gone(path: Path) -> bool:

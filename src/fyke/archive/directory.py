@@ -31,7 +31,7 @@ from fyke.core.config import Config, literal, load, render
 from fyke.core.errors import DirectoryError, FykeError, NotACrawl, OtherCrawl
 from fyke.core.seeds import seeds_of
 from fyke.disk.checkpoint import newest
-from fyke.disk.files import lock, write_whole, writing
+from fyke.disk.files import lock, require_readable, write_whole, writing
 
 SAME_CRAWL = ("seeds", "scope", "depth", "allow", "deny", "requisites")
 EDITED = ("allow", "deny")  # of these, what a person may edit in fyke.toml
@@ -94,6 +94,10 @@ class CrawlDirectory:
                 f"{self.path} holds no crawl (no fyke.toml): begin one with fyke crawl URL --into {self.path}"
             )
         return load(self.settings)
+
+    def require_readable(self) -> None:
+        """Raises DirectoryError where this user may not read a file that would be missed."""
+        require_readable(self.settings, self.listed.path, self.warc, self.tables, self.state)
 
     def first_seed(self, config: Config) -> str:
         """One of the URLs where the crawl of `config` begins."""

@@ -98,7 +98,8 @@ def in_use(directory: CrawlDirectory) -> bool:
 
 
 def check_crawl(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
-    """Every fault in the checkpoint, the archive and the tables of `directory`. Raises NotACrawl."""
+    """Every fault in the checkpoint, the archive and the tables of `directory`. Raises NotACrawl, DirectoryError."""
+    directory.require_readable()
     if directory.holds_crawl or not directory.state.is_dir():
         directory.config()
     try:

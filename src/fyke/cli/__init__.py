@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -28,6 +29,7 @@ from fyke.core.errors import (
     DirectoryError,
     DiskFull,
     FykeError,
+    whose,
 )
 from fyke.core.terminal import clean
 
@@ -64,7 +66,7 @@ def main() -> None:
             )
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         remedy = LIMIT if error.errno == errno.EFBIG else ROOM if full else "mend the file or its path"
-        what = error.filename or "what was to be printed"
+        what = f"{error.filename}{whose(Path(str(error.filename)))}" if error.filename else "what was to be printed"
         _complain(
             f"{what}: {error.strerror or error}; {remedy}, and run the command again",
             (DiskFull if full else DirectoryError).exit_status,

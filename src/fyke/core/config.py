@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, ValidationError, ValidationInfo, model_validator
 
 from fyke.core.choices import Enforcement, Scope
-from fyke.core.errors import ConfigurationError
+from fyke.core.errors import ALLOW, ConfigurationError, whose
 from fyke.core.extraction import ExtractSection, FieldSection
 from fyke.core.gone import without_gone
 from fyke.core.settings import Count, HoursText, Line, Positive, Seconds, Section, Wait
@@ -272,6 +272,8 @@ def read(path: Path) -> dict[str, Any]:
     """The nested values of the TOML file at `path`. Raises ConfigurationError."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except PermissionError as error:
+        raise ConfigurationError(f"cannot read {path}{whose(path)}: {error.strerror}; {ALLOW}") from None
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:  # also of what is no text, and of a number of thousands of digits

@@ -6,12 +6,22 @@ with the class's `exit_status`.
 """
 
 import sys
+from pathlib import Path
 
 EXIT_UNABLE = 2  # as for wrong usage; 1 is an answer of some commands: nothing was found, links are broken
 EXIT_NO_PAGE = 6  # of a crawl that came to its end, and servers answered with nothing but errors (4xx, 5xx)
 EXIT_INTERRUPTED = 130  # what a shell shows of a command that Ctrl-C ended
 ROOM = "free some space"  # what to do where a disk is full
+ALLOW = "mend its permissions or this process's limits, then run the command again"
 LIMIT = "raise the limit of a file's length (ulimit -f)"  # the same where it is not
+
+
+def whose(path: Path) -> str:
+    """Of whom the file is, as a part of a sentence about it; empty where nobody can say."""
+    try:
+        return f", which is {path.owner()}'s"
+    except (OSError, KeyError):  # in a folder that may not be looked into; of a user without a name
+        return ""
 
 
 class FykeError(Exception):

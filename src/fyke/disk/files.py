@@ -10,6 +10,7 @@ import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from stat import S_ISDIR
 from typing import IO, Any, BinaryIO
@@ -19,7 +20,17 @@ import numpy.typing as npt
 import xxhash
 
 from fyke.core.closing import Closing
-from fyke.core.errors import LIMIT, ROOM, DirectoryError, DirectoryInUse, DiskFull, FykeError, StateDamaged
+from fyke.core.errors import (
+    ALLOW,
+    LIMIT,
+    ROOM,
+    DirectoryError,
+    DirectoryInUse,
+    DiskFull,
+    FykeError,
+    StateDamaged,
+    whose,
+)
 
 Bytes = bytes | memoryview
 FULL = f"{ROOM}, then resume the crawl"
@@ -56,7 +67,15 @@ def allowed(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _NOT_ALLOWED:
             raise
-        raise DirectoryError(f"cannot read {path}: {error.strerror}; {REFUSED}") from error
+        raise DirectoryError(f"cannot read {path}{whose(path)}: {os.strerror(error.errno)}; {ALLOW}") from error
+
+
+def require_readable(*places: Path) -> None:
+    """Raises DirectoryError for what of these files and folders this process may not read: it is not damaged."""
+    for path in chain(places, *(place.rglob("*") for place in places)):
+        with suppress(FileNotFoundError), allowed(path):
+            if path.is_file() or path.is_dir():
+                os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
 
 
 @contextmanager

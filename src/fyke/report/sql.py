@@ -21,7 +21,7 @@ from fyke.archive.arrivals import arrivals, has_rows, safe_rows
 from fyke.archive.reading import scan_table, segments
 from fyke.archive.schemas import SCHEMAS
 from fyke.core.batches import Kind
-from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
+from fyke.core.errors import DirectoryError, DiskFull
 
 _LISTING = Kind.LISTING.name.lower()
 _ARRIVAL = pa.field("arrival", pa.int64())
@@ -32,7 +32,7 @@ Rows = list[tuple[Any, ...]]
 
 
 class Questions:
-    """The tables of the crawl directory `crawl`, as they are now. Raises StateDamaged."""
+    """The tables of the crawl directory `crawl`, as they are now. Raises DirectoryError."""
 
     def __init__(self, crawl: Path) -> None:
         self._crawl = crawl
@@ -60,15 +60,15 @@ class Questions:
     def ask(self, sql: str, *values: object, **tables: Sequence[str]) -> Rows:
         """The answer to `sql` over `tables`, each with the columns it needs; `visits` is `pages` with sitemaps and
         feeds, the column `arrival` the number of a row in the order in which they came. Raises DiskFull,
-        StateDamaged."""
-        self._damage: StateDamaged | None = None
+        DirectoryError."""
+        self._fault: DirectoryError | None = None
         for name, columns in tables.items():
             self._engine.register(name, self._reader(name, columns))
         try:
             return self._engine.execute(sql, values).fetchall()
         except duckdb.Error as error:
-            if self._damage is not None:
-                raise self._damage from None
+            if self._fault is not None:
+                raise self._fault from None
             if not isinstance(error, duckdb.IOException):
                 raise
             if "space" in str(error):
@@ -102,8 +102,8 @@ class Questions:
                     if name == "pages":  # without sitemaps and feeds, as the crawl counts
                         batch = batch.filter(pc.not_equal(batch.column("kind").cast(pa.string()), _LISTING))
                     yield batch.select(columns).cast(schema)
-            except StateDamaged as error:  # DuckDB would make a text of it
-                self._damage = error
+            except DirectoryError as error:  # DuckDB would make a text of it
+                self._fault = error
                 raise
 
         return pa.RecordBatchReader.from_batches(schema, batches())

@@ -22,6 +22,7 @@ import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from fyke.core.errors import DirectoryError, DiskFull
+from fyke.disk.files import require_readable
 
 LONGEST_WORD = 64
 SHOWN = ("title", "description", "text")  # also kept as they are shown
@@ -166,6 +167,7 @@ def engine_at(path: Path) -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError) as error:
+        require_readable(path)
         reason = " ".join(str(error).split())[:200]
         if os.strerror(errno.ENOSPC) in reason:
             raise DiskFull(f"no room for the index in {path}: free some space, and run the command again") from error

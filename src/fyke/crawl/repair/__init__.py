@@ -5,7 +5,6 @@ What is damaged goes to `damaged/`, never away. Last comes a manifest that fits 
 killed anywhere is begun again. Invariant: what was whole before is so after, and what cannot be saved is said.
 """
 
-import errno
 import os
 import shutil
 from collections.abc import Generator, Iterator
@@ -19,7 +18,7 @@ from fyke.archive.reading import GENERATION, generation, rows_recorded
 from fyke.archive.table_files import TABLES
 from fyke.archive.turns import COUNTED, rows_by_part, write_turns
 from fyke.core.config import Config
-from fyke.core.errors import DirectoryError, StateDamaged
+from fyke.core.errors import StateDamaged
 from fyke.core.telling import Tell
 from fyke.crawl.repair.case import Case, Note
 from fyke.crawl.repair.reread import Rereader
@@ -27,7 +26,7 @@ from fyke.crawl.repair.tables import TableRepair
 from fyke.crawl.repair.warc_files import ArchiveRepair
 from fyke.disk import manifest as manifests
 from fyke.disk.checkpoint import Snapshot
-from fyke.disk.files import REFUSED, write_whole, writing
+from fyke.disk.files import write_whole, writing
 from fyke.disk.manifest import Manifest
 from fyke.fetcher.book import HostBook
 from fyke.harvest.fields import Extractor
@@ -38,7 +37,7 @@ __all__ = ["Note", "repair"]
 def repair(directory: CrawlDirectory, progress: Tell) -> Iterator[Note]:
     """Mend the crawl in `directory`, and say what was done. Raises NotACrawl, DirectoryError, DiskFull."""
     config = directory.config()
-    _refuse_unreadable(directory.path)
+    directory.require_readable()
     with directory.closed_to_crawls():
         scratch = directory.state / "mending"
         shutil.rmtree(scratch, ignore_errors=True)
@@ -53,13 +52,6 @@ def repair(directory: CrawlDirectory, progress: Tell) -> Iterator[Note]:
             yield from _not_mended(directory)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _refuse_unreadable(folder: Path) -> None:
-    """What this user may not read would be put aside as damaged. Raises DirectoryError."""
-    for path in folder.rglob("*"):
-        if path.is_file() and not os.access(path, os.R_OK):
-            raise DirectoryError(f"cannot read {path}: {os.strerror(errno.EACCES)}; {REFUSED}")
 
 
 def _mended(case: Case, config: Config) -> Iterator[Note]:
