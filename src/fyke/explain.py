@@ -19,7 +19,7 @@ import pyarrow.dataset as ds
 
 from fyke.archive.asked import AskedLater
 from fyke.archive.captures import Captures
-from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.directory import CrawlDirectory, crawl_clock, saved_state
 from fyke.archive.division import division
 from fyke.archive.inspect import in_use
 from fyke.archive.lost import require_rows
@@ -216,7 +216,11 @@ def _next_visit(directory: CrawlDirectory, config: Config, at: Locator, rows: li
         times = counted(int(told[1]), "time")
         facts.append(f"a sitemap or feed has said {times} since then that it changed, true with a chance of {chance}")
     if forever and rows[-1]["outcome"] != "gone":
-        facts.append(f"it waits {where}" if where else _due(config.revisit, belief, told, found[-1:], rows[-1]))
+        facts.append(
+            f"it waits {where}"
+            if where
+            else _due(config.revisit, belief, told, found[-1:], rows[-1], crawl_clock(directory))
+        )
     return facts
 
 
@@ -226,6 +230,7 @@ def _due(
     told: tuple[Trust, float, float],
     found: list[dict[str, Any]],
     last: dict[str, Any],
+    clock: SystemClock,
 ) -> str:
     """When a page that rests is due, and why then, in words."""
     tried = last["fetched_at"].timestamp()
@@ -234,8 +239,8 @@ def _due(
     fetched_at, tried_at, signals, finds = (np.array([number]) for number in (at, tried, told[1], told[2]))
     host, weight = np.zeros(1, np.uint64), np.ones(1)
     resting = Resting(host, fetched_at, tried_at, belief, first, told[0], signals, weight, finds)
-    due = float(due_at(resting, Terms(asked.least_s, asked.greatest_s), SystemClock().now())[0])
-    when = f"it is due from {datetime.fromtimestamp(due, UTC):%Y-%m-%d %H:%M:%S} UTC on"
+    due = float(due_at(resting, Terms(asked.least_s, asked.greatest_s), clock.now())[0])
+    when = f"it is due from {datetime.fromtimestamp(due + clock.set_s, UTC):%Y-%m-%d %H:%M:%S} UTC on"
     if due <= tried + asked.least_s:
         return f"{when}: {duration(asked.least_s)} after the visit before, the least time"
     if not at or due >= at + asked.greatest_s:
@@ -357,8 +362,8 @@ def _hours(config: Config, host: str, now: float) -> list[str]:
 
 def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str]:
     """What is known of its host: rest, failures, the line of robots.txt that decides."""
-    parts, now = split(url), SystemClock().now()
-    facts = _hours(config, parts.host, now)
+    parts, clock = split(url), crawl_clock(directory)
+    facts = _hours(config, parts.host, clock.now() + clock.set_s)
     if not any(part.hosts.exists() for part in directory.parts):
         return facts
     with ReadBooks(part.hosts for part in directory.parts) as book:
@@ -371,8 +376,8 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
     else:
         if host.retired:
             facts.append(f"{parts.host} was given up: {host.retired}")
-        if host.due > now:
-            until = datetime.fromtimestamp(host.due, UTC)
+        if host.due > clock.now():
+            until = datetime.fromtimestamp(host.due + clock.set_s, UTC)
             seen_last = f"; last seen of it: {_words(host.trouble)}" if host.trouble else ""
             facts.append(f"{parts.host} rests until {until:%Y-%m-%d %H:%M:%S} UTC{seen_last}")
         row = "" if host.retired else f", {counted(host.failures, 'failure')} in a row"

@@ -103,3 +103,6 @@ def test_the_last_table_that_says_something_of_a_host_counts() -> None:
     evening = Hours.of("12-13").opens_at(1e9)
     assert found.begin_at(found.opens_at("example.com", evening)) and not found.begin_at(evening)
     assert found.opens_at("example.com", 1e9) == at
+    opens = found.opens_at("example.com", evening)
+    found.set_s = -1e8
+    assert found.opens_at("example.com", evening + 1e8) == opens + 1e8 and found.begin_at(opens + 1e8)

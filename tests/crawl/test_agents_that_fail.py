@@ -16,8 +16,11 @@ from crawl.small_site import small_site
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import Division
 from fyke.archive.statistics import CrawlStatistics
-from fyke.core.config import CrawlSection
+from fyke.core.clock import SystemClock
+from fyke.core.config import Config, CrawlSection
 from fyke.crawl.forks import ForkServer
+from fyke.crawl.known_agents import Stand
+from fyke.crawl.loop import Ending
 from fyke.crawl.member import Orders
 from fyke.crawl.monitor import panel
 from fyke.crawl.supervisor import Supervisor
@@ -130,6 +133,24 @@ def test_what_waits_for_hosts_that_rest_for_long_ends_the_crawl_as_with_one_agen
         done = crawl(into, config, site.url, "--agents", "2", "--wait", "1s")
     assert done.summary["ending"] == "resting", done.errors
     assert done.summary["waiting"] > 0
+
+
+def test_how_long_hosts_rest_is_judged_by_the_clock_of_the_crawl(tmp_path: Path) -> None:
+    """It was years ahead when the crawl began, and the wall's is right again."""
+    noted = SystemClock().noted()
+    noted["taken_at"] += 10 * 365.25 * 86400
+    directory = CrawlDirectory(tmp_path)
+    with directory.recorded(Config()), ForkServer() as forks:
+        crawling = Supervisor(directory, Config(), Division(2, 2), 2, Orders(moved=False, clock=noted), forks)
+    for rest_s, ending in ((100.0, None), (1e6, Ending.RESTING)):
+        stand = Stand(
+            idle=True, level_done=False, rests_until=noted["taken_at"] + rest_s, activity=0, unsafe=0, later=0, level=0,
+            blocked=0, checkpoints=1, answered=True, hosts=1, unreached=False, pages=0, pages_left=-1, waiting=0,
+            resting=True,
+        )  # fmt: skip
+        for _ in range(2):
+            crawling._judge([stand, stand])
+        assert crawling._ending is ending
 
 
 def test_nobody_outlives_the_supervisor(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -413,6 +414,24 @@ def test_a_clock_that_was_set(
         assert ended <= began < ended + 1000
     said = f'"clock set {"back" if forward_s < 0 else "forward"}"'
     assert (said in (directory.logs / "fyke.log").read_text()) == (not restarted or forward_s < 0)
+
+
+@pytest.mark.parametrize("agents", ["1", "2", "3"])
+def test_a_clock_that_was_years_ahead_and_is_right_again(agents: str, tmp_path: Path) -> None:
+    """Hosts rest by the clock of the crawl, and people are told by the right one."""
+    into, years_s = tmp_path / "crawl", 10 * 365.25 * 86400
+    slow = settings(tmp_path, politeness={**FAST, "host_delay_s": 1.2, "min_host_delay_s": 1.2})
+    with small_site(pages=6) as site:
+        assert crawl(into, slow, site.url, "--pages", "3", "--agents", min(agents, "2")).status == 0
+        for part in CrawlDirectory(into).parts:
+            last = newest(part.shard)
+            ahead = {**last.counters, "taken_at": last.counters["taken_at"] + years_s}
+            (part.shard / last.name).write_bytes(replace(last, counters=ahead).encode())
+        run = crawl(into, slow, site.url, "--agents", agents, "--pages", "5")
+        assert run.summary["ending"] == "pages" and run.summary["rest_until"] < time.time() + 100, run
+        run = crawl(into, slow, site.url, "--agents", agents)
+        assert run.summary["ending"] == "finished", run
+        whole(into, site)
 
 
 def test_no_room_to_begin(quick: Path, disk: Path, site: SmallSite) -> None:

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from xxhash import xxh3_64_intdigest
 from fyke.archive.checksum import checksum_path
 from fyke.archive.division import division
 from fyke.archive.seed_list import SeedList
+from fyke.core.clock import SystemClock
 from fyke.core.config import Config, literal, load, render
 from fyke.core.errors import DirectoryError, FykeError, NotACrawl, OtherCrawl
 from fyke.core.seeds import seeds_of
@@ -223,6 +225,12 @@ def room_bytes(folder: Path) -> int:
     """What may still be written into `folder`; 0 where no more files may be made. Raises OSError."""
     left = os.statvfs(folder)
     return left.f_bavail * left.f_frsize if left.f_favail or not left.f_files else 0
+
+
+def crawl_clock(directory: CrawlDirectory) -> SystemClock:
+    """The clock that all agents of the crawl go on by, as the latest checkpoint noted it. Raises StateDamaged."""
+    states = [state for part in directory.parts if (state := saved_state(part.shard))]
+    return SystemClock(max(states, key=itemgetter("taken_at"), default=None))
 
 
 def saved_state(directory: Path) -> dict[str, Any]:

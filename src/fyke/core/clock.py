@@ -15,6 +15,8 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 class Clock(Protocol):
     """Tells the time in seconds since the epoch."""
 
+    set_s: float  # by so much the wall clock was set forward since, or is ahead; negative: back
+
     def now(self) -> float: ...
 
     def noted(self) -> dict[str, Any]:
@@ -39,7 +41,7 @@ class SystemClock:
             then = float(noted["taken_at"])
             here = noted.get("boot_id") == self._boot_id and noted["since_boot_s"] <= _since_boot()
             self._offset = then - float(noted["since_boot_s"]) if here else max(wall, then - _since_boot())
-        self.set_s = wall - self._offset  # by so much the wall clock was set forward; negative: back
+        self.set_s = wall - self._offset
 
     def now(self) -> float:
         return _since_boot() + self._offset
@@ -56,6 +58,8 @@ def _since_boot() -> float:
 
 class VirtualClock:
     """A clock that stands still until it is told to move."""
+
+    set_s = 0.0
 
     def __init__(self, start: float = 1_000_000_000.0) -> None:
         self._now = start

@@ -89,6 +89,7 @@ class HostHours:
         self._tables = [table for table in reversed(tables) if table.hours]
         texts = {usual, *(table.hours for table in tables)} - {""}
         self._hours = {text: Hours.of(text) for text in texts}
+        self.set_s = 0.0  # by so much the clock on the wall is ahead of the one by which is asked
 
     def __repr__(self) -> str:
         return f"HostHours({', '.join(self._hours)})"
@@ -110,8 +111,9 @@ class HostHours:
     def opens_at(self, host: str, at: float) -> float:
         """`at`, if `host` may be asked then, as far as hours go; else when it may next."""
         text = self.text_of(host)
-        return self._hours[text].opens_at(at) if text else at
+        return self._hours[text].opens_at(at + self.set_s) - self.set_s if text else at
 
     def begin_at(self, at: float) -> bool:
         """Whether the hours of any host begin at `at`: who waits for that was asked to."""
-        return any(hours.opens_at(at - 1.0) == at for hours in self._hours.values())
+        wall = at + self.set_s
+        return any(abs(hours.opens_at(wall - 1.0) - wall) < 0.5 for hours in self._hours.values())

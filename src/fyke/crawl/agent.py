@@ -149,8 +149,10 @@ class Agent:
     def _keep_time(self, saved: Mapping[str, Any]) -> None:
         """Go on by the clock of the last checkpoint: else rests would last by what the wall clock was set back since,
         and be cut short by what it was set forward."""
-        if saved:
-            self._clock = clock = SystemClock(saved)
+        noted = saved if self._seat is None else self._seat.clock
+        if noted:
+            self._clock = clock = SystemClock(noted)
+            self._prepared.hours.set_s = clock.set_s
             if abs(clock.set_s) > SET_S:
                 way = "forward" if clock.set_s > 0 else "back"
                 self._note(f"clock set {way}", seconds=round(abs(clock.set_s), 1))

@@ -64,7 +64,7 @@ class Counts:
             in_flight=self.fetcher.in_flight,
             hosts=bench.hosts,
             hosts_asleep=bench.asleep,
-            rest_until=bench.rest_until or self._rest_until(now),
+            rest_until=self._rest_until(bench.rest_until, now),
             links=int(self.totals.get("links", 0)) + self.outbox.links,
             urls=frontier.unique,
             waiting=frontier.rows,
@@ -98,9 +98,11 @@ class Counts:
         left_out.pop(quota.NAME, None)
         return {**left_out, quota.NAME: over_quota} if over_quota else left_out
 
-    def _rest_until(self, now: float) -> float:
-        """When the first of what waits may go on, where no host at the workbench has work; 0 where some may now."""
-        return self.frontier.rests_until(now) if self.fetcher.idle else 0.0
+    def _rest_until(self, bench: float, now: float) -> float:
+        """When the first of what waits may go on, by the clock on the wall; 0 where some may now. Where a host at the
+        workbench has work, what `bench` says counts."""
+        until = bench or (self.frontier.rests_until(now) if self.fetcher.idle else 0.0)
+        return until + self.clock.set_s if until else 0.0
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps of it."""

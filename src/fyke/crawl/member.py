@@ -110,6 +110,7 @@ class Orders:
     """What the agents of a process are told when it is started."""
 
     moved: bool  # addresses went from agent to agent since the last run
+    clock: Mapping[str, Any] = field(default_factory=dict)  # what the one noted that all go on by
     again: Pass | None = None  # a pass over the crawl
     deaths: Mapping[str, int] = field(default_factory=dict)  # of this process, told of its first agent
 
@@ -143,6 +144,7 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
                     most_rules=config.fetch.connections,
                     moved=orders.moved,
                     deaths=orders.deaths if me == numbers[0] else {},
+                    clock=orders.clock,
                 )
                 own = CrawlDirectory(directory.path, me)
                 agent = Agent(own, share(config, divided), seat=seat, again=orders.again)

@@ -11,7 +11,6 @@ import gc
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -19,7 +18,7 @@ from pathlib import Path
 import uvloop
 from rich.console import Console
 
-from fyke.archive.directory import CrawlDirectory, room_bytes, saved_state
+from fyke.archive.directory import CrawlDirectory, crawl_clock, room_bytes, saved_state
 from fyke.archive.division import Division, divide, division
 from fyke.archive.inspect import ending_of
 from fyke.archive.statistics import CrawlStatistics, added
@@ -217,8 +216,10 @@ class _CrawlRun:
         divided = divide(directory.state, agents, begun=any(states))
         known = [state for state in states if state]
         may_begin = bool(known) and all(map(may_begin_again, known))
-        again = next_pass(states, self._again, time.time(), may_begin=may_begin)
-        return divided, Orders(moved=any(states) and divided.agents != before.agents, again=again)
+        clock = crawl_clock(directory)
+        again = next_pass(states, self._again, clock.now(), may_begin=may_begin)
+        moved = any(states) and divided.agents != before.agents
+        return divided, Orders(moved=moved, clock=clock.noted(), again=again)
 
     async def _watched(self, crawl: Agent | Supervisor, signals: Sequence[int]) -> tuple[Ending, bool]:
         """Run `crawl` to its end, with the panel on the console; `signals` that come stop it, and at once where one

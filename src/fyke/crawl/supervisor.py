@@ -30,6 +30,7 @@ from fyke.archive.division import Division
 from fyke.archive.statistics import CrawlStatistics, added, died
 from fyke.archive.turns import Turns
 from fyke.core import errors
+from fyke.core.clock import SystemClock
 from fyke.core.config import Config
 from fyke.core.hours import HostHours
 from fyke.core.memory import MemoryGauge
@@ -75,7 +76,9 @@ class Supervisor:
         self._config = config
         self._orders = orders
         self._forever = orders.again is not None and orders.again.forever
+        self._clock = SystemClock(orders.clock)
         self._hours = HostHours(config.politeness.hours, config.site)
+        self._hours.set_s = self._clock.set_s
         count = min(processes, of.agents)
         self._processes = [_Process(list(range(first, of.agents, count))) for first in range(count)]
         self._known = [KnownAgent(statistics=standing_before(directory, agent)) for agent in range(of.agents)]
@@ -156,7 +159,7 @@ class Supervisor:
 
     def _note_death(self, process: _Process, how: str) -> None:
         """A process died, in this way. Raises AgentFailed if that happens again and again, or DiskFull."""
-        self._directory.log(time.time(), "died", agents=process.agents, how=how)
+        self._directory.log(self._clock.now(), "died", agents=process.agents, how=how)
         self._deaths += 1
         process.deaths[died(process.agents, how)] += 1
         first = self._known[process.agents[0]]
@@ -277,7 +280,9 @@ class Supervisor:
         if self._forever and (waiting or not any(stand.later for stand in stands)):
             return  # what is left comes back when it is due
         if waiting:
-            if (until := min(waiting)) - time.time() > self._config.crawl.wait_s and not self._hours.begin_at(until):
+            if (until := min(waiting)) - self._clock.now() > self._config.crawl.wait_s and not self._hours.begin_at(
+                until
+            ):
                 self.stop(Ending.RESTING)
             return
         taken = tuple(stand.checkpoints for stand in stands)
@@ -366,7 +371,7 @@ class Supervisor:
         statistics = self.statistics()
         bench = dict(sum((Counter(figures["bench"]) for figures in told), Counter[str]()))
         return {
-            "at": time.time(),
+            "at": self._clock.now(),
             "held": self._held,
             "statistics": statistics.as_dict(),
             "queues": statistics.queues,

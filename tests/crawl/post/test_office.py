@@ -70,7 +70,7 @@ class Offices:
             clock=self.clock,
         )
         transport = SimpleNamespace(send=lambda to, frame: self._send(to, frame))
-        seat = Seat(me=me, division=TWO, transport=transport, most_rules=100, moved=False, deaths={})
+        seat = Seat(me=me, division=TWO, transport=transport, most_rules=100, moved=False, deaths={}, clock={})
         return Office(seat, rooms, 1, {}, asyncio.Event())
 
     def _send(self, to: int, frame: bytes) -> None:

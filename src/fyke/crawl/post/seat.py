@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fyke.archive.division import Division
 from fyke.core.clock import Clock
@@ -22,6 +23,7 @@ class Seat:
     most_rules: int  # origins that a shard asks for their rules at a time
     moved: bool  # whether addresses went from agent to agent since the last run
     deaths: Mapping[str, int]  # of its process, as in `CrawlStatistics`
+    clock: Mapping[str, Any]  # what a clock noted that all agents go on by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
