@@ -187,6 +187,43 @@ def test_a_table_is_missed_without_its_checksum_too(whole: Path, tmp_path: Path)
     assert not lost_files(CrawlDirectory(folder))
 
 
+@pytest.mark.parametrize("name", ["hosts", "domains"])
+def test_a_summary_is_missed_without_its_checksum_too(name: str, whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    path = folder / "tables" / f"{name}-00000.parquet"
+    path.unlink()
+    checksum_path(path).unlink()
+    assert f"{path.name}: it is gone" in in_process("check", str(folder)).out
+    assert in_process("check", "--repair", str(folder)).status == 0
+    assert in_process("check", str(folder)).status == 0
+
+
+@pytest.mark.parametrize("which", [0, -1])
+def test_a_checkpoint_that_is_gone_is_named(which: int, whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    shard = CrawlDirectory(folder).shard
+    path = shard / manifests.Manifest(manifests.numbers(shard)[which]).name
+    path.unlink()
+    checked = in_process("check", str(folder))
+    assert checked.status == 1 and path.name in checked.out, checked
+    mended = in_process("check", "--repair", str(folder))
+    assert mended.status == 0 and "a checkpoint is gone" in mended.out, mended
+    assert in_process("check", str(folder)).status == 0
+
+
+def test_what_was_asked_later_is_missed(whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    assert in_process("block", str(folder), "elsewhere.example").status == 0
+    assert crawl(folder, folder / "fyke.toml", "--again").status == 0
+    assert in_process("check", str(folder)).status == 0
+    (folder / "state" / "asked.json").unlink()
+    assert "asked.json: it is gone" in in_process("check", str(folder)).out
+    mended = in_process("check", "--repair", str(folder))
+    assert mended.status == 1 and "asked.json" in mended.out, mended
+    assert crawl(folder, folder / "fyke.toml", "--again").status == 0
+    assert in_process("check", str(folder)).status == 0, "it goes on without what was asked, and knows that"
+
+
 @pytest.mark.parametrize("pattern", ["warc/*-00001.warc.gz", "warc/*-00001.cdxj", "tables/*.parquet"])
 @pytest.mark.parametrize("how", HOWS)
 def test_a_checksum_that_is_lost_is_made_anew(how: str, pattern: str, whole: Path, tmp_path: Path) -> None:

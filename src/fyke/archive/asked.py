@@ -12,6 +12,7 @@ from fyke.core.urls import canonical, split
 from fyke.disk.files import allowed, write_whole
 from fyke.disk.sealed import sealed, unsealed_or_old
 
+NAME = "asked.json"
 BLOCKED_NAMED = 5  # blocked hosts, in a line for people
 
 
@@ -21,7 +22,7 @@ class AskedLater:
     def __init__(self, state: Path, *, shared: bool = False) -> None:
         """`shared`: another process writes what is asked of this one. Raises StateDamaged."""
         self._shared = shared
-        self._path = state / "asked.json"
+        self._path = state / NAME
         self.seeds: list[str] = []
         self.blocked: list[str] = []
         if self._path.is_file():
@@ -34,6 +35,10 @@ class AskedLater:
 
     def __repr__(self) -> str:
         return f"AskedLater({len(self.seeds)} seeds, {len(self.blocked)} hosts blocked)"
+
+    def state(self) -> dict[str, int]:
+        """What a checkpoint keeps of it: how much would be missed."""
+        return {"seeds": len(self.seeds), "blocked": len(self.blocked)}
 
     @property
     def blocked_in_words(self) -> str:

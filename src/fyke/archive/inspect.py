@@ -167,7 +167,10 @@ def archive_lengths(directory: CrawlDirectory, *states: dict[str, Any]) -> dict[
 
 
 def _check_state(directory: CrawlDirectory) -> Iterator[Fault]:
-    """Every manifest whole, and every byte of the files that it names as it was written."""
+    """Two manifests, each whole, and every byte of the files that they name as it was written."""
+    if directory.shard.is_dir() and (number := manifests.lone(directory.shard)):
+        before, after = (manifests.Manifest(one).name for one in (number - 1, number + 1))
+        yield Fault(str(directory.shard), f"a checkpoint is gone: {after}, or {before}")
     for number in manifests.numbers(directory.shard) if directory.shard.is_dir() else []:
         manifest = manifests.read(directory.shard, number)
         if manifest is None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fyke.archive.asked import NAME as ASKED
 from fyke.archive.checksum import checksum_path, is_gone
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.reading import rows_recorded
@@ -31,6 +32,9 @@ def lost_files(directory: CrawlDirectory) -> list[Path]:
             states[part.part] = saved_state(part.shard)
         except StateDamaged:  # which is told by who reads it
             states[part.part] = {}
+    asked = directory.state / ASKED
+    if any(any(state.get("asked", {}).values()) for state in states.values()) and not asked.is_file():
+        found.append(asked)
     if any(states.values()):
         found += [folder for folder in (directory.warc, directory.tables) if not folder.is_dir()]
     for part in directory.parts:
@@ -70,6 +74,8 @@ def _of_part(part: CrawlDirectory, state: Mapping[str, Any], gone: list[Path]) -
         found += _archive(part, state["archive"])
     if part.tables not in gone:
         found += [path for name, table in _tables_of(state).items() for path in _files(part, name, table)]
+        summaries = (parquet_path(part.path, series(name, part.part), 0) for name in state.get("summaries", ()))
+        found += [path for path in summaries if not path.is_file()]
     return found
 
 

@@ -17,6 +17,7 @@ from fyke.archive.table_files import TABLES, parquet_writer, series
 from fyke.archive.tables import rows_batch
 from fyke.disk.files import writing, written_whole
 
+CLOSING = ["hosts", "domains"]  # those that an agent writes as it closes
 ROWS_IN_MEMORY = 10_000
 _HOST_ROWS = journalled(HOSTS)
 

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import division
 from fyke.archive.statistics import CrawlStatistics
@@ -160,7 +159,7 @@ class Agent:
     def _take_up(self, *, begun: bool, may_begin: bool) -> None:
         """Go on with what waits, as the person wants it now; `may_begin` a pass over it."""
         rooms, frontier = self._rooms, self._rooms.frontier
-        asked = AskedLater(self.directory.state, shared=self._seat is not None)  # until it was locked, others wrote it
+        asked = rooms.asked
         self._steering = Steering(
             asked, self._prepared.seeds, rooms.outbox, frontier, rooms.fetcher, rooms.post, self._clock
         )

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from fyke.archive.summaries import CLOSING
 from fyke.core.clock import Clock
 from fyke.disk.checkpoint import Checkpoint, Snapshot
 
@@ -68,12 +69,12 @@ class Keeper:
 
     def last(self, ending: str) -> None:
         """The checkpoint of a crawl that is closing."""
-        snapshot = self._snapshot(ending)
+        snapshot = self._snapshot(ending, summaries=CLOSING)
         snapshot.make_durable()
         self._committed(snapshot)
 
-    def _snapshot(self, ending: str) -> Snapshot:
-        states = {name: room.state() for name, room in {**self._rooms, **self._writers}.items()}
+    def _snapshot(self, ending: str, **more: Any) -> Snapshot:
+        states = more | {name: room.state() for name, room in {**self._rooms, **self._writers}.items()}
         dirty = [path for writer in self._writers.values() for path in writer.dirty_files()]
         counters = {"ending": ending, **self._clock.noted(), **self._settings}
         return self._checkpoint.take(states, counters, dirty)

@@ -141,6 +141,7 @@ class Rooms:
         self._pace = Pace(clock)
         self.started_at = clock.now()
         self.passes = Passes(saved.get("again"))
+        self.asked = AskedLater(directory.state, shared=seat is not None)  # until it was locked, others wrote it
         with ExitStack() as self._opened:
             self._open_hosts(saved)
             self._open_archive(saved)
@@ -349,6 +350,7 @@ class Rooms:
                 "fetcher": self.fetcher,
                 "totals": self.counts,
                 "again": self.passes,
+                "asked": self.asked,
             },
             writers,
             self._clock,

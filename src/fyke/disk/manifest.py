@@ -52,6 +52,12 @@ def numbers(directory: Path) -> list[int]:
     return sorted((int(match[1]) for match in found if match), reverse=True)
 
 
+def lone(directory: Path) -> int:
+    """The number of the only manifest in `directory` where another is gone: there are two, but at first; else 0."""
+    found = numbers(directory)
+    return found[0] if len(found) == 1 and found[0] > 1 else 0
+
+
 def load(directory: Path, number: int) -> Manifest | None:
     """The manifest `number`, or None when it is not whole."""
     manifest = read(directory, number)

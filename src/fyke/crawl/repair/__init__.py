@@ -105,6 +105,8 @@ def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
             yield Note(case.place(path), "this checkpoint is damaged; it is put aside")
         elif case.manifest is None:
             case.manifest = manifest
+    if manifests.lone(shard):
+        yield Note(case.place(shard), "a checkpoint is gone; what came after the one that is here is fetched again")
     if case.manifest is None:
         what = "no checkpoint is whole: the crawl cannot go on; what it brought can be read, searched and exported"
         yield Note(case.place(shard), what, lost=True)
@@ -120,7 +122,7 @@ def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
 def _commit(case: Case, bad: list[Path]) -> Iterator[Note]:
     """The manifest that fits what is there now; then what was damaged of the state goes aside."""
     shard = case.directory.shard
-    if case.manifest is not None and (case.changed or case.fell_back):
+    if case.manifest is not None and (case.changed or case.fell_back or bad or manifests.lone(shard)):
         number = manifests.numbers(shard)[0] + 1
         states = {**case.state, **case.changed}
         Snapshot(

@@ -206,7 +206,7 @@ class TableRepair:
             path = self._case.folder / TABLES / f"{name}.parquet"
             schema = SCHEMAS.get(name.partition("-")[0])
             columns = schema.names if schema is not None else ["key", "pagerank"]
-            if not os.path.lexists(path) and not is_gone(path):
+            if not (os.path.lexists(path) or is_gone(path) or (name in again and self._case.state.get("summaries"))):
                 continue
             try:
                 for _ in read_file(path, columns, schema):
@@ -216,7 +216,9 @@ class TableRepair:
                     self._case.mended = True
                     yield Note(self._case.place(path), "its checksum is made anew; every row is whole")
             except StateDamaged:
-                if name not in again:
+                if name in again:
+                    self._case.changed["summaries"] = []
+                else:
                     self._new_generation()
                 if os.path.lexists(path):
                     self._case.aside.take(path)
