@@ -60,7 +60,7 @@ def test_exactness(tmp_path: Path) -> None:
     spec = lively(pages=20_000, hosts=500)
     with running_web(spec) as web:
         into = tmp_path / "crawl"
-        run = crawl(into, settings(tmp_path, web), *web.seeds, "--scope", "web", timeout_s=170)
+        run = crawl(into, settings(tmp_path, web), *web.seeds, "--scope", "web")
         assert run.status == 0, run.errors
         expected_exactly(into, web.perfect(IntendedCrawl(scope="web")), web.ledger(), web.ports)
     done = fyke("check", str(into))
@@ -172,7 +172,7 @@ def test_politeness(tmp_path: Path) -> None:
     )
     with running_web(spec) as web:
         into = tmp_path / "crawl"
-        run = crawl(into, settings(tmp_path, web, politeness=polite), *web.seeds, "--scope", "web", timeout_s=170)
+        run = crawl(into, settings(tmp_path, web, politeness=polite), *web.seeds, "--scope", "web")
         assert run.status == 0, run.errors
         requests = web.ledger()
         violations = audit_politeness(requests, 0.15, 0.03, 5.0, web.crawl_delays(), delay_ceiling_s=1.0)
@@ -192,7 +192,7 @@ def test_politeness_follows_budgets_to_the_floor(tmp_path: Path, monkeypatch: py
     with running_web(spec) as web:
         into = tmp_path / "crawl"
         config = settings(tmp_path, web, politeness=polite, frontier={"budget": "budget_function:SquareRoot"})
-        run = crawl(into, config, *web.seeds, "--scope", "web", timeout_s=110)
+        run = crawl(into, config, *web.seeds, "--scope", "web")
         assert run.status == 0, run.errors
         requests = web.ledger()
     assert not audit_politeness(requests, 0.1, 0.02)
