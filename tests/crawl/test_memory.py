@@ -20,10 +20,14 @@ def test_memory_is_flat() -> None:
     assert high < 1.2 * low and high < 400
 
 
+LONG_LIST = b"<urlset>%b</urlset>" % b"".join(
+    b"<url><loc>http://other.example/%d/%b</loc></url>" % (number, b"x" * 1900) for number in range(30_000)
+)
 MUCH = {
     "unfolds": ({"Content-Type": "text/plain", "Content-Encoding": "gzip"}, gzip.compress(bytes(100 << 20))),
     "words": ({"Content-Type": "text/plain"}, b"so many words " * (2 << 20)),
     "lists": ({"Content-Type": "text/xml"}, b"<urlset>" + b"<url><loc>/</loc></url>" * (1 << 18)),
+    "lists in gzip": ({"Content-Type": "application/gzip"}, gzip.compress(LONG_LIST)),
     "crumbs": ({"Content-Type": "text/plain", "Content-Encoding": "gzip"}, gzip.compress(b"") * 1_000_000),
 }
 

@@ -21,6 +21,7 @@ from fyke.harvest.xmlscan import Attributes, Enough, root_of, scan, seen_from
 MAX_UNFOLDED_BYTES = 64 << 20  # sitemaps.org allows 50 MB
 ROOTS = frozenset({"urlset", "sitemapindex"})
 
+_FOLDED = 1032  # bytes that one byte of deflate unfolds to, at most (zlib.net/zlib_tech.html)
 _HEAD_BYTES = 4 << 10
 _ENTRIES = frozenset({"url", "sitemap"})
 _LINE = re.compile(rb"^[ \t]*((?:https?|ftp|gopher)://[^\s<>\"]+)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
@@ -57,6 +58,14 @@ class GzipSitemap:
     def lists(self, page: Page) -> bool:
         """Whether `page` is a sitemap."""
         return is_text_sitemap(page.url) or _root_within(page) in ROOTS
+
+
+def most_bytes(page: Page) -> int:
+    """How many bytes are held of `page` when it is read, at most: of a sitemap in gzip, what that may unfold to."""
+    size_bytes = len(page.content)
+    if page.listing and page.media_type in GzipSitemap.media_types:
+        return max(size_bytes, min(size_bytes * _FOLDED, MAX_UNFOLDED_BYTES))
+    return size_bytes
 
 
 def _root_within(page: Page) -> str:

@@ -31,6 +31,7 @@ from fyke.harvest.binder import Binder, PageRead, held_bytes, written_bytes
 from fyke.harvest.content_seen import ContentSeen, places_of
 from fyke.harvest.same_text import CopyOf, compare
 from fyke.harvest.sheaf import Reaped, Sheaf
+from fyke.harvest.sitemap import most_bytes
 
 BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
@@ -171,7 +172,7 @@ class Harvest:
 
     def _read_bytes(self, page: Page) -> int:
         """What `page` counts for aside."""
-        size_bytes = len(page.content)
+        size_bytes = most_bytes(page)
         return size_bytes if size_bytes >= SLOW_BYTES or not self._parser.takes_long(page) else SLOW_BYTES
 
     def _opened_here(self, exchange: Exchange) -> Page | None:
