@@ -195,6 +195,15 @@ def test_help_stays_help() -> None:
 # -- the directory ---------------------------------------------------------------------------------
 
 
+def test_a_directory_whose_name_looks_like_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with small_site() as site:
+        assert in_process("crawl", site.url, "--into", "news-18:30", "--delay", "0").status == 0
+    assert in_process("export", "news-18:30", "--to", "parquet", "--out", "out:there").status == 0
+    told(DIRECTORY, ["crawl", SEED, "--into", "s3://bucket/there"], ["s3:/bucket/there", "fyke copy"])
+    told(DIRECTORY, ["move", "news-18:30", "s3://bucket/there"], ["s3:/bucket/there", "fyke copy"])
+
+
 @pytest.mark.parametrize("place", ["/proc/fyke", "/sys/fyke", "file", "file/below"])
 def test_a_directory_that_cannot_be_written(place: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")

@@ -26,7 +26,7 @@ from fyke.archive.passes import Begun
 from fyke.archive.reading import TableFile, segments, table_of
 from fyke.archive.reindexing import line_of, part_of, serial_of
 from fyke.archive.schemas import SCHEMAS
-from fyke.archive.table_files import TABLES
+from fyke.archive.table_files import TABLES, as_file
 from fyke.archive.warc import FOLDER
 from fyke.archive.warc_reading import Record, read_records
 from fyke.core.errors import StateDamaged
@@ -256,7 +256,7 @@ def _unreadable(error: Exception) -> str:
 
 
 def _parquet_faults(path: Path, schema: pa.Schema | None, warcs: set[str]) -> Iterator[str]:
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+    with pq.ParquetFile(as_file(path), page_checksum_verification=True) as file:
         if schema is not None and file.schema_arrow.names != schema.names:
             yield f"its columns are {', '.join(file.schema_arrow.names)}"
             return

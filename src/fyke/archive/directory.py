@@ -38,7 +38,14 @@ from fyke.disk.files import lock, require_readable, write_whole, writing
 SAME_CRAWL = ("seeds", "scope", "depth", "allow", "deny", "requisites")
 EDITED = ("allow", "deny")  # of these, what a person may edit in fyke.toml
 
+STORES = ("s3:", "gs:", "az:")  # how the address of an object store begins
 LEAST_ROOM_BYTES = 1 << 20  # with less it is not worth beginning
+
+
+def require_folder(path: Path) -> None:
+    """Raise DirectoryError where `path` was meant as the address of an object store."""
+    if path.parts[:1] and path.parts[0] in STORES:
+        raise DirectoryError(f"{path} is no folder of this machine: name one, and send it there with fyke copy")
 
 
 class CrawlDirectory:
@@ -47,8 +54,9 @@ class CrawlDirectory:
     def __init__(self, path: Path, part: int = 0) -> None:
         """`part` is the number of the agent whose state is meant (`division`).
 
-        Raises DirectoryError for a path that is not UTF-8: Arrow takes no other.
+        Raises DirectoryError for a path that is not UTF-8, since Arrow takes no other, and for an object store.
         """
+        require_folder(path)
         try:
             os.fsencode(path).decode()
         except UnicodeDecodeError:

@@ -22,7 +22,7 @@ from fyke.archive.checksum import checksum_holds, checksum_path, write_checksum
 from fyke.archive.journal import read_journal
 from fyke.archive.reading import BATCH_ROWS, reading, segments
 from fyke.archive.schemas import SCHEMAS, journalled
-from fyke.archive.table_files import journal_path, parquet_path, parquet_writer, series, write_rows
+from fyke.archive.table_files import as_file, journal_path, parquet_path, parquet_writer, series, write_rows
 from fyke.core.errors import StateDamaged
 from fyke.core.urls import key_of
 from fyke.disk.files import put_in_place, sync_file, verify_file, writing
@@ -100,7 +100,7 @@ class RowsPiece:
 
     def _parquet(self, path: Path) -> Iterator[pa.RecordBatch]:
         schema = journalled(self.schema)
-        with reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        with reading(path), pq.ParquetFile(as_file(path), page_checksum_verification=True) as file:
             groups = None if self.group is None else [self.group]
             for batch in file.iter_batches(BATCH_ROWS, row_groups=groups):
                 whole = batch.cast(schema)
@@ -180,7 +180,7 @@ def _examined_file(piece: RowsPiece, rows: int | None) -> list[RowsPiece]:
     try:
         with reading(path):
             sound = bool(checksum_holds(path))
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(as_file(path)) as file:
                 if not file.schema_arrow.equals(piece.schema):
                     return [hole]
                 counts = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]

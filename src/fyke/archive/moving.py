@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fyke.archive.checksum import file_hash
-from fyke.archive.directory import CrawlDirectory
+from fyke.archive.directory import CrawlDirectory, require_folder
 from fyke.core.errors import DirectoryError
 from fyke.core.telling import Tell
 from fyke.disk.files import real_path, sync_file, write_all, write_whole, writing, written_whole
@@ -42,6 +42,7 @@ def move(
     Raises NotACrawl, DirectoryInUse, DirectoryError, DiskFull.
     """
     source = directory.path
+    require_folder(target)
     target = target.absolute()
     emptied = source.is_dir() and not any(source.iterdir())
     if not directory.holds_crawl and (emptied or (source / MOVED).is_file()) and _is_ours(source, target):

@@ -23,7 +23,7 @@ import pyarrow.dataset as ds
 from fyke.archive.checksum import checksum_holds, is_gone
 from fyke.archive.journal import read_journal
 from fyke.archive.schemas import SCHEMAS, journalled
-from fyke.archive.table_files import TABLES, journal_path, parquet_path, series
+from fyke.archive.table_files import TABLES, as_file, journal_path, parquet_path, series
 from fyke.core.errors import NotACrawl
 from fyke.disk.files import allowed, damaged
 
@@ -56,7 +56,7 @@ def read_file(
     with reading(path):
         if not _as_written(path, path.stat().st_ctime_ns):
             raise ValueError("its bytes are not those its checksum was made of")
-        dataset = ds.dataset(str(path), schema=schema, format=_FORMAT)
+        dataset = ds.dataset(as_file(path), schema=schema, format=_FORMAT)
         for fragment in dataset.get_fragments():
             if schema is not None and not fragment.physical_schema.equals(schema):
                 raise ValueError(f"its columns are {', '.join(fragment.physical_schema.names)}")
@@ -83,7 +83,7 @@ class TableFile:
         if self.journal:
             return None
         with reading(self.path):
-            return int(ds.dataset(str(self.path), schema=SCHEMAS[self.name], format=_FORMAT).count_rows())
+            return int(ds.dataset(as_file(self.path), schema=SCHEMAS[self.name], format=_FORMAT).count_rows())
 
     def batches(self, columns: Sequence[str], where: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
         """The rows that `where` wants, `columns` of them. Raises StateDamaged."""

@@ -61,6 +61,11 @@ def seal(source: Path, target: Path, schema: pa.Schema, rows: int) -> None:
         write_checksum(part, target)
 
 
+def as_file(path: Path) -> str:
+    """`path` for Arrow, which takes what looks like a URL for one: `news-18:30/tables/…`."""
+    return str(path.absolute())
+
+
 def write_rows(writer: pq.ParquetWriter, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
     """Write `batches`, which hold words in full; how many rows they have. A row group is bounded in rows and bytes."""
     written = 0
@@ -79,7 +84,9 @@ def write_rows(writer: pq.ParquetWriter, batches: Iterable[pa.RecordBatch], sche
 
 def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     """A writer of one Parquet file, as all of ours are: zstd, every page with its checksum."""
-    return pq.ParquetWriter(path, schema, compression="zstd", compression_level=ZSTD_LEVEL, write_page_checksum=True)
+    return pq.ParquetWriter(
+        as_file(path), schema, compression="zstd", compression_level=ZSTD_LEVEL, write_page_checksum=True
+    )
 
 
 class TableFiles:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from fyke.archive.table_files import as_file
 from fyke.core.errors import ConfigurationError
 from fyke.core.urls import canonical, key_of
 from fyke.frontier.weights import Weights
@@ -50,7 +51,7 @@ def read_weights(asked: str) -> Weights:
 def _batches(path: Path) -> Iterator[pa.RecordBatch]:
     """The rows of a file with the columns `COLUMNS`, whatever others it has."""
     if path.suffix == ".parquet":
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(as_file(path)) as file:
             for batch in file.iter_batches(columns=COLUMNS.names):
                 yield batch.select(COLUMNS.names).cast(COLUMNS)
         return

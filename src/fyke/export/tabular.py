@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fyke.archive.schemas import PAGES
-from fyke.archive.table_files import parquet_writer
+from fyke.archive.table_files import as_file, parquet_writer
 from fyke.disk.files import sync_file
 from fyke.export import page_text, selection
 from fyke.export.near_column import near_column
@@ -90,7 +90,7 @@ class Sheets(ABC):
         with writing(self._staging.out):
             with parquet_writer(self._staging.out, self._schema) as writer:
                 for number in range(mark.state["files"]):
-                    with pq.ParquetFile(self._file(number)) as file:
+                    with pq.ParquetFile(as_file(self._file(number))) as file:
                         for batch in file.iter_batches(MERGE_ROWS):
                             writer.write_table(pa.Table.from_batches([batch]).cast(self._schema))
             sync_file(self._staging.out)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from fyke.archive.lost import require_file
 from fyke.archive.reading import read_file
-from fyke.archive.table_files import TABLES
+from fyke.archive.table_files import TABLES, as_file
 from fyke.report.sql import Rows
 
 MOST_DOMAINS = 20
@@ -41,7 +41,7 @@ def unusual_domains(crawl: Path) -> UnusualDomains | None:
         return None
     batches = read_file(path, ["domain"])
     known = sum(batch.num_rows for batch in batches)
-    if "reasons" not in pq.read_schema(path).names:
+    if "reasons" not in pq.read_schema(as_file(path)).names:
         return None
     count, most = 0, list[tuple[Any, ...]]()
     for batch in read_file(path, _COLUMNS):
