@@ -43,7 +43,7 @@ MOST_LATER = 512  # exchanges with large pages for which there is no room aside:
 DECODE_S = 0.02  # that it may take to decode a body on the loop
 PACKED_BYTES = 1 << 20  # of a body; to make more ready for the archive would hold up the loop
 STORED_BYTE_S = 5e-9  # that a byte of a large page is expected to take until it is archived
-SLOW_BYTES = 2 << 20  # what a page counts for at least that takes long, however short it is
+SLOW_BYTES = 16 << 20  # what a page counts for at least that takes long: a short document may bring as much in links
 TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
 
 
