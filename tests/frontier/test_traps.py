@@ -171,6 +171,16 @@ def test_some_are_tried_again_as_far_as_what_was_read_pays_for_it(guard: Guard) 
     guard.close()
 
 
+def test_what_is_beside_a_trap_is_tried_however_many_the_trap_has(guard: Guard) -> None:
+    """A forum's prints were read before any of its threads, and there are more of them."""
+    prints = [f"http://www.a.example/thread?t={n}&view=print" for n in range(2000)]
+    threads = [f"http://www.a.example/thread?t={n}&f=7" for n in range(200)]
+    learn(guard, prints[: 2 * AFTER], False)
+    assert texts(guard.stage.divert(batch(prints)))
+    assert texts(guard.stage.divert(batch(threads)))
+    guard.close()
+
+
 def test_a_shape_that_wavers_costs_no_more_than_a_few_looks(guard: Guard) -> None:
     learn(guard, numbered("/other/", 2 * AFTER), False)
     learn(guard, numbered("/day/", 2 * AFTER), False)

@@ -374,6 +374,13 @@ class TrapGuard:
         }
 
 
+def own_shapes(urls: pa.RecordBatch) -> U64:
+    """The keys of the own shapes of `urls` (n rows): uint64[n]."""
+    rows = zip(texts(urls), u64(urls, "host").tolist(), strict=True)
+    keys = (xxhash.xxh3_64_intdigest(shapes(skeleton(url)).own.encode(), host) for url, host in rows)
+    return np.fromiter(keys, np.uint64, urls.num_rows)
+
+
 def _led(parent: Any, fresh: bool | None) -> list[Row]:
     """What a page says of the one that it was met on (dtype `_PAGE`, which notes it): that it led to it."""
     parent["led"] = True

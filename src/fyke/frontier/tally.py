@@ -5,9 +5,11 @@ end. Then the domains with the least go first. A site that was wrongly taken for
 has as many as were found, and finds more as it is read.
 
 A trap is tried again now and then, which is bounded by what was read and not by what was found: each page of a trap
-leads to a hundred others. `TRIED` pages that were read pay for one.
+leads to a hundred others. `TRIED` pages that were read pay for one, and twice as many for one of the same shape: else
+what is most would be all that is tried, and it tells nothing of what is beside it.
 
-Bounded: `PLACES` records, which domains share when there are more; who shares one is taken for larger than it is.
+Bounded: `PLACES` records, which domains share when there are more; who shares one is taken for larger than it is. Of
+shapes a count for each of `PLACES`, lost at a restart.
 """
 
 from collections.abc import Mapping
@@ -40,6 +42,7 @@ class TrapTally:
                 known = reader.array(_RECORD, 0, int(saved["records"]))
                 self._records[known["place"]] = known
         self._records["place"] = np.arange(PLACES)
+        self._tried = np.zeros(PLACES, np.uint32)  # by shape
         self._changed = False
         self._few = 0  # that wait of a domain are few, as long as `_left` rows were not looked at
         self._left = 0
@@ -66,13 +69,17 @@ class TrapTally:
         self._records[name][places] = np.clip(now, 0, 2**32 - 1)
         self._changed |= len(places) > 0
 
-    def may_try(self, domains: U64) -> Mask:
-        """Which of URLs of these domains (uint64[n]) are tried, though they are traps: bool[n]. They count as that."""
+    def may_try(self, domains: U64, owns: U64) -> Mask:
+        """Which of URLs of these domains and own shapes (uint64[n] each) are tried, though they are traps: bool[n].
+        They count as that."""
         tried = np.zeros(len(domains), np.bool_)
-        for row, place in enumerate((domains % np.uint64(PLACES)).tolist()):
+        rows = zip((domains % np.uint64(PLACES)).tolist(), (owns % np.uint64(PLACES)).tolist(), strict=True)
+        for row, (place, own) in enumerate(rows):
             record = self._records[place]
-            if record["tried"] * TRIED <= record["read"] + FREE * TRIED:
+            paid = int(record["read"]) + FREE * TRIED
+            if record["tried"] * TRIED <= paid and self._tried[own] * FREE * TRIED < paid:
                 record["tried"] += 1
+                self._tried[own] += 1
                 tried[row] = True
         return tried
 

@@ -26,7 +26,7 @@ from fyke.core.batches import EMPTY, U64, URLS, Mask, keep, u64
 from fyke.core.sorting import nth_of_each
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
-from fyke.frontier.guard import OF_QUERY, TrapGuard
+from fyke.frontier.guard import OF_QUERY, TrapGuard, own_shapes
 from fyke.frontier.probes import Probes
 from fyke.frontier.tally import TrapTally
 from fyke.frontier.yields import MOST_SHAPES
@@ -133,7 +133,9 @@ class Traps:
         rows = np.flatnonzero(of_queries)
         first = rows[self._guard.try_some(urls.take(pa.array(rows)))] if len(rows) else rows
         rows = np.flatnonzero(traps & (u64(urls, "key") % np.uint64(LET_THROUGH) == 0))
-        tried = np.union1d(first, rows[self._domains.may_try(u64(urls, "domain")[rows])])
+        some = urls.take(pa.array(rows))
+        again = self._domains.may_try(u64(some, "domain"), own_shapes(some)) if len(rows) else rows
+        tried = np.union1d(first, rows[again])
         traps[tried] = False
         self._let_go(u64(urls, "key")[tried])
 
