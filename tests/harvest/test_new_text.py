@@ -259,7 +259,21 @@ def test_any_bytes_have_blocks(content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", [b"<", b">", b"<a ", b"<a >", b"<script", b"<script>x</script>", b"<style", b"x>", b"<p>1 2", b"9", b"<img src=", b"<img src=/a.jpg"]
+    "piece",
+    [
+        b"<",
+        b">",
+        b"<a ",
+        b"<a >",
+        b"<script",
+        b"<script>x</script>",
+        b"<style",
+        b"x>",
+        b"<p>1 2",
+        b"9",
+        b"<img src=",
+        b"<img src=/a.jpg",
+    ],
 )
 def test_work_grows_with_length(piece: bytes) -> None:
     """A megabyte of each; what is read of it is bounded, and a second run is not needed to tell minutes from none."""
