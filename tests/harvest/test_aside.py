@@ -479,18 +479,18 @@ def test_large_pages_take_their_share_of_the_time(tmp_path) -> None:
 
 
 def test_while_light_work_is_going_on_large_pages_are_read_one_by_one() -> None:
-    """Each once so much time has passed that what is expected of it is its share; in a hurry, and when there is none,
-    all at once."""
+    """Each once so much time has passed that what is expected of it is its share, by what is read and not by what may be
+    held; in a hurry, and when there is none, all at once."""
     clock = VirtualClock()
     pace = Pace(clock)
     aside: Aside[int] = Aside(lambda: None, pace)
     for number in range(6):
-        aside.put(partial(int, number), 1_000_000)
+        aside.put(partial(int, number), 4_000_000, 1_000_000)
     for begun in (0, 1, 2):
         pace.go_on()
         aside.go_on()
         aside._thread.submit(int).result()
-        assert sum(future.done() for future, _ in aside._waiting) == begun
+        assert sum(work.result.done() for work in aside._waiting) == begun
         clock.advance(1_000_000 * BYTE_S * PARTS)
     pace.go_on()
     aside.go_on(hurry=True)

@@ -26,6 +26,19 @@ BYTE_S = 2e-8  # that a byte is expected to take
 Result = TypeVar("Result")
 
 
+class _Work(Generic[Result]):
+    """Something to be done."""
+
+    def __init__(self, do: Callable[[], Result], held_bytes: int, read_bytes: int) -> None:
+        self.do = do
+        self.held_bytes = held_bytes
+        self.read_bytes = read_bytes  # it takes as long as that takes
+        self.result: Future[Result] = Future()
+
+    def __repr__(self) -> str:
+        return f"_Work({self.do}, {self.held_bytes} bytes)"
+
+
 class Aside(Generic[Result]):
     """Work under way beside the loop; `told` is called, in the thread, when some of it is done."""
 
@@ -43,8 +56,8 @@ class Aside(Generic[Result]):
         self.large_bytes = large_bytes  # what is smaller is not worth it
         self._most_bytes = most_bytes
         self._thread = ThreadPoolExecutor(1, "fyke-large-pages")
-        self._works: deque[tuple[Callable[[], Result], Future[Result], int]] = deque()  # not begun; bytes
-        self._waiting: deque[tuple[Future[Result], int]] = deque()  # begun or not
+        self._works: deque[_Work[Result]] = deque()  # not begun
+        self._waiting: deque[_Work[Result]] = deque()  # begun or not
         self._under_way = False  # the thread takes the next by itself
         self._made_bytes = 0  # of results that nobody took
         self._lock = threading.Lock()
@@ -59,15 +72,15 @@ class Aside(Generic[Result]):
 
     @property
     def next_bytes(self) -> int:
-        """The size of what is taken next; 0 where there is nothing."""
-        return self._waiting[0][1] if self._waiting else 0
+        """The bytes that were read for what is taken next; 0 where there is nothing."""
+        return self._waiting[0].read_bytes if self._waiting else 0
 
-    def put(self, work: Callable[[], Result], size_bytes: int) -> None:
-        """Have `work` done, on something of that size."""
-        future: Future[Result] = Future()
-        future.add_done_callback(lambda _: self._told())
-        self._works.append((work, future, size_bytes))
-        self._waiting.append((future, size_bytes))
+    def put(self, do: Callable[[], Result], held_bytes: int, read_bytes: int | None = None) -> None:
+        """Have something done that holds so many bytes at most, and reads so many (None: the same)."""
+        work = _Work(do, held_bytes, held_bytes if read_bytes is None else read_bytes)
+        work.result.add_done_callback(lambda _: self._told())
+        self._works.append(work)
+        self._waiting.append(work)
 
     def go_on(self, *, hurry: bool = False) -> None:
         """Begin what may begin now; all if it is in a `hurry`."""
@@ -80,43 +93,43 @@ class Aside(Generic[Result]):
 
     @property
     def _may_begin(self) -> bool:
-        is_due = bool(self._works) and not self._share.wait_s(self._works[0][2] * BYTE_S)
+        is_due = bool(self._works) and not self._share.wait_s(self._works[0].read_bytes * BYTE_S)
         return is_due and self._made_bytes < self._most_bytes
 
     def _run(self) -> None:
         """One after the other, as long as the next may begin."""
         while work := self._next():
-            self._do(*work)
+            self._do(work)
 
-    def _next(self) -> tuple[Callable[[], Result], "Future[Result]", int] | None:
+    def _next(self) -> "_Work[Result] | None":
         with self._lock:
             self._under_way = self._may_begin
             return self._works.popleft() if self._under_way else None
 
-    def _do(self, work: Callable[[], Result], future: "Future[Result]", size_bytes: int) -> None:
-        with self._share.taken_beside(size_bytes * BYTE_S):
+    def _do(self, work: "_Work[Result]") -> None:
+        with self._share.taken_beside(work.read_bytes * BYTE_S):
             try:
-                result = work()
+                result = work.do()
             except BaseException as error:  # noqa: BLE001 - it is raised where the result is taken
-                future.set_exception(error)
+                work.result.set_exception(error)
                 return
             self.trimmer.trim()
         with self._lock:
-            self._made_bytes += size_bytes
-        future.set_result(result)
+            self._made_bytes += work.held_bytes
+        work.result.set_result(result)
 
     def has_room(self, size_bytes: int) -> bool:
         """Whether something of that size may be held beside what is, or alone."""
-        return not self._waiting or sum(size for _, size in self._waiting) + size_bytes <= self._most_bytes
+        return not self._waiting or sum(work.held_bytes for work in self._waiting) + size_bytes <= self._most_bytes
 
     def take(self, most: int | None = None) -> list[Result]:
         """The results there are by now, `most` of them. Raises what their work did."""
         done: list[Result] = []
-        while self._waiting and self._waiting[0][0].done() and (most is None or len(done) < most):
-            future, size_bytes = self._waiting.popleft()
-            done.append(future.result())
+        while self._waiting and self._waiting[0].result.done() and (most is None or len(done) < most):
+            work = self._waiting.popleft()
+            done.append(work.result.result())
             with self._lock:
-                self._made_bytes -= size_bytes
+                self._made_bytes -= work.held_bytes
         return done
 
     def close(self) -> None:

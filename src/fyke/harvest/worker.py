@@ -43,7 +43,8 @@ MOST_LATER = 512  # exchanges with large pages for which there is no room aside:
 DECODE_S = 0.02  # that it may take to decode a body on the loop
 PACKED_BYTES = 1 << 20  # of a body; to make more ready for the archive would hold up the loop
 STORED_BYTE_S = 5e-9  # that a byte of a large page is expected to take until it is archived
-SLOW_BYTES = 16 << 20  # what a page counts for at least that takes long: a short document may bring as much in links
+SLOW_BYTES = 2 << 20  # that may be read in the time that a page takes which takes long, at least
+LINKS_BYTES = 16 << 20  # that such a page may hold, at least: a short document may bring as much in links
 TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
 
 
@@ -162,18 +163,27 @@ class Harvest:
 
     def _open_aside(self, exchange: Exchange, size_bytes: int) -> None:
         assert self._aside is not None
-        self._aside.put(partial(self._opened_aside, exchange), size_bytes)
+        self._aside.put(partial(self._opened_aside, exchange), size_bytes, self._body_bytes(exchange))
 
     def _aside_bytes(self, exchange: Exchange, page: Page | None) -> int:
         """What the page of `exchange` takes aside; 0 where it is read here. None: it is not open yet."""
         if page is not None:
-            return self._read_bytes(page) if self._is_large(page) else 0
+            return self._held_bytes(page) if self._is_large(page) else 0
+        return self._body_bytes(exchange)
+
+    def _body_bytes(self, exchange: Exchange) -> int:
+        """How many bytes the body of `exchange` has at most, when it is open."""
         return max(exchange.body.size, self._most_bytes if unfolds(exchange) else 0)
 
+    def _held_bytes(self, page: Page) -> int:
+        """What is held of `page`, at most, when it is read aside; or its links are, where it was read."""
+        if links_bytes := held_bytes(page):
+            return len(page.content) + links_bytes
+        return max(most_bytes(page), LINKS_BYTES if self._parser.takes_long(page) else 0)
+
     def _read_bytes(self, page: Page) -> int:
-        """What `page` counts for aside."""
-        size_bytes = most_bytes(page)
-        return size_bytes if size_bytes >= SLOW_BYTES or not self._parser.takes_long(page) else SLOW_BYTES
+        """What `page` counts for in time."""
+        return max(len(page.content), SLOW_BYTES if self._parser.takes_long(page) else 0)
 
     def _opened_here(self, exchange: Exchange) -> Page | None:
         """The page of `exchange`; None where it is to be opened aside, since it is large, unfolds to much, or may take
@@ -316,13 +326,14 @@ class Harvest:
 
     def _do_aside(self, work: Callable[[PageRead], PageRead], read: PageRead) -> None:
         assert self._aside is not None
-        self._aside.put(partial(work, read), self._read_bytes(read.page) + held_bytes(read.page))
+        links_bytes = held_bytes(read.page)
+        self._aside.put(partial(work, read), self._held_bytes(read.page), self._read_bytes(read.page) + links_bytes)
 
     def _do_aside_or_later(self, work: Callable[[PageRead], PageRead], read: PageRead) -> None:
         """The same for a page of which nobody knew that it is large for what it holds: where there is no room for it
         now, it is opened again when there is. Others than plain pages cannot be read twice, and are few."""
         assert self._aside is not None
-        exchange, size_bytes = read.exchange, self._read_bytes(read.page) + held_bytes(read.page)
+        exchange, size_bytes = read.exchange, self._held_bytes(read.page)
         is_plain = exchange.outcome is Outcome.OK and exchange.visit.kind in (Kind.PAGE, Kind.SEED)
         if not is_plain or self._aside.has_room(size_bytes):  # it had its turn: to wait behind others again has no end
             self._do_aside(work, read)
