@@ -479,8 +479,8 @@ def test_large_pages_take_their_share_of_the_time(tmp_path) -> None:
 
 
 def test_while_light_work_is_going_on_large_pages_are_read_one_by_one() -> None:
-    """Each once so much time has passed that what is expected of it is its share, by what is read and not by what may be
-    held; in a hurry, and when there is none, all at once."""
+    """Each once so much time has passed that what is expected of it is its share, by what is read and not by what may
+    be held; in a hurry, and when there is none, all at once."""
     clock = VirtualClock()
     pace = Pace(clock)
     aside: Aside[int] = Aside(lambda: None, pace)
