@@ -102,6 +102,7 @@ def mended(into: Path, quick: Path, site: SmallSite) -> None:
         (["crawl", SEED, "ftp://me@127.0.0.1/", "--into", "@"], ["ftp://127.0.0.1/ ", "user name"]),
         (["crawl", "file:///etc/passwd", "--into", "@"], ["file:///etc/passwd"]),
         (["crawl", SEED, "--into", "@", "--config", "none.toml"], ["none.toml", "No such file"]),
+        (["crawl", SEED, "--into", "@", "--config", "/dev/zero"], ["/dev/zero is no configuration"]),
         (["crawl", SEED, "--into", "@", "--config", "/"], ["cannot read /"]),
         (["why", "@"], ["URL", "fyke why --help"]),
         (["web", "--port", "70000"], ["--port"]),

@@ -21,6 +21,7 @@ from fyke.core.gone import without_gone
 from fyke.core.settings import Count, HoursText, Line, Positive, Seconds, Section, Wait
 from fyke.core.site import SiteSection
 
+MOST_TEXT = 64 << 20  # characters of a file
 MOST_SHOWN = 200  # characters of a value that cannot be used
 
 
@@ -271,7 +272,11 @@ def load(path: Path) -> Config:
 def read(path: Path) -> dict[str, Any]:
     """The nested values of the TOML file at `path`. Raises ConfigurationError."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(MOST_TEXT + 1)
+        if len(text) > MOST_TEXT:
+            raise ConfigurationError(f"{path} is no configuration: it has more than {MOST_TEXT >> 20} MB")
+        return tomllib.loads(text)
     except PermissionError as error:
         raise ConfigurationError(f"cannot read {path}{whose(path)}: {error.strerror}; {ALLOW}") from None
     except OSError as error:
