@@ -54,7 +54,7 @@ class _RecordCheck:
         self._start = bytearray()  # the header, then the block until its head has ended
         self._missing = -1  # bytes of the block still to come; -1 in the header
         self._block, self._payload = sha1(usedforsecurity=False), sha1(usedforsecurity=False)
-        self._has_head = self._in_head = False
+        self._in_head = False
         self._tail = b""
 
     def feed(self, piece: bytes) -> None:
@@ -92,7 +92,7 @@ class _RecordCheck:
         if not length.isdecimal():
             raise Broken(f"Content-Length is {length!r}")
         self._missing = int(length)
-        self._has_head = self._in_head = "application/http" in fields.get("content-type", "")
+        self._in_head = "application/http" in fields.get("content-type", "")
 
     def _find_payload(self, *, last: bool) -> None:
         """The payload begins after the first empty line of an HTTP message."""
