@@ -95,7 +95,9 @@ _DATE = re.compile(  # 2024-05-04t13:20, 4/may/2024; 4. may 2024 13:20; may 4, 2
     rb"|(?<![0-9])[0-9]{1,2}\.? [a-z\x80-\xff]{3,20}[.,]? [0-9]{4}|[a-z\x80-\xff]{3,20}\.? [0-9]{1,2}, [0-9]{4}"
     rb")(?:[t ,]{1,2}[0-9]{1,2}(?::[0-9]{2}){1,2})?(?![0-9:])"
 )
-_PICTURE = re.compile(rb"<img\s[^<>]*?\bsrc=[\"']?([^\"'<>\s?#]+\.(?:jpe?g|png|webp|avif))\b", re.IGNORECASE)
+_IMAGE = re.compile(rb"<img\s[^<>]*", re.IGNORECASE)
+_SOURCE = re.compile(rb"\bsrc=[\"']?([^\"'\s?#]+)", re.IGNORECASE)
+PICTURES = (b".jpg", b".jpeg", b".png", b".webp", b".avif")
 _WORD = re.compile(r"[a-z]{2,}")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _Sought = Callable[[npt.NDArray[np.uint32], U64, int], npt.NDArray[np.intp]]
@@ -291,8 +293,8 @@ def blocks(content: bytes) -> list[bytes]:
 
 def pictures(content: bytes) -> list[bytes]:
     """The names of the files of pictures in a page of HTML, each once, in order, in small."""
-    found = _PICTURE.findall(content[:READ_BYTES])
-    return list(dict.fromkeys(source.rpartition(b"/")[2].lower() for source in found))
+    sources = (source.lower() for image in _IMAGE.findall(content[:READ_BYTES]) for source in _SOURCE.findall(image))
+    return list(dict.fromkeys(source.rpartition(b"/")[2] for source in sources if source.endswith(PICTURES)))
 
 
 def rows(content: bytes, url: str) -> list[bytes]:
