@@ -23,6 +23,7 @@ from fyke.disk.store import Store
 
 PLACES = 1 << 16
 TRIED = 32
+TRIED_ALIKE = 2 * TRIED  # the same, for one of a shape that was tried
 FREE = 2  # are tried before it is: a site of which little was read may have been misjudged
 FEW = 64  # that wait of a domain are few in any case
 TIMES = 4  # and so many times the least
@@ -77,7 +78,7 @@ class TrapTally:
         for row, (place, own) in enumerate(rows):
             record = self._records[place]
             paid = int(record["read"]) + FREE * TRIED
-            if record["tried"] * TRIED <= paid and self._tried[own] * FREE * TRIED < paid:
+            if record["tried"] * TRIED <= paid and self._tried[own] * TRIED_ALIKE < paid:
                 record["tried"] += 1
                 self._tried[own] += 1
                 tried[row] = True

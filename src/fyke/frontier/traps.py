@@ -134,7 +134,7 @@ class Traps:
         first = rows[self._guard.try_some(urls.take(pa.array(rows)))] if len(rows) else rows
         rows = np.flatnonzero(traps & (u64(urls, "key") % np.uint64(LET_THROUGH) == 0))
         some = urls.take(pa.array(rows))
-        again = self._domains.may_try(u64(some, "domain"), own_shapes(some)) if len(rows) else rows
+        again = self._domains.may_try(u64(some, "domain"), own_shapes(some))
         tried = np.union1d(first, rows[again])
         traps[tried] = False
         self._let_go(u64(urls, "key")[tried])

@@ -60,17 +60,21 @@ class Variants:
     def read(self, url: str, host: int, *, fresh: bool) -> list[int]:
         """The page `url` of `host` was read, and brought new text or not: the places in `VARIANTS` of what it differs
         in from one before."""
-        differs = self.differs(url, host, also_found=not fresh)
-        places, marks = _entries(np.array(variant_keys(url, host), np.uint64))
-        told = _told(url)
-        self._marks[places[told]] = marks[told]
+        keys = np.array(variant_keys(url, host), np.uint64)
+        differs = self._differs(url, keys, also_found=not fresh)
+        places, marks = _entries(keys[_told(url)])
+        self._marks[places] = marks
         self._changed = True
         return differs
 
-    def differs(self, url: str, host: int, *, also_found: bool = True) -> list[int]:
-        """The places in `VARIANTS` of what `url` of `host` differs in from a page that was read, or was only found.
-        What looks made up in it is reason enough, so that it says nothing of others with a query."""
-        places, marks = _entries(np.array(variant_keys(url, host), np.uint64))
+    def differs(self, url: str, host: int) -> list[int]:
+        """The places in `VARIANTS` of what `url` of `host` differs in from a page that was read, or was only found."""
+        return self._differs(url, np.array(variant_keys(url, host), np.uint64), also_found=True)
+
+    def _differs(self, url: str, keys: U64, *, also_found: bool) -> list[int]:
+        """The same of a URL with these `variant_keys`. What looks made up in it is reason enough, so that it says
+        nothing of others with a query."""
+        places, marks = _entries(keys)
         met = self._marks[places] == marks
         if also_found:
             met[self._found_bare(url)] = True

@@ -14,6 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from fyke.core.memory import Trimmer
@@ -26,17 +27,14 @@ BYTE_S = 2e-8  # that a byte is expected to take
 Result = TypeVar("Result")
 
 
+@dataclass(eq=False, slots=True)
 class _Work(Generic[Result]):
-    """Something to be done."""
+    """Something to be done, what it may hold, and what is read for it: it takes as long as that takes."""
 
-    def __init__(self, do: Callable[[], Result], held_bytes: int, read_bytes: int) -> None:
-        self.do = do
-        self.held_bytes = held_bytes
-        self.read_bytes = read_bytes  # it takes as long as that takes
-        self.result: Future[Result] = Future()
-
-    def __repr__(self) -> str:
-        return f"_Work({self.do}, {self.held_bytes} bytes)"
+    do: Callable[[], Result]
+    held_bytes: int
+    read_bytes: int
+    result: "Future[Result]" = field(default_factory=Future)
 
 
 class Aside(Generic[Result]):

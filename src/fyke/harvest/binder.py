@@ -141,7 +141,7 @@ def written_bytes(page: Page) -> int:
     return min(len(page.links) * len(page.links.base), MOST_WRITTEN_BYTES)
 
 
-def held_bytes(page: Page) -> int:
+def links_bytes(page: Page) -> int:
     """About what the links of `page` take, as far as it was parsed, until they are handed on."""
     return len(page.links) * LINK_BYTES + written_bytes(page)
 

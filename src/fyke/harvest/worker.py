@@ -27,7 +27,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
 from fyke.harvest import Parser
 from fyke.harvest.aside import Aside
-from fyke.harvest.binder import Binder, PageRead, held_bytes, written_bytes
+from fyke.harvest.binder import Binder, PageRead, links_bytes, written_bytes
 from fyke.harvest.content_seen import ContentSeen, places_of
 from fyke.harvest.same_text import CopyOf, compare
 from fyke.harvest.sheaf import Reaped, Sheaf
@@ -177,8 +177,8 @@ class Harvest:
 
     def _held_bytes(self, page: Page) -> int:
         """What is held of `page`, at most, when it is read aside; or its links are, where it was read."""
-        if links_bytes := held_bytes(page):
-            return len(page.content) + links_bytes
+        if of_links := links_bytes(page):
+            return len(page.content) + of_links
         return max(most_bytes(page), LINKS_BYTES if self._parser.takes_long(page) else 0)
 
     def _read_bytes(self, page: Page) -> int:
@@ -326,8 +326,8 @@ class Harvest:
 
     def _do_aside(self, work: Callable[[PageRead], PageRead], read: PageRead) -> None:
         assert self._aside is not None
-        links_bytes = held_bytes(read.page)
-        self._aside.put(partial(work, read), self._held_bytes(read.page), self._read_bytes(read.page) + links_bytes)
+        read_bytes = self._read_bytes(read.page) + links_bytes(read.page)
+        self._aside.put(partial(work, read), self._held_bytes(read.page), read_bytes)
 
     def _do_aside_or_later(self, work: Callable[[PageRead], PageRead], read: PageRead) -> None:
         """The same for a page of which nobody knew that it is large for what it holds: where there is no room for it
