@@ -1,10 +1,15 @@
 """Laws of the share of time: what is heavy takes no more of it while light work is going on, and all of it else."""
 
+import os
+import threading
+import time
+from contextlib import suppress
+
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fyke.core.clock import VirtualClock
-from fyke.core.pace import LIGHT_S, MANY, PARTS, Pace
+from fyke.core.clock import SystemClock, VirtualClock
+from fyke.core.pace import LIGHT_S, MANY, PARTS, GivenUp, Pace
 
 PIECES = st.lists(st.tuples(st.floats(0, 0.3), st.floats(0, 0.3)), min_size=1, max_size=20)
 
@@ -69,3 +74,28 @@ def test_light_work_is_going_on_where_much_of_it_ends(pieces, every_s):
     assert pace.busy == (pieces >= MANY and (MANY - 1) * every_s < LIGHT_S)
     clock.advance(LIGHT_S)
     assert not pace.busy
+
+
+def test_who_works_beside_the_loop_takes_less_than_it_while_it_has_something_to_do():
+    """The loop gives up the interpreter at every system call, and nothing light ends meanwhile: it would hardly get on
+    if who works beside it took all that it gives up."""
+    pace = Pace(SystemClock())
+    share = pace.share()
+    took_s = [0.0]
+
+    def work():
+        begun_s = time.thread_time()
+        with share.taken_beside(), suppress(GivenUp):
+            while True:
+                sum(range(2_000))
+                share.breathe()
+        took_s[0] = time.thread_time() - begun_s
+
+    thread = threading.Thread(target=work)
+    begun_s = time.thread_time()
+    thread.start()
+    while time.thread_time() - begun_s < 0.5:
+        os.stat("/")
+    share.given_up = share.hurried = True
+    thread.join()
+    assert 0 < took_s[0] < 0.25

@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator
 from io import BytesIO
 
-import numpy as np
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
 from fyke.core.pace import breathe, in_haste
@@ -22,11 +21,11 @@ from fyke.core.walk import walk
 
 MAX_BYTES = 8 << 20
 WRITTEN_BYTES = 1 << 18  # that are written out at a time: each tag takes ten times its bytes meanwhile
+COUNTED_BYTES = 1 << 18  # in which tags are counted at a time: there may be too many long before the end
 NULS_BYTES = 1 << 20  # that are looked through for them at a time
 MOST_NULS = 1_000  # each costs 17 bytes, though the standard drops those in text
 LONG_US = 30_000  # that parsing may take, in haste, beside what all pages take
 
-_LESS_THAN = b"<"[0]
 _MANY_TAGS = 30_000  # pages of today have up to 25,000
 _EMPTY_TAG = re.compile(  # of few attributes, each read once
     rb"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([a-zA-Z][^\s/<>]*+)"
@@ -98,6 +97,8 @@ def _without_many_nuls(content: bytes) -> bytes:
 
 def has_many_tags(content: bytes) -> bool:
     """Whether reading `content`, as it came, may take a tenth of a second, since it has so many tags."""
-    if len(content) <= _MANY_TAGS:
-        return False
-    return bool(np.count_nonzero(np.frombuffer(content, np.uint8) == _LESS_THAN) > _MANY_TAGS)
+    tags = at = 0
+    while tags <= _MANY_TAGS < len(content) - at + tags:
+        tags += content.count(b"<", at, at + COUNTED_BYTES)
+        at += COUNTED_BYTES
+    return tags > _MANY_TAGS

@@ -11,8 +11,9 @@ beyond what was expected of it: that is made up for after it. While none is, not
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from math import inf
 
 from fyke.core.clock import Clock
@@ -21,6 +22,7 @@ LIGHT_S = 0.05
 MANY = 4  # pieces of light work that end within that time: less leaves time enough
 PARTS = 40
 PIECE_S = 0.005  # of work in a thread of its own, which has the interpreter meanwhile
+GLANCE_S = 0.0005  # at whether the loop has something to do
 
 _own = threading.local()  # `share`: whose time the work of this thread takes; `hasty`: whether others wait for it
 
@@ -31,6 +33,7 @@ class Pace:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._ended = deque([-inf], MANY)
+        self.loop_cpu_s = _own_cpu()  # CPU seconds of the thread that made this, which is the loop's
 
     def __repr__(self) -> str:
         return f"Pace({'busy' if self.busy else 'idle'})"
@@ -59,6 +62,13 @@ class Pace:
     def share(self, parts: int = PARTS) -> "Share":
         """One part in `parts` of the time."""
         return Share(self, self._clock, parts)
+
+
+def _own_cpu() -> Callable[[], float]:
+    """What CPU this thread took, to be asked by others; always 0 where the system does not say."""
+    if not hasattr(time, "pthread_getcpuclockid"):
+        return lambda: 0.0
+    return partial(time.clock_gettime, time.pthread_getcpuclockid(threading.get_ident()))
 
 
 class GivenUp(Exception):
@@ -113,6 +123,11 @@ class Share:
             _own.share = None
             self._end()
 
+    def took(self, piece_s: float) -> None:
+        """A piece that nobody had expected took so long, and is over."""
+        self._free_at = max(self._free_at, self._clock.now()) + piece_s * (self._parts - 1)
+        self._pace.held_up(piece_s)
+
     def _begin(self, expected_s: float) -> None:
         self._begun_at, self._expected_s = self._clock.now(), expected_s
 
@@ -129,7 +144,18 @@ class Share:
         self._end()
         while wait_s := self.wait_s():
             time.sleep(wait_s)
+        self.give_way()
         self._begin(0.0)
+
+    def give_way(self) -> None:
+        """Let the loop do what it has to, for its part of the time at most. It gives up the interpreter at each system
+        call; a thread that took it each time would hold up the very work by which light work is seen to go on."""
+        ran_s = self._pace.loop_cpu_s()
+        while not self.hurried and self._clock.now() < self._free_at:
+            time.sleep(GLANCE_S)
+            before_s, ran_s = ran_s, self._pace.loop_cpu_s()
+            if ran_s - before_s < GLANCE_S / 2:
+                break
 
 
 def breathe() -> None:

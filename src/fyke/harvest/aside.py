@@ -98,6 +98,7 @@ class Aside(Generic[Result]):
         """One after the other, as long as the next may begin."""
         while work := self._next():
             self._do(work)
+            self._share.give_way()
 
     def _next(self) -> "_Work[Result] | None":
         with self._lock:

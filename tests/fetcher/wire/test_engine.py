@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 from collections import Counter
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +19,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.pace import PARTS, Pace
 from fyke.core.visits import robots_visit
 from fyke.fetcher.unfolding import WIRE_BYTES
+from fyke.fetcher.wire import curl
 from fyke.fetcher.wire.curl import CLOSED, CurlEngine
 from fyke.fetcher.wire.registry import build_registry
 from fyke.fetcher.wire.transfer import MOST_HEAD_BYTES, TURN_BYTES
@@ -401,9 +402,9 @@ def test_who_sends_much_takes_turns(monkeypatch, run):
         turns[slot.request.visit.url] += 1
         go_on(engine, slot)
 
-    def measured(engine, fd, selected):
+    def measured(engine, fd, selected, **turn):
         before = {slot: slot.body.size for slot in engine._active.values()}
-        act(engine, fd, selected)
+        act(engine, fd, selected, **turn)
         brought.extend(slot.body.size - before.get(slot, 0) for slot in engine._active.values())
 
     monkeypatch.setattr(CurlEngine, "_go_on", noted)
@@ -443,6 +444,40 @@ async def test_who_sends_much_has_a_share_of_the_time_while_others_go_on():
             await asyncio.sleep(0.001)
     assert len(turns) > 20
     assert all(after - before >= 0.001 * PARTS - 1e-6 for before, after in pairwise(turns))
+
+
+async def test_who_takes_time_and_brings_nothing_takes_turns_as_well(monkeypatch):
+    """Interim heads come without end, and each time libcurl goes on with them counts for 3 ms of CPU: so the transfer
+    is paused, and between two turns there is as much time as its share asks for by what it took."""
+    spent = count(0, 0.003)
+    monkeypatch.setattr(curl.time, "thread_time", lambda: next(spent))
+    clock = VirtualClock()
+    pace = Pace(clock)
+    turns: list[float] = []
+
+    async def hinting(_head, _reader, writer):
+        while not writer.is_closing():
+            writer.write(b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n")
+            await writer.drain()
+            await asyncio.sleep(0.001)
+
+    pace.go_on()
+    async with web(hinting) as server, Client(pace=pace) as client:
+        go_on = client.engine._go_on
+
+        def timed(slot):
+            turns.append(clock.now())
+            go_on(slot)
+
+        client.engine._go_on = timed
+        answer = asyncio.ensure_future(client.get(server.url("/")))
+        while len(turns) < 10 and not answer.done():
+            pace.go_on()
+            clock.advance(0.002)
+            await asyncio.sleep(0.001)
+        client.engine.cut(next(iter(client.engine._active.values())).request.visit, "enough was seen")
+        assert (await answer).outcome is Outcome.STALLED
+    assert all(after - before >= 0.003 * (PARTS - 1) - 1e-6 for before, after in pairwise(turns))
 
 
 async def test_one_that_is_cut_while_it_waits_for_its_turn_leaves_nothing_behind():

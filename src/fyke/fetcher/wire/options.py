@@ -18,7 +18,7 @@ from fyke.core.config import FetchSection
 from fyke.core.errors import ConfigurationError
 from fyke.fetcher.wire.transfer import HTTP_VERSION, Option
 
-BUFFER_BYTES = 128 << 10
+BUFFER_BYTES = 32 << 10  # that are read at a time: of HTTP/2 heads, each byte may stand for 4 KB
 LEAST_RATE_BYTES_S = 64  # a download that is slower for `stall_s` is broken off
 CIPHERS = "DEFAULT:!kDHE"  # with DHE a server chooses how large the numbers are: 10,000 bits take a second
 _SYSTEM_BUNDLES = (

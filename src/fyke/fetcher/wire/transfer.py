@@ -11,6 +11,7 @@ beginning of a long body is worth archiving.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -24,6 +25,7 @@ from fyke.fetcher.wire.handshakes import LARGE_BYTES, is_large
 from fyke.fetcher.wire.received import received_bytes
 
 TURN_BYTES = 256 << 10  # that an answer brings at a time; few pages have as much
+TURN_S = 0.005  # of CPU, the same
 PIECE_BYTES = 1024  # that a piece of a body counts for beside its own: it takes as long
 MOST_LINES = 10_000  # of a head; libcurl takes half as many fields
 MOST_HEAD_BYTES = 64 << 10  # of an answer's heads, where libcurl takes 300 KB: a thousand servers may send them at once
@@ -50,6 +52,7 @@ class Calls:
     count: int = 0
     at: float = 0.0
     about: int = IDLE  # the descriptor that it goes on with, or ANY, or IDLE
+    slot: "Slot | None" = None  # whose answer went on in it, the last
     heard: int = 0  # pieces of bodies that it brought, and steps behind TLS
     sockets: set[int] = field(default_factory=set)  # descriptors that it ever named
     greeted: "dict[int, Slot]" = field(default_factory=dict)  # by descriptor: which shakes hands there
@@ -109,6 +112,7 @@ class Slot:
         "_steps_at_once",
         "_to_the_end",
         "_turn_bytes",
+        "_waits",
         "_why",
         "alone",
         "asked",
@@ -135,6 +139,7 @@ class Slot:
         self.curl = curl = pycurl.Curl()
         self._paused = paused
         self._turn_bytes = 0  # that this turn brought
+        self._waits = False  # for the next
         self.turns = 0  # beyond the first
         self._limit_bytes = limit_bytes
         self._address = ""
@@ -230,6 +235,7 @@ class Slot:
         """libcurl went on with the transfer; 1: break off. While a server sends frames of HTTP/2 that hold nothing
         (GOAWAY), libcurl may not return: all others would wait until that one counts as stalled."""
         self._calls.heard += 1
+        self._calls.slot = self
         if self._call != self._calls.count:
             self._call, self._steps_at_once = self._calls.count, 0
         came_bytes += self._head_bytes
@@ -246,6 +252,7 @@ class Slot:
 
     def head(self, line: bytes) -> int | None:
         """Take a line of the head, or a reply on a control connection, which libcurl does not count; 0: break off."""
+        self._calls.slot = self
         self.lines.append(line)
         self._head_bytes += len(line)
         if self.request.longest is not None and not line.strip():
@@ -287,8 +294,9 @@ class Slot:
     def write(self, chunk: bytes) -> int | None:
         """Take a piece of the body; 0 tells libcurl to break off. Once the turn is over it is told to bring this piece
         again in the next."""
+        self._calls.slot = self
         if self.wants_turn:
-            self._paused.append(self)
+            self._wait()
             return pycurl.WRITEFUNC_PAUSE  # type: ignore[no-any-return]
         self._turn_bytes += len(chunk) + PIECE_BYTES
         try:
@@ -309,11 +317,25 @@ class Slot:
         """Whether this turn brought as much as one may."""
         return self._turn_bytes >= TURN_BYTES
 
+    def took(self, cpu_s: float) -> None:
+        """What was sent took so long. Frames and fields are no bytes of a body, but who sends them takes turns too."""
+        if self.asked:  # handshakes have turns of another kind
+            self._turn_bytes += int(cpu_s / TURN_S * TURN_BYTES)
+        if self.wants_turn and not self._waits:
+            with suppress(pycurl.error):  # it ended
+                self.curl.pause(pycurl.PAUSE_RECV)
+                self._wait()
+
+    def _wait(self) -> None:
+        self._waits = True
+        self._paused.append(self)
+
     def take_turn(self) -> bool:
         """Begin another turn; whether there is a transfer that wants one."""
         if not self.wants_turn:
             return False
         self._turn_bytes = 0
+        self._waits = False
         self.turns += 1
         return True
 
@@ -356,7 +378,7 @@ class Slot:
         self._turn_bytes = self.turns = self._steps = self._steps_at_once = self._came_bytes = 0
         self.lines.clear()
         self._head_bytes = 0
-        self.cut = self.large = False
+        self.cut = self.large = self._waits = False
         if self._calls.greeted.get(self.fd) is self:
             del self._calls.greeted[self.fd]
         self.fd = -1

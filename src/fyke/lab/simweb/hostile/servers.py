@@ -248,7 +248,7 @@ async def _step(writer: asyncio.StreamWriter, step: Step, filled: Any) -> None:
         case Many(piece, times, pause_s):
             together = 1 if pause_s else max(1, PIECE_BYTES // len(piece))
             whole_piece = filled(piece) * together
-            while times > 0:
+            while times > 0 and not writer.is_closing():
                 if pause_s:
                     await asyncio.sleep(pause_s)
                 writer.write(whole_piece[: len(whole_piece) // together * min(times, together)])
