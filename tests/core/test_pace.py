@@ -1,9 +1,9 @@
 """Laws of the share of time: what is heavy takes no more of it while light work is going on, and all of it else."""
 
-import os
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -95,7 +95,7 @@ def test_who_works_beside_the_loop_takes_less_than_it_while_it_has_something_to_
     begun_s = time.thread_time()
     thread.start()
     while time.thread_time() - begun_s < 0.5:
-        os.stat("/")
+        Path("/").stat()
     share.given_up = share.hurried = True
     thread.join()
     assert 0 < took_s[0] < 0.25
