@@ -9,10 +9,10 @@ connection is gone takes up its last TLS session, whose certificate counts as ch
 certificates to trust once for all. A server that says much before it is asked anything, which are its certificates, is
 left before OpenSSL reads them, and asked anew among few like it; that connection is not kept.
 
-Who sends much does not hold up who sends little: a transfer that brought `TURN_BYTES`, or took `TURN_S` of CPU, is
-paused and takes turns with those like it, one after the other, each of so much; all of them together have a share of
-the time while light requests end (`fyke.core.pace`). It must be paused: whatever socket libcurl is told of, it also
-reads of every transfer that it left off in the middle.
+Who sends much does not hold up who sends little: a transfer that brought `TURN_BYTES`, or took `TURN_S`, is paused and
+takes turns with those like it, one after the other, each of so much; all of them together have a share of the time
+while light requests end (`fyke.core.pace`). It must be paused: whatever socket libcurl is told of, it also reads of
+every transfer that it left off in the middle.
 
 Invariant: `done` is called exactly once for every `start`, never from inside `start`, whatever the
 server does, also at `close`. Idle handles are bounded by `connections`, kept connections by `kept`,
@@ -20,7 +20,6 @@ and those with the ones under way by `room`.
 """
 
 import asyncio
-import time
 from collections import deque
 from typing import Any
 
@@ -264,11 +263,10 @@ class CurlEngine:
     def _act(self, fd: int, selected: int, *, in_turn: bool = False) -> None:
         self._calls.count, self._calls.at = self._calls.count + 1, self._clock.now()
         self._calls.about, self._calls.slot = fd, None
-        begun_s = time.thread_time()
         _, running = self._multi.socket_action(fd, selected)
         self._calls.about = IDLE
         if (slot := self._calls.slot) is not None:
-            took_s = time.thread_time() - begun_s
+            took_s = self._clock.now() - self._calls.at
             if slot.turns and not in_turn:
                 self._share.took(took_s)
             slot.took(took_s)

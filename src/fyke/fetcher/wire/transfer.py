@@ -25,7 +25,7 @@ from fyke.fetcher.wire.handshakes import LARGE_BYTES, is_large
 from fyke.fetcher.wire.received import received_bytes
 
 TURN_BYTES = 256 << 10  # that an answer brings at a time; few pages have as much
-TURN_S = 0.005  # of CPU, the same
+TURN_S = 0.005  # that it takes, the same
 PIECE_BYTES = 1024  # that a piece of a body counts for beside its own: it takes as long
 MOST_LINES = 10_000  # of a head; libcurl takes half as many fields
 MOST_HEAD_BYTES = 64 << 10  # of an answer's heads, where libcurl takes 300 KB: a thousand servers may send them at once
@@ -317,10 +317,10 @@ class Slot:
         """Whether this turn brought as much as one may."""
         return self._turn_bytes >= TURN_BYTES
 
-    def took(self, cpu_s: float) -> None:
+    def took(self, loop_s: float) -> None:
         """What was sent took so long. Frames and fields are no bytes of a body, but who sends them takes turns too."""
         if self.asked:  # handshakes have turns of another kind
-            self._turn_bytes += int(cpu_s / TURN_S * TURN_BYTES)
+            self._turn_bytes += int(loop_s / TURN_S * TURN_BYTES)
         if self.wants_turn and not self._waits:
             with suppress(pycurl.error):  # it ended
                 self.curl.pause(pycurl.PAUSE_RECV)
