@@ -159,10 +159,10 @@ async def test_few_requests_begin_in_one_turn_of_the_loop(authority):
         engine, begun, known = client.engine, [], set()
         act = engine._act
 
-        def noted(fd, selected):
+        def noted(fd, selected, **turn):
             begun.append(len(engine._active.keys() - known))
             known.update(engine._active)
-            act(fd, selected)
+            act(fd, selected, **turn)
 
         engine._act = noted
         answers = await client.get_all([f"https://site.test:{port}/{number}" for number in range(100)])

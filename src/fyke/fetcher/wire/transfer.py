@@ -97,6 +97,7 @@ class Slot:
 
     __slots__ = (
         "_address",
+        "_asked_in",
         "_call",
         "_calls",
         "_came_bytes",
@@ -150,6 +151,7 @@ class Slot:
         self._steps = self._steps_at_once = 0  # that brought nothing: in all, and since the last of `calls`
         self._came_bytes = 0
         self._calls, self._call = calls, 0
+        self._asked_in = 0  # the call in which the request was sent, after what was said before
         self.idle = ""  # what there was in place of an answer, in too many steps that brought nothing
         self.lines: list[bytes] = []
         self._head_bytes = 0
@@ -228,6 +230,7 @@ class Slot:
             self.large = True
             return int(pycurl.PREREQFUNC_ABORT)
         self.asked += 1
+        self._asked_in = self._calls.count
         self._steps = self._steps_at_once = 0  # what a proxy said is over
         return int(pycurl.PREREQFUNC_OK if self.asked == 1 else pycurl.PREREQFUNC_ABORT)
 
@@ -319,7 +322,7 @@ class Slot:
 
     def took(self, loop_s: float) -> None:
         """What was sent took so long. Frames and fields are no bytes of a body, but who sends them takes turns too."""
-        if self.asked:  # handshakes have turns of another kind
+        if self.asked and self._asked_in != self._calls.count:  # handshakes have turns of another kind
             self._turn_bytes += int(loop_s / TURN_S * TURN_BYTES)
         if self.wants_turn and not self._waits:
             with suppress(pycurl.error):  # it ended
