@@ -80,6 +80,11 @@ class Visit:
     _parts: UrlParts | None = field(default=None, repr=False, compare=False)
 
     @property
+    def led(self) -> bool:
+        """Whether a redirect of somebody's robots.txt led here: anybody may lead to any host."""
+        return self.depth > 0 and self.purpose is Purpose.ROBOTS
+
+    @property
     def parts(self) -> UrlParts:
         """The URL taken apart; several stages ask."""
         if self._parts is None:

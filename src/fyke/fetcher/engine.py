@@ -140,7 +140,7 @@ class Fetcher:
 
     def put_errand(self, visit: Visit) -> None:
         """Make `visit` for another agent, with its `errand`."""
-        self.bench.add(self._host_of(visit, self._clock.now()), visit, first=True)
+        self._rules.lead(visit, self._clock.now())
 
     def take_answers(self) -> list[Exchange]:
         """What came of errands of others."""
@@ -319,7 +319,7 @@ class Fetcher:
         assert host.address is not None
         self.bench.start(host)
         self._places.begin(host, self._clock.now())
-        host.request = visit
+        host.request, host.led = visit, visit.led
         self._hosts.note_request(host, self._clock.now())
         self.in_flight += 1
         if visit.purpose is Purpose.PAGE:

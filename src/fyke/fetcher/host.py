@@ -90,6 +90,7 @@ class Host:
     quick: bool = False  # its last page was not slow, nor its robots.txt since
     broke: bool = False  # the connection that was kept for its last request did
     request: Visit | None = None  # under way
+    led: bool = False  # its last request was for rules that led here: now what is its own goes first
     domain_key: int = 0
     budget: int = 0  # of its domain, as its latest visit said; 0: the default
     address: Address | None = None  # where it is asked

@@ -8,6 +8,9 @@ the workbench, and handed on to the gate.
 A server may send rules that are long to unfold or to read, or hard to ask. All three are work for the loop in slices:
 an ordinary robots.txt is read, and asked, before the call returns; else the host is parked until that is done.
 
+A redirect may lead to any host, and strangers by the thousand to the same: what it comes to soon waits there, and the
+origins of the others are asked again later.
+
 Invariants: of the rules of one origin, one visit at most is waiting or under way. Rules with a host are read. Each
 answer decides about one visit at least, however short it may be believed: else a crawl whose delays are longer than
 that would never end.
@@ -17,7 +20,7 @@ from dataclasses import replace
 
 from fyke.core.clock import Clock
 from fyke.core.config import Config
-from fyke.core.messages import SOON_S, Rules
+from fyke.core.messages import SOON_S, Rules, soon_visits
 from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slicer, Slices
 from fyke.core.urls import canonical, host_keys, robots_url, split
@@ -33,6 +36,8 @@ from fyke.fetcher.unfolding import Unfolding
 from fyke.fetcher.workbench import Workbench
 
 _TOO_MANY = "it takes long to unfold, and so do those of too many others"
+_LED_TOO_LATE = "it redirects to a host that rests, or to which too many do"
+MOST_LED = 256  # robots visits that redirects led to one host and that wait there
 MOST_SITEMAPS = 5_000  # that are taken from one robots.txt
 
 
@@ -218,7 +223,26 @@ class RulesDesk:
         if self._shared and hop.host != visit.host:
             self.errands.append(hop)
             return
-        self._bench.add(self._hosts.host(split(target).host, now), hop, first=True)
+        self.lead(hop, now)
+
+    def lead(self, hop: Visit, now: float) -> None:
+        """Have `hop`, to which a redirect led, wait at its host, if that comes to it soon."""
+        host = self._hosts.host(hop.parts.host, now)
+        rest_s = max(host.rests_until - now, self._bench.delay_s(host, 0.0))
+        if sum(visit.led for visit in host.visits) < soon_visits(rest_s, MOST_LED):
+            self._bench.add(host, hop, first=True)
+        else:
+            self._led_too_late(hop, host.rests_until, now)
+            self._bench.leave(host, now)
+
+    def _led_too_late(self, visit: Visit, until: float, now: float) -> None:
+        """The host to which a redirect led, which rests until then, does not come to `visit` soon. Where others alone
+        are in the way, nothing is wrong with its origin: it is asked again later, and never given up for that."""
+        exchange = Exchange(visit, Outcome.THROTTLED, now, 0.0, detail=_LED_TOO_LATE)
+        if visit.errand:
+            self.answers.append(exchange)
+        else:
+            self._learn(exchange, b"", now, spared=until - now <= SOON_S)
 
     def unmade(self, visit: Visit, outcome: Outcome, detail: str, now: float) -> None:
         """A robots visit could not even be made: its host is gone, as those who want to visit it will find."""
@@ -244,11 +268,7 @@ class RulesDesk:
         origin = visit.robots_of
         host = self._host_of(origin)
         if visit.errand or host is None or host.key != visit.host:  # a redirect led here
-            rests = Exchange(visit, Outcome.THROTTLED, now, 0.0, detail="it redirects to a host that rests")
-            if visit.errand:
-                self.answers.append(rests)
-            else:
-                self._learn(rests, b"", now)
+            self._led_too_late(visit, until, now)
             return
         self._brought.discard(origin)
         self._not_made(host, origin)
@@ -273,8 +293,16 @@ class RulesDesk:
         self.learned.append((origin, Rules.OPEN, now + self._negative_s))
 
     def _learn(
-        self, exchange: Exchange, content: bytes, now: float, least_failures: int = 1, *, hand_on: bool = True
+        self,
+        exchange: Exchange,
+        content: bytes,
+        now: float,
+        least_failures: int = 1,
+        *,
+        hand_on: bool = True,
+        spared: bool = False,
     ) -> None:
+        """`spared`: though this was in vain, it never was too often."""
         origin = exchange.visit.robots_of
         host = self._host_of(origin)
         previous = host.rules_of(origin).robots if host is not None else self._book.robots(origin)
@@ -286,6 +314,8 @@ class RulesDesk:
             least_failures=least_failures,
             retry_s=(self._politeness.failure_delay_s, self._politeness.max_sleep_s),
         )
+        if spared:
+            record.failures = min(record.failures, self._politeness.host_failures - 1)
         self._book.save_robots(record)
         if host is not None:
             if previous is not None and previous.failures and not record.failures:

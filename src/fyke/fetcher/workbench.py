@@ -181,8 +181,14 @@ class Workbench:
         """Take out a visit of `host` that may be made now.
 
         None when it has none, or all of them are retries whose time has not come. Those that give way are taken when
-        nothing else may be.
+        nothing else may be. After one that a redirect led here comes one that is its own: strangers may lead so many
+        here that none of these would ever be made.
         """
+        if host.led and (own := self._first_own(host, now)):
+            visit = host.visits[own]
+            del host.visits[own]
+            self.visits -= 1
+            return visit
         for give_way in (True, False):
             for _ in range(len(host.visits)):
                 visit = host.visits.popleft()
@@ -193,6 +199,18 @@ class Workbench:
         if host.visits:
             host.due = max(host.due, min(visit.not_before for visit in host.visits))
         return None
+
+    @staticmethod
+    def _first_own(host: Host, now: float) -> int:
+        """The place of the first visit that may be made now and was not led here; 0 where it has the first, or none."""
+        return next(
+            (
+                place
+                for place, visit in enumerate(host.visits)
+                if not (visit.led or visit.not_before > now or host.gives_way(visit, now))
+            ),
+            0,
+        )
 
     def start(self, host: Host) -> None:
         """A request to `host` begins: it and its address are busy until `finished`."""
@@ -311,7 +329,7 @@ class Workbench:
         kept: list[Visit] = []
         gone: list[Visit] = []
         for visit in host.visits:
-            stays = len(kept) < room or (room > 0 and visit.purpose is Purpose.ROBOTS)
+            stays = len(kept) < room or (room > 0 and visit.purpose is Purpose.ROBOTS and not visit.led)
             (kept if stays else gone).append(visit)
         return self._keep(host, kept, gone)
 

@@ -1,0 +1,128 @@
+"""Rules that redirect to another host: strangers may lead any number there, and keep nobody from work."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+from fetcher.test_engine import Names, put_again, wired
+from fyke.core.batches import Kind, url_batch
+from fyke.core.clock import VirtualClock
+from fyke.core.config import Config
+from fyke.core.messages import Rules
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import locate
+from fyke.core.visits import Exchange, Visit
+from fyke.fetcher.book import HostBook
+from fyke.fetcher.engine import Fetcher
+from fyke.fetcher.names import Resolution
+from fyke.fetcher.rests import Rests
+from fyke.fetcher.workbench import Workbench
+
+LED = 150
+
+
+class Elsewhere(Names):
+    """Every name is at an address of its own."""
+
+    def cached(self, host: str) -> Resolution:
+        return Resolution(host, Outcome.OK, (f"at {host}",), 1e12)
+
+
+class Server:
+    """All rules but those of `well.test` lead there; what is led there takes `takes_s`."""
+
+    def __init__(self, clock: VirtualClock, waits: str) -> None:
+        self.clock, self.waits = clock, waits
+        self.asked: list[tuple[float, str]] = []
+
+    def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
+        self.asked.append((self.clock.now(), visit.url))
+        stranger = visit.url.endswith("/robots.txt") and "well.test" not in visit.url
+        lines = [f"Location: http://well.test/of/{visit.parts.host}"] if stranger else [f"Retry-After: {self.waits}"]
+        head = "\r\n".join(["HTTP/1.1 302 Found", *lines, "", ""]).encode()
+        throttled = self.waits and "/of/" in visit.url
+        outcome = Outcome.REDIRECTED if stranger else Outcome.THROTTLED if throttled else Outcome.OK
+        status = {Outcome.REDIRECTED: 302, Outcome.THROTTLED: 429}.get(outcome, 200)
+        exchange = Exchange(visit, outcome, self.clock.now(), 0.0, address, status=status, head=head)
+        asyncio.get_running_loop().call_soon(done, exchange)
+
+    def paths(self, host: str) -> list[str]:
+        """What was asked of `host`, in order."""
+        return [url.split("/", 3)[3] for _, url in self.asked if f"//{host}/" in url]
+
+
+@asynccontextmanager
+async def fetching(folder: Path, waits: str = "") -> AsyncIterator[tuple[Fetcher, Server, VirtualClock]]:
+    config = Config()
+    clock = VirtualClock()
+    server = Server(clock, waits)
+    rests = Rests(folder / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
+    with closing(rests), HostBook(folder / "hosts.sqlite") as book:
+        rooms = wired(Workbench(config.politeness), Elsewhere(), book, rests, server, clock)
+        fetcher = Fetcher(rooms, config, asyncio.Event())
+        yield fetcher, server, clock
+        fetcher.stop()
+
+
+def lead(fetcher: Fetcher) -> None:
+    """The gate asks for the rules of hosts that lead to `well.test`."""
+    fetcher.put(url_batch([locate(f"http://s{n}.test/robots.txt") for n in range(LED)], kind=[Kind.RULES] * LED))
+
+
+async def passing(fetcher: Fetcher, clock: VirtualClock, seconds: int) -> list[tuple[str, Rules, float]]:
+    """What the gate learns in that time; visits that are given back are handed out again."""
+    learned = []
+    for _ in range(seconds):
+        clock.advance(1.0)
+        for _ in range(6):
+            fetcher.pump()
+            await asyncio.sleep(0)
+        learned += fetcher._rules.learned
+        put_again(fetcher)
+    return learned
+
+
+async def test_rules_that_are_led_to_one_host_hold_no_room_of_others(tmp_path: Path) -> None:
+    async with fetching(tmp_path) as (fetcher, _, clock):
+        most = fetcher.rules_room
+        lead(fetcher)
+        learned = await passing(fetcher, clock, 30)
+    assert fetcher.rules_room >= most - 60, "what the host comes to within a minute may wait, the others not"
+    assert len({origin for origin, _, _ in learned}) >= LED - 60
+
+
+async def test_rules_that_many_are_led_to_are_asked_for_again_and_never_given_up(tmp_path: Path) -> None:
+    async with fetching(tmp_path) as (fetcher, server, clock):
+        learned = []
+        lead(fetcher)
+        for _ in range(40):
+            learned += await passing(fetcher, clock, 30)
+            due = [origin for origin, rules, until in learned if rules is Rules.UNREACHABLE and until <= clock.now()]
+            learned = [row for row in learned if row[0] not in due]
+            fetcher.put(url_batch([locate(f"{origin}/robots.txt") for origin in due], kind=[Kind.RULES] * len(due)))
+        assert len(server.paths("well.test")) == LED, "each is led there once"
+        records = [fetcher._rules._book.robots(f"http://s{n}.test:80") for n in range(LED)]
+    assert all(record is not None and not record.failures for record in records)
+
+
+async def test_a_host_that_strangers_lead_to_is_visited_as_often_for_itself(tmp_path: Path) -> None:
+    async with fetching(tmp_path) as (fetcher, server, clock):
+        lead(fetcher)
+        await passing(fetcher, clock, 3)
+        fetcher.put(url_batch([locate(f"http://well.test/{n}") for n in range(20)]))
+        await passing(fetcher, clock, 45)
+    asked = server.paths("well.test")
+    assert all(f"{n}" in asked for n in range(20)), asked
+    assert sum(path.startswith("of/") for path in asked) >= 20, "nor do they wait for all of its pages"
+
+
+async def test_rules_that_are_led_to_a_host_that_sleeps_do_not_wait_for_that(tmp_path: Path) -> None:
+    async with fetching(tmp_path, waits="86400") as (fetcher, server, clock):
+        most = fetcher.rules_room
+        fetcher.put(url_batch([locate("http://well.test/of/itself")]))
+        await passing(fetcher, clock, 5)
+        lead(fetcher)
+        await passing(fetcher, clock, 30)
+        assert fetcher.rules_room == most
+        assert server.paths("well.test") == ["robots.txt", "of/itself"]
