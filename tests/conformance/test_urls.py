@@ -70,7 +70,7 @@ def test_names_of_hosts() -> None:
     for name in ("IdnaTestV2.json", "IdnaTestV2-removed.json", "toascii.json"):
         for case in rows(name):
             url = canonical(f"https://{case['input']}/x")
-            ours = split(url).host if url else None
+            ours = url.removeprefix("https://").partition("/")[0] if url else None  # parts have no dots at its end
             problems[f"{case['input']!a}"] = (
                 "" if ours == case["output"] else f"{ours!a} where {case['output']!a} is expected"
             )

@@ -155,5 +155,12 @@ def test_a_url_apart() -> None:
         locate("/a")
 
 
+@pytest.mark.parametrize("same", ["http://h.org./a", "http://h.org../b", "http://H.ORG%2e:80/", "http://h。org。"])
+def test_dots_behind_a_name_make_no_other_host(same: str) -> None:
+    url, other = canonical(same) or "", locate("http://h.org/")
+    assert locate(url)[2:] == other[2:] and split(url).origin == "http://h.org:80"
+    assert [split(dots).host for dots in ("http://./", "http://../")] == [".", ".."]
+
+
 def test_keys_are_of_the_bytes() -> None:
     assert key_of("é") == key_of("é".encode())

@@ -18,7 +18,7 @@ from fyke.core.messages import Rules
 from fyke.core.urls import locate, split
 from fyke.disk.store import Store
 from fyke.frontier.newcomers import AT_ONCE, FIRST, HALVED_S
-from fyke.frontier.robots_gate import HUNGRY_SHARE, PATIENCE_S, RECHECK_SHARE, RobotsGate
+from fyke.frontier.robots_gate import HUNGRY_SHARE, PATIENCE_S, RECHECK_SHARE, RobotsGate, origins_of
 from fyke.frontier.sizes import SIZES, Sizes
 
 ORIGINS = [
@@ -376,3 +376,9 @@ def test_who_begins_and_never_ends_holds_up_nobody_for_long(tmp_path: Path) -> N
         begun += gate.stage.wanted(1000, gate.now).num_rows
     assert begun == 100
     gate.close()
+
+
+def test_origins_are_those_of_the_urls_parts() -> None:
+    homes = ["http://a.org", "http://a.org:81", "http://a.org.", "http://a.org.:81", "ftp://a.org..", "http://[::1]"]
+    urls = [f"{home}/x" for home in [*homes, "http://[::1]:81", "news2://a.org.", "http://."]]
+    assert origins_of(url_batch([locate(url) for url in urls])) == [split(url).origin.encode() for url in urls]

@@ -44,8 +44,9 @@ _SPECIAL = frozenset({"http", "https", "ftp", "ws", "wss", "file"})  # to WHATWG
 
 
 class UrlParts(NamedTuple):
-    """A canonical URL taken apart; `port` is the effective one (0 where the scheme has no default that we know),
-    `target` is path and query."""
+    """A canonical URL taken apart; `host` has no dots behind it, for to the DNS that is the same name: it is one host,
+    with one rest. `port` is the effective one (0 where the scheme has no default that we know), `target` is path and
+    query."""
 
     scheme: str
     host: str
@@ -141,7 +142,8 @@ def split(url: str) -> UrlParts:
     if match is None:
         raise ValueError(f"not a canonical URL: {url!r}")
     scheme, host, port, target = match.groups()
-    return UrlParts(scheme, host, int(port) if port else DEFAULT_PORTS.get(scheme, 0), target)
+    name = host.rstrip(".") or host
+    return UrlParts(scheme, name, int(port) if port else DEFAULT_PORTS.get(scheme, 0), target)
 
 
 def has_own_port(parts: UrlParts) -> bool:

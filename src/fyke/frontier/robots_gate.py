@@ -385,7 +385,8 @@ def _origins(urls: pa.RecordBatch) -> Iterator[tuple[bytes, int]]:
 def _origin(home: bytes) -> tuple[bytes, int]:
     """The origin of a canonical URL, and its key, given `home`, which is all of the URL before the path."""
     scheme, _, authority = home.partition(b"://")
-    if scheme in _PORTS and not authority.startswith(b"["):  # as `split` does, in a third of its time
+    is_plain = authority[:1] != b"[" and authority[-1:] != b"." and b".:" not in authority
+    if scheme in _PORTS and is_plain:  # as `split` does, in a third of its time
         origin = home if b":" in authority else home + _PORTS[scheme]
     else:
         origin = split(f"{home.decode()}/").origin.encode()
