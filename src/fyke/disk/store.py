@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+import numpy as np
+import numpy.typing as npt
 import xxhash
 
-from fyke.disk.files import Appender, Bytes, Opened, Reader
+from fyke.disk.files import Appender, Bytes, Opened, Reader, raw
 
 State = dict[str, Any]  # what a participant gives to a checkpoint and gets back: JSON values only
 
@@ -87,6 +89,21 @@ class Store:
         file = Reader(self.directory / name)
         self._opened.add(file)
         return file
+
+    # --- one array, in a file of its own
+
+    def write_array(self, stem: str, array: npt.NDArray[Any], before: str) -> str:
+        """The name of a new file that holds `array`, in place of the live file `before` (empty: there was none)."""
+        if before:
+            self.retire(before)
+        return self.write(stem, "vals", [raw(array)])
+
+    def array(self, name: str, dtype: np.dtype[Any], count: int) -> npt.NDArray[Any]:
+        """What `write_array` wrote: read-only, [count]; nothing where `name` is empty. Raises StateDamaged."""
+        if not name:
+            return np.zeros(0, dtype)
+        with self.read(name) as reader:
+            return reader.array(dtype, 0, count)
 
     def close(self) -> None:
         """Close whatever file is open, also of those who could not be opened whole."""

@@ -46,7 +46,6 @@ import xxhash
 
 from fyke.core.batches import U64, Kind, Mask, keep, numbers, texts, u64
 from fyke.core.shapes import QUERY, VARIANTS, Shapes, Skeleton, lacks, shape_keys, shapes, sharp_of, skeleton
-from fyke.disk.files import raw
 from fyke.disk.store import Store
 from fyke.frontier.probes import Probes, place_key
 from fyke.frontier.variants import Variants, variant_shapes
@@ -80,13 +79,8 @@ class TrapGuard:
         self._after = after
         self._file = str(state.get("file", ""))
         self._pages_file = str(state.get("recent_file", ""))
-        counts, recent = np.zeros(0, COUNT), np.zeros(0, _PAGE)
-        if self._file and after:
-            with store.read(self._file) as reader:
-                counts = reader.array(COUNT, 0, int(state["counts"])).copy()
-        if self._pages_file and after:
-            with store.read(self._pages_file) as reader:
-                recent = reader.array(_PAGE, 0, int(state["recent"])).copy()
+        counts = store.array(self._file if after else "", COUNT, int(state.get("counts", 0))).copy()
+        recent = store.array(self._pages_file if after else "", _PAGE, int(state.get("recent", 0)))
         self._yields = Yields(after, counts, most)
         self._recent = np.zeros(RECENT, _PAGE)
         self._recent[recent["key"] % RECENT] = recent
@@ -359,10 +353,8 @@ class TrapGuard:
     def state(self) -> dict[str, Any]:
         recent = self._recent[self._recent["key"] != 0]
         if self._changed:
-            for name in filter(None, (self._file, self._pages_file)):
-                self._store.retire(name)
-            self._file = self._store.write("trap-shapes", "vals", [raw(self._yields.counts)])
-            self._pages_file = self._store.write("trap-pages", "vals", [raw(recent)])
+            self._file = self._store.write_array("trap-shapes", self._yields.counts, self._file)
+            self._pages_file = self._store.write_array("trap-pages", recent, self._pages_file)
             self._changed = False
         return {
             "file": self._file,

@@ -38,7 +38,6 @@ import xxhash
 from fyke.core.batches import U64, Mask
 from fyke.core.shapes import MOST_CHARS, Shapes
 from fyke.core.urls import pay_level_domain, split
-from fyke.disk.files import raw
 from fyke.disk.store import Store
 
 PLACES = 1 << 15
@@ -83,10 +82,8 @@ class Probes:
         self._asks_domains, self._asks_hosts = asks_domains, asks_hosts
         self._file = str(saved.get("file", ""))
         self._records = np.zeros(PLACES, _RECORD)
-        if self._file:
-            with store.read(self._file) as reader:
-                known = reader.array(_RECORD, 0, int(saved.get("places", 0)))
-                self._records[known["key"] % PLACES] = known
+        known = store.array(self._file, _RECORD, int(saved.get("places", 0)))
+        self._records[known["key"] % PLACES] = known
         self._urls: list[tuple[str, int]] = []
         self._changed = False
         open_trials = (self._records["made"] < TRIES) & (self._records["key"] != self._records["owner"])
@@ -232,9 +229,7 @@ class Probes:
     def state(self) -> dict[str, Any]:
         records = self._records[self._records["key"] != 0]
         if self._changed:
-            if self._file:
-                self._store.retire(self._file)
-            self._file = self._store.write("probes", "vals", [raw(records)])
+            self._file = self._store.write_array("probes", records, self._file)
             self._changed = False
         return {"file": self._file, "places": len(records)}
 

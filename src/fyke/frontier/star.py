@@ -27,7 +27,6 @@ import pyarrow as pa
 from fyke.core.batches import U64, Kind, numbers, u64, with_column
 from fyke.core.plugins import BudgetFunction, Shares
 from fyke.disk.drum import Drum
-from fyke.disk.files import raw
 from fyke.disk.operations import Values
 from fyke.disk.store import Store
 from fyke.frontier.budgets import MOST_URLS
@@ -45,11 +44,9 @@ class Ranking:
     def __init__(self, store: Store, state: Mapping[str, Any] | None = None, sizes: Sizes = SIZES) -> None:
         self._store = store
         self._most, self._met_a_place = sizes.ranked, sizes.met_a_place
-        self._file = str((state or {}).get("file", ""))
-        self._places = np.zeros(0, _PLACE)
-        if self._file:
-            with store.read(self._file) as reader:
-                self._places = reader.array(_PLACE, 0, int((state or {})["count"])).copy()
+        saved = state or {}
+        self._file = str(saved.get("file", ""))
+        self._places = store.array(self._file, _PLACE, int(saved.get("count", 0)))
         self._sorted: U64 = np.sort(self._places["in_degree"])
         self._changed = False
 
@@ -86,9 +83,7 @@ class Ranking:
 
     def state(self) -> dict[str, Any]:
         if self._changed:
-            if self._file:
-                self._store.retire(self._file)
-            self._file = self._store.write("ranking", "vals", [raw(self._places)])
+            self._file = self._store.write_array("ranking", self._places, self._file)
             self._changed = False
         return {"file": self._file, "count": len(self._places)}
 

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from fyke.core.batches import U64, Mask
-from fyke.disk.files import raw
 from fyke.disk.store import Store
 
 PLACES = 1 << 16
@@ -38,10 +37,8 @@ class TrapTally:
         self._store = store
         self._file = str(saved.get("file", ""))
         self._records = np.zeros(PLACES, _RECORD)
-        if self._file:
-            with store.read(self._file) as reader:
-                known = reader.array(_RECORD, 0, int(saved["records"]))
-                self._records[known["place"]] = known
+        known = store.array(self._file, _RECORD, int(saved.get("records", 0)))
+        self._records[known["place"]] = known
         self._records["place"] = np.arange(PLACES)
         self._tried = np.zeros(PLACES, np.uint32)  # by shape
         self._changed = False
@@ -107,8 +104,6 @@ class TrapTally:
     def state(self) -> dict[str, Any]:
         known = self._records[(self._records["read"] > 0) | (self._records["waited"] > 0)]
         if self._changed:
-            if self._file:
-                self._store.retire(self._file)
-            self._file = self._store.write("trap-domains", "vals", [raw(known)])
+            self._file = self._store.write_array("trap-domains", known, self._file)
             self._changed = False
         return {"file": self._file, "records": len(known)}

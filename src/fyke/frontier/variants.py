@@ -24,7 +24,6 @@ import xxhash
 from fyke.core.batches import U64, Mask, texts, u64
 from fyke.core.shapes import DIGEST, QUERY, VARIANTS, lacks, variant_keys, variants
 from fyke.core.urls import key_of
-from fyke.disk.files import raw
 from fyke.disk.store import Store
 
 MET = 1 << 18
@@ -39,13 +38,12 @@ class Variants:
     """What was read, without each of `VARIANTS`: marks on a file of `store`."""
 
     def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
+        saved = state or {}
         self._store = store
-        self._file = str((state or {}).get("file", ""))
+        self._file = str(saved.get("file", ""))
         self._marks = np.zeros(MET, np.uint32)
-        if self._file and state:
-            with store.read(self._file) as reader:
-                saved = reader.array(_MARK, 0, int(state["marks"]))
-                self._marks[saved["place"]] = saved["mark"]
+        known = store.array(self._file, _MARK, int(saved.get("marks", 0)))
+        self._marks[known["place"]] = known["mark"]
         self._coming = np.zeros(COMING, _COMING)
         self._found = np.zeros(FOUND, np.uint32)
         self._changed = False
@@ -117,11 +115,9 @@ class Variants:
     def state(self) -> dict[str, Any]:
         places = np.flatnonzero(self._marks)
         if self._changed:
-            if self._file:
-                self._store.retire(self._file)
             marks = np.empty(len(places), _MARK)
             marks["place"], marks["mark"] = places, self._marks[places]
-            self._file = self._store.write("trap-variants", "vals", [raw(marks)])
+            self._file = self._store.write_array("trap-variants", marks, self._file)
             self._changed = False
         return {"file": self._file, "marks": len(places)}
 

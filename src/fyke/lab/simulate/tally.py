@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from fyke.core.batches import U64, Mask
-from fyke.disk.files import raw
 from fyke.disk.store import Store
 from fyke.lab.simulate.chance import I64
 from fyke.lab.simulate.distinct import DistinctSample
@@ -94,9 +93,7 @@ class Tally:
 
     def save(self, store: Store) -> dict[str, Any]:
         """Everything a restart needs; pages a domain go to a file of their own."""
-        if self._file:
-            store.retire(self._file)
-        self._file = store.write("tally", "vals", [raw(self.pages_of)])
+        self._file = store.write_array("tally", self.pages_of, self._file)
         return {
             "file": self._file,
             "totals": asdict(self.totals),
@@ -110,10 +107,8 @@ def tally_of(domains: int, store: Store, saved: Mapping[str, Any]) -> Tally:
     """The tally that `save` gave, or a new one for so many `domains`."""
     if not saved:
         return Tally(np.zeros(domains, np.uint32))
-    with store.read(saved["file"]) as reader:
-        pages_of = reader.array(np.dtype("<u4"), 0, domains).copy()
     return Tally(
-        pages_of,
+        store.array(saved["file"], np.dtype("<u4"), domains).copy(),
         Totals(**saved["totals"]),
         [Sample(*values) for values in saved["samples"]],
         saved["every_pages"],
