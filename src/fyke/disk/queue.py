@@ -130,6 +130,13 @@ class DiskQueue(Closing):
         self._got += max_rows - wanted
         return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
 
+    def drain(self, rows: int) -> Iterator[pa.RecordBatch]:
+        """Gets all that waits now, `rows` at a time. What is put meanwhile stays."""
+        left = len(self)
+        while left > 0 and (batch := self.get(min(rows, left))) is not None:
+            left -= batch.num_rows
+            yield batch
+
     def scan(self) -> Iterator[pa.RecordBatch]:
         """All that waits, in order, without getting it. Not to be mixed with `put` or `get`."""
         if self._head is not None:

@@ -48,9 +48,7 @@ class Blocked:
     def release(self, hosts: Iterable[int] = ()) -> Iterator[pa.RecordBatch]:
         """These hosts are blocked no more: all that waits for hosts that are not blocked."""
         self._hosts.difference_update(hosts)
-        left = len(self._waiting)
-        while left > 0 and (urls := self._waiting.get(min(ROWS, left))) is not None:
-            left -= urls.num_rows
+        for urls in self._waiting.drain(ROWS):
             blocked = self._of_blocked_hosts(urls)
             self._waiting.put(keep(urls, blocked))
             yield keep(urls, ~blocked)

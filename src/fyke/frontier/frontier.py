@@ -264,9 +264,7 @@ class Frontier:
         """All pages nearer to the seeds are done: let go of those of `level`."""
         self.level = level
         self.again.next_level()
-        left = len(self._stages.later)
-        while left and (batch := self._stages.later.get(min(left, self._sizes.batch))) is not None:
-            left -= batch.num_rows
+        for batch in self._stages.later.drain(self._sizes.batch):
             near = numbers(batch, "depth") <= level
             self._stages.later.put(keep(batch, ~near))
             self._placing.put(keep(batch, near), alone=self._alone)

@@ -68,7 +68,7 @@ class RestingPages:
     def take_over(self) -> None:
         """Let pages rest here that rested in the queues of earlier versions."""
         for queue in self._before:
-            for pages in _all_of(queue):
+            for pages in queue.drain(BATCH_ROWS):
                 believed = {name: pages.column(name) for name in pages.schema.names}
                 believed["silent"] = pc.subtract(believed.get("tried", believed["at"]), believed["at"])
                 believed.setdefault("finds", np.zeros(pages.num_rows, np.float32))
@@ -81,7 +81,7 @@ class RestingPages:
 
     def take_all(self) -> Iterator[Pages]:
         """All that rest now, in order; what is put meanwhile stays."""
-        return zip(_all_of(self._beliefs), _all_of(self._others), strict=True)
+        return zip(self._beliefs.drain(BATCH_ROWS), self._others.drain(BATCH_ROWS), strict=True)
 
     def state(self) -> dict[str, Any]:
         of = {queue.name: queue.state() for queue in (self._beliefs, self._others, *self._before)}
@@ -118,11 +118,3 @@ def urls_of(pages: Pages) -> pa.RecordBatch:
 def those(pages: Pages, mask: Mask) -> Pages:
     """Of n pages that rest, those where `mask` (bool[n]) is true."""
     return keep(pages[0], mask), keep(pages[1], mask)
-
-
-def _all_of(queue: DiskQueue) -> Iterator[pa.RecordBatch]:
-    """What waits in `queue` now, got in batches; what is put meanwhile stays."""
-    left = len(queue)
-    while left > 0 and (batch := queue.get(min(BATCH_ROWS, left))) is not None:
-        left -= batch.num_rows
-        yield batch
