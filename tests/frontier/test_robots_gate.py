@@ -126,7 +126,7 @@ class Gate(Shard[RobotsGate, Model]):
     def check(self) -> None:
         waiting = +self.model.waiting
         assert Counter(url for urls in self.stage.scan() for url in texts(urls)) == waiting
-        assert self.stage.statistics().waiting == waiting.total()
+        assert self.stage.waiting == waiting.total()
         assert (len(self.stage) > 0) >= (waiting.total() > 0)
         assert len(self.stage._lately) <= SIZES.known_origins
 

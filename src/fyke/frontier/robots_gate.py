@@ -20,7 +20,6 @@ Invariant: a URL that was put is waiting, or came out as passed or refused, once
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -48,15 +47,6 @@ HELD_ROWS = 64  # of those held for others of their domain, that are looked at i
 RECHECK_ROW_S = 5e-6  # what reading a row of `waiting` again is taken to cost: 1e-6 measured, more with many origins
 RECHECK_SHARE = 4  # that may take one part in this many of the time
 HUNGRY_SHARE = 2  # the same when nothing else is to be had
-
-
-@dataclass(frozen=True, slots=True)
-class GateStatistics:
-    """Rows that wait for rules, origins to be asked, origins known."""
-
-    waiting: int
-    asks: int
-    known: int
 
 
 class RobotsGate:
@@ -109,6 +99,11 @@ class RobotsGate:
     def __len__(self) -> int:
         """URLs that wait for rules, or to be checked for them, and answers that wait to be written down."""
         return len(self._waiting) + self.unchecked
+
+    @property
+    def waiting(self) -> int:
+        """URLs that wait for rules, or to be checked for them."""
+        return len(self._waiting) + self._checking
 
     @property
     def unchecked(self) -> int:
@@ -355,9 +350,6 @@ class RobotsGate:
             "asked_at": self._asked_at,
             "news": [[key, *news] for key, news in self._news.items()],
         }
-
-    def statistics(self) -> GateStatistics:
-        return GateStatistics(len(self._waiting) + self._checking, self.asks, len(self._cache))
 
     def close(self) -> None:
         for owned in (self._cache, self._requested, self._waiting, self._asks, self._held):

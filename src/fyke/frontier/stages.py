@@ -138,7 +138,7 @@ class Stages:
             rounds=enforced["rounds"],
             waiting=enforced["waiting"] + backlog,
             over_budget=enforced["over_budget"],
-            without_rules=self.gate.statistics().waiting,
+            without_rules=self.gate.waiting,
             ready=self.ready.waiting,
             spilled=self.ready.spilled,
             out=len(self.window),
