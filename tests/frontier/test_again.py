@@ -364,7 +364,8 @@ def test_pages_that_rested_in_an_earlier_version_rest_on(tmp_path: Path, name: s
     pages = [(1, number) for number in range(20)]
     learn(shard.stage, ended(pages, Visited.THERE, News.CHANGED, DAY))
     plan(shard.stage, 2 * DAY, 0)
-    beliefs, others = (pa.Table.from_batches(queue.scan(), queue.schema) for queue in shard.stage._resting.queues)
+    rests = shard.stage._resting
+    beliefs, others = (pa.Table.from_batches(queue.scan(), queue.schema) for queue in (rests._beliefs, rests._others))
     tried = pa.array(np.full(20, DAY))
     columns = {
         name: (beliefs if name in beliefs.schema.names else others)[name] for name in when.names if name != "tried"

@@ -102,11 +102,6 @@ class Probes:
         """Places, hosts and domains that are convicted."""
         return len(self._convicted)
 
-    @property
-    def owners(self) -> U64:
-        """Domains, and hosts with places, that are convicted, sorted: uint64[n]."""
-        return self._owners
-
     def fresh(self, url: str, like: Shapes, host: int, domain: int) -> None:
         """The page `url`, of the shapes `like`, brought new text."""
         if not self._asks_domains:
@@ -224,7 +219,7 @@ class Probes:
         are_hosts = self._records["key"] == self._records["owner"]
         convicted = self._records[self._records["made"] >= np.where(are_hosts, MANY, TRIES)]
         self._convicted = convicted["key"]
-        self._owners = np.unique(convicted["owner"])
+        self.owners: U64 = np.unique(convicted["owner"])  # domains, and hosts with places, that are convicted, sorted
 
     def state(self) -> dict[str, Any]:
         records = self._records[self._records["key"] != 0]

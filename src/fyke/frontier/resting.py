@@ -55,11 +55,6 @@ class RestingPages:
     def __len__(self) -> int:
         return len(self._beliefs) + sum(map(len, self._before))
 
-    @property
-    def queues(self) -> tuple[DiskQueue, DiskQueue]:
-        """What is believed, and the rest of the URLs."""
-        return self._beliefs, self._others
-
     def put(self, pages: Pages) -> None:
         """Let `pages` rest, behind all others."""
         self._beliefs.put(pages[0])

@@ -29,6 +29,7 @@ import pyarrow as pa
 
 from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, concat, keep, numbers, u64, url_batch
 from fyke.core.messages import Rules
+from fyke.core.sorting import nth_of_each
 from fyke.core.urls import DEFAULT_PORTS, key_of, locate, robots_url, split
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Answers, Values
@@ -209,7 +210,7 @@ class RobotsGate:
             assert answers.values is not None
             new = ~answers.found | (answers.values < valid_from)
             new &= np.fromiter((key not in done for key in answers.keys.tolist()), np.bool_, len(new))
-            new &= _first_of_each(answers.keys)
+            new &= nth_of_each(answers.keys) == 0
             if new.any():
                 done.update(answers.keys[new].tolist())
                 asked.append(answers.keys[new])
@@ -383,10 +384,3 @@ def _origin(home: bytes) -> tuple[bytes, int]:
     else:
         origin = split(f"{home.decode()}/").origin.encode()
     return origin, key_of(origin)
-
-
-def _first_of_each(keys: U64) -> Mask:
-    """Which of `keys` did not come before: bool[n]."""
-    mask = np.zeros(len(keys), np.bool_)
-    mask[np.unique(keys, return_index=True)[1]] = True
-    return mask

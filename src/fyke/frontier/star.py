@@ -121,11 +121,8 @@ class Star:
         """Pages of the domains `sources` (uint64[n]) link to pages of `targets` (uint64[n])."""
         other = (sources != targets) & (sources != 0)
         keys, first = np.unique(_pair_keys(sources[other], targets[other]), return_index=True)
-        self._submit(keys, targets[other][first])
-
-    def _submit(self, keys: U64, targets: U64) -> None:
         if len(keys):
-            self._edges.check_update(keys, aux=pa.record_batch([pa.array(targets)], schema=EDGE))
+            self._edges.check_update(keys, aux=pa.record_batch([pa.array(targets[other][first])], schema=EDGE))
 
     @property
     def full(self) -> bool:
