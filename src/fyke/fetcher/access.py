@@ -157,9 +157,9 @@ class Sites:
         return next((delay for delay in delays if delay is not None), None)
 
 
-def unused_proxies(tables: Sequence[SiteSection], environment: Mapping[str, str] = os.environ) -> str:
+def unused_proxies(tables: Sequence[SiteSection]) -> str:
     """What to say of proxies that the environment names, and settings do not; empty for none."""
-    named = [name for name in _ENVIRONMENT if environment.get(name) or environment.get(name.upper())]
+    named = [name for name in _ENVIRONMENT if os.environ.get(name) or os.environ.get(name.upper())]
     if not named or any(table.proxy for table in tables):
         return ""
     return f"{named[0]} is set, and not used: name a proxy in the settings, under [[site]]"

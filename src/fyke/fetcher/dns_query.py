@@ -174,8 +174,8 @@ class _Socket:
 class NameServers:
     """The configured servers, or the system's; belongs to the event loop it is first asked on."""
 
-    def __init__(self, config: DnsSection, sockets: int = SOCKETS, resolv_conf: Path = RESOLV_CONF) -> None:
-        self._servers = [server_of(text) for text in config.servers] or system_servers(resolv_conf)
+    def __init__(self, config: DnsSection, sockets: int = SOCKETS) -> None:
+        self._servers = [server_of(text) for text in config.servers] or system_servers(RESOLV_CONF)
         self._timeout_s = config.timeout_s
         self._tries = config.tries
         self._sockets = sockets

@@ -13,7 +13,7 @@ Settings may say when hosts wake. Once they were changed, what sleeps is roused:
 fetcher sends back what has to sleep on.
 
 Invariants: a row that was put is here until its time, or until it is roused, and then came out once. Which hosts sleep
-is known of `most_hosts` at most; rows of others are handed out, and come back.
+is known of `MOST_HOSTS` at most; rows of others are handed out, and come back.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ MOST_ROWS = 65_536  # read in one turn
 class Asleep:
     """The URLs that wait for their hosts to wake. Times are unix seconds."""
 
-    def __init__(self, store: Store, state: Mapping[str, Any] | None = None, *, most_hosts: int = MOST_HOSTS) -> None:
+    def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
         saved = state or {}
         queues, earliest, roused = (saved.get(key, {}) for key in ("queues", "earliest", "roused"))
         names = [_name(n) for n in range(LEVELS)]
@@ -48,7 +48,6 @@ class Asleep:
             for n, name in enumerate(names)
         ]
         self._until: dict[int, float] = {}  # of hosts that are known to sleep
-        self._most_hosts = most_hosts
 
     def __repr__(self) -> str:
         return f"Asleep({len(self)} URLs, {len(self._until)} hosts)"
@@ -68,9 +67,9 @@ class Asleep:
 
     def sleep(self, hosts: Mapping[int, float], now: float) -> None:
         """These hosts sleep, each until its time."""
-        if len(self._until) + len(hosts) > self._most_hosts:
+        if len(self._until) + len(hosts) > MOST_HOSTS:
             self._until = {host: until for host, until in self._until.items() if until > now}
-            if len(self._until) + len(hosts) > self._most_hosts:
+            if len(self._until) + len(hosts) > MOST_HOSTS:
                 self._until.clear()
         self._until.update(hosts)
 

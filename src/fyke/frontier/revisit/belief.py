@@ -78,9 +78,9 @@ def changed(belief: Belief, since: Column) -> Belief:
     return Belief(first**2 / variance, first / variance)
 
 
-def faded(belief: Belief, before: Belief, kept: float = KEPT) -> Belief:
-    """`belief`, of which 1 - `kept` is given back to the belief `before` anything was seen."""
-    return Belief(*(kept * own + (1 - kept) * common for own, common in zip(belief, before, strict=True)))
+def faded(belief: Belief, before: Belief) -> Belief:
+    """`belief`, of which 1 - `KEPT` is given back to the belief `before` anything was seen."""
+    return Belief(*(KEPT * own + (1 - KEPT) * common for own, common in zip(belief, before, strict=True)))
 
 
 def seen(belief: Belief, change: npt.NDArray[np.bool_], since: Column) -> Belief:
