@@ -92,20 +92,15 @@ class FaultPolicy:
         """Seconds that the host must rest beyond its usual delay; `asked_s` is what its Retry-After says."""
         match FAULTS[outcome].wait:
             case Wait.THROTTLE:
-                if asked_s is not None:
-                    return float(asked_s)
-                return self._doubled_s(self._politeness.failure_delay_s, tries + 1)
+                return self.sleep_s(tries + 2) if asked_s is None else asked_s
             case Wait.FAILURE:
                 return self.sleep_s(max(failures, tries + 1))
         return 0.0
 
     def sleep_s(self, failures: int) -> float:
         """Seconds that a host sleeps after so many failures in a row."""
-        return self._doubled_s(self._politeness.failure_delay_s, max(0, failures - 1))
-
-    def _doubled_s(self, first_s: float, times: int) -> float:
-        longest_s: float = self._politeness.max_sleep_s
-        return min(first_s * 2.0 ** min(times, 20), longest_s)
+        doubled_s = self._politeness.failure_delay_s * 2.0 ** min(max(0, failures - 1), 20)
+        return min(doubled_s, self._politeness.max_sleep_s)
 
     def again(self, outcome: Outcome, tries: int) -> bool:
         """Whether the URL is visited again, after `tries` failures before this one."""
@@ -130,8 +125,16 @@ def retry_after(exchange: Exchange, now: float) -> float | None:
     if _SECONDS.fullmatch(value):
         wait = float(value[:12])
     else:
-        try:
-            wait = parsedate_to_datetime(value).timestamp() - now
-        except (ValueError, TypeError, OverflowError, IndexError):
+        until = http_date(value)
+        if until is None:
             return None
+        wait = until - now
     return min(max(wait, 0.0), MAX_RETRY_AFTER_S) if math.isfinite(wait) else None
+
+
+def http_date(text: str) -> float | None:
+    """Unix seconds of the date in a header field; None where it is none."""
+    try:
+        return parsedate_to_datetime(text).timestamp() if text else None
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None

@@ -19,7 +19,6 @@ Invariant: what is not understood forbids.
 """
 
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 from fyke.core.outcomes import Outcome
@@ -27,7 +26,7 @@ from fyke.core.ports import OTHERS_PORTS
 from fyke.core.slices import Slices, whole
 from fyke.core.urls import canonical, split
 from fyke.core.visits import Exchange
-from fyke.fetcher.faults import retry_after
+from fyke.fetcher.faults import http_date, retry_after
 from fyke.fetcher.robots_lines import MAX_BYTES
 from fyke.fetcher.robots_rules import RobotsRules
 
@@ -172,17 +171,9 @@ def _freshness_s(exchange: Exchange, now: float) -> float | None:
     expires = exchange.header("expires")
     if not expires:
         return None
-    end, begin = _date(expires), _date(exchange.header("date"))
+    end, begin = http_date(expires), http_date(exchange.header("date"))
     return 0.0 if end is None else end - (now if begin is None else begin)
 
 
 def _number(text: str) -> float:
     return float(text[:9]) if text.isascii() and text.isdigit() else 0.0
-
-
-def _date(text: str) -> float | None:
-    """Unix seconds of an HTTP date."""
-    try:
-        return parsedate_to_datetime(text).timestamp() if text else None
-    except (ValueError, OverflowError, TypeError, IndexError):
-        return None
