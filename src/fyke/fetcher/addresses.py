@@ -7,6 +7,7 @@ Invariant: an address that is not known to be public is not public.
 """
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import IPv4Address, ip_address, ip_network
 from pathlib import Path
@@ -99,6 +100,11 @@ def is_local_name(name: str) -> bool:
     """Whether `name`, which is no address, can only be one of a network of its own: it has no dot, or ends as such
     names do (RFC 6762, RFC 8375, and what ICANN set aside for private use)."""
     return literal(name) is None and ("." not in name or name.endswith(_LOCAL_ENDS))
+
+
+def is_in(name: str, domains: Iterable[str]) -> bool:
+    """Whether `name` is one of `domains`, or below one."""
+    return any(name == domain or name.endswith(f".{domain}") for domain in domains)
 
 
 def read_hosts_file(path: Path) -> dict[str, tuple[str, ...]]:

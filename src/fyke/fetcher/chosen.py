@@ -8,6 +8,7 @@ port of that host, a router's or a database's, nobody chose. A domain of `dns.pr
 from collections.abc import Sequence
 
 from fyke.core.urls import Locator, split
+from fyke.fetcher.addresses import is_in
 
 _WEB = frozenset({80, 443})  # who types one is often redirected to the other
 
@@ -26,11 +27,11 @@ class Chosen:
 
     def host(self, name: str) -> bool:
         """Whether the host may be private at one port at least."""
-        return bool(self._ports_of(name)) or self._in_private_domain(name)
+        return bool(self._ports_of(name)) or is_in(name.rstrip("."), self._private)
 
     def port(self, name: str, port: int) -> bool:
         """Whether the host may be private at `port`."""
-        return port in self._ports_of(name) or self._in_private_domain(name)
+        return port in self._ports_of(name) or is_in(name.rstrip("."), self._private)
 
     def _ports_of(self, name: str) -> set[int]:
         for seed in self._seeds[self._read :]:
@@ -39,7 +40,3 @@ class Chosen:
             self._ports.setdefault(parts.host.rstrip("."), set()).update(ports)
         self._read = len(self._seeds)
         return self._ports.get(name.rstrip("."), set())
-
-    def _in_private_domain(self, name: str) -> bool:
-        name = name.rstrip(".")
-        return any(name == domain or name.endswith(f".{domain}") for domain in self._private)

@@ -26,7 +26,7 @@ from pathlib import Path
 from fyke.core.clock import Clock
 from fyke.core.config import DnsSection
 from fyke.core.outcomes import Outcome
-from fyke.fetcher.addresses import PROXIED, is_local_name, is_name, is_public, literal, local, read_hosts_file
+from fyke.fetcher.addresses import PROXIED, is_in, is_local_name, is_name, is_public, literal, local, read_hosts_file
 from fyke.fetcher.dns_query import SOCKETS, DnsReply, NameServers
 
 LEAST_TTL_S, MOST_TTL_S = 60.0, 86400.0  # an answer is believed, whatever TTL it has
@@ -106,7 +106,7 @@ class Resolver:
         if name in self._answers:
             self._answers.move_to_end(name)
             if now >= answer.refresh_at:
-                self._refresh(name)
+                self.asking(name)
         return answer
 
     def refresh(self, hosts: Iterable[str]) -> int:
@@ -118,7 +118,7 @@ class Resolver:
             if answer is None:
                 answer = self._without_dns(name)
             if name not in self._in_flight and (answer is None or now >= min(answer.refresh_at, answer.expires_at)):
-                self._refresh(name)
+                self.asking(name)
                 started += 1
         return started
 
@@ -183,10 +183,6 @@ class Resolver:
             self._in_flight[name] = task
         return task
 
-    def _refresh(self, name: str) -> None:
-        if name not in self._in_flight:
-            self.asking(name)
-
     def _settled(self, task: asyncio.Task[Resolution]) -> None:
         """A refresh nobody waits for must not fail unseen: what went wrong is raised at the next use."""
         if not task.cancelled() and task.exception() is not None:
@@ -233,7 +229,7 @@ class Resolver:
         return public
 
     def _in_private_domain(self, name: str) -> bool:
-        return any(name == domain or name.endswith(f".{domain}") for domain in self._config.private)
+        return is_in(name, self._config.private)
 
     def _keep(self, answer: Resolution) -> None:
         """Remember `answer`; a dead name server is no reason to forget an address that is still valid."""
