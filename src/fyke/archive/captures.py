@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from fyke.archive.cdxj import REVISIT
 from fyke.archive.records import Original
 from fyke.archive.surt import surt
 from fyke.archive.warc_reading import Broken, metadata_of, read_records
@@ -22,7 +23,6 @@ from fyke.core.batches import Kind
 
 MOST_CAPTURES = 200  # of a URL, in each file
 LINE_BYTES = 64 << 10
-REVISIT = "warc/revisit"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from typing import BinaryIO
 from fyke.archive.surt import surt
 from fyke.disk.files import written_whole
 
+REVISIT = "warc/revisit"  # what stands in place of the media type of a revisit record
 SORT_BYTES = 32 << 20  # lines held in memory while sorting
 
 _TYPE = re.compile(rb"\ncontent-type:[ \t]*([^;\s]+)", re.IGNORECASE)
@@ -36,6 +37,10 @@ def index_line(url: str, date: str, mime: str, status: int | None, digest: str, 
         f'{surt(url)} {_stamp(date[:19])} {{"url": {_quoted(url)}{mime}{code}, "digest": "{digest}", '
         f'"length": "{length}", "offset": "{offset}", "filename": "{name}"}}\n'
     ).encode()
+
+
+def index_path(warc: Path, *, closed: bool) -> Path:
+    return warc.with_name(warc.name.removesuffix(".warc.gz") + (".cdxj" if closed else ".cdxj.open"))
 
 
 def media_type_of(head: bytes) -> str:

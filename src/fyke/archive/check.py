@@ -20,11 +20,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from xxhash import xxh3_64_intdigest
 
-from fyke.archive.cdxj import fields_of, raw_lines
+from fyke.archive.cdxj import fields_of, index_path, raw_lines
 from fyke.archive.checksum import checksum_holds
 from fyke.archive.passes import Begun
 from fyke.archive.reading import TableFile, segments, table_of
-from fyke.archive.reindexing import line_of, part_of, serial_of
+from fyke.archive.reindexing import REPLAYABLE, line_of, part_of, serial_of
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.table_files import TABLES, as_file
 from fyke.archive.warc import FOLDER
@@ -37,7 +37,6 @@ from fyke.disk.ranges import Array, Buckets
 
 _STATUS_LINE = re.compile(r"HTTP/\d(\.\d)? \d{3}( |$)", re.ASCII)
 _STATUS = re.compile(rb', "status": "\d+"')
-_REPLAYABLE = frozenset({"response", "resource", "revisit"})
 FETCH = np.dtype([("key", np.uint64), ("file", np.uint32), ("offset", np.uint64)])
 OTHER_BYTES = "its bytes are not those its checksum was made of"
 PARTS = 64  # of which memory holds one at a time
@@ -116,7 +115,7 @@ def _check_file(
     fetched: list[int] = []
     for record in read_records(path, end):
         yield from (Fault(f"{place}:{record.offset}", what) for what in record.faults)
-        if record.get("warc-type") in _REPLAYABLE:
+        if record.get("warc-type") in REPLAYABLE:
             entries[record.offset] = _entry_of(record, name)
             if _is_fetch(record):
                 fetched.append(record.offset)
@@ -181,9 +180,8 @@ def _is_fetch(record: Record) -> bool:
 
 def _check_index(path: Path, entries: Mapping[int, _Entry], *, growing: bool) -> Iterator[Fault]:
     """Each record has its line and each line its record, up to a length if `growing`; a closed index is sorted."""
-    index = path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj")
-    closed = index.exists()
-    index = index if closed else index.with_name(index.name + ".open")
+    closed = index_path(path, closed=True).exists()
+    index = index_path(path, closed=closed)
     place = f"{FOLDER}/{index.name}"
     if not index.exists():
         yield Fault(place, "the index is missing")

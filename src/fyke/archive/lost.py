@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from fyke.archive.asked import NAME as ASKED
+from fyke.archive.cdxj import index_path
 from fyke.archive.checksum import checksum_path, is_gone
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.reading import rows_recorded
-from fyke.archive.reindexing import archive_files, index_path, part_of, serial_of
+from fyke.archive.reindexing import archive_files, part_of, serial_of
 from fyke.archive.table_files import journal_path, parquet_path, series
 from fyke.core.errors import StateDamaged
 from fyke.disk.files import damaged, is_locked, real_path

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from fyke.archive.cdxj import index_line, media_type_of, read_lines
+from fyke.archive.cdxj import REVISIT, index_line, index_path, media_type_of, read_lines
 from fyke.archive.table_files import series
 from fyke.archive.warc import FOLDER
 from fyke.archive.warc_reading import Record, read_records
@@ -50,10 +50,6 @@ def archive_files(folder: Path) -> list[Path]:
     return sorted((folder / FOLDER).glob("*.warc.gz"), key=lambda path: serial_of(path.name))
 
 
-def index_path(warc: Path, *, closed: bool) -> Path:
-    return warc.with_name(warc.name.removesuffix(".warc.gz") + (".cdxj" if closed else ".cdxj.open"))
-
-
 def reindex(warc: Path, end: int, lines: BinaryIO, told: Callable[[int], None]) -> Iterator[Damage]:
     """Write the lines of the first `end` bytes of `warc` in the order of writing; what was damaged.
 
@@ -74,7 +70,7 @@ def line_of(record: Record, name: str) -> bytes:
     words = record.first_line.split() if record.head else []
     status = int(words[1]) if len(words) > 1 and words[1].isdecimal() else None
     if record.get("warc-type") == "revisit":
-        mime = "warc/revisit"
+        mime = REVISIT
     else:
         mime = media_type_of(record.head) if record.head else record.get("content-type")
     digest = record.get("warc-payload-digest") or record.get("warc-block-digest")

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from fyke.archive import records
 from fyke.archive.background import Background
-from fyke.archive.cdxj import index_line, media_type_of, sort_lines
+from fyke.archive.cdxj import REVISIT, index_line, index_path, media_type_of, sort_lines
 from fyke.archive.checksum import checksum_path, write_checksum
 from fyke.archive.records import Original
 from fyke.archive.safety import Safety
@@ -154,7 +154,7 @@ class WarcWriter:
             file.write(after)
         self._position = offset + length + len(after)
         said = media_type_of(exchange.head) if exchange.head else media_type or records.OCTETS
-        mime = "warc/revisit" if refers_to else said
+        mime = REVISIT if refers_to else said
         status = exchange.status if exchange.head and not (refers_to and records.not_modified(exchange)) else None
         self._note(index_line(exchange.visit.url, date, mime, status, digest, (self._name, offset, length)))
         return RecordPlace(f"{FOLDER}/{self._name}", offset, length, digest, date)
@@ -185,7 +185,7 @@ class WarcWriter:
     def _paths(self, serial: int) -> tuple[Path, Path]:
         """The file with this number, and its unsorted index."""
         path = self._folder / FOLDER / self._file_name(serial)
-        return path, path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj.open")
+        return path, index_path(path, closed=False)
 
     def _close_file(self) -> None:
         """Close the file at hand and have it finished; the next record opens the next file."""

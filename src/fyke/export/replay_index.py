@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from isal import igzip
 
-from fyke.archive.cdxj import sort_lines
+from fyke.archive.cdxj import index_path, sort_lines
 from fyke.archive.checksum import checksum_holds
 from fyke.archive.lost import GONE
 from fyke.disk.files import damaged
@@ -48,9 +48,8 @@ def write_index(source: Source, scratch: Path) -> tuple[Path, Path]:
 
 def _lines_of(source: Source, name: str, length: int, scratch: Path) -> Path:
     """A file with the sorted lines of the records of the archive file `name` that begin before `length`."""
-    stem = source.path / name.removesuffix(".warc.gz")
-    sorted_path, open_path = stem.with_name(stem.name + ".cdxj"), stem.with_name(stem.name + ".cdxj.open")
-    run = scratch / f"{stem.name}.cdxj"
+    sorted_path, open_path = (index_path(source.path / name, closed=closed) for closed in (True, False))
+    run = scratch / sorted_path.name
     if sorted_path.exists() and checksum_holds(sorted_path) is False:
         raise damaged(sorted_path, "its bytes are not those its checksum was made of")
     for path in (sorted_path, open_path, sorted_path):  # the crawl may finish the file between two looks

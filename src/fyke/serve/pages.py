@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fyke.archive.captures import REVISIT, Capture
+from fyke.archive.captures import Capture
+from fyke.archive.cdxj import REVISIT
 from fyke.core.errors import BadQuery, BadUrl, DirectoryError
 from fyke.core.urls import canonical, split
 from fyke.core.visits import Page

@@ -13,11 +13,11 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from fyke.archive.cdxj import read_lines, sort_lines
+from fyke.archive.cdxj import index_path, read_lines, sort_lines
 from fyke.archive.checksum import checksum_holds, checksum_path, file_hash, write_checksum
 from fyke.archive.inspect import archive_lengths
 from fyke.archive.reading import segments
-from fyke.archive.reindexing import archive_files, index_path, part_of, reindex, serial_of
+from fyke.archive.reindexing import archive_files, part_of, reindex, serial_of
 from fyke.archive.warc import FOLDER
 from fyke.core.errors import NotACrawl, StateDamaged
 from fyke.crawl.repair.case import Case, Note
