@@ -102,13 +102,9 @@ def _not_linked_to(directory: CrawlDirectory, url: str, facts: list[str]) -> Exp
     if probe is not None:
         asked = f"asked for {probe.taken_at:%Y-%m-%d %H:%M:%S} UTC, status {probe.status}, though no page links to it"
         return Explanation(url, f"{asked}: its name is made up, to see whether its host makes pages up", facts)
-    cut = sum(state.get("totals", {}).get("cut", 0) for state in _states(directory))
+    cut = sum(state.get("totals", {}).get("cut", 0) for state in directory.states)
     unread = [f"the ends of {counted(cut, 'page')} were not read for links"] if cut else []
     return Explanation(url, "not seen: no page fetched so far links to it, nor does a sitemap", [*facts, *unread])
-
-
-def _states(directory: CrawlDirectory) -> list[dict[str, Any]]:
-    return [state for part in directory.parts if (state := saved_state(part.shard))]
 
 
 def _aside(config: Config, at: Locator, directory: CrawlDirectory) -> tuple[str, list[str]]:
@@ -146,7 +142,7 @@ def _filters(directory: CrawlDirectory, config: Config) -> Filters:
     filters = filters_for(config.crawl, _seeds(directory, config), schemes, named(config.plugins, "filters"))
     for batch in directory.listed.batches():
         filters.begin(batch)
-    for state in _states(directory):
+    for state in directory.states:
         for seed, target in {**state.get("landed", {}), **state.get("frontier", {}).get("landed", {})}.items():
             filters.land(locate(seed), locate(target))
     return filters

@@ -35,7 +35,7 @@ def safe_rows(crawl: Path, name: str) -> int:
     if not (crawl / TABLES).is_dir():
         require_rows(CrawlDirectory(crawl), name)
         raise NotACrawl(f"{crawl} holds no crawl: begin one with fyke crawl URL --into {crawl}")
-    states = [state for part in CrawlDirectory(crawl).parts if (state := saved_state(part.shard))]
+    states = CrawlDirectory(crawl).states
     if not states:
         return sum(batch.num_rows for batch in scan_table(crawl, name, SCHEMAS[name].names[:1]))
     if len(states) == 1:

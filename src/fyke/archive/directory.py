@@ -82,6 +82,11 @@ class CrawlDirectory:
         """The same directory, as each of the crawl's agents has it. Raises StateDamaged."""
         return [CrawlDirectory(self.path, part) for part in range(division(self.state).agents)]
 
+    @property
+    def states(self) -> list[dict[str, Any]]:
+        """The `saved_state` of each agent that has a checkpoint. Raises StateDamaged."""
+        return [state for part in self.parts if (state := saved_state(part.shard))]
+
     @contextmanager
     def closed_to_crawls(self) -> Iterator[None]:
         """No crawl runs in the directory, nor begins. Raises DirectoryInUse, DirectoryError."""
@@ -237,8 +242,7 @@ def room_bytes(folder: Path) -> int:
 
 def crawl_clock(directory: CrawlDirectory) -> SystemClock:
     """The clock that all agents of the crawl go on by, as the latest checkpoint noted it. Raises StateDamaged."""
-    states = [state for part in directory.parts if (state := saved_state(part.shard))]
-    return SystemClock(max(states, key=itemgetter("taken_at"), default=None))
+    return SystemClock(max(directory.states, key=itemgetter("taken_at"), default=None))
 
 
 def saved_state(directory: Path) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class CrawlStatus:
 def status_of(directory: CrawlDirectory) -> CrawlStatus:
     """How the crawl in `directory` stands. Raises NotACrawl."""
     directory.config()
-    states = [state for part in directory.parts if (state := saved_state(part.shard))]
+    states = directory.states
     state = states[0] if states else {}
     asked = AskedLater(directory.state)
     ending, error = ending_of(states), ""

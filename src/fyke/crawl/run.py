@@ -273,8 +273,7 @@ def _obey_signals(stop: Callable[[], None]) -> list[int]:
 
 def stopped_before(directory: CrawlDirectory) -> Summary:
     """The summary of a crawl in `directory` that was stopped before it ran."""
-    states = [saved_state(part.shard) for part in directory.parts]
-    totals = added([CrawlStatistics(**state["totals"]) for state in states if state])
+    totals = added([CrawlStatistics(**state["totals"]) for state in directory.states])
     return Summary(Ending.STOPPED, totals, peak_memory_bytes())
 
 
@@ -283,7 +282,7 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
     if not directory.holds_crawl:
         return None
     directory.compare(config)
-    states = [state for part in directory.parts if (state := saved_state(part.shard))]
+    states = directory.states
     ending = ending_of(states) if states else None
     totals = added([CrawlStatistics(**state["totals"]) for state in states])
     has_pages = ending == Ending.PAGES and 0 < config.crawl.pages <= totals.pages
