@@ -17,7 +17,7 @@ from typing import Any
 from fyke.archive.asked import AskedLater
 from fyke.archive.check import Fault, check_archive
 from fyke.archive.directory import CrawlDirectory, saved_state
-from fyke.archive.lost import GONE, lost_files
+from fyke.archive.lost import GONE, lost_files, tables_of
 from fyke.archive.mending import journal_holds
 from fyke.archive.passes import begun_passes
 from fyke.archive.statistics import CrawlStatistics, added
@@ -185,11 +185,7 @@ def _check_state(directory: CrawlDirectory) -> Iterator[Fault]:
 
 def _check_journals(directory: CrawlDirectory, state: dict[str, Any]) -> Iterator[Fault]:
     """Every byte of the rows that are in no Parquet file yet as it was written."""
-    for word in state:
-        name = word.removeprefix("extract ")
-        if word not in ("pages", "links") and name == word:
-            continue
-        table = state[word]
+    for name, table in tables_of(state).items():
         own = series(name, directory.part)
         for serial in range(table.get("sealed", 0), table.get("sealed", 0) + len(table.get("segments", []))):
             if not journal_holds(directory.path, own, table, serial):

@@ -16,11 +16,11 @@ from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.reading import rows_recorded
 from fyke.archive.reindexing import archive_files, part_of, serial_of
 from fyke.archive.table_files import journal_path, parquet_path, series
+from fyke.archive.turns import COUNTED
 from fyke.core.errors import StateDamaged
 from fyke.disk.files import damaged, is_locked, real_path
 
 GONE = "it is gone"
-_TABLES = ("pages", "links")
 
 
 def lost_files(directory: CrawlDirectory) -> list[Path]:
@@ -74,7 +74,7 @@ def _of_part(part: CrawlDirectory, state: Mapping[str, Any], gone: list[Path]) -
     if part.warc not in gone and state.get("archive"):
         found += _archive(part, state["archive"])
     if part.tables not in gone:
-        found += [path for name, table in _tables_of(state).items() for path in _files(part, name, table)]
+        found += [path for name, table in tables_of(state).items() for path in _files(part, name, table)]
         summaries = (parquet_path(part.path, series(name, part.part), 0) for name in state.get("summaries", ()))
         found += [path for path in summaries if not path.is_file()]
     return found
@@ -98,10 +98,10 @@ def _archive(part: CrawlDirectory, archive: Mapping[str, Any]) -> Iterator[Path]
             yield closed
 
 
-def _tables_of(state: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def tables_of(state: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The tables that a checkpoint counts files of, by name."""
     extracted = {word.removeprefix("extract "): state[word] for word in state if word.startswith("extract ")}
-    return {**{name: state[name] for name in _TABLES if name in state}, **extracted}
+    return {**{name: state[name] for name in COUNTED if name in state}, **extracted}
 
 
 def _files(part: CrawlDirectory, name: str, table: Mapping[str, Any]) -> Iterator[Path]:
@@ -115,7 +115,7 @@ def _files(part: CrawlDirectory, name: str, table: Mapping[str, Any]) -> Iterato
 def _turns(directory: CrawlDirectory, states: Mapping[int, Mapping[str, Any]]) -> list[Path]:
     """What says in which order the rows of several agents came, if it is gone; while they run it may be yet to come."""
     turns = directory.tables / "turns"
-    rows = sum(rows_recorded(state, name) for state in states.values() for name in _TABLES)
+    rows = sum(rows_recorded(state, name) for state in states.values() for name in COUNTED)
     if len(states) < 2 or not rows or turns.is_file() or is_locked(directory.supervised):
         return []
     return [turns]
@@ -123,7 +123,7 @@ def _turns(directory: CrawlDirectory, states: Mapping[int, Mapping[str, Any]]) -
 
 def _left_checksums(directory: CrawlDirectory, states: Mapping[int, Mapping[str, Any]]) -> Iterator[Path]:
     """What only a checksum is left of, where no checkpoint says more: a full disk leaves some."""
-    counted = {name for state in states.values() for name in _tables_of(state)}
+    counted = {name for state in states.values() for name in tables_of(state)}
     folders = [directory.path, directory.tables, *([] if any(states.values()) else [directory.warc])]
     for path in (left.with_suffix("") for folder in folders for left in sorted(folder.glob("*.xxh3"))):
         if is_gone(path) and _table(path) not in counted:

@@ -119,13 +119,11 @@ def pieces(folder: Path, name: str, schema: pa.Schema, state: Mapping[str, Any] 
     table = name.partition("-")[0]
     there = [segment for segment in segments(folder, table) if series(segment.name, segment.part) == name]
     found: list[RowsPiece] = []
-    if state is None:
-        for serial in range(len(there)):
-            found += _examined(folder, name, schema, serial, None, sealed=True)
-        return found
-    sealed = state.get("sealed", 0)
+    sealed = len(there) if state is None else state.get("sealed", 0)
     for serial in range(sealed):
         found += _examined(folder, name, schema, serial, None, sealed=True)
+    if state is None:
+        return found
     for serial, (_, rows) in enumerate(state.get("segments", []), sealed):
         as_written = journal_holds(folder, name, state, serial)
         found += _examined(folder, name, schema, serial, rows, sealed=False, as_written=as_written)
@@ -176,7 +174,6 @@ def _examined_journal(piece: RowsPiece, rows: int | None) -> list[RowsPiece]:
 def _examined_file(piece: RowsPiece, rows: int | None) -> list[RowsPiece]:
     path, hole = piece.path, RowsPiece(piece.serial, piece.schema)
     assert path is not None
-    found: list[RowsPiece] = []
     try:
         with reading(path):
             sound = bool(checksum_holds(path))
@@ -190,10 +187,8 @@ def _examined_file(piece: RowsPiece, rows: int | None) -> list[RowsPiece]:
         count = sum(counts)
         wanted = count if rows is None else min(rows, count)
         return [RowsPiece(piece.serial, piece.schema, path, rows=wanted, whole=wanted == count)]
-    for group, count in enumerate(counts):
-        one = RowsPiece(piece.serial, piece.schema, path, group, count)
-        found.append(one if _readable(one) else hole)
-    return found or [hole]
+    groups = (RowsPiece(piece.serial, piece.schema, path, group, count) for group, count in enumerate(counts))
+    return [one if _readable(one) else hole for one in groups] or [hole]
 
 
 def _readable(piece: RowsPiece) -> bool:

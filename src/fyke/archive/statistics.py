@@ -76,7 +76,8 @@ def added(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
             working = [one.rest_until for one in many if one.hosts or one.in_flight or one.rest_until]
             sums[name] = min(working) if working and all(working) else 0.0
         elif name in ("again", "freshness"):
-            sums[name] = _ADDED[name]([value for value in values if value])
+            known = [value for value in values if value]
+            sums[name] = _ADDED[name](known) if known else {}
         elif isinstance(values[0], dict):
             sums[name] = dict(sum(map(Counter, values), Counter[str]()))
         else:
@@ -86,8 +87,6 @@ def added(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
 
 def _added_passes(many: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What the last pass found, as all agents have it."""
-    if not many:
-        return {}
     number = max(one["number"] for one in many)
     last = [one for one in many if one["number"] == number]
     counts = {name: sum(one[name] for one in last) for name in last[0]}
@@ -97,8 +96,6 @@ def _added_passes(many: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _added_freshness(many: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """How fresh the copies of all shards were, each at its last plan."""
-    if not many:
-        return {}
     sums = {name: sum(one[name] for one in many) for name in ("pages", "due", "chosen")}
     fresh = sum(one["fresh"] * one["pages"] for one in many) / max(1, sums["pages"])
     return {
