@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from xxhash import xxh3_64_intdigest
 
 from fyke.archive.cdxj import fields_of, index_path, raw_lines
-from fyke.archive.checksum import checksum_holds
+from fyke.archive.checksum import OTHER_BYTES, checksum_holds
 from fyke.archive.passes import Begun
 from fyke.archive.reading import TableFile, segments, table_of
 from fyke.archive.reindexing import REPLAYABLE, line_of, part_of, serial_of
@@ -38,7 +38,6 @@ from fyke.disk.ranges import Array, Buckets
 _STATUS_LINE = re.compile(r"HTTP/\d(\.\d)? \d{3}( |$)", re.ASCII)
 _STATUS = re.compile(rb', "status": "\d+"')
 FETCH = np.dtype([("key", np.uint64), ("file", np.uint32), ("offset", np.uint64)])
-OTHER_BYTES = "its bytes are not those its checksum was made of"
 PARTS = 64  # of which memory holds one at a time
 _ROW = ["url", "digest", "warc_offset", "warc_length"]
 

@@ -11,6 +11,7 @@ import xxhash
 from fyke.disk.files import allowed
 
 CHUNK_BYTES = 1 << 20
+OTHER_BYTES = "its bytes are not those its checksum was made of"
 
 
 def checksum_path(path: Path) -> Path:

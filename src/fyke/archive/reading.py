@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from fyke.archive.checksum import checksum_holds, is_gone
+from fyke.archive.checksum import OTHER_BYTES, checksum_holds, is_gone
 from fyke.archive.journal import read_journal
 from fyke.archive.schemas import SCHEMAS, journalled
 from fyke.archive.table_files import TABLES, as_file, journal_path, parquet_path, series
@@ -55,7 +55,7 @@ def read_file(
     """The rows of one Parquet file, once its bytes were checked. Raises StateDamaged."""
     with reading(path):
         if not _as_written(path, path.stat().st_ctime_ns):
-            raise ValueError("its bytes are not those its checksum was made of")
+            raise ValueError(OTHER_BYTES)
         dataset = ds.dataset(as_file(path), schema=schema, format=_FORMAT)
         for fragment in dataset.get_fragments():
             if schema is not None and not fragment.physical_schema.equals(schema):

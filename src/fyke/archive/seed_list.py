@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
 from pathlib import Path
 
-from fyke.archive.checksum import checksum_holds, is_gone, write_checksum
+from fyke.archive.checksum import OTHER_BYTES, checksum_holds, is_gone, write_checksum
 from fyke.core.errors import OtherCrawl, StateDamaged
 from fyke.core.urls import Locator, locate
 from fyke.disk.files import writing, written_whole
@@ -51,7 +51,7 @@ class SeedList:
         """What is wrong with the list; empty when nothing is. An earlier version wrote no checksum."""
         if is_gone(self.path):
             return "it is gone"
-        return "its bytes are not those its checksum was made of" if self and checksum_holds(self.path) is False else ""
+        return OTHER_BYTES if self and checksum_holds(self.path) is False else ""
 
     def verify(self) -> None:
         """Raises StateDamaged when the list is not what was written."""

@@ -18,7 +18,7 @@ from obstore.exceptions import BaseError
 from obstore.store import LocalStore, from_url
 from rich.console import Console
 
-from fyke.archive.checksum import checksum_line, checksum_path, file_hash, line_holds, recorded_line
+from fyke.archive.checksum import OTHER_BYTES, checksum_line, checksum_path, file_hash, line_holds, recorded_line
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.lost import lost_files
 from fyke.core.errors import ConfigurationError, DirectoryError, StateDamaged
@@ -122,7 +122,7 @@ def _sent(store: Any, path: Path, name: str, there: dict[str, int]) -> bool:
         if bytes(obstore.get(store, f"{name}{SUFFIX}").bytes()) == line.encode():
             return False
     if recorded is not None and not line_holds(recorded, path.name, file_hash(path)):
-        raise damaged(path, "its bytes are not those its checksum was made of")
+        raise damaged(path, OTHER_BYTES)
     obstore.put(store, name, path)
     digest = xxhash.xxh3_64()
     for chunk in obstore.get(store, name).stream():

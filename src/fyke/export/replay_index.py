@@ -18,7 +18,7 @@ from typing import BinaryIO
 from isal import igzip
 
 from fyke.archive.cdxj import index_path, sort_lines
-from fyke.archive.checksum import checksum_holds
+from fyke.archive.checksum import OTHER_BYTES, checksum_holds
 from fyke.archive.lost import GONE
 from fyke.disk.files import damaged
 from fyke.export.growing import GZIP_LEVEL
@@ -51,7 +51,7 @@ def _lines_of(source: Source, name: str, length: int, scratch: Path) -> Path:
     sorted_path, open_path = (index_path(source.path / name, closed=closed) for closed in (True, False))
     run = scratch / sorted_path.name
     if sorted_path.exists() and checksum_holds(sorted_path) is False:
-        raise damaged(sorted_path, "its bytes are not those its checksum was made of")
+        raise damaged(sorted_path, OTHER_BYTES)
     for path in (sorted_path, open_path, sorted_path):  # the crawl may finish the file between two looks
         try:
             with path.open("rb") as lines, run.open("wb") as out:
