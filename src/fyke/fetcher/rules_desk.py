@@ -122,6 +122,11 @@ class RulesDesk:
     def _host_of(self, origin: str) -> Host | None:
         return self._bench.get(host_keys(split(f"{origin}/").host)[0])
 
+    def _own_host(self, visit: Visit) -> Host | None:
+        """The host of a robots visit, where that is its origin's; None for one that a redirect led here."""
+        host = self._host_of(visit.robots_of)
+        return None if visit.errand or host is None or host.key != visit.host else host
+
     def refusal(self, host: Host, record: RobotsRecord, visit: Visit) -> str | None:
         """The line that forbids `visit`, with its number; empty when it may be made; None when that takes longer:
         ask again when the slicer has resumed."""
@@ -265,14 +270,12 @@ class RulesDesk:
     def rest_until(self, visit: Visit, until: float, now: float) -> None:
         """A robots visit is not made before `until`, since its host rests: nobody else's rules wait for that. Its
         origin is asked again then."""
-        origin = visit.robots_of
-        host = self._host_of(origin)
-        if visit.errand or host is None or host.key != visit.host:  # a redirect led here
+        host = self._own_host(visit)
+        if host is None:  # a redirect led here
             self._led_too_late(visit, until, now)
             return
-        self._brought.discard(origin)
-        self._not_made(host, origin)
-        self._hold_back(origin, until, closed=host.closed_until > now)
+        self._not_made(host, visit)
+        self._hold_back(visit.robots_of, until, closed=host.closed_until > now)
 
     def _hold_back(self, origin: str, until: float, *, closed: bool) -> None:
         """Nothing is asked of `origin` before `until`. Where that is since it is `closed` by the hours of the day, its
@@ -282,15 +285,12 @@ class RulesDesk:
     def put_off(self, visit: Visit, now: float) -> None:
         """A robots visit is not made now, since its host is blocked; the pages of its origin may pass the gate: they
         wait where blocked hosts' do, and ask again when they come from there."""
-        origin = visit.robots_of
-        host = self._host_of(origin)
-        led_here = visit.errand or host is None or host.key != visit.host  # by a redirect
-        if led_here or host is None:  # for its origin it is out of reach
+        host = self._own_host(visit)
+        if host is None:  # for its origin it is out of reach
             self.unmade(visit, Outcome.HOST_RETIRED, "it redirects to a blocked host", now)
             return
-        self._brought.discard(origin)
-        self._not_made(host, origin)
-        self.learned.append((origin, Rules.OPEN, now + self._negative_s))
+        self._not_made(host, visit)
+        self.learned.append((visit.robots_of, Rules.OPEN, now + self._negative_s))
 
     def _learn(
         self,
@@ -323,9 +323,9 @@ class RulesDesk:
             self._bench.park(host)  # it may ask for a longer rest
         self._long.read(record, lambda read: self._learned(read, now, hand_on=hand_on))
 
-    @staticmethod
-    def _not_made(host: Host, origin: str) -> None:
-        known = host.rules_of(origin)
+    def _not_made(self, host: Host, visit: Visit) -> None:
+        self._brought.discard(visit.robots_of)
+        known = host.rules_of(visit.robots_of)
         known.on_the_way = known.in_line = False
 
     def _learned(self, record: RobotsRecord, now: float, *, hand_on: bool) -> None:
