@@ -3,26 +3,24 @@
 import gzip
 import random
 
-from fyke.lab.simweb.hostile.script import PAGE, Behaviour, Many, Numbered, Script, head, to, whole
+from fyke.lab.simweb.hostile.script import PAGE, Behaviour, Many, Numbered, Script, Step, head, to, whole
 
 _MB = 1 << 20
 _LOC = b"<url><loc>http://%HOST%:%PORT%/%N%</loc></url>"
 _URLSET = b'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
 
 
-def _html(*body: object) -> Script:
-    return (head() + b"<!doctype html>", *body)  # type: ignore[arg-type]
+def _html(*body: Step) -> Script:
+    return (head() + b"<!doctype html>", *body)
 
 
-def _xml(*body: object, kind: str = "application/xml") -> Script:
-    return (head(kind=kind), *body)  # type: ignore[arg-type]
+def _xml(*body: Step, kind: str = "application/xml") -> Script:
+    return (head(kind=kind), *body)
 
 
 _ENTITIES = b"".join(b'<!ENTITY e%d "%s">' % (n, b"&e%d;" % (n - 1) * 10) for n in range(1, 12))
 _PACKED_XML = gzip.compress(_URLSET + b"<url><loc>/a</loc></url>" * (2 << 20), 9)
 _PACKED_DEPTH = gzip.compress(b"<a>" * (20 << 20), 9)
-
-
 _NOISE = random.Random(1).randbytes(_MB)
 _MANY = b" ".join(b"x%d" % number for number in range(240))  # attributes
 _FONTS = b"".join(b"<font size=%d><p>" % number for number in range(60_000))  # a megabyte

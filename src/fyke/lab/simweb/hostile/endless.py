@@ -132,16 +132,14 @@ def _longer(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def _session_in_query(host: str, path: str, query: Mapping[str, str]) -> Made:
-    real = _articles(host, path, first=["/articles/1", "/articles/2"])
-    made = real or _NOTHING
+    made = _articles(host, path, first=["/articles/1", "/articles/2"]) or _NOTHING
     session = f"{number_of(host, path, sorted(query.items())):012x}"
     return made._replace(links=[f"{link}?sid={session}" for link in made.links])
 
 
 def _session_in_path(host: str, path: str, query: Mapping[str, str]) -> Made:
     inner = re.sub(r"^/s-[0-9a-f]+", "", path) or "/"
-    real = _articles(host, inner, first=["/articles/1", "/articles/2"])
-    made = real or _NOTHING
+    made = _articles(host, inner, first=["/articles/1", "/articles/2"]) or _NOTHING
     return made._replace(links=[f"/s-{number_of(host, path):012x}{link}" for link in made.links])
 
 

@@ -187,10 +187,8 @@ def ended(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, Any
 
 
 def _peak_kb(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(
-        (int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0
-    )  # a process that ended has none
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()  # of a process that ended without this one
+    return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)
 
 
 def _cpu_s(pid: int) -> float:

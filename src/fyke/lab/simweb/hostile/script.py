@@ -70,8 +70,8 @@ GOOD = whole(PAGE)
 class Behaviour:
     """What the servers of one host do: `answer` whatever is asked for, but `robots` for its rules.
 
-    `resolving` says what its name server does (see `resolving`); `greets`: the answer is sent before anything is
-    asked. `beside`: other hosts of the domain, at the same address.
+    `resolving` says what its name server does (see `resolving`). Where it `greets`, the answer is sent before anything
+    is asked.
     """
 
     name: str

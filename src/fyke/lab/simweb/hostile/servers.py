@@ -29,6 +29,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
     one.name: one for table in (answers, documents, rules, resolving, http2) for one in table.BEHAVIOURS
 }
 START, NORMAL = "start", "normal"
+_GOOD = frozenset({START, NORMAL, *endless.KINDS})  # sites whose every answer is whole
 STRANGERS = re.compile(r"name-(private|metadata|loopback|zero|broadcast|multicast|shared|reserved|six|alias-to-here)")
 PIECE_BYTES = 1 << 16
 MOST_NAMES = 1 << 16
@@ -116,7 +117,7 @@ class HostileServers:
         if top not in ("hostile", "stranger"):
             return None
         name = re.sub(r"-\d+$", "", label) if label not in BEHAVIOURS else label
-        if name in (START, NORMAL) or name in endless.KINDS:
+        if name in _GOOD:
             return Behaviour(name)
         return BEHAVIOURS.get(name)
 
@@ -171,7 +172,7 @@ class HostileServers:
                     host = field[5:].decode("latin-1").strip().partition(":")[0]  # one of many at this address
         path = words[1] if len(words) > 1 else line.decode("latin-1").strip()
         self._note(host, path)
-        if behaviour.name in (START, NORMAL) or behaviour.name in endless.KINDS:
+        if behaviour.name in _GOOD:
             if behaviour.name in (NORMAL, "honest") and self._cast.pause_s:
                 await asyncio.sleep(self._cast.pause_s)
             writer.write(self._good(host, path))
@@ -190,13 +191,12 @@ class HostileServers:
     def _good(self, host: str, path: str) -> bytes:
         """The answer of a site as it should be; that of the start has links to all others."""
         if path == "/robots.txt":
-            return NO_RULES[0].replace(b"Connection: close\r\n", b"")  # type: ignore[union-attr]
+            return _kept_open(NO_RULES)
         if endless.kind_of(host):
             made = endless.answer(host, path)
             moved = [f"Location: {made.leads_to}"] if made.leads_to else []
             text = endless.html(made, host).replace("%PORT%", f":{self.port}")
-            answer: bytes = whole(text.encode(), *moved, status="302 Found" if moved else "200 OK")[0]  # type: ignore[assignment]
-            return answer.replace(b"Connection: close\r\n", b"")
+            return _kept_open(whole(text.encode(), *moved, status="302 Found" if moved else "200 OK"))
         links: Iterable[str] = ()
         if host.startswith(START):
             links = self._all_urls()
@@ -204,8 +204,7 @@ class HostileServers:
             links = (f"/{number}" for number in range(1, self._cast.normal_pages))
         text = f"<!doctype html><title>{host}{path}</title><p>{sentence(host, path)}</p>"
         body = text + "".join(f"<a href='{link}'>x</a>" for link in links)
-        page: bytes = whole(body.encode())[0]  # type: ignore[assignment]
-        return page.replace(b"Connection: close\r\n", b"")
+        return _kept_open(whole(body.encode()))
 
     def _all_urls(self) -> Iterator[str]:
         for name in self._cast.behaviours:
@@ -236,6 +235,13 @@ class HostileServers:
                 writer.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
             else:
                 await _step(writer, step, filled)
+
+
+def _kept_open(answer: Script) -> bytes:
+    """A whole `answer`, after which others may follow."""
+    (sent,) = answer
+    assert isinstance(sent, bytes)
+    return sent.replace(b"Connection: close\r\n", b"")
 
 
 async def _step(writer: asyncio.StreamWriter, step: Step, filled: Any) -> None:
